@@ -1,0 +1,220 @@
+"""Who spoke when, as immutable values: turns of speakers, and the diarization of one recording."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sortformer.errors import InputError
+
+if TYPE_CHECKING:
+    from pyannote.core import Annotation
+
+__all__ = ["Diarization", "Origin", "TimeAxis", "Turn", "merged", "speakers", "to_pyannote"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One stretch of time in which one speaker speaks; times in seconds, turns sort by start, end, speaker.
+
+    Raises:
+        InputError: when a time is not finite, the start is negative, the end is not after it, or the speaker is empty.
+    """
+
+    start: float
+    end: float
+    speaker: str
+    confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "start", float(self.start))
+        object.__setattr__(self, "end", float(self.end))
+        if self.confidence is not None:
+            object.__setattr__(self, "confidence", float(self.confidence))
+            if not math.isfinite(self.confidence):
+                raise InputError(f"the confidence of a turn must be a finite number, got {self.confidence}")
+        if not (0 <= self.start < self.end < math.inf):
+            raise InputError(f"a turn needs 0 <= start < end in seconds, got {self.start} to {self.end}")
+        if not self.speaker:
+            raise InputError(f"the turn from {self.start} to {self.end} s has no speaker")
+
+    def __lt__(self, other: Turn) -> bool:
+        return (self.start, self.end, self.speaker) < (other.start, other.end, other.speaker)
+
+    @property
+    def duration(self) -> float:
+        """Length in seconds."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """The output frames that a diarization was decided on: frame ``t`` starts at ``start_s + t * step_s``."""
+
+    start_s: float
+    step_s: float
+    num_frames: int
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What made a diarization: model, version of the toolkit, settings (plain JSON values), output frames."""
+
+    model: str | None = None
+    version: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    time_axis: TimeAxis | None = None
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Diarization:
+    """The turns of one recording, sorted; iterating gives them one by one.
+
+    Turns are clipped to ``[0, duration]`` and those wholly outside are dropped, because annotations often run a little
+    past the audio. Turns may overlap, also those of one speaker (see :meth:`merge`).
+
+    Raises:
+        InputError: when the duration is negative or not finite, or ``uri`` (the recording's id) is empty.
+    """
+
+    turns: tuple[Turn, ...]
+    duration: float
+    uri: str = "audio"
+    origin: Origin | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "duration", float(self.duration))
+        if not 0 <= self.duration < math.inf:
+            raise InputError(f"the duration of a recording must be a number of seconds >= 0, got {self.duration}")
+        if not self.uri:
+            raise InputError("a recording needs an id (uri), got an empty one")
+        inside = (turn for turn in self.turns if turn.start < self.duration)
+        clipped = (turn if turn.end <= self.duration else replace(turn, end=self.duration) for turn in inside)
+        object.__setattr__(self, "turns", tuple(sorted(clipped)))
+
+    def __iter__(self) -> Iterator[Turn]:
+        return iter(self.turns)
+
+    def __len__(self) -> int:
+        return len(self.turns)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return (
+            f"Diarization(uri={self.uri!r}, duration={self.duration:.2f}, speakers={list(self.speakers)}, "
+            f"turns={len(self.turns)})"
+        )
+
+    def _repr_svg_(self) -> str:
+        """Draw a timeline for notebooks."""
+        from sortformer.formats import svg
+
+        return svg.format(self)
+
+    @property
+    def speakers(self) -> tuple[str, ...]:
+        """The speakers in order of arrival; two who start together go by name."""
+        return speakers(self.turns)
+
+    def crop(self, start_s: float, end_s: float) -> Diarization:
+        """Return what happens between two times, as a recording of its own that starts at 0.
+
+        Raises:
+            InputError: when the times are not ``0 <= start_s <= end_s``.
+        """
+        if not 0 <= start_s <= end_s:
+            raise InputError(f"a crop needs 0 <= start <= end in seconds, got {start_s} to {end_s}")
+        end_s = max(start_s, min(end_s, self.duration))
+        cut = ((max(turn.start, start_s) - start_s, min(turn.end, end_s) - start_s, turn) for turn in self.turns)
+        turns = tuple(replace(turn, start=start, end=end) for start, end, turn in cut if start < end)
+        return replace(self, turns=turns, duration=end_s - start_s, origin=None)
+
+    def merge(self, gap_s: float = 0.0) -> Diarization:
+        """Join overlapping and touching turns of one speaker, and those at most ``gap_s`` seconds apart."""
+        return replace(self, turns=merged(self.turns, gap_s))
+
+    def relabel(self, mapping: Mapping[str, str]) -> Diarization:
+        """Rename speakers; those who are not in the mapping keep their name. Two may become one."""
+        return replace(
+            self, turns=tuple(replace(turn, speaker=mapping.get(turn.speaker, turn.speaker)) for turn in self.turns)
+        )
+
+    def to_rttm(self) -> str:
+        """Return RTTM lines (see :mod:`sortformer.formats.rttm`).
+
+        Raises:
+            InputError: when the id or a speaker contains white space, which RTTM cannot express.
+        """
+        from sortformer.formats import rttm
+
+        return rttm.format(self)
+
+    def to_json(self) -> str:
+        """Return a JSON document (see :mod:`sortformer.formats.json`)."""
+        from sortformer.formats import json
+
+        return json.format(self)
+
+    def to_pyannote(self) -> Annotation:
+        """Return a ``pyannote.core.Annotation``; confidence and duration have no place in it."""
+        return to_pyannote(self.turns, self.uri)
+
+    @classmethod
+    def from_pyannote(cls, annotation: Annotation, duration: float | None = None) -> Diarization:
+        """Build from a ``pyannote.core.Annotation``; without a duration it ends with the last turn."""
+        turns = tuple(
+            Turn(segment.start, segment.end, str(label))
+            for segment, _, label in annotation.itertracks(yield_label=True)  # pyright: ignore[reportAssignmentType]
+        )
+        if duration is None:
+            duration = max((turn.end for turn in turns), default=0.0)
+        return cls(turns, duration, str(annotation.uri or "audio"))
+
+
+def speakers(turns: Iterable[Turn]) -> tuple[str, ...]:
+    """Return the speakers in order of their earliest start; two who start together go by name."""
+    arrival: dict[str, float] = {}
+    for turn in turns:
+        arrival[turn.speaker] = min(turn.start, arrival.get(turn.speaker, math.inf))
+    return tuple(sorted(arrival, key=lambda speaker: (arrival[speaker], speaker)))
+
+
+def merged(turns: Iterable[Turn], gap_s: float = 0.0) -> tuple[Turn, ...]:
+    """Join the turns of each speaker that overlap, touch or are at most ``gap_s`` seconds apart; return them sorted.
+
+    The confidence of a joined turn is the mean of its parts weighted by their length, None when a part has none.
+    """
+    groups: list[list[Turn]] = []
+    last: dict[str, list[Turn]] = {}
+    ends: dict[str, float] = {}
+    for turn in sorted(turns):
+        if turn.speaker in ends and turn.start <= ends[turn.speaker] + gap_s:
+            last[turn.speaker].append(turn)
+        else:
+            last[turn.speaker] = [turn]
+            groups.append(last[turn.speaker])
+            ends[turn.speaker] = turn.end
+        ends[turn.speaker] = max(ends[turn.speaker], turn.end)
+    return tuple(sorted(group[0] if len(group) == 1 else _joined(group) for group in groups))
+
+
+def _joined(group: list[Turn]) -> Turn:
+    weighted = [turn.confidence * turn.duration for turn in group if turn.confidence is not None]
+    confidence = None
+    if len(weighted) == len(group):
+        confidence = math.fsum(weighted) / math.fsum(turn.duration for turn in group)
+    return Turn(group[0].start, max(turn.end for turn in group), group[0].speaker, confidence)
+
+
+def to_pyannote(turns: Iterable[Turn], uri: str = "audio") -> Annotation:
+    """Return turns as a ``pyannote.core.Annotation``, each on a track of its own (they may overlap)."""
+    from pyannote.core import Annotation, Segment
+
+    annotation = Annotation(uri=uri)
+    for track, turn in enumerate(turns):
+        annotation[Segment(turn.start, turn.end), track] = turn.speaker
+    return annotation

@@ -1,0 +1,1 @@
+"""Files that hold turns: one module a format, with ``parse``, ``format``, ``read``, ``write``."""

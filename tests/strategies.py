@@ -1,0 +1,34 @@
+"""Hypothesis strategies for turns and probabilities."""
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from sortformer.annotation import Diarization, Turn
+
+__all__ = ["diarizations", "probabilities", "turn_lists"]
+
+
+@st.composite
+def turn_lists(draw, end_s: float = 20.0, speakers: str = "abcd", grid: int = 100, max_size: int = 10) -> list[Turn]:
+    """Turns on a grid of 1/grid seconds that may overlap anyhow, also within a speaker."""
+    last = int(end_s * grid)
+    result = []
+    for _ in range(draw(st.integers(0, max_size))):
+        start = draw(st.integers(0, last - 1))
+        end = draw(st.integers(start + 1, min(last, start + 5 * grid)))
+        result.append(Turn(start / grid, end / grid, draw(st.sampled_from(speakers))))
+    return result
+
+
+@st.composite
+def diarizations(draw, grid: int = 100) -> Diarization:
+    """Recordings of up to 20 s with up to four speakers."""
+    return Diarization(tuple(draw(turn_lists(grid=grid))), draw(st.integers(1, 20 * grid)) / grid)
+
+
+@st.composite
+def probabilities(draw, max_frames: int = 40, max_slots: int = 4) -> np.ndarray:
+    """(T, S) probabilities on a coarse grid, so that equality with thresholds happens."""
+    shape = draw(st.tuples(st.integers(0, max_frames), st.integers(1, max_slots)))
+    return draw(arrays.arrays(np.int64, shape, elements=st.integers(0, 20))) / 20
