@@ -1,0 +1,163 @@
+"""Probabilities to turns: equal to the tick-by-tick oracle; one speaker at a time; speaker counts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.annotation import speakers
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.errors import InputError
+from sortformer.postprocess import keep_slots, turns
+from tests.oracles.postprocess_loops import slot_segments
+from tests.strategies import probabilities
+
+STEP = 0.08
+DIHARD = PostprocessConfig(onset=0.56, offset=1.0, pad_on_s=0.063, pad_off_s=0.002, min_on_s=0.007, min_off_s=0.151)
+CALLHOME = PostprocessConfig(
+    onset=0.641, offset=0.561, pad_on_s=0.229, pad_off_s=0.079, min_on_s=0.511, min_off_s=0.296
+)
+
+thresholds = st.integers(0, 20).map(lambda k: k / 20)
+durations = st.one_of(
+    st.just(0.0), st.integers(0, 500).map(lambda k: k / 1000), st.integers(0, 6).map(lambda k: k / 12.5)
+)
+configs = st.builds(PostprocessConfig, thresholds, thresholds, durations, durations, durations, durations)
+
+
+def column(text: str) -> np.ndarray:
+    """One slot from a picture: a digit is tenths, '#' is 1."""
+    return np.array([[1.0 if c == "#" else int(c) / 10] for c in text])
+
+
+def times(diarization) -> list[tuple[float, float]]:
+    return [(turn.start, turn.end) for turn in diarization]
+
+
+@given(probabilities(), st.one_of(configs, st.sampled_from([DIHARD, CALLHOME])), st.sampled_from([1, 2, 8]))
+def test_turns_are_those_of_the_loop_over_ticks(probs, config, repeats):
+    found = turns(probs, config, repeats / 100)
+    expected = sorted(
+        (float(start), float(end)) for slot in probs.T for start, end in slot_segments(slot, config, repeats)
+    )
+    assert sorted(times(found)) == expected
+
+
+@given(probabilities(), configs)
+def test_speakers_are_numbered_in_order_of_arrival(probs, config):
+    found = turns(probs, config, STEP)
+    assert list(found.speakers) == [f"speaker_{k}" for k in range(len(found.speakers))]
+
+
+@given(probabilities(), configs)
+def test_exclusive_turns_never_overlap_and_cover_the_same_speech(probs, config):
+    free, alone = turns(probs, config, STEP), turns(probs, config, STEP, exclusive=True)
+    grid = np.zeros((2, len(probs) * 8), dtype=int)
+    for row, diarization in zip(grid, (free, alone), strict=True):
+        for start, end in times(diarization):
+            row[round(start * 100) : round(end * 100)] += 1
+    assert (grid[1] == (grid[0] > 0)).all()
+
+
+@given(probabilities(), configs)
+def test_confidence_lies_between_the_extremes_of_the_probabilities(probs, config):
+    for turn in turns(probs, config, STEP):
+        assert turn.confidence is not None
+        assert probs.min() - 1e-9 <= turn.confidence <= probs.max() + 1e-9
+
+
+@given(probabilities(), configs, st.integers(1, 4))
+def test_never_more_speakers_than_asked_for(probs, config, number):
+    kept = keep_slots(probs, config, STEP, max_speakers=number)
+    assert len(turns(kept, config, STEP).speakers) <= number
+
+
+def test_exclusive_gives_the_instant_to_the_most_probable():
+    probs = np.array([[0.9, 0.0], [0.9, 0.8], [0.7, 0.8], [0.0, 0.8], [0.0, 0.0]])
+    found = turns(probs, PostprocessConfig(), STEP, exclusive=True)
+    assert [(t.start, t.end, t.speaker) for t in found] == [(0, 0.16, "speaker_0"), (0.16, 0.32, "speaker_1")]
+
+
+def test_thresholds_are_strict():
+    config = PostprocessConfig(onset=0.6, offset=0.4)
+    assert times(turns(column("0670"), config, STEP)) == [(0.16, 0.24)]
+    assert times(turns(column("74430"), config, STEP)) == [(0, 0.24)]
+
+
+def test_a_turn_that_is_open_at_the_end_stops_ten_milliseconds_early():
+    assert times(turns(column("0##"), PostprocessConfig(), STEP)) == [(0.08, 0.23)]
+
+
+def test_short_turns_go_before_short_gaps_are_filled():
+    config = PostprocessConfig(min_on_s=0.16, min_off_s=0.32)
+    assert times(turns(column("##00#00##00"), config, STEP)) == [(0, 0.16), (0.56, 0.72)]
+
+
+def test_a_turn_or_a_gap_as_long_as_its_threshold_stays():
+    config = PostprocessConfig(min_on_s=0.16, min_off_s=0.08)
+    assert times(turns(column("##0##00"), config, STEP)) == [(0, 0.16), (0.24, 0.4)]
+
+
+def test_an_offset_above_the_onset_is_rebuilt_by_padding():
+    assert times(turns(column("00999999" * 2 + "00"), DIHARD, STEP)) == [(0.1, 1.27)]
+
+
+def test_padding_stays_inside_the_recording():
+    config = PostprocessConfig(pad_on_s=1, pad_off_s=1)
+    assert times(turns(column("0#0"), config, STEP)) == [(0, 0.24)]
+    assert times(turns(column("0#0"), config, STEP, duration=0.2)) == [(0, 0.2)]
+
+
+def test_confidence_is_the_mean_probability_inside_the_turn():
+    found = turns(np.array([[0.6], [0.8], [0.1]]), PostprocessConfig(), STEP)
+    assert found.turns[0].confidence == pytest.approx(0.7)
+
+
+def test_silence_has_no_turns():
+    found = turns(np.zeros((100, 4)), PostprocessConfig(), STEP)
+    assert found.turns == ()
+    assert found.duration == pytest.approx(8)
+
+
+def test_exactly_n_keeps_the_most_active_slots():
+    probs = np.concatenate([column("##00000000"), column("000####000"), column("0000000###")], axis=1)
+    kept = keep_slots(probs, PostprocessConfig(), STEP, num_speakers=2)
+    assert kept.any(axis=0).tolist() == [False, True, True]
+    assert (kept[:, 1:] == probs[:, 1:]).all()
+
+
+def test_fewer_speakers_than_asked_for_warns():
+    with pytest.warns(UserWarning, match="asked for 2 speakers, but only 1 spoke"):
+        keep_slots(np.array([[1.0, 0.0]] * 3), PostprocessConfig(), STEP, num_speakers=2)
+    with pytest.warns(UserWarning, match="asked for at least 2 speakers, but nobody spoke"):
+        keep_slots(np.zeros((3, 2)), PostprocessConfig(), STEP, min_speakers=2)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reason"),
+    [
+        ({"num_speakers": 3}, "at most 2 speakers"),
+        ({"min_speakers": 3}, "at most 2 speakers"),
+        ({"num_speakers": 0}, "must be 1 or more"),
+        ({"max_speakers": 0}, "must be 1 or more"),
+        ({"min_speakers": 2, "max_speakers": 1}, "above max_speakers"),
+        ({"num_speakers": 1, "max_speakers": 1}, "not both"),
+    ],
+)
+def test_impossible_speaker_counts_are_refused(wanted, reason):
+    with pytest.raises(InputError, match=reason):
+        keep_slots(np.zeros((3, 2)), PostprocessConfig(), STEP, **wanted)
+
+
+def test_a_step_off_the_grid_and_broken_probabilities_are_refused():
+    with pytest.raises(InputError, match="multiple of 10 ms"):
+        turns(np.zeros((3, 2)), PostprocessConfig(), 0.0125)
+    with pytest.raises(InputError, match="finite"):
+        turns(np.full((3, 2), np.nan), PostprocessConfig(), STEP)
+
+
+def test_two_slots_that_start_together_keep_their_order():
+    found = turns(np.ones((2, 3)), replace(PostprocessConfig(), onset=0.7), STEP)
+    assert speakers(found.turns) == ("speaker_0", "speaker_1", "speaker_2")
