@@ -1,0 +1,63 @@
+"""What a metric counts: values that add up over recordings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["DerCounts", "JerCounts"]
+
+
+@dataclass(frozen=True, slots=True)
+class DerCounts:
+    """Speaker time of a diarization error rate, in seconds or in frames; the sum of two is that of both recordings."""
+
+    total: float
+    miss: float
+    false_alarm: float
+    confusion: float
+
+    @classmethod
+    def zero(cls) -> DerCounts:
+        """Return the counts of no recording at all."""
+        return cls(0.0, 0.0, 0.0, 0.0)
+
+    def __add__(self, other: DerCounts) -> DerCounts:
+        return DerCounts(
+            self.total + other.total,
+            self.miss + other.miss,
+            self.false_alarm + other.false_alarm,
+            self.confusion + other.confusion,
+        )
+
+    @property
+    def errors(self) -> float:
+        """Miss, false alarm and confusion together."""
+        return self.miss + self.false_alarm + self.confusion
+
+    @property
+    def rate(self) -> float:
+        """Errors over reference speech; with no reference speech, 0 without errors and 1 with some."""
+        if self.total == 0:
+            return float(self.errors > 0)
+        return self.errors / self.total
+
+
+@dataclass(frozen=True, slots=True)
+class JerCounts:
+    """The Jaccard errors of the reference speakers summed, and how many they are (DIHARD II evaluation plan)."""
+
+    errors: float
+    speakers: int
+
+    @classmethod
+    def zero(cls) -> JerCounts:
+        """Return the counts of no recording at all."""
+        return cls(0.0, 0)
+
+    def __add__(self, other: JerCounts) -> JerCounts:
+        return JerCounts(self.errors + other.errors, self.speakers + other.speakers)
+
+    @property
+    def rate(self) -> float:
+        """Mean Jaccard error over reference speakers, 0 when there is none."""
+        return self.errors / self.speakers if self.speakers else 0.0
