@@ -1,0 +1,1 @@
+"""Speaker diarization with SortFormer: who spoke when, from a recording."""

@@ -1,0 +1,121 @@
+"""What the weights fix: features, encoder, head. A model config travels inside its checkpoint."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sortformer.errors import ConfigError
+from sortformer.grid import FrameGrid
+
+__all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
+
+Position = Literal["none", "rope", "shaw", "xl"]
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ConfigError(message)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureConfig:
+    """Log-mel front end: 16 kHz, 25 ms windows every 10 ms."""
+
+    num_mels: int = 80
+    normalize: Literal["none", "per_feature"] = "none"
+
+    def __post_init__(self) -> None:
+        _require(1 <= self.num_mels <= 257, f"num_mels must be between 1 and 257, got {self.num_mels}")
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderConfig:
+    """Subsampling by eight, then Conformer or Transformer blocks."""
+
+    kind: Literal["conformer", "transformer"] = "conformer"
+    subsampling: Literal["dw_striding", "stacking"] = "dw_striding"
+    subsampling_channels: int = 64
+    dim: int = 192
+    layers: int = 5
+    heads: int = 4
+    ff_dim: int = 512
+    conv_kernel: int = 9
+    conv_norm: Literal["layer", "batch"] = "layer"
+    position: Position = "rope"
+    window_frames: int | None = None
+    """A frame attends to this many frames on each side (None: to all)."""
+    input_scale: bool = False
+    """Multiply the subsampled frames by sqrt(dim) before the first block (NVIDIA's Conformer does)."""
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        _require(min(self.dim, self.heads, self.ff_dim, self.subsampling_channels) >= 1, "encoder sizes must be >= 1")
+        _require(self.layers >= 0, f"encoder layers must be >= 0, got {self.layers}")
+        _require(self.dim % self.heads == 0, f"encoder dim {self.dim} is not a multiple of its {self.heads} heads")
+        _require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
+        _require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
+        if self.window_frames is not None:
+            _require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
+            _require(
+                self.position in ("none", "rope"),
+                f"a local window takes positions 'none' or 'rope', not '{self.position}', which needs all pairs of frames",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class HeadConfig:
+    """Transformer blocks with per-layer estimates, arrival order and permutation encoding.
+
+    ``estimate_layers`` counts blocks: an estimate after block ``l`` (1-based) is sorted and encoded before block
+    ``l + 1``; 0 is the input of the first block. The final output comes after the last block.
+    """
+
+    num_slots: int = 4
+    dim: int = 192
+    layers: int = 4
+    heads: int = 4
+    ff_dim: int = 384
+    norm: Literal["pre", "post"] = "pre"
+    activation: Literal["relu", "gelu"] = "relu"
+    position: Position = "rope"
+    permutation: Literal["hard", "soft", "softsort", "label", "none"] = "hard"
+    """Designs A, B and C, and the two controls: unsorted labels, and no encoding at all."""
+    estimate_layers: tuple[int, ...] = (1, 2, 3)
+    kernel: Literal["sinusoidal", "learned"] = "sinusoidal"
+    gate: Literal["scalar", "channel"] = "scalar"
+    detach_order: bool = False
+    """Stop the gradient that designs B and C send through arrival times and ranks."""
+    order_temperature_frames: float = 3.0
+    arrival_sharpness: float = 8.0
+    dropout: float = 0.1
+
+    def __post_init__(self) -> None:
+        _require(min(self.num_slots, self.dim, self.heads, self.ff_dim) >= 1, "head sizes must be >= 1")
+        _require(self.layers >= 0, f"head layers must be >= 0, got {self.layers}")
+        _require(self.dim % self.heads == 0, f"head dim {self.dim} is not a multiple of its {self.heads} heads")
+        _require(
+            all(0 <= layer < self.layers for layer in self.estimate_layers),
+            f"estimate_layers {self.estimate_layers} must lie in 0..{self.layers - 1}: "
+            "an estimate needs a block after it",
+        )
+        _require(
+            tuple(sorted(set(self.estimate_layers))) == self.estimate_layers,
+            f"estimate_layers must rise without repeats, got {self.estimate_layers}",
+        )
+        _require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
+        _require(self.order_temperature_frames > 0, "order_temperature_frames must be positive")
+        _require(self.arrival_sharpness > 0, "arrival_sharpness must be positive")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """A whole SortFormer; ``labelling`` says how the frames of its training targets were labelled."""
+
+    features: FeatureConfig = field(default_factory=FeatureConfig)
+    encoder: EncoderConfig = field(default_factory=EncoderConfig)
+    head: HeadConfig = field(default_factory=HeadConfig)
+    labelling: Literal["cover", "nemo"] = "cover"
+
+    @property
+    def grid(self) -> FrameGrid:
+        """The frame grid of the model's output."""
+        return FrameGrid()

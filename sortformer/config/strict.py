@@ -1,0 +1,72 @@
+"""Strict conversion between configs and plain dictionaries (JSON, TOML)."""
+
+import dataclasses
+import difflib
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from sortformer.errors import ConfigError
+
+__all__ = ["from_dict", "to_dict"]
+
+Config = TypeVar("Config")
+
+
+def from_dict(kind: type[Config], values: Mapping[str, Any], where: str = "") -> Config:
+    """Build a config dataclass from a mapping; nested mappings fill nested configs, lists fill tuples.
+
+    Raises:
+        ConfigError: on an unknown key (the nearest known one is named), a missing key or an invalid value.
+    """
+    hints = typing.get_type_hints(kind)
+    fields = {field.name for field in dataclasses.fields(kind)}  # pyright: ignore[reportArgumentType]
+    place = f" in {where}" if where else ""
+    arguments: dict[str, Any] = {}
+    for key, value in values.items():
+        if key not in fields:
+            near = difflib.get_close_matches(key, fields, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; known keys: {', '.join(sorted(fields))}"
+            raise ConfigError(f"unknown key '{key}'{place} of {kind.__name__}{hint}")
+        arguments[key] = _convert(hints[key], value, f"{where}.{key}" if where else key)
+    try:
+        return kind(**arguments)
+    except TypeError as error:
+        raise ConfigError(f"{kind.__name__}{place}: {error}") from error
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
+        if value is None:
+            return None
+        hint = next(option for option in typing.get_args(hint) if option is not type(None))
+    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+        return from_dict(typing.cast(type, hint), value, where)
+    if typing.get_origin(hint) is tuple:
+        if not isinstance(value, list | tuple):
+            raise ConfigError(f"{where} must be a list, got {value!r}")
+        item = typing.get_args(hint)[0]
+        return tuple(_convert(item, element, where) for element in value)
+    if typing.get_origin(hint) is typing.Literal:
+        if value not in typing.get_args(hint):
+            raise ConfigError(f"{where} must be one of {', '.join(map(str, typing.get_args(hint)))}, got {value!r}")
+        return value
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if hint in (int, float, str, bool) and (not isinstance(value, hint) or (hint is int and isinstance(value, bool))):
+        raise ConfigError(f"{where} must be {hint.__name__}, got {value!r}")
+    return value
+
+
+def to_dict(config: Any) -> dict[str, Any]:
+    """Return a config as plain dictionaries, lists and scalars; ``from_dict`` gives it back."""
+    return {key: _plain(value) for key, value in dataclasses.asdict(config).items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value

@@ -1,0 +1,144 @@
+"""Log-mel features, whole and stepped.
+
+The front end of NVIDIA's Sortformers: pre-emphasis 0.97, a symmetric 25 ms Hann window centred in 512 samples, 10 ms
+hop, zero padding at both ends, power spectrum, Slaney mel bands, ``log(x + 2**-24)``.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sortformer.config.model import FeatureConfig
+from sortformer.grid import SAMPLE_RATE
+
+__all__ = ["FeatureState", "LogMel", "mel_filterbank"]
+
+FFT_SAMPLES = 512
+WINDOW_SAMPLES = 400
+HOP_SAMPLES = 160
+PRE_EMPHASIS = 0.97
+LOG_GUARD = 2.0**-24
+STD_GUARD = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureState:
+    """What stepping remembers: the samples that coming frames still need, and how far it is."""
+
+    tail: Tensor  # (B, n) raw samples from sample `tail_start` on
+    tail_start: int  # index of the first sample of `tail` in the stream; negative inside the leading zero padding
+    next_frame: int  # the first frame not yet given
+
+
+class LogMel(nn.Module):
+    """Turn waves at 16 kHz into log-mel frames of 10 ms."""
+
+    def __init__(self, config: FeatureConfig) -> None:
+        super().__init__()
+        self.num_mels = config.num_mels
+        self.normalize: Literal["none", "per_feature"] = config.normalize
+        window = torch.hann_window(WINDOW_SAMPLES, periodic=False)
+        margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
+        self.window: Tensor
+        self.filterbank: Tensor
+        self.register_buffer("window", nn.functional.pad(window, (margin, margin)), persistent=False)
+        self.register_buffer("filterbank", torch.from_numpy(mel_filterbank(config.num_mels)), persistent=False)
+
+    def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return the features (B, T, M) of ``wave`` (B, N) and the valid frames (B,) of each row.
+
+        ``num_samples`` (B,) are the valid samples of each row (None: all). Frames past a row's end are zero.
+        """
+        if num_samples is None:
+            num_samples = torch.full((wave.shape[0],), wave.shape[1], device=wave.device)
+        inside = torch.arange(wave.shape[1], device=wave.device) < num_samples[:, None]
+        wave = wave.masked_fill(~inside, 0.0)
+        emphasised = torch.cat([wave[:, :1], wave[:, 1:] - PRE_EMPHASIS * wave[:, :-1]], dim=1).masked_fill(~inside, 0.0)
+        half = FFT_SAMPLES // 2
+        frames = num_samples // HOP_SAMPLES
+        mel = self._log_mel(nn.functional.pad(emphasised, (half, half)))[:, : wave.shape[1] // HOP_SAMPLES]
+        valid = torch.arange(mel.shape[1], device=mel.device) < frames[:, None]
+        mel = mel.masked_fill(~valid[..., None], 0.0)
+        if self.normalize == "per_feature":
+            mel = _normalize(mel, valid)
+        return mel, frames
+
+    def start(self, rows: int = 1) -> FeatureState:
+        """Return the state before the first sample of ``rows`` streams."""
+        half = FFT_SAMPLES // 2
+        tail = torch.zeros(rows, half + 1, device=self.window.device)
+        return FeatureState(tail, -half - 1, 0)
+
+    def step(self, state: FeatureState, samples: Tensor, *, last: bool = False) -> tuple[FeatureState, Tensor]:
+        """Advance by ``samples`` (B, n), any n; return the new state and the frames (B, t, M) now complete.
+
+        With ``last`` the stream ends after these samples, and the frames that overlap its end are given too. In any cut
+        of the audio the frames equal those of the whole recording.
+
+        Raises:
+            ValueError: if the features are normalised over the whole recording, which a stream does not have.
+        """
+        if self.normalize != "none":
+            raise ValueError("features normalised over the whole recording cannot be computed step by step")
+        tail = torch.cat([state.tail, samples], dim=1)
+        received = state.tail_start + tail.shape[1]
+        half = FFT_SAMPLES // 2
+        ready = received // HOP_SAMPLES if last else max(0, (received - half) // HOP_SAMPLES + 1)
+        count = max(0, ready - state.next_frame)
+        # `tail` keeps one sample more on the left than the next frame's window, for the pre-emphasis.
+        needed = 1 + (count - 1) * HOP_SAMPLES + FFT_SAMPLES
+        if count == 0:
+            return FeatureState(tail, state.tail_start, state.next_frame), tail.new_zeros(len(tail), 0, self.num_mels)
+        emphasised = tail[:, 1:] - PRE_EMPHASIS * tail[:, :-1]
+        mel = self._log_mel(nn.functional.pad(emphasised, (0, max(0, needed - tail.shape[1])))[:, : needed - 1])
+        drop = min(count * HOP_SAMPLES, tail.shape[1])
+        return FeatureState(tail[:, drop:], state.tail_start + drop, state.next_frame + count), mel
+
+    def _log_mel(self, emphasised: Tensor) -> Tensor:
+        spectrum = torch.stft(
+            emphasised, FFT_SAMPLES, HOP_SAMPLES, window=self.window, center=False, return_complex=True
+        )
+        power = spectrum.real.square() + spectrum.imag.square()
+        return torch.log(torch.matmul(self.filterbank, power) + LOG_GUARD).transpose(1, 2)
+
+
+def _normalize(mel: Tensor, valid: Tensor) -> Tensor:
+    """Give each row and bin zero mean and unit (unbiased) deviation over its valid frames."""
+    weight = valid[..., None].to(mel.dtype)
+    count = weight.sum(1, keepdim=True)
+    mean = mel.sum(1, keepdim=True) / count.clamp(min=1)
+    centred = (mel - mean) * weight
+    deviation = (centred.square().sum(1, keepdim=True) / (count - 1).clamp(min=1)).sqrt()
+    return centred / (deviation + STD_GUARD)
+
+
+def mel_filterbank(num_mels: int) -> np.ndarray:
+    """Return the Slaney mel filters (num_mels, 257), area-normalised, from 0 to 8 kHz (Auditory Toolbox, 1998)."""
+    edges = _mel_to_hz(np.linspace(0.0, _hz_to_mel(SAMPLE_RATE / 2), num_mels + 2))
+    bins = np.linspace(0.0, SAMPLE_RATE / 2, FFT_SAMPLES // 2 + 1)
+    slopes = edges[:, None] - bins[None, :]
+    widths = np.diff(edges)
+    rising = -slopes[:-2] / widths[:-1, None]
+    falling = slopes[2:] / widths[1:, None]
+    triangles = np.maximum(0.0, np.minimum(rising, falling))
+    return (triangles * (2.0 / (edges[2:] - edges[:-2]))[:, None]).astype(np.float32)
+
+
+# The Slaney scale: linear below 1 kHz (15 mel), then 27 steps for each factor of 6.4.
+_LINEAR_HZ_PER_MEL = 200.0 / 3
+_BREAK_HZ = 1000.0
+_LOG_STEP = np.log(6.4) / 27.0
+
+
+def _hz_to_mel(hz: float) -> float:
+    if hz < _BREAK_HZ:
+        return hz / _LINEAR_HZ_PER_MEL
+    return _BREAK_HZ / _LINEAR_HZ_PER_MEL + float(np.log(hz / _BREAK_HZ)) / _LOG_STEP
+
+
+def _mel_to_hz(mel: np.ndarray) -> np.ndarray:
+    knee = _BREAK_HZ / _LINEAR_HZ_PER_MEL
+    return np.where(mel < knee, mel * _LINEAR_HZ_PER_MEL, _BREAK_HZ * np.exp(_LOG_STEP * np.maximum(mel - knee, 0.0)))
