@@ -192,13 +192,13 @@ def merged(turns: Iterable[Turn], gap_s: float = 0.0) -> tuple[Turn, ...]:
     last: dict[str, list[Turn]] = {}
     ends: dict[str, float] = {}
     for turn in sorted(turns):
-        if turn.speaker in ends and turn.start <= ends[turn.speaker] + gap_s:
+        end = ends.get(turn.speaker, -math.inf)
+        if turn.start <= end + gap_s:
             last[turn.speaker].append(turn)
         else:
             last[turn.speaker] = [turn]
             groups.append(last[turn.speaker])
-            ends[turn.speaker] = turn.end
-        ends[turn.speaker] = max(ends[turn.speaker], turn.end)
+        ends[turn.speaker] = max(end, turn.end)
     return tuple(sorted(group[0] if len(group) == 1 else _joined(group) for group in groups))
 
 

@@ -1,0 +1,123 @@
+"""Turns and diarizations: laws of merge, crop and relabel; what cannot be is refused."""
+
+import math
+from dataclasses import FrozenInstanceError
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.annotation import Diarization, Origin, Turn
+from sortformer.errors import InputError
+from tests.strategies import diarizations
+
+CELLS = 2000  # 20 s in hundredths
+
+
+def spoken(recording: Diarization) -> dict[str, set[int]]:
+    """The hundredths of a second in which each speaker speaks."""
+    cells: dict[str, set[int]] = {}
+    for turn in recording:
+        cells.setdefault(turn.speaker, set()).update(range(round(turn.start * 100), round(turn.end * 100)))
+    return cells
+
+
+@given(diarizations())
+def test_turns_are_sorted_and_inside_the_recording(recording):
+    keys = [(turn.start, turn.end, turn.speaker) for turn in recording]
+    assert keys == sorted(keys)
+    assert all(0 <= turn.start < turn.end <= recording.duration for turn in recording)
+
+
+@given(diarizations())
+def test_merging_keeps_who_speaks_when_and_leaves_gaps(recording):
+    merged = recording.merge()
+    assert spoken(merged) == spoken(recording)
+    assert merged.merge() == merged
+    for name in merged.speakers:
+        own = [turn for turn in merged if turn.speaker == name]
+        assert all(first.end < second.start for first, second in pairwise(own))
+
+
+@given(diarizations(), st.integers(0, CELLS), st.integers(0, CELLS))
+def test_a_crop_says_what_the_whole_says_in_that_window(recording, one, other):
+    start, end = sorted((one, other))
+    cropped = recording.crop(start / 100, end / 100)
+    window = range(start, min(end, round(recording.duration * 100)))
+    expected = {name: {cell - start for cell in cells if cell in window} for name, cells in spoken(recording).items()}
+    assert spoken(cropped) == {name: cells for name, cells in expected.items() if cells}
+    assert cropped.duration == pytest.approx(len(window) / 100)
+
+
+@given(diarizations())
+def test_speakers_come_in_order_of_arrival(recording):
+    first = [min((t.start, t.speaker) for t in recording if t.speaker == name) for name in recording.speakers]
+    assert first == sorted(first)
+    assert set(recording.speakers) == {turn.speaker for turn in recording}
+
+
+@given(diarizations())
+def test_relabelling_back_is_the_same(recording):
+    there = {"a": "b", "b": "c", "c": "a"}
+    back = {new: old for old, new in there.items()}
+    assert recording.relabel(there).relabel(back) == recording
+
+
+@given(diarizations())
+def test_pyannote_and_back_is_the_same(recording):
+    annotation = recording.to_pyannote()
+    assert annotation.uri == "audio"
+    assert Diarization.from_pyannote(annotation, recording.duration) == recording
+
+
+def test_two_speakers_may_become_one():
+    recording = Diarization((Turn(0, 2, "a"), Turn(1, 3, "b"), Turn(5, 6, "c")), 10)
+    assert recording.relabel({"b": "a"}).merge().turns == (Turn(0, 3, "a"), Turn(5, 6, "c"))
+
+
+def test_merging_over_a_gap():
+    turns = (Turn(0, 1, "a"), Turn(1.5, 2, "a"), Turn(2.6, 3, "a"), Turn(1, 2, "b"))
+    assert Diarization(turns, 3).merge(0.5).turns == (Turn(0, 2, "a"), Turn(1, 2, "b"), Turn(2.6, 3, "a"))
+
+
+def test_the_confidence_of_a_merged_turn_is_weighted_by_length():
+    assert Diarization((Turn(0, 1, "a", 0.9), Turn(1, 4, "a", 0.5)), 4).merge().turns == (Turn(0, 4, "a", 0.6),)
+    assert Diarization((Turn(0, 1, "a", 0.9), Turn(1, 4, "a")), 4).merge().turns == (Turn(0, 4, "a"),)
+
+
+def test_turns_past_the_end_are_clipped_or_dropped():
+    assert Diarization((Turn(0, 3, "a"), Turn(2, 3, "b")), 2).turns == (Turn(0, 2, "a"),)
+
+
+def test_without_a_duration_a_pyannote_annotation_ends_with_its_last_turn():
+    annotation = Diarization((Turn(0, 3, "a"), Turn(1, 2, "b")), 30, "x").to_pyannote()
+    assert Diarization.from_pyannote(annotation) == Diarization((Turn(0, 3, "a"), Turn(1, 2, "b")), 3, "x")
+
+
+def test_values_do_not_change_and_can_be_keys():
+    recording = Diarization((Turn(0, 1, "a"),), 1, origin=Origin(settings={"onset": 0.5}))
+    with pytest.raises(FrozenInstanceError):
+        recording.duration = 2  # pyright: ignore[reportAttributeAccessIssue]
+    assert len({recording, recording}) == 1
+    assert bool(Diarization((), 1))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "speaker", "confidence"),
+    [(-0.1, 1, "a", None), (1, 1, "a", None), (2, 1, "a", None), (0, math.inf, "a", None), (math.nan, 1, "a", None),
+     (0, 1, "", None), (0, 1, "a", math.nan)],
+)  # fmt: skip
+def test_an_impossible_turn_is_refused(start, end, speaker, confidence):
+    with pytest.raises(InputError):
+        Turn(start, end, speaker, confidence)
+
+
+def test_an_impossible_recording_or_crop_is_refused():
+    for duration in (-1, math.nan, math.inf):
+        with pytest.raises(InputError, match="duration"):
+            Diarization((), duration)
+    with pytest.raises(InputError, match="uri"):
+        Diarization((), 1, "")
+    with pytest.raises(InputError, match="crop"):
+        Diarization((), 1).crop(1, 0)
