@@ -1,0 +1,56 @@
+"""Files are written whole or not at all, and not over others."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from sortformer.errors import InputError
+from sortformer.formats.write import write_bytes, write_text
+
+
+def test_text_is_written_as_it_is_in_a_new_folder(tmp_path):
+    write_text(tmp_path / "a" / "b" / "x.txt", "zwölf\r\n")
+    assert (tmp_path / "a" / "b" / "x.txt").read_bytes() == "zwölf\r\n".encode()
+    assert os.listdir(tmp_path / "a" / "b") == ["x.txt"]
+
+
+def test_an_existing_file_stays_unless_asked(tmp_path):
+    path = tmp_path / "x.txt"
+    write_text(path, "first")
+    with pytest.raises(InputError, match="exists already"):
+        write_text(path, "second")
+    assert path.read_text() == "first"
+    write_text(path, "second", overwrite=True)
+    assert path.read_text() == "second"
+
+
+@pytest.mark.parametrize("failure", [OSError("disk full"), KeyboardInterrupt()])
+def test_a_failure_on_the_way_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch, failure):
+    path = tmp_path / "x.txt"
+    write_text(path, "first")
+
+    def fail(_):
+        raise failure
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises((InputError, KeyboardInterrupt)):
+        write_bytes(path, b"second", overwrite=True)
+    assert path.read_text() == "first"
+    assert os.listdir(tmp_path) == ["x.txt"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot write .*file"):
+        write_text(tmp_path / "file" / "x.txt", "")
+    with pytest.raises(InputError, match="cannot write"):
+        write_text(tmp_path, "", overwrite=True)
+
+
+def test_a_new_file_has_the_usual_permissions(tmp_path):
+    write_text(tmp_path / "ours", "")
+    Path(tmp_path / "plain").write_text("")
+    modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ours", "plain")]
+    assert modes[0] == modes[1]
