@@ -1,0 +1,42 @@
+"""Names of recordings and speakers: what RTTM and UEM can express, and how a path becomes an id."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from sortformer.errors import InputError
+
+__all__ = ["check_name", "file_ids", "without_white_space"]
+
+
+def without_white_space(name: str) -> str:
+    """Return the name with each run of white space as ``_``; RTTM separates by white space and has no escaping."""
+    return "_".join(name.split()) or "_"
+
+
+def check_name(name: str, kind: str) -> str:
+    """Return the name if RTTM and UEM can express it.
+
+    Raises:
+        InputError: when it is empty or contains white space; ``kind`` says what it names.
+    """
+    if not name or name.split() != [name]:
+        raise InputError(f"the {kind} {name!r} is empty or contains white space, which RTTM cannot express; rename it")
+    return name
+
+
+def file_ids(paths: Iterable[str | os.PathLike[str]]) -> dict[Path, str]:
+    """Return the id of each recording: its base name without suffix and white space.
+
+    Raises:
+        InputError: when two paths have one id, because their results would overwrite each other.
+    """
+    ids: dict[Path, str] = {}
+    taken: dict[str, Path] = {}
+    for path in map(Path, paths):
+        name = without_white_space(path.stem)
+        other = taken.setdefault(name, path)
+        if other != path:
+            raise InputError(f"{other} and {path} have the same name {name!r}; rename one or treat them separately")
+        ids[path] = name
+    return ids

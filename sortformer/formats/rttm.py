@@ -1,0 +1,96 @@
+"""RTTM, the NIST format for who spoke when: ten fields a line, one line a turn.
+
+The fields: type, file, channel, onset, duration, orthography, subtype, speaker, confidence, lookahead (NIST, "The 2009
+Rich Transcription Meeting Recognition Evaluation Plan", appendix A). Times are written in whole milliseconds.
+"""
+
+import math
+import os
+
+from sortformer.annotation import Diarization, Turn, merged
+from sortformer.errors import InputError
+from sortformer.formats.names import check_name
+from sortformer.formats.source import Line, lines, read_text
+from sortformer.formats.write import write_text
+
+__all__ = ["format", "parse", "read", "write"]
+
+_WORD_TYPES = frozenset({"LEXEME", "NON-LEX", "NON-SPEECH", "FILLER", "EDIT", "IP", "SU", "CB", "A/P"})
+_OTHER_TYPES = _WORD_TYPES | {"SEGMENT", "NOSCORE", "NO_RT_METADATA", "SPKR-INFO"}
+
+
+def parse(text: str, source: str = "RTTM") -> dict[str, tuple[Turn, ...]]:
+    """Return the turns of each recording, sorted, by its id in order of first mention.
+
+    Lines have nine or ten fields. Turns of no length, comments (``;;``) and lines of other NIST types are left out. No
+    line at all means no speech: the result is empty.
+
+    Raises:
+        InputError: with source and line number, on anything else that is not RTTM.
+    """
+    found: dict[str, list[Turn]] = {}
+    for line in lines(text, source):
+        if line.fields[0] == "SPEAKER":
+            turns = _turn(line)
+            found.setdefault(line.fields[1], []).extend(turns)
+        elif line.fields[0] not in _OTHER_TYPES:
+            raise line.error(f"RTTM has no line type {line.fields[0]!r}; is this an RTTM file?")
+    return {uri: tuple(sorted(turns)) for uri, turns in found.items()}
+
+
+def _turn(line: Line) -> list[Turn]:
+    """The turn of a SPEAKER line, none where its duration is 0."""
+    if len(line.fields) not in (9, 10):
+        raise line.error(f"a SPEAKER line has 9 or 10 fields, this one has {len(line.fields)}")
+    start, duration = line.seconds(3, "onset"), line.seconds(4, "duration")
+    confidence = None
+    if line.fields[8] != "<NA>":
+        try:
+            confidence = float(line.fields[8])
+        except ValueError:
+            confidence = math.nan
+        if not math.isfinite(confidence):
+            raise line.error(f"the confidence must be a number or <NA>, got {line.fields[8]!r}")
+    end = round(start + duration, 6)  # the sum of two decimals, without the noise of the binary fractions
+    return [Turn(start, end, line.fields[7], confidence)] if start < end else []
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, tuple[Turn, ...]]:
+    """Read an RTTM file (see :func:`parse`)."""
+    return parse(read_text(path), os.fspath(path))
+
+
+def format(*recordings: Diarization) -> str:
+    """Return RTTM, sorted by file, onset, end and speaker; empty where nobody speaks.
+
+    Times are rounded to milliseconds and clipped to the recording; after that, overlapping and touching turns of one
+    speaker are joined and turns of no length dropped.
+
+    Raises:
+        InputError: when an id or a speaker is empty or contains white space, or two recordings have one id.
+    """
+    by_uri = {check_name(recording.uri, "file id"): recording for recording in recordings}
+    if len(by_uri) < len(recordings):
+        raise InputError("two of the recordings have the same id; RTTM cannot tell them apart")
+    return "".join(_line(uri, *row) for uri in sorted(by_uri) for row in _rows(by_uri[uri]))
+
+
+def _rows(recording: Diarization) -> list[tuple[int, int, str, float | None]]:
+    """Start, end (milliseconds), speaker and confidence of each line of a recording."""
+    limit = math.floor(recording.duration * 1000 + 1e-6)
+    whole = [
+        Turn(start, end, check_name(turn.speaker, "speaker"), turn.confidence)
+        for turn in recording
+        if (start := round(turn.start * 1000)) < (end := min(round(turn.end * 1000), limit))
+    ]
+    return [(round(turn.start), round(turn.end), turn.speaker, turn.confidence) for turn in merged(whole)]
+
+
+def _line(uri: str, start: int, end: int, speaker: str, confidence: float | None) -> str:
+    sure = "<NA>" if confidence is None else f"{confidence:.3f}"
+    return f"SPEAKER {uri} 1 {start / 1000:.3f} {(end - start) / 1000:.3f} <NA> <NA> {speaker} {sure} <NA>\n"
+
+
+def write(path: str | os.PathLike[str], *recordings: Diarization, overwrite: bool = False) -> None:
+    """Write an RTTM file (see :func:`format`), whole or not at all."""
+    write_text(path, format(*recordings), overwrite=overwrite)

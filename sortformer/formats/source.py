@@ -1,0 +1,61 @@
+"""Read the text of a file, and say where in it something is wrong."""
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from sortformer.errors import InputError
+
+__all__ = ["Line", "lines", "read_text"]
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """Return the UTF-8 text of a file (a byte-order mark is dropped).
+
+    Raises:
+        InputError: when the file is missing, cannot be read or is no text.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a text file in UTF-8 (byte {error.start} is not valid)") from error
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+class Line(NamedTuple):
+    """One line that carries data, split at white space."""
+
+    source: str
+    number: int
+    fields: list[str]
+
+    def error(self, what: str) -> InputError:
+        """Return an error that says where it is."""
+        return InputError(f"{self.source}, line {self.number}: {what}")
+
+    def seconds(self, index: int, name: str) -> float:
+        """Return a field as a time in seconds, finite and not negative.
+
+        Raises:
+            InputError: with the place, when it is something else.
+        """
+        try:
+            value = float(self.fields[index])
+        except ValueError:
+            value = math.nan
+        if not 0 <= value < math.inf:
+            raise self.error(f"the {name} must be a number of seconds >= 0, got {self.fields[index]!r}")
+        return value
+
+
+def lines(text: str, source: str) -> Iterator[Line]:
+    """Yield the lines of a NIST file that are neither blank nor comments (``;;``)."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        fields = line.split()
+        if fields and not fields[0].startswith(";;"):
+            yield Line(source, number, fields)

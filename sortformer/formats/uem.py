@@ -1,0 +1,64 @@
+"""UEM, the NIST format for which parts of a recording are scored: file, channel, start, end."""
+
+import os
+from collections.abc import Iterable, Mapping
+
+from sortformer.formats.names import check_name
+from sortformer.formats.source import lines, read_text
+from sortformer.formats.write import write_text
+
+__all__ = ["format", "parse", "read", "write"]
+
+Regions = tuple[tuple[float, float], ...]
+
+
+def parse(text: str, source: str = "UEM") -> dict[str, Regions]:
+    """Return the regions (start, end) of each recording in seconds, sorted and joined where they touch.
+
+    Raises:
+        InputError: with source and line number, on a line that is not UEM or a region that ends before it starts.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in lines(text, source):
+        if len(line.fields) != 4:
+            raise line.error(f"a UEM line has 4 fields (file channel start end), this one has {len(line.fields)}")
+        start, end = line.seconds(2, "start"), line.seconds(3, "end")
+        if end < start:
+            raise line.error(f"the region ends at {end} s, before it starts at {start} s")
+        found.setdefault(line.fields[0], []).append((start, end))
+    return {uri: _joined(regions) for uri, regions in found.items()}
+
+
+def _joined(regions: Iterable[tuple[float, float]]) -> Regions:
+    result: list[tuple[float, float]] = []
+    for start, end in sorted(regions):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], end))
+        elif start < end:
+            result.append((start, end))
+    return tuple(result)
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, Regions]:
+    """Read a UEM file (see :func:`parse`)."""
+    return parse(read_text(path), os.fspath(path))
+
+
+def format(regions: Mapping[str, Iterable[tuple[float, float]]]) -> str:
+    """Return UEM, sorted by file and start, in milliseconds.
+
+    Raises:
+        InputError: when an id is empty or contains white space.
+    """
+    return "".join(
+        f"{check_name(uri, 'file id')} 1 {start:.3f} {end:.3f}\n"
+        for uri in sorted(regions)
+        for start, end in sorted(regions[uri])
+    )
+
+
+def write(
+    path: str | os.PathLike[str], regions: Mapping[str, Iterable[tuple[float, float]]], *, overwrite: bool = False
+) -> None:
+    """Write a UEM file (see :func:`format`), whole or not at all."""
+    write_text(path, format(regions), overwrite=overwrite)

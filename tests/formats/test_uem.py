@@ -1,0 +1,53 @@
+"""UEM: reading back what was written, and errors that say where."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.errors import InputError
+from sortformer.formats import uem
+
+borders = st.lists(st.integers(0, 10**6), unique=True, max_size=8).map(sorted)
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b.c", "d-1"]), borders))
+def test_reading_back_gives_the_same_regions(files):
+    pairs = {
+        uri: tuple((a / 1000, b / 1000) for a, b in zip(x[::2], x[1::2], strict=False)) for uri, x in files.items()
+    }
+    kept = {uri: regions for uri, regions in pairs.items() if regions}
+    assert uem.parse(uem.format(kept)) == kept
+
+
+def test_regions_are_sorted_and_joined():
+    text = ";; comment\n\nm 1 5 6\nm 1 0.000 2.5\nm 1 2.5 3\nn 1 4 4\n"
+    assert uem.parse(text) == {"m": ((0, 3), (5, 6)), "n": ()}
+
+
+def test_written_regions_have_milliseconds(tmp_path):
+    uem.write(tmp_path / "x.uem", {"m": [(0, 30)]})
+    assert (tmp_path / "x.uem").read_text() == "m 1 0.000 30.000\n"
+    assert uem.read(tmp_path / "x.uem") == {"m": ((0, 30),)}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("m 1 0", "4 fields"),
+        ("m 1 0 1 2", "4 fields"),
+        ("m 1 2 1", "ends at 1.0 s, before it starts at 2.0 s"),
+        ("m 1 -1 1", "start must be"),
+        ("m 1 0 inf", "end must be"),
+    ],
+)
+def test_a_broken_line_is_refused_with_its_place(line, reason):
+    with pytest.raises(InputError, match=re.escape(reason)) as caught:
+        uem.parse("\n" + line, "x.uem")
+    assert str(caught.value).startswith("x.uem, line 2: ")
+
+
+def test_white_space_in_an_id_is_refused():
+    with pytest.raises(InputError, match="white space"):
+        uem.format({"two words": [(0, 1)]})
