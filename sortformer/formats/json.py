@@ -1,0 +1,130 @@
+"""JSON for programs: turns with confidence, the frames they were decided on, and what made them.
+
+Schema 1::
+
+    {"schema_version": 1, "uri": str, "duration": s, "speakers": [str], "turns": [{"start": s, "end": s, "speaker": str,
+     "confidence": mean probability or null}], "time_axis": {"start_s": s, "step_s": s, "num_frames": n} or null,
+     "model": str or null, "version": str or null, "settings": {...}}
+
+Times are seconds, those of turns in whole milliseconds. Keys may be added within a schema version, so a reader ignores
+those it does not know; a key that changes its meaning makes a new version.
+"""
+
+import json
+import math
+import os
+from typing import Any
+
+from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
+from sortformer.errors import InputError
+from sortformer.formats.source import read_text
+from sortformer.formats.write import write_text
+
+__all__ = ["SCHEMA_VERSION", "format", "parse", "read", "write"]
+
+SCHEMA_VERSION = 1
+
+
+def format(recording: Diarization) -> str:
+    """Return one JSON document, which ends with a line break; names may hold anything.
+
+    Raises:
+        InputError: when the settings hold what JSON cannot express.
+    """
+    origin = recording.origin or Origin()
+    axis = origin.time_axis
+    rounded = ((round(turn.start, 3), round(turn.end, 3), turn) for turn in recording)
+    document = {
+        "schema_version": SCHEMA_VERSION,
+        "uri": recording.uri,
+        "duration": recording.duration,
+        "speakers": recording.speakers,
+        "turns": [
+            {
+                "start": start,
+                "end": end,
+                "speaker": turn.speaker,
+                "confidence": None if turn.confidence is None else round(turn.confidence, 4),
+            }
+            for start, end, turn in rounded
+            if start < end
+        ],
+        "time_axis": axis and {"start_s": axis.start_s, "step_s": axis.step_s, "num_frames": axis.num_frames},
+        "model": origin.model,
+        "version": origin.version,
+        "settings": dict(origin.settings),
+    }
+    try:
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the settings of {recording.uri} cannot be written as JSON: {error}") from error
+
+
+def parse(text: str, source: str = "JSON") -> Diarization:
+    """Return the diarization that a document of :func:`format` holds.
+
+    Raises:
+        InputError: with the source, when it is no JSON, of another schema version, or a value is missing or wrong.
+    """
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{source} is not JSON: {error}") from error
+    if not isinstance(document, dict) or "schema_version" not in document:
+        raise InputError(f"{source} is not a diarization: it has no schema_version")
+    version = document["schema_version"]
+    if version != SCHEMA_VERSION:
+        raise InputError(f"{source} has schema version {version!r}, but this release reads version {SCHEMA_VERSION}")
+    try:
+        return _recording(document)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
+        raise InputError(f"{source} is not a diarization: {reason}") from error
+
+
+def _recording(document: dict[str, Any]) -> Diarization:
+    turns = tuple(
+        Turn(
+            _number(turn["start"], "start"),
+            _number(turn["end"], "end"),
+            _text(turn["speaker"], "speaker"),
+            None if turn["confidence"] is None else _number(turn["confidence"], "confidence"),
+        )
+        for turn in document["turns"]
+    )
+    axis = document["time_axis"]
+    time_axis = None
+    if axis is not None:
+        time_axis = TimeAxis(
+            _number(axis["start_s"], "start_s"), _number(axis["step_s"], "step_s"), int(axis["num_frames"])
+        )
+    model, version = (None if document[key] is None else _text(document[key], key) for key in ("model", "version"))
+    origin = Origin(model, version, dict(document["settings"]), time_axis)
+    return Diarization(
+        turns,
+        _number(document["duration"], "duration"),
+        _text(document["uri"], "uri"),
+        None if origin == Origin() else origin,
+    )
+
+
+def _number(value: Any, key: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"{key} must be a number, got {value!r}")
+    return float(value)
+
+
+def _text(value: Any, key: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{key} must be text, got {value!r}")
+    return value
+
+
+def read(path: str | os.PathLike[str]) -> Diarization:
+    """Read a JSON file (see :func:`parse`)."""
+    return parse(read_text(path), os.fspath(path))
+
+
+def write(path: str | os.PathLike[str], recording: Diarization, *, overwrite: bool = False) -> None:
+    """Write a JSON file (see :func:`format`), whole or not at all."""
+    write_text(path, format(recording), overwrite=overwrite)
