@@ -1,0 +1,42 @@
+"""A timeline as SVG: one row a speaker, one bar a turn; what a notebook shows for a diarization."""
+
+from html import escape
+
+from sortformer.annotation import Diarization
+from sortformer.formats.text import clock
+
+__all__ = ["format"]
+
+_NAME_WIDTH, _WIDTH, _ROW, _TOP = 130, 800, 22, 26
+_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#555555")
+
+
+def format(recording: Diarization) -> str:
+    """Return an SVG image with no outside references; hovering over a bar shows its times."""
+    scale = (_WIDTH - _NAME_WIDTH) / max(recording.duration, 1e-9)
+    names = recording.speakers
+    height = _TOP + _ROW * max(1, len(names))
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
+        'font-family="sans-serif" font-size="12">',
+        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
+        f'<text x="4" y="16" fill="#333333">{_shown(recording.uri, 60)}</text>',
+        f'<text x="{_WIDTH - 4}" y="16" fill="#333333" text-anchor="end">{clock(recording.duration)}</text>',
+    ]
+    for row, name in enumerate(names):
+        y, colour = _TOP + _ROW * row, _COLOURS[row % len(_COLOURS)]
+        parts.append(f'<text x="4" y="{y + 13}" fill="#333333">{_shown(name, 18)}</text>')
+        parts.extend(
+            f'<rect x="{_NAME_WIDTH + turn.start * scale:.2f}" y="{y}" width="{max(turn.duration * scale, 0.5):.2f}" '
+            f'height="{_ROW - 5}" rx="2" fill="{colour}">'
+            f"<title>{escape(name)} {clock(turn.start)} - {clock(turn.end)}</title></rect>"
+            for turn in recording
+            if turn.speaker == name
+        )
+    if not names:
+        parts.append(f'<text x="4" y="{_TOP + 13}" fill="#777777">nobody speaks</text>')
+    return "".join(parts) + "</svg>"
+
+
+def _shown(name: str, length: int) -> str:
+    return escape(name if len(name) <= length else name[: length - 1] + "…")

@@ -1,0 +1,46 @@
+"""Plain text for people's eyes: who speaks how much, then turn by turn."""
+
+import os
+import unicodedata
+
+from sortformer.annotation import Diarization
+from sortformer.formats.write import write_text
+
+__all__ = ["clock", "format", "write"]
+
+
+def format(recording: Diarization) -> str:
+    """Return a summary and one line a turn; times as ``h:mm:ss.ss``."""
+    speech = recording.merge()
+    spoken = {name: sum(turn.duration for turn in speech if turn.speaker == name) for name in speech.speakers}
+    width = max(map(_width, spoken), default=0)
+    count = "nobody speaks" if not spoken else "1 speaker" if len(spoken) == 1 else f"{len(spoken)} speakers"
+    head = [f"{recording.uri}  {clock(recording.duration)}  {count}"]
+    totals = [
+        f"  {_padded(name, width)}  {clock(seconds)}  {100 * seconds / recording.duration:5.1f} %"
+        for name, seconds in spoken.items()
+    ]
+    body = [f"{clock(turn.start)} - {clock(turn.end)}  {turn.speaker}" for turn in speech]
+    blank = [""] if body else []
+    return "\n".join(head + totals + blank + body) + "\n"
+
+
+def clock(seconds: float) -> str:
+    """Return a time as ``h:mm:ss.ss``."""
+    hundredths = round(seconds * 100)
+    minutes, rest = divmod(hundredths, 6000)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest // 100:02d}.{rest % 100:02d}"
+
+
+def _width(name: str) -> int:
+    """Columns that a name takes in a terminal: East Asian wide letters take two."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in name)
+
+
+def _padded(name: str, width: int) -> str:
+    return name + " " * (width - _width(name))
+
+
+def write(path: str | os.PathLike[str], recording: Diarization, *, overwrite: bool = False) -> None:
+    """Write a text file (see :func:`format`), whole or not at all."""
+    write_text(path, format(recording), overwrite=overwrite)

@@ -1,0 +1,31 @@
+"""Text for people: times as clocks, columns aligned."""
+
+import pytest
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.formats import text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0, "0:00:00.00"), (59.999, "0:01:00.00"), (3723.456, "1:02:03.46"), (360000, "100:00:00.00")],
+)
+def test_a_clock_carries_over(seconds, shown):
+    assert text.clock(seconds) == shown
+
+
+def test_the_whole_page(tmp_path):
+    turns = (Turn(0, 2, "Anna"), Turn(1, 3, "Anna"), Turn(2.5, 5, "李明月"))
+    text.write(tmp_path / "x.txt", Diarization(turns, 10, "meeting"))
+    assert (tmp_path / "x.txt").read_text(encoding="utf-8") == (
+        "meeting  0:00:10.00  2 speakers\n"
+        "  Anna    0:00:03.00   30.0 %\n"
+        "  李明月  0:00:02.50   25.0 %\n"
+        "\n"
+        "0:00:00.00 - 0:00:03.00  Anna\n"
+        "0:00:02.50 - 0:00:05.00  李明月\n"
+    )
+
+
+def test_silence_says_so():
+    assert text.format(Diarization((), 0)) == "audio  0:00:00.00  nobody speaks\n"
