@@ -1,0 +1,177 @@
+"""What simulated conversations look like: how many speakers, how they take turns, what the channel does to them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sortformer.config.strict import from_dict
+from sortformer.errors import ConfigError
+
+__all__ = ["CastingConfig", "ChannelConfig", "SimulationConfig", "TurnTakingConfig"]
+
+
+def _check(config: Any) -> None:
+    for field in fields(config):
+        value = getattr(config, field.name)
+        if field.name.endswith("_probability"):
+            inside = all(0 <= chance <= 1 for chance in (value if isinstance(value, tuple) else (value,)))
+            if not inside:
+                raise ConfigError(f"{field.name} must lie between 0 and 1, got {value}")
+        if isinstance(value, tuple) and field.name != "speaker_weights" and (len(value) != 2 or value[0] > value[1]):
+            raise ConfigError(f"{field.name} must be a range [low, high], got {value}")
+        if field.name.endswith(("_spread", "_gain_db", "equaliser_db", "_median_s", "_s", "slope")):
+            low = value[0] if isinstance(value, tuple) else value
+            if low < 0:
+                raise ConfigError(f"{field.name} must not be negative, got {value}")
+
+
+@dataclass(frozen=True, slots=True)
+class CastingConfig:
+    """Who is in a conversation, and how loud each one is.
+
+    Attributes:
+        same_corpus_probability: all voices come from one corpus, so that the corpus tells nothing about the speaker.
+        same_gender_probability: all voices have one known gender.
+        voice_gain_db: each voice is louder or softer by up to this.
+        turn_gain_db: standard deviation of the loudness of a turn around its voice's.
+    """
+
+    same_corpus_probability: float = 0.4
+    same_gender_probability: float = 0.3
+    voice_gain_db: float = 8.0
+    turn_gain_db: float = 1.5
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTakingConfig:
+    """Parametric turn-taking; every range is drawn from once a conversation, so that conversations differ.
+
+    Attributes:
+        turn_median_s: range of the median turn length (drawn log-uniformly).
+        turn_spread: standard deviation of the logarithm of turn lengths.
+        pause_median_s: range of the median pause between turns (drawn log-uniformly).
+        pause_spread: standard deviation of the logarithm of pauses.
+        overlap_probability: range of the share of turns that start before the running one has ended.
+        overlap_median_s: median length of such an overlap.
+        backchannel_probability: range of the chance that a listener says something short during a turn.
+        backchannel_s: range of the length of a back-channel.
+        same_speaker_probability: chance that the speaker of the last turn goes on after a pause.
+        long_silence_probability: chance that a pause becomes a long silence.
+        long_silence_s: range of the length of a long silence.
+        dominance: range of the Dirichlet concentration (small: one speaker dominates).
+    """
+
+    turn_median_s: tuple[float, float] = (0.6, 5.0)
+    turn_spread: float = 0.7
+    pause_median_s: tuple[float, float] = (0.1, 0.9)
+    pause_spread: float = 0.8
+    overlap_probability: tuple[float, float] = (0.0, 0.65)
+    overlap_median_s: float = 0.6
+    backchannel_probability: tuple[float, float] = (0.0, 0.6)
+    backchannel_s: tuple[float, float] = (0.25, 1.0)
+    same_speaker_probability: float = 0.2
+    long_silence_probability: float = 0.03
+    long_silence_s: tuple[float, float] = (2.0, 8.0)
+    dominance: tuple[float, float] = (0.7, 8.0)
+
+    def __post_init__(self) -> None:
+        _check(self)
+        for name in ("turn_median_s", "pause_median_s", "dominance"):
+            if getattr(self, name)[0] <= 0:
+                raise ConfigError(f"{name} of turn-taking must be above zero, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelConfig:
+    """What happens between the mouths and the file; levels and ratios in dB, frequencies in Hz.
+
+    Attributes:
+        room_probability: one distant microphone in a room.
+        near_probability: a close microphone each, summed, with the room far below (the rest of the time: no room).
+        near_room_db: range of the level of the room in such a mix.
+        equaliser_db: standard deviation of the smooth random filter of each voice, at its knots.
+        noise_probability: coloured noise is present.
+        noise_slope: range of the exponent of 1 / f^slope (0 white, 1 pink, 2 brown).
+        snr_db: range of active speech to noise.
+        hum_probability: mains hum and its harmonics are present.
+        babble_probability: other voices of the bank murmur in the background.
+        babble_voices: range of their number.
+        babble_snr_db: range of active speech to babble.
+        telephone_probability: 300 to 3400 Hz only.
+        low_pass_probability: nothing above a drawn cut-off.
+        low_pass_hz: range of the cut-off.
+        high_pass_probability: nothing below a drawn cut-off.
+        high_pass_hz: range of the cut-off.
+        mu_law_probability: 8-bit mu-law quantisation.
+        coarse_probability: uniform quantisation to few bits.
+        coarse_bits: range of the number of bits.
+        clip_probability: peaks are cut.
+        clip_share: range of the limit relative to the loudest sample.
+        level_dbfs: range of the root mean square of the active speech in the file.
+    """
+
+    room_probability: float = 0.4
+    near_probability: float = 0.35
+    near_room_db: tuple[float, float] = (-25.0, -6.0)
+    equaliser_db: float = 3.5
+    noise_probability: float = 0.9
+    noise_slope: tuple[float, float] = (0.0, 2.0)
+    snr_db: tuple[float, float] = (3.0, 40.0)
+    hum_probability: float = 0.08
+    babble_probability: float = 0.15
+    babble_voices: tuple[int, int] = (4, 8)
+    babble_snr_db: tuple[float, float] = (8.0, 30.0)
+    telephone_probability: float = 0.08
+    low_pass_probability: float = 0.15
+    low_pass_hz: tuple[float, float] = (2500.0, 7500.0)
+    high_pass_probability: float = 0.2
+    high_pass_hz: tuple[float, float] = (60.0, 250.0)
+    mu_law_probability: float = 0.06
+    coarse_probability: float = 0.03
+    coarse_bits: tuple[int, int] = (8, 11)
+    clip_probability: float = 0.06
+    clip_share: tuple[float, float] = (0.25, 0.8)
+    level_dbfs: tuple[float, float] = (-35.0, -12.0)
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if self.room_probability + self.near_probability > 1:
+            raise ConfigError("room_probability and near_probability of the channel must not exceed 1 together")
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationConfig:
+    """Conversations for training a diarizer.
+
+    Attributes:
+        num_slots: output channels of the targets, in order of arrival.
+        speaker_weights: relative frequency of conversations with 1, 2, ... speakers; at most ``num_slots`` of them.
+        replay_probability: share of conversations whose turn-taking is a window of a real meeting
+            (when patterns are given).
+        lively_probability: share of these for which the liveliest of several windows is taken.
+    """
+
+    num_slots: int = 4
+    speaker_weights: tuple[float, ...] = (0.1, 0.3, 0.3, 0.3)
+    replay_probability: float = 0.5
+    lively_probability: float = 0.5
+    casting: CastingConfig = CastingConfig()
+    turn_taking: TurnTakingConfig = TurnTakingConfig()
+    channel: ChannelConfig = ChannelConfig()
+
+    def __post_init__(self) -> None:
+        _check(self)
+        if not 1 <= len(self.speaker_weights) <= self.num_slots:
+            raise ConfigError(
+                f"speaker_weights needs between 1 and num_slots = {self.num_slots} entries, got {self.speaker_weights}"
+            )
+        if min(self.speaker_weights) < 0 or sum(self.speaker_weights) <= 0:
+            raise ConfigError(f"speaker_weights must be at least zero, and one above, got {self.speaker_weights}")
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "SimulationConfig":
+        """Build from nested mappings (a table of a TOML file); an unknown key is an error."""
+        return from_dict(cls, values, "simulation")

@@ -1,0 +1,148 @@
+"""From dry voices to a recording: all linear paths in one overlap-add convolution, then the recorder."""
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sortformer.grid import SAMPLE_RATE
+from sortformer.simulate.channel import FILTER_BINS, ChannelPlan
+from sortformer.simulate.rooms import ROOM_SAMPLES, Rooms
+
+__all__ = ["BLOCK_SAMPLES", "FILTER_DELAY", "render"]
+
+_FFT = 32768
+_FILTER = 2 * (FILTER_BINS - 1)
+FILTER_DELAY = _FILTER // 2  # samples by which the linear-phase filters delay; removed at the end
+BLOCK_SAMPLES = _FFT - ROOM_SAMPLES - _FILTER
+_TAIL = _FFT - BLOCK_SAMPLES
+_MU = 255.0
+_SILENCE = 1e-10  # power below which a conversation counts as silent
+_SILENT_NOISE_DBFS = -60.0  # level to which the noise of a silent conversation is set, relative to no speech
+
+
+def render(
+    tracks: Tensor,
+    occupied: np.ndarray,
+    active_samples: Tensor,
+    plan: ChannelPlan,
+    rooms: Rooms | None,
+    num_samples: int,
+    generator: torch.Generator,
+) -> Tensor:
+    """Mix the voices of each conversation through its channel.
+
+    Args:
+        tracks: (B, S + 1, K * BLOCK_SAMPLES) dry voices and, last, the babble.
+        occupied: (B, S + 1, K) bool, blocks that are not silent.
+        active_samples: (B,) float number of samples in which somebody speaks.
+        plan: the channels, stacked.
+        rooms: what ``plan.response`` refers to.
+        num_samples: length of the result, at most K * BLOCK_SAMPLES - FILTER_DELAY.
+        generator: draws the noise, on the device of ``tracks``.
+
+    Returns:
+        (B, num_samples) float32 within [-1, 1].
+    """
+    batch, paths, length = tracks.shape
+    device = tracks.device
+    blocks = tracks.view(batch, paths, length // BLOCK_SAMPLES, BLOCK_SAMPLES)
+    filters = _filters(torch.from_numpy(plan.magnitude).to(device))
+    transfer = torch.fft.rfft(filters, n=_FFT)
+    speech_path = _through_rooms(transfer[:, :paths], plan, rooms)
+    spectrum = torch.zeros(batch, blocks.shape[2], _FFT // 2 + 1, dtype=torch.complex64, device=device)
+    for path in range(paths - 1):
+        _add_path(spectrum, blocks[:, path], occupied[:, path], speech_path[:, path])
+    power = _energy(spectrum) / active_samples.clamp(min=1)
+    power = torch.where(power > _SILENCE, power, torch.full_like(power, 10 ** (_SILENT_NOISE_DBFS / 10)))
+    if occupied[:, -1].any():
+        babble = torch.zeros_like(spectrum)
+        _add_path(babble, blocks[:, -1], occupied[:, -1], speech_path[:, -1])
+        scale = _scale(power, _energy(babble) / num_samples, plan.babble_snr_db)
+        spectrum += babble * scale[:, None, None]
+    noise = torch.randn(batch, blocks.shape[2], BLOCK_SAMPLES, generator=generator, device=device)
+    scale = _scale(power, filters[:, -1].square().sum(-1), plan.snr_db)
+    spectrum += torch.fft.rfft(noise, n=_FFT) * (transfer[:, -1] * scale[:, None])[:, None]
+    return _record(_overlap_add(spectrum, num_samples), power, plan)
+
+
+def _filters(magnitude: Tensor) -> Tensor:
+    """Turn magnitudes (..., FILTER_BINS) into linear-phase filters (..., 2 * FILTER_BINS - 2)."""
+    centred = torch.fft.irfft(magnitude.to(torch.complex64), n=_FILTER).roll(FILTER_DELAY, -1)
+    return centred * torch.hann_window(_FILTER, device=magnitude.device)
+
+
+def _through_rooms(transfer: Tensor, plan: ChannelPlan, rooms: Rooms | None) -> Tensor:
+    wet_rows = np.flatnonzero(plan.wet)
+    if rooms is None or len(wet_rows) == 0:
+        return transfer
+    place = plan.response[wet_rows]
+    responses = torch.from_numpy(rooms.responses[place[..., 0], place[..., 1]]).to(transfer.device)
+    wet = torch.from_numpy(plan.wet[wet_rows]).to(transfer.device)[:, None, None]
+    direct = torch.from_numpy(plan.direct[wet_rows]).to(transfer.device)[:, None, None]
+    combined = transfer.clone()
+    combined[torch.from_numpy(wet_rows)] *= torch.fft.rfft(responses, n=_FFT) * wet + direct
+    return combined
+
+
+def _add_path(spectrum: Tensor, blocks: Tensor, occupied: np.ndarray, transfer: Tensor) -> None:
+    """Add the filtered blocks (B, K, BLOCK_SAMPLES) of one path where they are occupied."""
+    row, block = (torch.from_numpy(index).to(spectrum.device) for index in np.nonzero(occupied))
+    if len(row):
+        spectrum[row, block] += torch.fft.rfft(blocks[row, block], n=_FFT) * transfer[row]
+
+
+def _energy(spectrum: Tensor) -> Tensor:
+    """Sum of squares of the signal of each row, by Parseval's theorem (tails of blocks taken as independent)."""
+    return torch.view_as_real(spectrum).flatten(1).square().sum(-1) * (2 / _FFT)
+
+
+def _scale(speech_power: Tensor, power: Tensor, snr_db: np.ndarray) -> Tensor:
+    ratio = torch.from_numpy(10 ** (-snr_db / 10)).to(power.device)
+    return (speech_power * ratio / power.clamp(min=1e-12)).sqrt()
+
+
+def _overlap_add(spectrum: Tensor, num_samples: int) -> Tensor:
+    signal = torch.fft.irfft(spectrum, n=_FFT)
+    batch, count, _ = signal.shape
+    signal[:, 1:, :_TAIL] += signal[:, :-1, BLOCK_SAMPLES:]
+    joined = signal[:, :, :BLOCK_SAMPLES].reshape(batch, count * BLOCK_SAMPLES)
+    return joined[:, FILTER_DELAY : FILTER_DELAY + num_samples]
+
+
+def _record(wave: Tensor, power: Tensor, plan: ChannelPlan) -> Tensor:
+    """Hum, level, clipping and quantisation."""
+    wave = wave.contiguous()
+    for row in np.flatnonzero(np.isfinite(plan.hum_snr_db)):
+        wave[row] += _hum(wave.shape[1], float(plan.hum_hz[row]), wave.device) * (
+            power[row].sqrt() * 10 ** (-float(plan.hum_snr_db[row]) / 20)
+        )
+    peak = wave.abs().amax(dim=1).clamp(min=1e-6)
+    level = torch.from_numpy(10 ** (plan.level_dbfs / 20)).to(wave.device)
+    gain = torch.minimum(level / power.sqrt(), 0.99 / peak)
+    wave *= gain[:, None]
+    for row in np.flatnonzero(plan.clip_share < 1):
+        limit = float(plan.clip_share[row]) * peak[row] * gain[row]
+        wave[row] = wave[row].clamp(-limit, limit)
+    for row in np.flatnonzero(plan.mu_law):
+        wave[row] = _mu_law(wave[row])
+    for row in np.flatnonzero(plan.step):
+        step = float(plan.step[row])
+        wave[row] = (wave[row] / step).round() * step
+    return wave
+
+
+def _hum(num_samples: int, mains_hz: float, device: torch.device) -> Tensor:
+    """Mains hum of unit power: the fundamental and three harmonics."""
+    phase = torch.arange(num_samples, device=device, dtype=torch.float64).mul_(2 * math.pi * mains_hz / SAMPLE_RATE)
+    parts = [(1, 1.0), (2, 0.7), (3, 0.5), (5, 0.3)]
+    hum = sum(amplitude * torch.sin(harmonic * phase) for harmonic, amplitude in parts)
+    return torch.as_tensor(hum, dtype=torch.float32) * math.sqrt(2 / sum(amplitude**2 for _, amplitude in parts))
+
+
+def _mu_law(wave: Tensor) -> Tensor:
+    """Compress, quantise to 8 bits and expand (ITU-T G.711, continuous form)."""
+    compressed = wave.sign() * torch.log1p(_MU * wave.abs()) / math.log1p(_MU)
+    coarse = (compressed * 127).round() / 127
+    return coarse.sign() * torch.expm1(coarse.abs() * math.log1p(_MU)) / _MU

@@ -1,0 +1,106 @@
+"""Impulse responses of shoebox rooms, computed once by the image-source method and kept in a file."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sortformer.errors import InputError
+from sortformer.grid import SAMPLE_RATE
+
+__all__ = ["ROOM_SAMPLES", "Rooms"]
+
+ROOM_SAMPLES = 6400  # 0.4 s
+_LEAD = 8  # samples kept before the direct sound
+_HIGHEST_ORDER = 14  # of the image sources; the tail beyond them is shaped noise
+_T60_S = (0.1, 0.8)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rooms:
+    """Rooms with one microphone and several talkers each.
+
+    Attributes:
+        responses: (R, P, ROOM_SAMPLES) float32 of unit energy; the direct sound is at sample 8, so that labels made
+            from the dry voices hold for the reverberant ones.
+        t60_s: (R,) float32 reverberation times.
+    """
+
+    responses: np.ndarray
+    t60_s: np.ndarray
+
+    @classmethod
+    def make(cls, count: int, seed: int = 0, positions: int = 5, cache: str | Path | None = None) -> "Rooms":
+        """Compute ``count`` rooms with pyroomacoustics (the extra ``train``), or read them from the folder ``cache``.
+
+        Sides 3 to 9 m, height 2.4 to 3.6 m, reverberation times 0.1 to 0.8 s, talkers 0.5 m and more away.
+
+        Raises:
+            InputError: if pyroomacoustics is needed and absent.
+        """
+        path = None if cache is None else Path(cache) / f"rooms-{count}x{positions}-seed{seed}.npz"
+        if path is not None and path.is_file():
+            stored = np.load(path)
+            return cls(stored["responses"], stored["t60_s"])
+        rng = np.random.default_rng([seed, count, positions])
+        t60_s = rng.uniform(*_T60_S, count).astype(np.float32)
+        rooms = cls(np.stack([_room(rng, float(t60), positions) for t60 in t60_s]), t60_s)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as draft:
+                np.savez(draft, responses=rooms.responses, t60_s=rooms.t60_s)
+            os.replace(draft.name, path)
+        return rooms
+
+
+def _room(rng: np.random.Generator, t60: float, positions: int) -> np.ndarray:
+    """Return (positions, ROOM_SAMPLES) float32."""
+    try:
+        import pyroomacoustics
+    except ImportError as error:
+        raise InputError("making rooms needs pyroomacoustics; install sortformer[train]") from error
+    size = np.array([rng.uniform(3, 9), rng.uniform(3, 7), rng.uniform(2.4, 3.6)])
+    absorption = _absorption(size, t60)
+    room = pyroomacoustics.ShoeBox(
+        size, fs=SAMPLE_RATE, materials=pyroomacoustics.Material(absorption), max_order=_HIGHEST_ORDER
+    )
+    centre = size * rng.uniform(0.3, 0.7, 3)
+    microphone = np.array([centre[0], centre[1], rng.uniform(0.7, 1.3)])
+    room.add_microphone(microphone)
+    for _ in range(positions):
+        room.add_source(_talker(rng, size, microphone))
+    room.compute_rir()
+    responses = room.rir[0]  # pyright: ignore[reportOptionalSubscript] (compute_rir has filled it)
+    return np.stack([_finish(rng, np.asarray(responses[p]), t60) for p in range(positions)])
+
+
+def _absorption(size: np.ndarray, t60: float) -> float:
+    """Sabine's formula for one material on all six walls."""
+    volume, area = size.prod(), 2 * (size[0] * size[1] + size[0] * size[2] + size[1] * size[2])
+    return float(np.clip(0.161 * volume / (area * t60), 0.03, 0.98))
+
+
+def _talker(rng: np.random.Generator, size: np.ndarray, microphone: np.ndarray) -> np.ndarray:
+    height = rng.uniform(1.0, 1.8)
+    for _ in range(100):
+        place = np.array([rng.uniform(0.3, size[0] - 0.3), rng.uniform(0.3, size[1] - 0.3), height])
+        if np.linalg.norm(place - microphone) > 0.5:
+            return place
+    raise InputError(f"no place for a talker in a room of {size} m")
+
+
+def _finish(rng: np.random.Generator, response: np.ndarray, t60: float) -> np.ndarray:
+    """Align to the direct sound, add a diffuse tail where the image sources thin out, fade, and normalise."""
+    direct = int(np.argmax(np.abs(response)[: int(0.05 * SAMPLE_RATE)]))
+    aligned = np.zeros(ROOM_SAMPLES)
+    kept = response[max(0, direct - _LEAD) : max(0, direct - _LEAD) + ROOM_SAMPLES]
+    aligned[: len(kept)] = kept
+    decay = 10 ** (-3 * np.arange(ROOM_SAMPLES) / (t60 * SAMPLE_RATE))
+    reference = slice(int(0.03 * SAMPLE_RATE), int(0.05 * SAMPLE_RATE))
+    level = np.sqrt(np.mean((aligned[reference] / decay[reference]) ** 2))
+    rise = np.clip((np.arange(ROOM_SAMPLES) / SAMPLE_RATE - 0.04) / 0.06, 0, 1)
+    aligned += rise * level * decay * rng.normal(size=ROOM_SAMPLES)
+    aligned[-800:] *= np.linspace(1, 0, 800)
+    return (aligned / np.sqrt(np.sum(aligned**2))).astype(np.float32)

@@ -1,0 +1,164 @@
+"""Conversations from single voices: cast, script, voices, channel, labels."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sortformer.config.simulation import SimulationConfig
+from sortformer.errors import InputError
+from sortformer.grid import FrameGrid
+from sortformer.simulate.casting import Caster, VoiceTape
+from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
+from sortformer.simulate.outline import Outline, parametric_outline
+from sortformer.simulate.render import BLOCK_SAMPLES, FILTER_DELAY, render
+from sortformer.simulate.rooms import Rooms
+from sortformer.simulate.stage import Stage
+from sortformer.simulate.turn_patterns import TurnPatterns
+from sortformer.simulate.voice_bank import VoiceBank
+
+__all__ = ["Conversations", "Simulator"]
+
+_SHORTEST_TURN = 15  # hops
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conversations:
+    """A batch of recordings with the truth about them.
+
+    Attributes:
+        wave: (B, N) float32 within [-1, 1].
+        activity: (B, T, S) float32 of zeros and ones; slots in order of arrival.
+        num_samples: (B,) int64.
+        voice: (B, S) int64, the voice of each slot, -1 for none.
+    """
+
+    wave: Tensor
+    activity: Tensor
+    num_samples: Tensor
+    voice: Tensor
+
+
+class Simulator:
+    """Makes batches of conversations from a bank of voices.
+
+    Args:
+        bank: the voices.
+        config: what conversations are like.
+        turn_patterns: real turn-taking to replay; without it all turn-taking is parametric.
+        rooms: impulse responses; without them all voices are dry.
+
+    Raises:
+        InputError: if the bank has fewer speakers than a conversation may need.
+    """
+
+    def __init__(
+        self,
+        bank: VoiceBank,
+        config: SimulationConfig,
+        turn_patterns: TurnPatterns | None = None,
+        rooms: Rooms | None = None,
+    ) -> None:
+        self.bank = bank
+        self.config = config
+        self._patterns = turn_patterns
+        self._rooms = rooms
+        self._caster = Caster(bank, config.casting)
+        self._grid = FrameGrid()
+        most = len(config.speaker_weights)
+        if self._caster.num_speakers < most:
+            raise InputError(
+                f"the bank has {self._caster.num_speakers} speakers and conversations of up to {most} are asked for; "
+                "shorten speaker_weights or add voices"
+            )
+
+    def batch(
+        self, generator: torch.Generator, batch_size: int, duration_s: float, device: str | torch.device = "cpu"
+    ) -> Conversations:
+        """Make ``batch_size`` conversations of ``duration_s`` seconds.
+
+        Everything drawn comes from ``generator`` (on the CPU): the same state gives the same bits on the same device.
+        """
+        num_samples = self._grid.samples(duration_s)
+        num_hops = self._grid.feature_frames(num_samples)
+        if batch_size < 1 or num_hops < 1:
+            raise InputError(f"a batch needs at least one conversation of 10 ms, got {batch_size} of {duration_s} s")
+        seeds = torch.randint(2**62, (batch_size + 1,), generator=generator).tolist()
+        rngs = [np.random.default_rng(seed) for seed in seeds[:-1]]
+        num_blocks = -(-(num_samples + FILTER_DELAY) // BLOCK_SAMPLES)
+        stage = Stage(self.bank, batch_size, self.config.num_slots, num_hops, num_blocks * BLOCK_SAMPLES)
+        voices = np.full((batch_size, self.config.num_slots), -1, dtype=np.int64)
+        plans: list[ChannelPlan] = []
+        for row, rng in enumerate(rngs):
+            plans.append(draw_channel(rng, self.config.channel, self.config.num_slots, self._rooms))
+            self._perform(rng, stage, row, voices[row])
+            if np.isfinite(plans[-1].babble_snr_db):
+                self._murmur(rng, stage, row, set(voices[row].tolist()))
+        noise = torch.Generator(device=device).manual_seed(seeds[-1])
+        wave = render(
+            torch.from_numpy(stage.tracks).to(device),
+            stage.occupied(BLOCK_SAMPLES),
+            torch.from_numpy(stage.activity.any(axis=1).sum(axis=1) * float(self._grid.hop_samples)).float().to(device),
+            stack_plans(plans),
+            self._rooms,
+            num_samples,
+            noise,
+        )
+        activity, voices = _in_arrival_order(stage.activity, voices, self._grid)
+        return Conversations(
+            wave=wave,
+            activity=torch.from_numpy(activity).to(device),
+            num_samples=torch.full((batch_size,), num_samples, device=device),
+            voice=torch.from_numpy(voices).to(device),
+        )
+
+    def _perform(self, rng: np.random.Generator, stage: Stage, row: int, voices: np.ndarray) -> None:
+        """Cast one conversation, let it play on the stage, and write the voices of its slots."""
+        weights = np.array(self.config.speaker_weights)
+        count = 1 + int(rng.choice(len(weights), p=weights / weights.sum()))
+        cast = self._caster.choose(rng, count)
+        voices[:count] = cast
+        outline = self._outline(rng, count, stage.num_hops)
+        tapes = [VoiceTape(self.bank, int(voice), rng) for voice in cast]
+        casting = self.config.casting
+        voice_gain_db = rng.uniform(-casting.voice_gain_db, casting.voice_gain_db, count)
+        free = np.zeros(count, dtype=np.int64)
+        for turn in np.argsort(outline.start, kind="stable"):
+            slot = int(outline.speaker[turn])
+            end = min(int(outline.start[turn] + outline.length[turn]), stage.num_hops)
+            start = max(int(outline.start[turn]), int(free[slot]))
+            if end - start < _SHORTEST_TURN:
+                continue
+            gain = 10 ** ((voice_gain_db[slot] + casting.turn_gain_db * rng.normal()) / 20)
+            for piece in tapes[slot].read(end - start):
+                stage.play(row, slot, piece.source, start + piece.at, piece.length, gain)
+            free[slot] = end
+
+    def _outline(self, rng: np.random.Generator, count: int, num_hops: int) -> Outline:
+        replay, lively = rng.random(2)
+        if self._patterns is not None and replay < self.config.replay_probability:
+            return self._patterns.window(rng, count, num_hops, lively < self.config.lively_probability)
+        return parametric_outline(rng, count, num_hops, self.config.turn_taking)
+
+    def _murmur(self, rng: np.random.Generator, stage: Stage, row: int, taken: set[int]) -> None:
+        low, high = self.config.channel.babble_voices
+        for voice in rng.integers(len(self.bank.voices), size=int(rng.integers(low, high + 1))):
+            if int(voice) not in taken:
+                for piece in VoiceTape(self.bank, int(voice), rng).read(stage.num_hops):
+                    stage.murmur(row, piece.source, piece.at, piece.length)
+
+
+def _in_arrival_order(activity: np.ndarray, voices: np.ndarray, grid: FrameGrid) -> tuple[np.ndarray, np.ndarray]:
+    """Pool (B, S, H) hops to frames (active: at least half) and sort slots by first frame, then by first hop."""
+    batch, slots, num_hops = activity.shape
+    num_frames = grid.output_frames(num_hops * grid.hop_samples)
+    padded = np.zeros((batch, slots, num_frames * grid.subsampling), dtype=bool)
+    padded[..., :num_hops] = activity
+    frames = 2 * padded.reshape(batch, slots, num_frames, grid.subsampling).sum(axis=-1) >= grid.subsampling
+    present = frames.any(axis=-1)
+    arrival = np.where(present, frames.argmax(axis=-1), num_frames)
+    order = np.lexsort((padded.argmax(axis=-1), arrival), axis=-1)
+    sorted_frames = np.take_along_axis(frames, order[..., None], axis=1)
+    sorted_voices = np.take_along_axis(np.where(present, voices, -1), order, axis=1)
+    return np.ascontiguousarray(sorted_frames.transpose(0, 2, 1), dtype=np.float32), sorted_voices

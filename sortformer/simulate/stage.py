@@ -1,0 +1,62 @@
+"""Where the voices of a batch are laid out in time, dry, with their own speech activity beside them."""
+
+import numpy as np
+
+from sortformer.grid import FrameGrid
+from sortformer.simulate.voice_bank import VoiceBank
+
+__all__ = ["Stage"]
+
+_HOP = FrameGrid().hop_samples
+_FADE = np.linspace(0, 1, 80, dtype=np.float32)  # 5 ms
+_MARGIN = 3  # hops of the recording around a phrase that are heard but not labelled
+
+
+class Stage:
+    """The dry tracks of a batch of conversations while they are being made.
+
+    Attributes:
+        tracks: (B, S + 1, length) float32; the last track of a row is its babble.
+        activity: (B, S, H) bool at 10 ms.
+    """
+
+    def __init__(self, bank: VoiceBank, batch_size: int, num_slots: int, num_hops: int, length: int) -> None:
+        self.tracks = np.zeros((batch_size, num_slots + 1, length), dtype=np.float32)
+        self.activity = np.zeros((batch_size, num_slots, num_hops), dtype=bool)
+        self.num_hops = num_hops
+        self._bank = bank
+        self._touched: list[tuple[int, int, int, int]] = []
+
+    def play(self, row: int, slot: int, source: int, at: int, length: int, gain: float) -> None:
+        """Let a slot say ``length`` hops of the bank from hop ``source`` at hop ``at``, and note its speech."""
+        length = min(length, self.num_hops - at)
+        if length <= 0:
+            return
+        own = self._bank.activity
+        self.activity[row, slot, at : at + length] |= own[source : source + length]
+        before = _MARGIN if source >= _MARGIN and at >= _MARGIN and not own[source - _MARGIN : source].any() else 0
+        after = _MARGIN if not own[source + length : source + length + _MARGIN].any() else 0
+        self._mix(row, slot, source - before, at - before, length + before + after, gain)
+
+    def murmur(self, row: int, source: int, at: int, length: int) -> None:
+        """Add ``length`` hops of the bank to the babble of a row."""
+        self._mix(row, -1, source, at, min(length, self.num_hops - at), 1.0)
+
+    def occupied(self, block_samples: int) -> np.ndarray:
+        """Return which blocks of the tracks hold sound, (B, S + 1, length // block_samples) bool."""
+        rows, paths, length = self.tracks.shape
+        occupied = np.zeros((rows, paths, length // block_samples), dtype=bool)
+        for row, path, first, last in self._touched:
+            occupied[row, path, first // block_samples : (last - 1) // block_samples + 1] = True
+        return occupied
+
+    def _mix(self, row: int, path: int, source: int, at: int, length: int, gain: float) -> None:
+        first, last = at * _HOP, min((at + length) * _HOP, self.num_hops * _HOP)
+        sound = self._bank.audio[source * _HOP : source * _HOP + last - first]
+        if len(sound) < 2 * len(_FADE):
+            return
+        scaled = np.multiply(sound, np.float32(gain / 32768), dtype=np.float32)
+        scaled[: len(_FADE)] *= _FADE
+        scaled[-len(_FADE) :] *= _FADE[::-1]
+        self.tracks[row, path, first : first + len(scaled)] += scaled
+        self._touched.append((row, path, first, first + len(scaled)))

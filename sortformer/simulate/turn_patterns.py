@@ -1,0 +1,116 @@
+"""Turn-taking of real meetings, replayed: windows of reference RTTM as outlines for simulated conversations."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sortformer.errors import InputError
+from sortformer.simulate.outline import Outline
+
+__all__ = ["TurnPatterns"]
+
+_TRIES = 8
+_SHORTEST_SHARE = 30  # hops; who says less in a window does not count as one of its speakers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TurnPatterns:
+    """Real recordings as turns in hops (10 ms).
+
+    Attributes:
+        recordings: for each, a (n, 3) int64 array of speaker, start, end, sorted by start.
+        lengths: (R,) float64 length of each recording, the weight with which it is drawn.
+    """
+
+    recordings: tuple[np.ndarray, ...]
+    lengths: np.ndarray
+
+    @classmethod
+    def from_rttm_folder(cls, folder: str | Path, exclude: Sequence[str] = ()) -> "TurnPatterns":
+        """Read every ``*.rttm`` of a folder, except those whose name starts with one of ``exclude``.
+
+        Raises:
+            InputError: if the folder holds no such file, or a line is not RTTM.
+        """
+        folder = Path(folder)
+        paths = [path for path in sorted(folder.glob("*.rttm")) if not path.name.startswith(tuple(exclude))]
+        tables = [table for path in paths for table in _read(path)]
+        if not tables:
+            raise InputError(f"no turns in the RTTM files of {folder}; give a folder of reference RTTM")
+        return cls(tuple(tables), np.array([table[:, 2].max() for table in tables], dtype=np.float64))
+
+    def __add__(self, other: "TurnPatterns") -> "TurnPatterns":
+        """Both collections; a recording is drawn in proportion to its length."""
+        return TurnPatterns(self.recordings + other.recordings, np.concatenate([self.lengths, other.lengths]))
+
+    def window(self, rng: np.random.Generator, num_speakers: int, num_hops: int, lively: bool = False) -> Outline:
+        """Draw a window of real turn-taking, with ``num_speakers`` speakers where one is found in a few tries.
+
+        Of a window with more speakers a random choice is kept; with fewer, they are as they are.
+
+        Args:
+            lively: of the windows with enough speakers take the one with the most turns and overlap.
+        """
+        drawn = (self._draw(rng, num_hops) for _ in range(_TRIES))
+        best = max(drawn, key=lambda window: _rank(window, num_speakers, lively))
+        return _as_outline(rng, best, num_speakers)
+
+    def _draw(self, rng: np.random.Generator, num_hops: int) -> np.ndarray:
+        cumulative = np.cumsum(self.lengths)
+        table = self.recordings[int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))]
+        return _crop(table, int(rng.integers(max(1, int(table[:, 2].max()) - num_hops))), num_hops)
+
+
+def _read(path: Path) -> list[np.ndarray]:
+    turns: dict[str, list[tuple[str, int, int]]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        fields = line.split()
+        if not fields or fields[0] != "SPEAKER":
+            continue
+        try:
+            start, duration = float(fields[3]), float(fields[4])
+            speaker = fields[7]
+        except (IndexError, ValueError) as error:
+            raise InputError(f"{path}, line {number}: not an RTTM line: {line!r}") from error
+        turns.setdefault(fields[1], []).append((speaker, round(100 * start), round(100 * (start + duration))))
+    return [_table(recording) for recording in turns.values()]
+
+
+def _table(turns: list[tuple[str, int, int]]) -> np.ndarray:
+    number = {speaker: index for index, speaker in enumerate(sorted({turn[0] for turn in turns}))}
+    table = np.array([(number[speaker], start, end) for speaker, start, end in turns if end > start], dtype=np.int64)
+    return table.reshape(-1, 3)[np.argsort(table.reshape(-1, 3)[:, 1], kind="stable")]
+
+
+def _crop(table: np.ndarray, first: int, num_hops: int) -> np.ndarray:
+    inside = table[(table[:, 2] > first) & (table[:, 1] < first + num_hops)]
+    cut = np.column_stack([inside[:, 0], np.clip(inside[:, 1:] - first, 0, num_hops)])
+    said = np.bincount(cut[:, 0], weights=cut[:, 2] - cut[:, 1], minlength=int(table[:, 0].max()) + 1)
+    return cut[said[cut[:, 0]] >= _SHORTEST_SHARE]
+
+
+def _rank(window: np.ndarray, num_speakers: int, lively: bool) -> tuple[float, float]:
+    present = len(np.unique(window[:, 0]))
+    if lively:
+        return float(present >= num_speakers), _liveliness(window)
+    return float(present >= num_speakers), float(present == num_speakers)
+
+
+def _liveliness(window: np.ndarray) -> float:
+    """Share of overlapped turn time, plus a little for each turn."""
+    if len(window) == 0:
+        return -0.5
+    latest = np.maximum.accumulate(window[:, 2])
+    overlap = np.maximum(0, np.minimum(window[1:, 2], latest[:-1]) - window[1:, 1]).sum()
+    return float(overlap / (window[:, 2] - window[:, 1]).sum() + 0.005 * len(window))
+
+
+def _as_outline(rng: np.random.Generator, window: np.ndarray, num_speakers: int) -> Outline:
+    speakers = np.unique(window[:, 0])
+    kept = rng.permutation(speakers)[:num_speakers]
+    window = window[np.isin(window[:, 0], kept)]
+    position = np.zeros(int(speakers.max(initial=0)) + 1, dtype=np.int64)
+    position[kept] = np.arange(len(kept))
+    return Outline(position[window[:, 0]], window[:, 1], window[:, 2] - window[:, 1])

@@ -1,0 +1,203 @@
+"""A bank of single voices, decoded once, speed-perturbed, levelled and labelled, and read from a memory map."""
+
+import csv
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import soundfile
+import soxr
+
+from sortformer.errors import InputError
+from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.simulate.speech_activity import active_runs, speech_activity
+
+__all__ = ["SPEECH_RMS", "Voice", "VoiceBank"]
+
+SPEECH_RMS = 0.05  # root mean square of the active speech of every stored utterance; leaves 26 dB for peaks
+_HOP = FrameGrid().hop_samples
+_LAYOUT = 1  # part of the cache's key: raise it when what is stored changes
+_COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """One voice: a speaker at a speed (another speed sounds like another person)."""
+
+    speaker: str
+    speed: float
+    corpus: str
+    gender: str
+    age: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoiceBank:
+    """Utterances of many voices end to end, and where the phrases of each voice are.
+
+    Every utterance starts and ends on a hop (10 ms), so that sample ``160 h`` belongs to hop ``h`` of the whole bank.
+
+    Attributes:
+        voices: the voices; an index into them is a voice's number.
+        audio: (H * 160,) int16, active speech at ``SPEECH_RMS`` of full scale.
+        activity: (H,) bool, hops with speech.
+        utterance_start, utterance_end: (U,) int64 hops.
+        utterance_voice: (U,) int64, ascending.
+        phrase_start, phrase_end: (P,) int64 hops; speech without a pause of a quarter of a second.
+        phrase_utterance: (P,) int64, ascending.
+        voice_phrases: (V + 1,) int64; the phrases of voice v are ``voice_phrases[v]:voice_phrases[v + 1]``.
+    """
+
+    voices: tuple[Voice, ...]
+    audio: np.ndarray
+    activity: np.ndarray
+    utterance_start: np.ndarray
+    utterance_end: np.ndarray
+    utterance_voice: np.ndarray
+    phrase_start: np.ndarray
+    phrase_end: np.ndarray
+    phrase_utterance: np.ndarray
+    voice_phrases: np.ndarray
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | Path,
+        split: str = "train",
+        speeds: Sequence[float] = (0.9, 1.0, 1.1),
+        cache: str | Path | None = None,
+    ) -> "VoiceBank":
+        """Read a folder with ``segments.tsv`` and the recordings it names.
+
+        Args:
+            folder: holds ``segments.tsv`` (tab-separated: file, speaker, split, age, gender, start_s, end_s).
+            split: the value of the column ``split`` to take.
+            speeds: each makes voices of its own; above 1 is faster and higher.
+            cache: a folder to keep the decoded bank in; later loads are immediate. None: in memory.
+
+        Raises:
+            InputError: if the list is absent or malformed, a recording cannot be read, or the split has no voice.
+        """
+        folder = Path(folder)
+        rows = _read_segments(folder / "segments.tsv", split)
+        if cache is None:
+            target = Path(tempfile.mkdtemp(prefix="sortformer-bank-"))
+            try:
+                _build(target, folder, rows, speeds)
+                return cls._open(target, in_memory=True)
+            finally:
+                shutil.rmtree(target)
+        settings = json.dumps([_LAYOUT, split, list(speeds), rows], sort_keys=True)
+        place = Path(cache) / f"voices-{split}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
+        if not place.is_dir():
+            place.parent.mkdir(parents=True, exist_ok=True)
+            draft = Path(tempfile.mkdtemp(prefix=".voices-", dir=place.parent))
+            try:
+                _build(draft, folder, rows, speeds)
+                os.rename(draft, place)
+            except OSError:
+                if not place.is_dir():  # otherwise another process was first: its bank is the same
+                    raise
+            finally:
+                shutil.rmtree(draft, ignore_errors=True)
+        return cls._open(place)
+
+    @classmethod
+    def _open(cls, place: Path, in_memory: bool = False) -> "VoiceBank":
+        voices = tuple(Voice(**voice) for voice in json.loads((place / "voices.json").read_text("utf-8")))
+        index = np.load(place / "index.npz")
+        audio = np.load(place / "audio.npy", mmap_mode=None if in_memory else "r")
+        return cls(voices=voices, audio=audio, **{name: index[name] for name in index.files})
+
+
+def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
+    if not path.is_file():
+        raise InputError(f"{path} is absent; a voice bank needs it, with the columns {', '.join(_COLUMNS)}")
+    with path.open(encoding="utf-8", newline="") as lines:
+        reader = csv.DictReader(lines, delimiter="\t")
+        absent = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
+        if absent:
+            raise InputError(f"{path} lacks the columns {', '.join(absent)}")
+        rows = [{name: row[name] or "" for name in _COLUMNS} for row in reader if row["split"] == split]
+    if not rows:
+        raise InputError(f"{path} lists no recording of the split '{split}'")
+    for row in rows:
+        try:
+            valid = 0 <= float(row["start_s"]) < float(row["end_s"])
+        except ValueError:
+            valid = False
+        if not valid:
+            raise InputError(f"{path}: {row['file']} has the impossible time {row['start_s']} to {row['end_s']}")
+    return sorted(rows, key=lambda row: (row["speaker"], row["file"], float(row["start_s"])))
+
+
+def _stored_hops(row: dict[str, str], speed: float) -> int:
+    return int((float(row["end_s"]) - float(row["start_s"])) / speed * SAMPLE_RATE / _HOP)
+
+
+def _build(target: Path, folder: Path, rows: list[dict[str, str]], speeds: Sequence[float]) -> None:
+    """Write the three files of a bank; voices are ordered by speaker, then by speed as given."""
+    speakers = sorted({row["speaker"] for row in rows})
+    first = {row["speaker"]: row for row in reversed(rows)}
+    voices = [
+        Voice(speaker, speed, speaker.split("_")[0], first[speaker]["gender"], first[speaker]["age"])
+        for speaker in speakers
+        for speed in speeds
+    ]
+    order = [(row, v) for v, voice in enumerate(voices) for row in rows if row["speaker"] == voice.speaker]
+    hops = np.array([_stored_hops(row, voices[v].speed) for row, v in order], dtype=np.int64)
+    ends = np.cumsum(hops)
+    starts = ends - hops
+    shape = (int(ends[-1]) * _HOP,)
+    audio = np.lib.format.open_memmap(target / "audio.npy", mode="w+", dtype=np.int16, shape=shape)
+    activity = np.zeros(int(ends[-1]), dtype=bool)
+    decoded: tuple[str, np.ndarray] = ("", np.zeros(0, np.float32))
+    for (row, v), start, end in zip(order, starts, ends, strict=True):
+        if decoded[0] != row["file"]:
+            decoded = (row["file"], _decode(folder / row["file"]))
+        cut = decoded[1][round(float(row["start_s"]) * SAMPLE_RATE) : round(float(row["end_s"]) * SAMPLE_RATE)]
+        speed = voices[v].speed
+        wave = cut if speed == 1 else soxr.resample(cut, SAMPLE_RATE * speed, SAMPLE_RATE)
+        wave = np.pad(wave, (0, max(0, (end - start) * _HOP - len(wave))))[: (end - start) * _HOP]
+        active = speech_activity(wave)
+        if active.any():
+            loud = np.sqrt(np.mean(wave.reshape(-1, _HOP)[active].astype(np.float64) ** 2))
+            scaled = np.rint(wave * (SPEECH_RMS / loud * 32768))
+            audio[start * _HOP : end * _HOP] = np.clip(scaled, -32768, 32767).astype(np.int16)
+            activity[start:end] = active
+    audio.flush()
+    utterance_voice = np.array([v for _, v in order], dtype=np.int64)
+    phrases = [(start + a, start + b, u) for u, (start, end) in enumerate(zip(starts, ends, strict=True))
+               for a, b in zip(*active_runs(activity[start:end]), strict=True)]  # fmt: skip
+    phrase_start, phrase_end, phrase_utterance = np.array(phrases, dtype=np.int64).reshape(-1, 3).T
+    counts = np.bincount(utterance_voice[phrase_utterance], minlength=len(voices))
+    mute = [voices[v].speaker for v in np.flatnonzero(counts == 0)]
+    if mute:
+        raise InputError(f"no speech found in the recordings of {mute[0]} in {folder}; remove it from segments.tsv")
+    np.savez(
+        target / "index.npz",
+        activity=activity,
+        utterance_start=starts,
+        utterance_end=ends,
+        utterance_voice=utterance_voice,
+        phrase_start=phrase_start,
+        phrase_end=phrase_end,
+        phrase_utterance=phrase_utterance,
+        voice_phrases=np.concatenate([[0], np.cumsum(counts)]),
+    )
+    (target / "voices.json").write_text(json.dumps([asdict(voice) for voice in voices]), "utf-8")
+
+
+def _decode(path: Path) -> np.ndarray:
+    try:
+        wave, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    except (OSError, soundfile.LibsndfileError) as error:
+        raise InputError(f"{path} cannot be decoded ({error}); segments.tsv names it") from error
+    mono = wave.mean(axis=1)
+    return mono if rate == SAMPLE_RATE else soxr.resample(mono, rate, SAMPLE_RATE)
