@@ -1,0 +1,84 @@
+"""Samples that are already in memory: numpy arrays, and tensors through the array protocol."""
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sortformer.errors import InputError
+
+__all__ = ["as_samples", "checked_rate", "float_pieces", "is_array"]
+
+MAX_CHANNELS = 64
+PIECE_SAMPLES = 1 << 16
+SLOWEST_RATE, FASTEST_RATE = 1_000, 768_000
+FULL_SCALE = {"int8": 2.0**7, "int16": 2.0**15, "int32": 2.0**31}
+
+
+def is_array(source: Any) -> bool:
+    """Return whether the source offers numpy's array protocol."""
+    return hasattr(source, "__array__") or hasattr(source, "__array_interface__")
+
+
+def checked_rate(sample_rate: Any) -> int:
+    """Return the sample rate of an array in Hz.
+
+    Raises:
+        InputError: if it is missing, not a whole number of Hz, or not a rate of sound.
+    """
+    if sample_rate is None:
+        raise InputError("an array does not say its sample rate: pass sample_rate= in Hz, for example 16000")
+    try:
+        rate = operator.index(int(sample_rate) if float(sample_rate).is_integer() else sample_rate)
+    except (TypeError, ValueError):
+        raise InputError(f"sample_rate must be a whole number of Hz, got {sample_rate!r}") from None
+    if not SLOWEST_RATE <= rate <= FASTEST_RATE:
+        raise InputError(f"sample_rate must be between {SLOWEST_RATE} and {FASTEST_RATE} Hz, got {sample_rate!r}")
+    return rate
+
+
+def as_samples(source: Any) -> np.ndarray:
+    """Return an array as (samples, channels), a view where possible, in its own number type.
+
+    Of two axes, the one with at most 64 entries is the channels; an array in which both or neither axis is so
+    short is refused rather than guessed at (a usable recording is longer than 64 samples in any case).
+
+    Raises:
+        InputError: on other shapes, on empty arrays, and on number types without a scale (int64, bool, complex).
+    """
+    try:
+        array = np.asarray(source)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"the audio, a {type(source).__name__}, cannot be read as an array ({error}): "
+            "pass a detached float32 tensor in CPU memory, or a numpy array"
+        ) from error
+    if array.dtype.kind != "f" and array.dtype.name not in FULL_SCALE and array.dtype != np.uint8:
+        raise InputError(f"an array of {array.dtype} has no audio scale: pass float in [-1, 1], int16 or int32")
+    if array.size == 0:
+        raise InputError(f"the audio array is empty (shape {array.shape}): pass at least 0.1 s of samples")
+    if array.ndim == 1:
+        return array[:, None]
+    if array.ndim != 2:
+        raise InputError(f"an audio array has the shape (samples,) or (samples, channels), got {array.shape}")
+    channel_axes = [axis for axis in (0, 1) if array.shape[axis] <= MAX_CHANNELS]
+    if len(channel_axes) != 1:
+        raise InputError(
+            f"an audio array of shape {array.shape} does not show which axis is the channels: "
+            f"one axis must have at most {MAX_CHANNELS} entries and the other more"
+        )
+    return array if channel_axes == [1] else array.T
+
+
+def float_pieces(samples: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield (n, channels) float32 pieces of (samples, channels); integers are scaled to [-1, 1)."""
+    for start in range(0, len(samples), PIECE_SAMPLES):
+        piece = samples[start : start + PIECE_SAMPLES]
+        if piece.dtype.kind == "f":
+            with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused later on
+                yield piece.astype(np.float32)
+        elif piece.dtype == np.uint8:
+            yield (piece.astype(np.float32) - 128.0) / 128.0
+        else:
+            yield (piece / FULL_SCALE[piece.dtype.name]).astype(np.float32)

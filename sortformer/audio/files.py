@@ -1,0 +1,92 @@
+"""From a path or a file object to an open decoder, with a name for the messages."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from sortformer.audio.container import Decoder, NotDecodable
+from sortformer.audio.ffmpeg import FfmpegDecoder
+from sortformer.audio.libsndfile import LibsndfileDecoder
+from sortformer.errors import InputError
+
+__all__ = ["decoder", "is_file", "name_of"]
+
+SPOOLED_BYTES = 64 << 20  # a pipe is kept in memory up to here, then on disk
+
+
+def is_file(source: Any) -> bool:
+    """Return whether the source is a path or a file object."""
+    return _is_path(source) or hasattr(source, "read")
+
+
+def name_of(source: Any) -> str:
+    """Return what to call a source in a message to the user."""
+    if _is_path(source):
+        return os.fsdecode(source)
+    name = getattr(source, "name", None)
+    return name if isinstance(name, str) else "the file object" if is_file(source) else "the array"
+
+
+@contextlib.contextmanager
+def decoder(source: Any) -> Iterator[Decoder]:
+    """Open a path, or a binary file object from its beginning, with the first decoder that understands it.
+
+    Raises:
+        InputError: if the file is missing, a directory, empty, not permitted, not opened as binary, or not audio.
+    """
+    name = name_of(source)
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(_opened(Path(source), name)) if _is_path(source) else source
+        found = _understood(_seekable(file, name, stack), name)
+        stack.callback(found.close)
+        yield found
+
+
+def _is_path(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike)
+
+
+def _opened(path: Path, name: str) -> BinaryIO:
+    if path.is_dir():
+        raise InputError(f"{name} is a directory: pass the recordings in it")
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise InputError(f"{name} does not exist: check the path") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name} cannot be opened ({getattr(error, 'strerror', None) or error})") from error
+
+
+def _seekable(file: BinaryIO, name: str, stack: contextlib.ExitStack) -> BinaryIO:
+    """Return the file itself, or a copy of what cannot seek (a pipe)."""
+    if isinstance(file.read(0), str):
+        raise InputError(f'{name} is open as text: open it with mode "rb"')
+    if file.seekable():
+        return file
+    copy = stack.enter_context(tempfile.SpooledTemporaryFile(SPOOLED_BYTES))  # noqa: SIM115
+    shutil.copyfileobj(file, copy)
+    return cast(BinaryIO, copy)
+
+
+def _understood(file: BinaryIO, name: str) -> Decoder:
+    file.seek(0)
+    head = file.read(3)
+    if not head:
+        raise InputError(f"{name} is empty (0 bytes): record or copy it again")
+    kinds = (LibsndfileDecoder, FfmpegDecoder)
+    if head == b"ID3" or head[0] == 0xFF:  # MP3: libsndfile's decoder writes complaints to the terminal
+        kinds = (FfmpegDecoder,)
+    reason = ""
+    for kind in kinds:
+        file.seek(0)
+        try:
+            return kind(file)
+        except NotDecodable as error:
+            reason = str(error)
+    raise InputError(
+        f"{name} cannot be read as audio ({reason}): check that it is a complete recording, or convert it to WAV"
+    )

@@ -1,0 +1,144 @@
+"""Read recordings: whole into one array, or as a stream of blocks that never holds all of it."""
+
+import contextlib
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from sortformer.audio.arrays import as_samples, checked_rate, float_pieces, is_array
+from sortformer.audio.container import AudioInfo, AudioWarning, Damaged, Decoder, NotDecodable
+from sortformer.audio.files import decoder, is_file, name_of
+from sortformer.audio.signal import checked, mixed, rechunked, resampled
+from sortformer.errors import InputError
+from sortformer.grid import SAMPLE_RATE
+
+__all__ = ["SHORTEST_S", "AudioSource", "blocks", "probe", "read"]
+
+AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Any
+
+SHORTEST_S = 0.1
+MISSING_S = 0.5  # encoders round durations and pad the ends; less than this is not worth a warning
+FIRST_GUESS_S = 3600.0
+GROWTH = 1.5
+
+
+def probe(source: str | os.PathLike[str] | BinaryIO) -> AudioInfo:
+    """Return what the header of a file says: duration, sample rate, channels and codec; nothing is decoded.
+
+    Raises:
+        InputError: if the file is missing, empty or not audio.
+    """
+    if not is_file(source):
+        raise InputError(f"probe needs a path or a binary file object, got {type(source).__name__}")
+    with decoder(source) as found:
+        return found.info
+
+
+def read(source: AudioSource, sample_rate: int | None = None, channel: int | None = None) -> np.ndarray:
+    """Read a recording whole, as (N,) float32 at 16 kHz.
+
+    ``source`` is a path, a binary file object (read from its beginning, left open), or an array: (samples,) or
+    (samples, channels), float in [-1, 1] or integers, with its ``sample_rate`` in Hz. ``channel`` picks one channel,
+    counted from 1; without it, channels are averaged. The samples are in memory once.
+
+    Raises:
+        InputError: if the source is missing, no audio, shorter than 0.1 s, has NaN or infinite samples, or lacks the
+            channel.
+
+    Warns:
+        AudioWarning: if the end of the file is missing or parts of it are damaged; the rest is returned.
+    """
+    with _opened(source, sample_rate) as recording:
+        wave = np.empty(round(min(recording.duration_s or 0.0, FIRST_GUESS_S) * SAMPLE_RATE) + SAMPLE_RATE, np.float32)
+        filled = 0
+        for piece in _signal(recording, channel):
+            end = filled + len(piece)
+            if end > len(wave):
+                wave.resize(max(end, int(len(wave) * GROWTH)), refcheck=False)  # in place: no second copy
+            wave[filled:end] = piece
+            filled = end
+    wave.resize(filled, refcheck=False)
+    return wave
+
+
+def blocks(
+    source: AudioSource, sample_rate: int | None = None, channel: int | None = None, *, block_s: float = 10.0
+) -> Iterator[np.ndarray]:
+    """Yield a recording as (n,) float32 blocks of ``block_s`` seconds at 16 kHz, the last one shorter.
+
+    The same samples as ``read`` gives, bit for bit; sources, errors and warnings are those of ``read``, raised when the
+    stream reaches them.
+    """
+    length = round(block_s * SAMPLE_RATE)
+    if length < 1:
+        raise InputError(f"block_s must be positive, got {block_s}")
+    with _opened(source, sample_rate) as recording:
+        yield from rechunked(_signal(recording, channel), length)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """Any source, opened: (n, channels) float32 pieces at its own rate."""
+
+    name: str
+    rate: int
+    duration_s: float | None
+    pieces: Iterable[np.ndarray]
+
+
+@contextlib.contextmanager
+def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording]:
+    if is_file(source):
+        name = name_of(source)
+        if sample_rate is not None:
+            raise InputError(f"sample_rate is for arrays, and {name} says its own: leave it out")
+        with decoder(source) as found:
+            info = found.info
+            yield _Recording(name, info.sample_rate, info.duration_s, _decoded(found, name))
+    elif is_array(source):
+        rate, samples = checked_rate(sample_rate), as_samples(source)
+        yield _Recording(name_of(source), rate, len(samples) / rate, float_pieces(samples))
+    else:
+        raise InputError(
+            f"audio must be a path, a binary file object or an array, got {type(source).__name__}: "
+            "wrap bytes in io.BytesIO, and lists in numpy.asarray"
+        )
+
+
+def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
+    """Yield what can be decoded of a file, and warn if that is not all of it."""
+    count, fault = 0, None
+    try:
+        for piece in found.pieces():
+            count += len(piece)
+            yield piece
+    except NotDecodable as error:
+        raise InputError(f"nothing in {name} can be decoded ({error}): record or export it again") from error
+    except Damaged as error:
+        fault = str(error)
+    if not count:
+        raise InputError(f"{name} has a header but no samples: record or export it again")
+    used_s, promised_s = count / found.info.sample_rate, found.promised_s
+    cut = promised_s is not None and used_s < promised_s - MISSING_S
+    if cut or fault:
+        of = f" of the {promised_s:.1f} s that its header promises" if cut else ""
+        why = f" ({fault})" if fault else ""
+        warnings.warn(f"{name} is damaged or cut short{why}: using {used_s:.1f} s{of}", AudioWarning, stacklevel=2)
+
+
+def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
+    """Yield (n,) float32 pieces at 16 kHz."""
+    if channel is not None and (isinstance(channel, bool) or not isinstance(channel, int) or channel < 1):
+        raise InputError(f"channel must be a whole number from 1, got {channel!r}")
+    mono = checked(mixed(recording.pieces, channel, recording.name), recording.rate, recording.name)
+    count = 0
+    for piece in resampled(mono, recording.rate):
+        count += len(piece)
+        yield piece
+    if count < SHORTEST_S * SAMPLE_RATE:
+        length_s = count / SAMPLE_RATE
+        raise InputError(f"{recording.name} holds only {length_s:.3f} s of audio: at least {SHORTEST_S} s is needed")

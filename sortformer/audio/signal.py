@@ -1,0 +1,89 @@
+"""From pieces of any rate and channel count to one clean 16 kHz signal, in any cut, with the same samples."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import soxr
+
+from sortformer.errors import InputError
+from sortformer.grid import SAMPLE_RATE
+
+__all__ = ["checked", "mixed", "rechunked", "resampled"]
+
+LOUDEST = 64.0  # float audio spans -1 to 1; 36 dB above that, the numbers were scaled as integers
+
+
+def mixed(pieces: Iterable[np.ndarray], channel: int | None, name: str) -> Iterator[np.ndarray]:
+    """Yield (n,) pieces: the mean of the channels of each (n, channels) piece, or one channel, counted from 1.
+
+    Raises:
+        InputError: if there is no such channel.
+    """
+    for piece in pieces:
+        count = piece.shape[1]
+        if channel is not None:
+            if channel > count:
+                raise InputError(f"{name} has {_counted(count, 'channel')}: channel {channel} does not exist")
+            yield piece[:, channel - 1]
+            continue
+        total = piece[:, 0]
+        for other in range(1, count):  # in this order for any length, so that the cut does not change a bit
+            total = total + piece[:, other]
+        yield total / np.float32(count) if count > 1 else total
+
+
+def checked(pieces: Iterable[np.ndarray], rate: int, name: str) -> Iterator[np.ndarray]:
+    """Yield the (n,) pieces unchanged.
+
+    Raises:
+        InputError: at the first sample that is NaN, infinite, or far outside the scale of float audio.
+    """
+    start = 0
+    for piece in pieces:
+        if len(piece) and not np.abs(piece).max() <= LOUDEST:
+            at = int(np.argmax(~(np.abs(piece) <= LOUDEST)))
+            value, time_s = float(piece[at]), (start + at) / rate
+            if np.isfinite(value):
+                raise InputError(
+                    f"{name} reaches {value:.0f} at {time_s:.3f} s, but float samples span -1 to 1: "
+                    "divide them by full scale (32768 for 16 bits)"
+                )
+            kind = "not a number (NaN)" if np.isnan(value) else "infinite"
+            raise InputError(f"a sample of {name} is {kind} at {time_s:.3f} s: repair or export the recording again")
+        start += len(piece)
+        yield piece
+
+
+def resampled(pieces: Iterable[np.ndarray], rate: int) -> Iterator[np.ndarray]:
+    """Yield (n,) float32 pieces at 16 kHz; N samples become round(N * 16000 / rate), give or take one.
+
+    Bit for bit the same samples for any cut of the input (soxr, high quality).
+    """
+    if rate == SAMPLE_RATE:
+        yield from pieces
+        return
+    stream = soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32")
+    for piece in pieces:
+        yield stream.resample_chunk(np.ascontiguousarray(piece))
+    yield stream.resample_chunk(np.zeros(0, np.float32), last=True)
+
+
+def rechunked(pieces: Iterable[np.ndarray], length: int) -> Iterator[np.ndarray]:
+    """Yield the same samples in pieces of ``length``, the last one shorter."""
+    waiting: list[np.ndarray] = []
+    count = 0
+    for piece in pieces:
+        waiting.append(piece)
+        count += len(piece)
+        if count < length:
+            continue
+        whole = np.concatenate(waiting)
+        cut = count - count % length
+        yield from np.split(whole[:cut], range(length, cut, length))
+        waiting, count = [whole[cut:]], count - cut
+    if count:
+        yield np.concatenate(waiting)
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,59 @@
+"""Make recordings for the tests: signals, and files of every kind, with the encoders of the decoders' own wheels."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+import soundfile
+
+__all__ = ["FFMPEG_FORMATS", "SOUNDFILE_FORMATS", "chirp", "encode", "lag", "write"]
+
+SOUNDFILE_FORMATS = {
+    "wav": {},
+    "flac": {},
+    "ogg": {"format": "OGG", "subtype": "VORBIS"},
+    "opus": {"format": "OGG", "subtype": "OPUS"},
+    "mp3": {},
+    "aiff": {},
+}
+FFMPEG_FORMATS = {"m4a": "aac", "mp4": "aac", "webm": "libopus", "mkv": "libopus", "mka": "flac", "mov": "alac"}
+
+
+def chirp(seconds: float, rate: int, channels: int = 1) -> np.ndarray:
+    """A sweep that never repeats, (samples,) or (samples, channels) float32; each channel has its own loudness."""
+    time = np.arange(round(seconds * rate)) / rate
+    tone = np.sin(2 * np.pi * (200 * time + 300 * time**2 / max(seconds, 1e-9)))
+    if channels == 1:
+        return (0.3 * tone).astype(np.float32)
+    return (tone[:, None] * np.linspace(0.1, 0.5, channels)).astype(np.float32)
+
+
+def write(path: Path, samples: np.ndarray, rate: int, **options: str) -> Path:
+    """Write with soundfile."""
+    soundfile.write(path, samples, rate, **options)
+    return path
+
+
+def encode(path: Path, samples: np.ndarray, rate: int, codec: str, **options: str) -> Path:
+    """Encode mono or stereo float samples with PyAV; the container follows from the name."""
+    layout = "mono" if samples.ndim == 1 else "stereo"
+    with av.open(str(path), "w", options=options) as container:
+        stream = container.add_stream(codec, rate=rate)
+        stream.layout = layout
+        planes = np.ascontiguousarray(np.atleast_2d(samples.T))
+        frame = av.AudioFrame.from_ndarray(planes, format="fltp", layout=layout)
+        frame.sample_rate, frame.pts, frame.time_base = rate, 0, Fraction(1, rate)
+        to_codec = av.AudioResampler(stream.format.name, layout, rate, stream.codec_context.frame_size or None)
+        for part in [*to_codec.resample(frame), *to_codec.resample(None)]:
+            container.mux(stream.encode(part))
+        container.mux(stream.encode(None))
+    return path
+
+
+def lag(later: np.ndarray, earlier: np.ndarray) -> int:
+    """Samples by which one signal follows another, from their cross-correlation."""
+    size = len(later) + len(earlier)
+    spectrum = np.fft.rfft(later, size) * np.fft.rfft(earlier, size).conj()
+    shift = int(np.fft.irfft(spectrum, size).argmax())
+    return shift if shift < size // 2 else shift - size

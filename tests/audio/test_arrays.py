@@ -1,0 +1,98 @@
+"""Arrays and tensors as sources."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer import audio
+from sortformer.errors import InputError
+from tests.audio.makers import chirp
+
+
+@given(seed=st.integers(0, 2**32 - 1), dtype=st.sampled_from([np.int8, np.int16, np.int32, np.uint8]))
+def test_integers_span_minus_one_to_one(seed, dtype):
+    limits = np.iinfo(dtype)
+    samples = np.random.default_rng(seed).integers(limits.min, limits.max, 2_000, dtype, endpoint=True)
+    samples[:2] = limits.min, limits.max
+    wave = audio.read(samples, 16_000)
+    middle = (limits.max + limits.min + 1) / 2
+    np.testing.assert_allclose(wave, (samples - middle) / (limits.max - middle + 1), atol=1e-7)
+    assert wave[0] == -1.0
+    assert wave.max() <= 1.0
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_float_arrays_of_any_width_are_read(dtype):
+    wave = chirp(0.5, 16_000).astype(dtype)
+    np.testing.assert_allclose(audio.read(wave, 16_000), wave, atol=1e-7)
+
+
+def test_the_result_does_not_share_memory_with_the_array():
+    wave = chirp(0.5, 16_000)
+    assert not np.shares_memory(audio.read(wave, 16_000), wave)
+
+
+@pytest.mark.parametrize("channels", [2, 5, 32, 64])
+def test_the_short_axis_is_the_channels_whichever_comes_first(channels):
+    samples = chirp(0.5, 16_000, channels)
+    expected = samples.astype(np.float64).mean(axis=1)
+    np.testing.assert_allclose(audio.read(samples, 16_000), expected, atol=1e-6)
+    np.testing.assert_array_equal(audio.read(samples.T, 16_000), audio.read(samples, 16_000))
+
+
+def test_strided_and_reversed_views_are_read_as_they_are_seen():
+    samples = chirp(1, 16_000)
+    np.testing.assert_array_equal(audio.read(samples[::-2], 8_000), audio.read(samples[::-2].copy(), 8_000))
+
+
+@pytest.mark.parametrize("tensor", [torch.float32, torch.float64, torch.int16])
+def test_tensors_are_read_through_the_array_protocol(tensor):
+    wave = chirp(0.5, 16_000)
+    samples = torch.from_numpy(wave * 32_767 if tensor == torch.int16 else wave).to(tensor)
+    np.testing.assert_allclose(audio.read(samples[None], 16_000), wave, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("source", "rate", "message"),
+    [
+        (np.zeros(16_000, np.float32), None, "pass sample_rate= in Hz"),
+        (np.zeros(16_000, np.float32), 0, "between 1000 and 768000"),
+        (np.zeros(16_000, np.float32), 16, "between 1000 and 768000"),
+        (np.zeros(16_000, np.float32), 16_000.5, "whole number"),
+        (np.zeros(16_000, np.float32), "16k", "whole number"),
+        (np.zeros(16_000, np.float32), float("nan"), "whole number"),
+        (np.zeros(16_000, np.int64), 16_000, "int64 has no audio scale"),
+        (np.zeros(16_000, bool), 16_000, "bool has no audio scale"),
+        (np.zeros(16_000, complex), 16_000, "complex128 has no audio scale"),
+        (np.array("hello"), 16_000, "no audio scale"),
+        (np.zeros(0, np.float32), 16_000, "is empty"),
+        (np.zeros((0, 2), np.float32), 16_000, "is empty"),
+        (np.zeros((), np.float32), 16_000, r"got \(\)"),
+        (np.zeros((1, 2, 16_000), np.float32), 16_000, r"got \(1, 2, 16000\)"),
+        (np.zeros((100, 100), np.float32), 16_000, "which axis is the channels"),
+        (np.zeros((2, 2), np.float32), 16_000, "which axis is the channels"),
+        (np.zeros(800, np.float32), 16_000, r"only 0\.050 s"),
+        (np.full(16_000, np.nan, np.float32), 16_000, r"NaN\) at 0\.000 s"),
+        (np.full(16_000, 1e300), 16_000, "infinite"),
+        (np.full(16_000, 20_000.0, np.float32), 16_000, "divide them by full scale"),
+        (torch.zeros(16_000, requires_grad=True), 16_000, "detached float32 tensor"),
+        ([0.0] * 16_000, 16_000, "lists in numpy.asarray"),
+        (b"RIFF", None, "wrap bytes in io.BytesIO"),
+        (None, None, "got NoneType"),
+    ],
+)
+def test_a_bad_array_is_refused_in_one_sentence(source, rate, message):
+    with pytest.raises(InputError, match=message):
+        audio.read(source, rate)
+
+
+@pytest.mark.parametrize("channel", [0, -1, 1.0, True, "1"])
+def test_channels_are_counted_from_one(channel):
+    with pytest.raises(InputError, match="whole number from 1"):
+        audio.read(chirp(0.5, 16_000), 16_000, channel)
+
+
+def test_silence_is_not_an_error():
+    assert not audio.read(np.zeros(1_600, np.float32), 16_000).any()

@@ -1,0 +1,247 @@
+"""Files that cannot be used, or only in part: one sentence each, with the file's name and what to do."""
+
+import io
+import struct
+import warnings
+
+import numpy as np
+import pytest
+
+from sortformer import audio
+from sortformer.errors import InputError
+from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, write
+
+NOISE = np.random.default_rng(7).integers(0, 256, 20_000, np.uint8).tobytes()
+TEXT = b"Minutes of the meeting: nobody recorded it.\n" * 50
+SUBTITLES = b"1\n00:00:00,000 --> 00:00:01,000\nHello\n\n" * 20
+PLAYLIST = b"#EXTM3U\n#EXT-X-TARGETDURATION:5\n#EXTINF:5,\nsecret.aac\n#EXT-X-ENDLIST\n"
+CONCATENATION = b"ffconcat version 1.0\nfile 'secret.aac'\n"
+
+
+@pytest.mark.parametrize("name", ["meeting.wav", "meeting.mp3", "meeting.m4a", "meeting"])
+@pytest.mark.parametrize("content", [TEXT, NOISE, SUBTITLES, b"RIFF", b"fLaC", b"\xff", b"ID3", bytes(1000)])
+@pytest.mark.parametrize("read", [audio.read, audio.probe, lambda path: next(audio.blocks(path))])
+def test_what_is_not_audio_is_refused(tmp_path, name, content, read):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"{name} cannot be read as audio \(.*\): check that"):
+        read(path)
+
+
+@pytest.mark.parametrize("content", [PLAYLIST, CONCATENATION])
+def test_a_playlist_cannot_make_another_file_open(tmp_path, monkeypatch, content):
+    encode(tmp_path / "secret.aac", chirp(1, 16_000), 16_000, "aac")
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "list.m4a"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="cannot be read as audio"):
+        audio.read(path)
+
+
+@pytest.mark.parametrize("read", [audio.read, audio.probe, lambda path: next(audio.blocks(path))])
+def test_a_missing_file_is_named(tmp_path, read):
+    with pytest.raises(InputError, match=r"gone\.wav does not exist: check the path"):
+        read(tmp_path / "gone.wav")
+
+
+def test_a_directory_is_named(tmp_path):
+    with pytest.raises(InputError, match="is a directory: pass the recordings in it"):
+        audio.read(tmp_path)
+
+
+def test_a_name_that_no_file_can_have_is_refused():
+    with pytest.raises(InputError, match="cannot be opened"):
+        audio.read("nul\0byte.wav")
+
+
+def test_a_file_without_permission_is_named(tmp_path, monkeypatch):
+    path = write(tmp_path / "private.wav", chirp(1, 16_000), 16_000)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.open", refuse)
+    with pytest.raises(InputError, match=r"private\.wav cannot be opened \(Permission denied\)"):
+        audio.read(path)
+
+
+def test_an_empty_file_is_named(tmp_path):
+    (tmp_path / "empty.wav").touch()
+    with pytest.raises(InputError, match=r"empty\.wav is empty \(0 bytes\): record or copy it again"):
+        audio.read(tmp_path / "empty.wav")
+
+
+def test_a_file_object_without_a_name_is_called_that():
+    with pytest.raises(InputError, match=r"^the file object is empty"):
+        audio.read(io.BytesIO())
+
+
+def test_a_file_open_as_text_is_refused(tmp_path):
+    path = tmp_path / "notes.wav"
+    path.write_bytes(TEXT)
+    with path.open() as file, pytest.raises(InputError, match='open it with mode "rb"'):
+        audio.read(file)
+
+
+@pytest.mark.parametrize("extension", ["wav", "aiff"])
+def test_a_header_without_samples_is_named(tmp_path, extension):
+    path = write(tmp_path / f"silent.{extension}", np.zeros(0, np.float32), 16_000)
+    with pytest.raises(InputError, match=rf"silent\.{extension} has a header but no samples"):
+        audio.read(path)
+
+
+def test_a_header_whose_samples_are_lost_is_named(tmp_path):
+    path = write(tmp_path / "lost.wav", chirp(1, 16_000), 16_000)
+    path.write_bytes(path.read_bytes()[:44])
+    with pytest.raises(InputError, match=r"lost\.wav has a header but no samples"):
+        audio.read(path)
+
+
+@pytest.mark.parametrize("seconds", [0.001, 0.05, 0.099])
+@pytest.mark.parametrize("rate", [8_000, 16_000, 44_100])
+def test_less_than_a_tenth_of_a_second_is_refused(tmp_path, seconds, rate):
+    path = write(tmp_path / "blip.wav", chirp(seconds, rate), rate)
+    with pytest.raises(InputError, match=r"blip\.wav holds only 0\.\d+ s of audio: at least 0\.1 s is needed"):
+        audio.read(path)
+    with pytest.raises(InputError, match="at least"):
+        list(audio.blocks(path))
+
+
+def test_a_tenth_of_a_second_is_enough(tmp_path):
+    assert len(audio.read(write(tmp_path / "blip.wav", chirp(0.1, 16_000), 16_000))) == 1_600
+
+
+@pytest.mark.parametrize(("bad", "word"), [(np.nan, "NaN"), (np.inf, "infinite"), (-np.inf, "infinite")])
+def test_samples_that_are_no_numbers_are_refused_with_their_place(tmp_path, bad, word):
+    wave = chirp(2, 16_000)
+    wave[20_000] = bad
+    path = write(tmp_path / "broken.wav", wave, 16_000, subtype="FLOAT")
+    with pytest.raises(InputError, match=rf"a sample of .*broken\.wav is .*{word}.* at 1\.250 s"):
+        audio.read(path)
+
+
+def test_a_bad_sample_in_another_channel_does_not_matter(tmp_path):
+    wave = chirp(1, 16_000, channels=2)
+    wave[100, 0] = np.nan
+    path = write(tmp_path / "half.wav", wave, 16_000, subtype="FLOAT")
+    np.testing.assert_array_equal(audio.read(path, channel=2), wave[:, 1])
+    with pytest.raises(InputError, match="NaN"):
+        audio.read(path)
+
+
+@pytest.mark.parametrize("extension", [*SOUNDFILE_FORMATS, "webm", "mkv"])
+def test_a_file_that_was_cut_gives_what_is_left_and_a_warning(tmp_path, extension):
+    wave = chirp(5, 48_000)
+    path = tmp_path / f"cut.{extension}"
+    if extension in SOUNDFILE_FORMATS:
+        write(path, wave, 48_000, **SOUNDFILE_FORMATS[extension])
+    else:
+        encode(path, wave, 48_000, FFMPEG_FORMATS[extension])
+    whole = audio.read(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 7 // 10])
+    with pytest.warns(
+        audio.AudioWarning, match=rf"cut\.{extension} is damaged or cut short.*: using \d\.\d s"
+    ) as caught:
+        part = audio.read(path)
+    assert len(caught) == 1
+    assert 1.0 < len(part) / 16_000 < 4.9
+    np.testing.assert_allclose(part[:15_000], whole[:15_000], atol=1e-3)
+
+
+def test_an_mp4_that_was_cut_gives_what_is_left_and_a_warning(tmp_path):
+    path = encode(tmp_path / "cut.mp4", chirp(5, 16_000), 16_000, "aac", movflags="faststart")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 7 // 10])
+    with pytest.warns(audio.AudioWarning, match=r"using [23]\.\d s of the 5\.\d s that its header promises"):
+        assert 2 * 16_000 < len(audio.read(path)) < 4.9 * 16_000
+
+
+def test_an_mp4_without_its_index_is_refused(tmp_path):
+    path = encode(tmp_path / "cut.mp4", chirp(5, 16_000), 16_000, "aac")
+    path.write_bytes(path.read_bytes()[:20_000])
+    with pytest.raises(InputError, match="its index is missing"):
+        audio.read(path)
+
+
+def test_what_follows_a_damaged_part_keeps_its_time(tmp_path):
+    path = encode(tmp_path / "scratched.m4a", chirp(5, 16_000), 16_000, "aac")
+    whole = audio.read(path)
+    content = bytearray(path.read_bytes())
+    samples_at = content.index(b"mdat") + 4
+    size = struct.unpack(">I", content[samples_at - 8 : samples_at - 4])[0]
+    scratch = slice(samples_at + size // 3, samples_at + size // 3 + size // 10)
+    content[scratch] = b"\xff" * (scratch.stop - scratch.start)
+    path.write_bytes(content)
+    with pytest.warns(audio.AudioWarning, match=r"scratched\.m4a is damaged .*of its packets could not be decoded"):
+        part = audio.read(path)
+    assert len(part) == pytest.approx(len(whole), abs=3_200)
+    np.testing.assert_allclose(part[-20_000:-2_000], whole[len(whole) - 20_000 : len(whole) - 2_000], atol=0.05)
+
+
+@pytest.mark.parametrize("extension", SOUNDFILE_FORMATS)
+def test_a_whole_file_gives_no_warning(tmp_path, extension):
+    path = write(tmp_path / f"whole.{extension}", chirp(3, 48_000), 48_000, **SOUNDFILE_FORMATS[extension])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audio.read(path)
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_a_wav_from_a_pipe_has_no_true_size_and_is_whole_all_the_same(tmp_path, size):
+    path = write(tmp_path / "piped.wav", chirp(2, 16_000), 16_000)
+    content = bytearray(path.read_bytes())
+    content[40:44] = struct.pack("<I", size)
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(audio.read(path)) == 32_000
+
+
+def test_an_mp3_whose_length_is_only_guessed_gives_no_warning(tmp_path):
+    quiet_then_loud = np.concatenate([np.zeros(64_000, np.float32), chirp(4, 16_000)])
+    path = write(tmp_path / "live.mp3", quiet_then_loud, 16_000, bitrate_mode="VARIABLE")
+    content = path.read_bytes()
+    first, tag = content[:2], max(content.find(b"Xing"), content.find(b"Info"))
+    assert tag > 0
+    path.write_bytes(content[content.index(first, tag) :])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(audio.read(path)) > 8 * 16_000
+
+
+def test_a_tag_before_an_mp3_does_not_hide_its_length(tmp_path):
+    path = write(tmp_path / "tagged.mp3", chirp(5, 16_000), 16_000)
+    picture = bytes(300)
+    tag = b"ID3\x03\0\0" + bytes([0, 0, len(picture) >> 7, len(picture) & 127]) + picture
+    content = tag + path.read_bytes()
+    path.write_bytes(content[: len(content) * 6 // 10])
+    with pytest.warns(audio.AudioWarning, match=r"of the 5\.0 s that its header promises"):
+        audio.read(path)
+
+
+@pytest.mark.parametrize("extra", [1, 2, 3])
+def test_a_ragged_end_is_left_out(tmp_path, extra):
+    path = write(tmp_path / "ragged.wav", chirp(1, 16_000, channels=2), 16_000)
+    path.write_bytes(path.read_bytes()[:-extra])
+    assert len(audio.read(path)) == 15_999
+
+
+def test_what_follows_the_samples_is_left_out(tmp_path):
+    path = write(tmp_path / "tail.wav", chirp(1, 16_000), 16_000)
+    path.write_bytes(path.read_bytes() + NOISE)
+    assert len(audio.read(path)) == 16_000
+
+
+def test_a_video_without_sound_is_refused(tmp_path):
+    import av
+
+    path = tmp_path / "silent.mp4"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("mpeg4", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuv420p"
+        frame = av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")
+        container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    with pytest.raises(InputError, match="there is no audio stream in it"):
+        audio.read(path)

@@ -1,0 +1,166 @@
+"""Any recording in: formats, rates, channels, and the same samples from every kind of source."""
+
+import io
+import os
+import threading
+import tracemalloc
+
+import numpy as np
+import pytest
+import soundfile
+
+from sortformer import audio
+from sortformer.errors import InputError
+from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, write
+
+
+@pytest.mark.parametrize("extension", SOUNDFILE_FORMATS)
+def test_formats_of_soundfile_are_read(tmp_path, extension):
+    wave = chirp(2, 16_000)
+    path = write(tmp_path / f"clip.{extension}", wave, 16_000, **SOUNDFILE_FORMATS[extension])
+    _assert_heard(audio.read(path), wave)
+    assert audio.probe(path).duration_s == pytest.approx(2.0, abs=0.1)
+
+
+@pytest.mark.parametrize("extension", FFMPEG_FORMATS)
+def test_formats_of_ffmpeg_are_read(tmp_path, extension):
+    wave = chirp(2, 48_000, channels=2)
+    path = encode(tmp_path / f"clip.{extension}", wave, 48_000, FFMPEG_FORMATS[extension])
+    _assert_heard(audio.read(path), audio.read(wave, 48_000))
+    info = audio.probe(path)
+    assert (info.sample_rate, info.channels) == (48_000, 2)
+    assert info.duration_s == pytest.approx(2.0, abs=0.1)
+
+
+def _assert_heard(wave: np.ndarray, expected: np.ndarray) -> None:
+    """The same sound at the same time: lossy codecs may pad the end and lose a little."""
+    assert wave.dtype == np.float32
+    assert 0 <= len(wave) - len(expected) < 1_600
+    assert abs(lag(wave, expected)) <= 1
+    assert np.corrcoef(wave[: len(expected)], expected)[0, 1] > 0.98
+
+
+@pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE", "ULAW"])
+def test_every_width_of_sample_is_read(tmp_path, subtype):
+    wave = chirp(0.5, 16_000)
+    path = write(tmp_path / "clip.wav", wave, 16_000, subtype=subtype)
+    np.testing.assert_allclose(audio.read(path), wave, atol=0.02)
+
+
+@pytest.mark.parametrize(("rate", "channels"), [(8_000, 1), (44_100, 2), (16_000, 32), (48_000, 6), (96_000, 1)])
+def test_path_file_object_and_array_give_the_same_samples(tmp_path, rate, channels):
+    wave = chirp(1.5, rate, channels)
+    path = write(tmp_path / "clip.wav", wave, rate, subtype="FLOAT")
+    from_path = audio.read(path)
+    assert abs(len(from_path) - 24_000) <= 1
+    np.testing.assert_array_equal(audio.read(str(path)), from_path)
+    np.testing.assert_array_equal(audio.read(io.BytesIO(path.read_bytes())), from_path)
+    np.testing.assert_array_equal(audio.read(wave, rate), from_path)
+    with path.open("rb") as file:
+        np.testing.assert_array_equal(audio.read(file), from_path)
+
+
+def test_an_encoded_file_gives_the_same_samples_from_path_and_file_object(tmp_path):
+    path = encode(tmp_path / "clip.m4a", chirp(1, 44_100), 44_100, "aac")
+    np.testing.assert_array_equal(audio.read(path), audio.read(io.BytesIO(path.read_bytes())))
+
+
+@pytest.mark.parametrize("extension", ["wav", "m4a"])
+def test_a_file_object_is_read_from_its_beginning_and_left_open(tmp_path, extension):
+    path = tmp_path / f"clip.{extension}"
+    if extension == "wav":
+        write(path, chirp(1, 16_000), 16_000)
+    else:
+        encode(path, chirp(1, 16_000), 16_000, "aac")
+    with path.open("rb") as file:
+        file.seek(17)
+        first = audio.read(file)
+        np.testing.assert_array_equal(audio.read(file), first)
+        assert not file.closed
+
+
+class Pipe(io.RawIOBase):
+    """Bytes that can be read once, as from a pipe."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = io.BytesIO(content)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._content.readinto(buffer)
+
+
+@pytest.mark.parametrize("extension", ["wav", "m4a"])
+def test_a_pipe_is_read(tmp_path, extension):
+    path = tmp_path / f"clip.{extension}"
+    if extension == "wav":
+        write(path, chirp(1, 16_000), 16_000)
+    else:
+        encode(path, chirp(1, 16_000), 16_000, "aac")
+    np.testing.assert_array_equal(audio.read(Pipe(path.read_bytes())), audio.read(path))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a matter of POSIX systems")
+def test_a_named_pipe_is_read(tmp_path):
+    path, pipe = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(path.read_bytes()))
+    writer.start()
+    wave = audio.read(pipe)
+    writer.join()
+    np.testing.assert_array_equal(wave, audio.read(path))
+
+
+@pytest.mark.parametrize("name", ["my meeting 1.wav", "会议 réunion.wav", "-.wav", "wav"])
+def test_names_with_spaces_and_any_letters_are_read(tmp_path, name):
+    soundfile.write(tmp_path / name, chirp(0.5, 16_000), 16_000, format="WAV")
+    assert len(audio.read(tmp_path / name)) == 8_000
+
+
+def test_the_content_decides_and_not_the_extension(tmp_path):
+    path = encode(tmp_path / "clip.m4a", chirp(1, 16_000), 16_000, "aac")
+    renamed = path.rename(tmp_path / "clip.wav")
+    assert len(audio.read(renamed)) >= 16_000
+
+
+def test_one_channel_can_be_chosen(tmp_path):
+    wave = chirp(1, 16_000, channels=2)
+    path = write(tmp_path / "call.wav", wave, 16_000, subtype="FLOAT")
+    np.testing.assert_array_equal(audio.read(path, channel=2), wave[:, 1])
+    with pytest.raises(InputError, match=r"call\.wav has 2 channels: channel 3 does not exist"):
+        audio.read(path, channel=3)
+
+
+@pytest.mark.parametrize("block_s", [0.01, 0.37, 1.0, 100.0])
+def test_blocks_are_the_recording_cut_in_equal_parts(tmp_path, block_s):
+    path = write(tmp_path / "clip.flac", chirp(2.345, 44_100, channels=2), 44_100)
+    parts = list(audio.blocks(path, block_s=block_s))
+    np.testing.assert_array_equal(np.concatenate(parts), audio.read(path))
+    assert {len(part) for part in parts[:-1]} <= {round(block_s * 16_000)}
+
+
+def test_blocks_must_have_a_length():
+    with pytest.raises(InputError, match="block_s must be positive"):
+        next(audio.blocks(np.zeros(16_000, np.float32), 16_000, block_s=0.0))
+
+
+def test_a_recording_is_in_memory_once(tmp_path):
+    path = write(tmp_path / "long.wav", np.tile(chirp(60, 44_100), 5), 44_100)
+    tracemalloc.start()
+    wave = audio.read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < wave.nbytes + 2_000_000
+
+
+def test_probe_tells_what_the_header_says(tmp_path):
+    path = write(tmp_path / "clip.flac", chirp(3, 44_100, channels=2), 44_100)
+    assert audio.probe(path) == audio.AudioInfo(duration_s=3.0, sample_rate=44_100, channels=2, codec="flac")
+
+
+def test_a_sample_rate_beside_a_file_is_refused(tmp_path):
+    path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
+    with pytest.raises(InputError, match="says its own"):
+        audio.read(path, sample_rate=8_000)
