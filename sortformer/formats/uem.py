@@ -13,7 +13,7 @@ Regions = tuple[tuple[float, float], ...]
 
 
 def parse(text: str, source: str = "UEM") -> dict[str, Regions]:
-    """Return the regions (start, end) of each recording in seconds, sorted and joined where they touch.
+    """Return the regions (start, end) of each recording in seconds, sorted.
 
     Raises:
         InputError: with source and line number, on a line that is not UEM or a region that ends before it starts.
@@ -26,17 +26,7 @@ def parse(text: str, source: str = "UEM") -> dict[str, Regions]:
         if end < start:
             raise line.error(f"the region ends at {end} s, before it starts at {start} s")
         found.setdefault(line.fields[0], []).append((start, end))
-    return {uri: _joined(regions) for uri, regions in found.items()}
-
-
-def _joined(regions: Iterable[tuple[float, float]]) -> Regions:
-    result: list[tuple[float, float]] = []
-    for start, end in sorted(regions):
-        if result and start <= result[-1][1]:
-            result[-1] = (result[-1][0], max(result[-1][1], end))
-        elif start < end:
-            result.append((start, end))
-    return tuple(result)
+    return {uri: tuple(sorted(regions)) for uri, regions in found.items()}
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Regions]:

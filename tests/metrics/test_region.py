@@ -1,0 +1,34 @@
+"""What is scored: the UEM before the duration before the extent."""
+
+import pytest
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.errors import ConfigError
+from sortformer.metrics.protocol import FAIR, protocol_named
+from sortformer.metrics.region import Region, scored_region
+
+ONE, TWO = [Turn(1, 2, "a")], [Turn(3, 4, "b")]
+
+
+def test_a_uem_comes_first_and_its_parts_are_joined():
+    assert scored_region(Diarization(tuple(ONE), 9), TWO, [(5, 6), (0, 2), (1, 3), (4, 4)]) == Region(
+        ((0, 3), (5, 6)), "uem"
+    )
+    assert scored_region(ONE, TWO, []) == Region((), "uem")
+
+
+def test_a_known_duration_is_the_whole_recording():
+    assert scored_region(ONE, Diarization((), 7)) == Region(((0, 7),), "duration")
+    assert scored_region(Diarization((), 5), Diarization((), 7)) == Region(((0, 7),), "duration")
+
+
+def test_else_the_extent_of_both():
+    assert scored_region(ONE, TWO) == Region(((1, 4),), "extent")
+    assert scored_region([], []) == Region((), "extent")
+    assert scored_region(ONE, TWO).duration == 3
+
+
+def test_a_protocol_has_a_name():
+    assert protocol_named("fair") is FAIR
+    with pytest.raises(ConfigError, match="choose one of full, fair, forgiving"):
+        protocol_named("md-eval")
