@@ -1,0 +1,154 @@
+"""Scoring files and folders: what belongs together, what is refused, and how a report reads."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.errors import ConfigError, InputError
+from sortformer.evaluate import as_json, as_markdown, as_text, score, score_recordings
+from sortformer.formats import rttm, uem
+
+DATA = Path(__file__).resolve().parents[1] / "../shared/data"
+
+ONE = Diarization((Turn(0, 4, "a"), Turn(4, 8, "b")), 10, "one")
+TWO = Diarization((Turn(1, 3, "c"),), 10, "two")
+ONE_FOUND = Diarization((Turn(0, 5, "x"), Turn(5, 9, "y")), 10, "one")
+TWO_FOUND = Diarization((Turn(1, 2, "x"),), 10, "two")
+
+
+def folder(path: Path, *recordings: Diarization) -> Path:
+    for recording in recordings:
+        rttm.write(path / f"{recording.uri}.rttm", recording)
+    return path
+
+
+@pytest.fixture
+def folders(tmp_path) -> tuple[Path, Path]:
+    return folder(tmp_path / "ref", ONE, TWO), folder(tmp_path / "hyp", ONE_FOUND, TWO_FOUND)
+
+
+def test_a_total_is_the_sum_of_errors_over_the_sum_of_speech(folders):
+    report = score(*folders)
+    assert [(row.uri, row.der.miss, row.der.false_alarm, row.der.confusion) for row in report.rows] == [
+        ("one", 0, pytest.approx(1), pytest.approx(1)),
+        ("two", pytest.approx(1), 0, 0),
+    ]
+    assert report.der.rate == pytest.approx(3 / 10)
+    assert report.jer.rate == pytest.approx((1 / 5 + 2 / 5 + 1 / 2) / 3)
+
+
+def test_files_with_several_recordings_score_as_folders_do(folders, tmp_path):
+    rttm.write(tmp_path / "ref.rttm", TWO, ONE)
+    rttm.write(tmp_path / "hyp.rttm", ONE_FOUND, TWO_FOUND)
+    assert score(tmp_path / "ref.rttm", tmp_path / "hyp.rttm") == score(*folders)
+
+
+def test_a_folder_against_itself_has_no_error(folders):
+    for protocol in ("full", "fair", "forgiving"):
+        report = score(folders[0], folders[0], protocol=protocol)
+        assert report.der.errors == 0
+        assert report.jer.rate == 0
+        assert report.speaker_count_error == 0
+
+
+def test_an_empty_file_in_a_folder_is_silence(folders):
+    (folders[1] / "two.rttm").write_text("")
+    row = score(*folders).rows[1]
+    assert (row.uri, row.der.rate, row.jer.rate, row.hypothesis_speakers) == ("two", 1, 1, 0)
+
+
+def test_a_single_empty_file_is_silence_for_the_other_side(tmp_path, folders):
+    (tmp_path / "silence.rttm").write_text("")
+    assert score(folders[0], tmp_path / "silence.rttm").der.rate == 1
+    assert score(tmp_path / "silence.rttm", folders[1]).der.false_alarm == pytest.approx(10)
+    assert score(tmp_path / "silence.rttm", tmp_path / "silence.rttm").der.rate == 0
+
+
+def test_a_recording_on_one_side_only_is_refused(folders):
+    (folders[1] / "two.rttm").unlink()
+    with pytest.raises(InputError, match="hyp has no 'two'"):
+        score(*folders)
+    with pytest.raises(InputError, match=r"ref has 'two', but .*hyp does not"):
+        score(*folders[::-1])
+
+
+def test_a_recording_in_two_files_is_refused(folders):
+    (folders[0] / "again.rttm").write_text((folders[0] / "one.rttm").read_text())
+    with pytest.raises(InputError, match=r"again.rttm and .*one.rttm both hold the recording 'one'"):
+        score(*folders)
+
+
+def test_missing_and_empty_folders_and_unknown_protocols_are_refused(folders, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"has no \.rttm files"):
+        score(folders[0], tmp_path / "empty")
+    with pytest.raises(InputError, match="does not exist"):
+        score(tmp_path / "absent", folders[1])
+    with pytest.raises(ConfigError, match="no protocol"):
+        score(*folders, protocol="strict")
+
+
+def test_a_uem_says_what_is_scored(folders, tmp_path):
+    uem.write(tmp_path / "all.uem", {"one": [(0, 4)], "two": [(0, 10)], "more": [(0, 1)]})
+    report = score(*folders, uem=tmp_path / "all.uem")
+    assert [row.region.duration for row in report.rows] == [4, 10]
+    assert report.rows[0].der.errors == 0
+    assert report.rows[0].reference_speakers == 1
+    assert "the parts in the UEM" in report.basis
+    for uri in ("one", "two"):
+        uem.write(tmp_path / "uems" / f"{uri}.uem", {uri: [(0, 4)]})
+    assert score(*folders, uem=tmp_path / "uems").rows[0] == report.rows[0]
+
+
+def test_a_recording_that_the_uem_lacks_is_refused(folders, tmp_path):
+    uem.write(tmp_path / "some.uem", {"one": [(0, 4)]})
+    with pytest.raises(InputError, match="the UEM says nothing about 'two'"):
+        score(*folders, uem=tmp_path / "some.uem")
+
+
+def test_known_durations_are_scored_whole():
+    report = score_recordings({"one": ONE}, {"one": ONE_FOUND})
+    assert report.rows[0].region.parts == ((0, 10),)
+    assert "the whole recording" in report.basis
+
+
+def test_the_text_is_a_table_that_says_how_it_was_counted(folders):
+    assert as_text(score(*folders, protocol="fair")).splitlines() == [
+        "recording    DER   miss  false alarm  confusion    JER     speakers  speech s",
+        "one        21.43   0.00        10.71      10.71  30.00       2 of 2      7.00",
+        "two        50.00  50.00         0.00       0.00  50.00       1 of 1      1.50",
+        "TOTAL      26.47   8.82         8.82       8.82  36.67  off by 0.00      8.50",
+        "Protocol: fair (collar 0.25 s each side, overlap scored). "
+        "Scored: from the first to the last turn of either side, for want of a UEM.",
+    ]
+
+
+def test_markdown_has_a_cell_for_every_column(folders):
+    lines = as_markdown(score(*folders)).splitlines()
+    assert len({line.count("|") for line in lines[:5]}) == 1
+    assert lines[-1].startswith("Protocol: full (no collar, overlap scored).")
+
+
+def test_json_holds_the_same_numbers(folders):
+    report = score(*folders)
+    document = json.loads(as_json(report))
+    assert document["protocol"] == {"name": "full", "collar_s": 0.0, "skip_overlap": False}
+    assert [each["uri"] for each in document["files"]] == ["one", "two"]
+    assert document["total"]["der"] == pytest.approx(0.3)
+    assert document["total"]["speaker_count_error"] == 0
+    assert document["files"][0]["scored_region"] == {"basis": "extent", "duration_s": 9.0}
+
+
+@pytest.mark.data
+def test_real_references_score_zero_against_themselves():
+    clips = DATA / "real_dev"
+    if not clips.is_dir():
+        pytest.skip("needs ../shared/data/real_dev")
+    report = score(clips, clips, uem=clips)
+    assert len(report.rows) == 10
+    assert report.der.total > 60
+    assert report.der.errors == pytest.approx(0, abs=1e-6)
+    assert re.search(r"TOTAL +0\.00", as_text(report))
