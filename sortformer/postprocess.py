@@ -5,8 +5,6 @@ to 10 ms, all comparisons are strict, and times are rounded to 10 ms. Inside, ti
 """
 
 import warnings
-from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,13 +15,6 @@ from sortformer.errors import InputError
 __all__ = ["keep_slots", "turns"]
 
 _TICK_US = 10_000
-
-
-class _Span(NamedTuple):
-    """A stretch of time in which one slot is active: microseconds in the making, 10 ms ticks when finished."""
-
-    start: int
-    end: int
 
 
 def turns(
@@ -54,11 +45,11 @@ def turns(
     spans = [_spans(column, config) for column in ticks.T]
     if exclusive:
         spans = _exclusive(spans, ticks)
-    heard = sorted((own[0].start, slot) for slot, own in enumerate(spans) if own)
+    heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own))
     found = [
-        Turn(span.start / 100, span.end / 100, f"speaker_{speaker}", float(ticks[span.start : span.end, slot].mean()))
+        Turn(start / 100, end / 100, f"speaker_{speaker}", float(ticks[start:end, slot].mean()))
         for speaker, (_, slot) in enumerate(heard)
-        for span in spans[slot]
+        for start, end in spans[slot].tolist()
     ]
     return Diarization(tuple(found), len(probs) * step_s if duration is None else duration, uri)
 
@@ -86,7 +77,7 @@ def keep_slots(
     """
     fewest, most = _wanted(probs.shape[-1], num_speakers, min_speakers, max_speakers)
     ticks = _ticks(probs, step_s)
-    spoken = np.array([sum(end - start for start, end in _spans(column, config)) for column in ticks.T])
+    spoken = np.array([np.diff(_spans(column, config)).sum() for column in ticks.T])
     heard = np.count_nonzero(spoken)
     if heard < fewest:
         asked = f"{fewest} speakers" if num_speakers else f"at least {fewest} speakers"
@@ -124,52 +115,49 @@ def _ticks(probs: np.ndarray, step_s: float) -> np.ndarray:
     return np.repeat(probs, repeats, axis=0)
 
 
-def _spans(column: np.ndarray, config: PostprocessConfig) -> list[_Span]:
-    """Finished spans of one slot in ticks, from its probability at every tick."""
+def _spans(column: np.ndarray, config: PostprocessConfig) -> np.ndarray:
+    """Stretches of one slot, (K, 2) start and end in ticks, from its probability at every tick."""
     pad_on, pad_off, min_on, min_off = (
         round(seconds * 1e6) for seconds in (config.pad_on_s, config.pad_off_s, config.min_on_s, config.min_off_s)
     )
-    raw = _hysteresis(column, config.onset, config.offset)
-    padded = [_Span(max(0, start * _TICK_US - pad_on), end * _TICK_US + pad_off) for start, end in raw]
-    long_enough = [span for span in _joined(padded, 0) if span.end - span.start >= min_on]
-    filled = _joined(long_enough, min_off - 1)
-    rounded = [_Span(_nearest_tick(start), min(_nearest_tick(end), len(column))) for start, end in filled]
-    return _joined([span for span in rounded if span.start < span.end], 0)
+    spans = _hysteresis(column, config.onset, config.offset) * _TICK_US + (-pad_on, pad_off)
+    spans = _joined(np.maximum(spans, 0), gap=0)
+    spans = spans[spans[:, 1] - spans[:, 0] >= min_on]
+    spans = _joined(spans, gap=min_off - 1)
+    ticks = np.minimum((spans + _TICK_US // 2) // _TICK_US, len(column))
+    return _joined(ticks[ticks[:, 0] < ticks[:, 1]], gap=0)
 
 
-def _hysteresis(column: np.ndarray, onset: float, offset: float) -> list[tuple[int, int]]:
-    """Stretches from the first tick above ``onset`` to the next below ``offset``, or to the last tick of the recording.
+def _hysteresis(column: np.ndarray, onset: float, offset: float) -> np.ndarray:
+    """Stretches (K, 2) from a tick above ``onset`` to the next tick below ``offset``, or to the recording's last tick.
 
-    The tick that ends a stretch cannot start the next, and one that is open at the end stops 10 ms early: as NVIDIA's.
+    The tick that ends a stretch cannot start the next, so one that is above ``onset`` and below ``offset`` (where
+    ``offset`` is the greater) turns speech into silence and silence into speech. A stretch that is open at the end
+    stops 10 ms early, as NVIDIA's does.
     """
-    above, below = np.flatnonzero(column > onset), np.flatnonzero(column < offset)
-    found: list[tuple[int, int]] = []
-    free = 0
-    while (rise := np.searchsorted(above, free)) < len(above):
-        start = int(above[rise])
-        fall = np.searchsorted(below, start + 1)
-        end = int(below[fall]) if fall < len(below) else len(column) - 1
-        found.append((start, end))
-        free = end + 1
-    return found
+    above, below = column > onset, column < offset
+    ticks = np.arange(len(column))
+    decided = np.maximum.accumulate(np.where(above != below, ticks, -1))  # last tick that leaves no doubt
+    flips = np.cumsum(above & below)
+    known = decided >= 0
+    flips_since = flips - np.where(known, flips[decided], 0)
+    speaking = (known & above[decided]) ^ (flips_since % 2 == 1)
+    borders = np.flatnonzero(np.diff(speaking, prepend=False))
+    if len(borders) % 2:
+        borders = np.append(borders, len(column) - 1)
+    return borders.reshape(-1, 2)
 
 
-def _joined(spans: list[_Span], gap: int) -> list[_Span]:
-    """Join sorted spans that overlap or are at most ``gap`` apart (0: touching, negative: none)."""
-    result: list[_Span] = []
-    for span in spans:
-        if result and span.start - result[-1].end <= gap:
-            result[-1] = _Span(result[-1].start, max(result[-1].end, span.end))
-        else:
-            result.append(span)
-    return result
+def _joined(spans: np.ndarray, gap: int) -> np.ndarray:
+    """Join sorted stretches (K, 2) that overlap or are at most ``gap`` apart (0: touching, negative: none)."""
+    if len(spans) == 0:
+        return spans
+    reach = np.maximum.accumulate(spans[:, 1])
+    apart = spans[1:, 0] - reach[:-1] > gap
+    return np.stack([spans[np.append(True, apart), 0], reach[np.append(apart, True)]], axis=1)
 
 
-def _nearest_tick(time_us: int) -> int:
-    return (time_us + _TICK_US // 2) // _TICK_US
-
-
-def _exclusive(spans: list[list[_Span]], ticks: np.ndarray) -> list[list[_Span]]:
+def _exclusive(spans: list[np.ndarray], ticks: np.ndarray) -> list[np.ndarray]:
     """Give each tick to the most probable slot that is active there, the lower one of equals."""
     contest = np.full(ticks.shape, -np.inf)
     for slot, own in enumerate(spans):
@@ -177,8 +165,5 @@ def _exclusive(spans: list[list[_Span]], ticks: np.ndarray) -> list[list[_Span]]
             contest[start:end, slot] = ticks[start:end, slot]
     winner = np.where(np.isfinite(contest).any(axis=1), contest.argmax(axis=1), -1)
     borders = np.flatnonzero(np.diff(winner, prepend=-1, append=-1))
-    result: list[list[_Span]] = [[] for _ in spans]
-    for start, end in pairwise(borders):
-        if winner[start] >= 0:
-            result[winner[start]].append(_Span(int(start), int(end)))
-    return result
+    stretches = np.stack([borders[:-1], borders[1:]], axis=1)
+    return [stretches[winner[stretches[:, 0]] == slot] for slot in range(len(spans))]
