@@ -1,0 +1,73 @@
+"""The Conformer block: Gulati et al., arXiv 2005.08100, section 2."""
+
+from torch import Tensor, nn
+
+from sortformer.attention import MultiHeadAttention
+
+__all__ = ["ConformerBlock"]
+
+
+class ConformerBlock(nn.Module):
+    """Half feed-forward, self-attention, convolution, half feed-forward, and a closing LayerNorm."""
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        ff_dim: int,
+        conv_kernel: int,
+        *,
+        conv_norm: str,
+        position: str,
+        window: int | None,
+        dropout: float,
+    ) -> None:
+        super().__init__()
+        self.feed_forward_1 = _feed_forward(dim, ff_dim, dropout)
+        self.attention_norm = nn.LayerNorm(dim)
+        self.attention = MultiHeadAttention(dim, heads, position=position, window=window)
+        self.convolution = ConvolutionModule(dim, conv_kernel, conv_norm)
+        self.feed_forward_2 = _feed_forward(dim, ff_dim, dropout)
+        self.norm = nn.LayerNorm(dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
+        """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) touch no other."""
+        x = x + 0.5 * self.feed_forward_1(x)
+        x = x + self.dropout(self.attention(self.attention_norm(x), valid))
+        x = x + self.dropout(self.convolution(x, valid))
+        x = x + 0.5 * self.feed_forward_2(x)
+        return self.norm(x)
+
+
+class ConvolutionModule(nn.Module):
+    """LayerNorm, pointwise GLU, depthwise convolution over time, norm, Swish, pointwise."""
+
+    def __init__(self, dim: int, kernel: int, norm: str) -> None:
+        super().__init__()
+        self.input_norm = nn.LayerNorm(dim)
+        self.expand = nn.Linear(dim, 2 * dim)
+        self.depthwise = nn.Conv1d(dim, dim, kernel, padding=kernel // 2, groups=dim)
+        # BatchNorm is there for NVIDIA's weights; LayerNorm keeps rows independent in training too.
+        self.norm = nn.LayerNorm(dim) if norm == "layer" else nn.BatchNorm1d(dim)
+        self.out = nn.Linear(dim, dim)
+
+    def forward(self, x: Tensor, valid: Tensor | None) -> Tensor:
+        """Return (B, T, D); what is not ``valid`` (B, T) is zero to the convolution."""
+        x = nn.functional.glu(self.expand(self.input_norm(x)), dim=-1)
+        if valid is not None:
+            x = x.masked_fill(~valid[..., None], 0.0)
+        x = self.depthwise(x.transpose(1, 2))
+        x = self.norm(x).transpose(1, 2) if isinstance(self.norm, nn.BatchNorm1d) else self.norm(x.transpose(1, 2))
+        return self.out(nn.functional.silu(x))
+
+
+def _feed_forward(dim: int, ff_dim: int, dropout: float) -> nn.Sequential:
+    return nn.Sequential(
+        nn.LayerNorm(dim),
+        nn.Linear(dim, ff_dim),
+        nn.SiLU(),
+        nn.Dropout(dropout),
+        nn.Linear(ff_dim, dim),
+        nn.Dropout(dropout),
+    )
