@@ -56,7 +56,9 @@ class LogMel(nn.Module):
             num_samples = torch.full((wave.shape[0],), wave.shape[1], device=wave.device)
         inside = torch.arange(wave.shape[1], device=wave.device) < num_samples[:, None]
         wave = wave.masked_fill(~inside, 0.0)
-        emphasised = torch.cat([wave[:, :1], wave[:, 1:] - PRE_EMPHASIS * wave[:, :-1]], dim=1).masked_fill(~inside, 0.0)
+        emphasised = torch.cat([wave[:, :1], wave[:, 1:] - PRE_EMPHASIS * wave[:, :-1]], dim=1).masked_fill(
+            ~inside, 0.0
+        )
         half = FFT_SAMPLES // 2
         frames = num_samples // HOP_SAMPLES
         mel = self._log_mel(nn.functional.pad(emphasised, (half, half)))[:, : wave.shape[1] // HOP_SAMPLES]

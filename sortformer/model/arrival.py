@@ -1,0 +1,48 @@
+"""When each class arrives, and in which order: exact for design A, differentiable for designs B and C.
+
+The order is per row; K classes, T frames. A class that never speaks arrives at frame T, after all others.
+"""
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["arrival_frames", "arrival_ranks", "expected_arrival", "soft_ranks", "soft_slots"]
+
+
+def arrival_frames(probs: Tensor, threshold: float = 0.5) -> Tensor:
+    """Return the first frame (B, K) where ``probs`` (B, T, K) exceed the threshold; T for a class that never does."""
+    active = probs > threshold
+    first = active.to(torch.int8).argmax(dim=1)
+    return first.masked_fill(~active.any(dim=1), probs.shape[1])
+
+
+def arrival_ranks(arrivals: Tensor) -> Tensor:
+    """Return the rank (B, K) of each class by arrival; classes of equal arrival keep their index order."""
+    return arrivals.argsort(dim=1, stable=True).argsort(dim=1)
+
+
+def expected_arrival(logits: Tensor, valid: Tensor, sharpness: float) -> tuple[Tensor, Tensor]:
+    """Return the expected arrival in frames (B, K) and the probability (B, K) of having arrived at all.
+
+    The chance of not having arrived by frame t is s_k(t) = prod_{u <= t} (1 - sigmoid(sharpness * logit)), and the
+    expectation is its sum over the valid frames. Summed in float32 in the log domain: products would underflow.
+    """
+    hazard = nn.functional.softplus(sharpness * logits.float()) * valid[..., None]
+    survival = torch.exp(-hazard.cumsum(dim=1))
+    return (survival * valid[..., None]).sum(dim=1), 1.0 - survival[:, -1]
+
+
+def soft_ranks(arrivals: Tensor, temperature: float) -> Tensor:
+    """Return ranks (B, K) in [0, K - 1]: how many others arrived earlier, each counted by a sigmoid of the gap."""
+    gap = (arrivals[:, :, None] - arrivals[:, None, :]) / temperature
+    earlier = torch.sigmoid(gap)
+    return earlier.sum(dim=2) - torch.diagonal(earlier, dim1=1, dim2=2)
+
+
+def soft_slots(arrivals: Tensor, temperature: float) -> Tensor:
+    """Return the row-stochastic matrix (B, slot, K) that sorts the arrivals, hard as the temperature falls.
+
+    Prillo and Eisenschlos, "SoftSort", arXiv 2006.16038, equation 4, ascending.
+    """
+    ordered = arrivals.sort(dim=1).values
+    return torch.softmax(-(ordered[:, :, None] - arrivals[:, None, :]).abs() / temperature, dim=2)

@@ -1,0 +1,68 @@
+"""The encoder: subsampling, then Conformer or Transformer blocks."""
+
+import math
+
+from torch import Tensor, nn
+
+from sortformer.config.model import EncoderConfig
+from sortformer.layers import ConformerBlock, DepthwiseStriding, FrameStacking, TransformerBlock
+
+__all__ = ["Encoder"]
+
+
+class Encoder(nn.Module):
+    """From log-mel features to one embedding for every 80 ms.
+
+    ``pre_encode`` and ``encode`` are apart because streaming cuts between them: what a stream remembers of the past are
+    the outputs of ``pre_encode``, which know nothing of their neighbours farther than 70 ms.
+    """
+
+    def __init__(self, num_mels: int, config: EncoderConfig) -> None:
+        super().__init__()
+        if config.subsampling == "dw_striding":
+            self.pre_encode = DepthwiseStriding(num_mels, config.dim, config.subsampling_channels)
+        else:
+            self.pre_encode = FrameStacking(num_mels, config.dim)
+        self.scale = math.sqrt(config.dim) if config.input_scale else 1.0
+        self.input_dropout = nn.Dropout(config.dropout)
+        if config.kind == "conformer":
+            self.blocks = nn.ModuleList(
+                ConformerBlock(
+                    config.dim,
+                    config.heads,
+                    config.ff_dim,
+                    config.conv_kernel,
+                    conv_norm=config.conv_norm,
+                    position=config.position,
+                    window=config.window_frames,
+                    dropout=config.dropout,
+                )
+                for _ in range(config.layers)
+            )
+            self.input_norm = self.norm = None
+        else:
+            self.blocks = nn.ModuleList(
+                TransformerBlock(
+                    config.dim,
+                    config.heads,
+                    config.ff_dim,
+                    norm="pre",
+                    activation="gelu",
+                    position=config.position,
+                    window=config.window_frames,
+                    dropout=config.dropout,
+                    qkv_bias=False,
+                )
+                for _ in range(config.layers)
+            )
+            self.input_norm, self.norm = nn.LayerNorm(config.dim), nn.LayerNorm(config.dim)
+
+    def encode(self, emb: Tensor, valid: Tensor | None = None) -> Tensor:
+        """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count; (B, T, D)."""
+        x = emb * self.scale
+        if self.input_norm is not None:
+            x = self.input_norm(x)
+        x = self.input_dropout(x)
+        for block in self.blocks:
+            x = block(x, valid)
+        return x if self.norm is None else self.norm(x)

@@ -1,0 +1,69 @@
+"""The permutation encoding: what a block's estimates, sorted by arrival, add to the next block's input."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.config.model import HeadConfig
+from sortformer.model.arrival import arrival_frames, arrival_ranks, expected_arrival, soft_ranks, soft_slots
+from sortformer.position.relative import sinusoids
+
+__all__ = ["PermutationEncoding"]
+
+
+class PermutationEncoding(nn.Module):
+    """Encode who is active by order of arrival, whatever the order of the estimating classes.
+
+    hard (A)      Enc_t = sum_k P_tk [t >= arrival_k] G[rank_k]: known frame by frame, hence exact in streaming.
+    soft (B)      Enc_t = sum_k P_tk Pr(k arrives) G(soft rank of the expected arrival), with a gradient to *when*.
+    softsort (C)  Enc_t = sum_s (P Pi^T)_ts G[s], with Pi the SoftSort matrix of the expected arrivals.
+    label         Enc_t = sum_k P_tk G[k]: the control without sorting.
+    """
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__()
+        self.design = config.permutation
+        self.dim = config.dim
+        self.detach_order = config.detach_order
+        self.temperature = config.order_temperature_frames
+        self.sharpness = config.arrival_sharpness
+        if config.kernel == "learned":
+            self.table = nn.Parameter(torch.randn(config.num_slots, config.dim) * config.dim**-0.5)
+        else:
+            self.table = None
+        # Wide of the default: in silence the encoding is nearly zero, and must not be blown up to unit size.
+        self.norm = nn.LayerNorm(config.dim, eps=1e-2)
+        # Closed at first: an untrained order says nothing, and the model starts as the plain one.
+        self.gate = nn.Parameter(torch.zeros(1 if config.gate == "scalar" else config.dim))
+
+    def forward(self, logits: Tensor, valid: Tensor) -> Tensor:
+        """Return what to add (B, T, D), from estimates as logits (B, T, K) of which ``valid`` (B, T) count."""
+        return self.gate * self.norm(self.encode(logits, valid))
+
+    def encode(self, logits: Tensor, valid: Tensor) -> Tensor:
+        """Return the encoding (B, T, D) itself, before its norm and gate."""
+        probs = torch.sigmoid(logits) * valid[..., None]
+        classes = probs.shape[2]
+        if self.design == "label":
+            return probs @ self._codes(torch.arange(classes, device=probs.device))
+        if self.design == "hard":
+            arrivals = arrival_frames(probs)
+            arrived = torch.arange(probs.shape[1], device=probs.device)[:, None] >= arrivals[:, None]
+            return (probs * arrived) @ self._codes(arrival_ranks(arrivals))
+        arrivals, presence = expected_arrival(logits, valid, self.sharpness)
+        if self.detach_order:
+            arrivals = arrivals.detach()
+        if self.design == "soft":
+            return (probs * presence[:, None]).to(probs.dtype) @ self._codes(soft_ranks(arrivals, self.temperature))
+        slots = soft_slots(arrivals, self.temperature)
+        in_order = (probs * presence[:, None]) @ slots.transpose(1, 2)
+        return in_order @ self._codes(torch.arange(classes, device=probs.device))
+
+    def _codes(self, ranks: Tensor) -> Tensor:
+        """Return the code (..., D) of integer or real ranks (...); a learned table is read between its rows."""
+        if self.table is None:
+            return sinusoids(ranks, self.dim)
+        if not ranks.is_floating_point():
+            return self.table[ranks]
+        low = ranks.floor().long().clamp(0, len(self.table) - 1)
+        high = (low + 1).clamp(max=len(self.table) - 1)
+        return torch.lerp(self.table[low], self.table[high], (ranks - low)[..., None])

@@ -1,0 +1,59 @@
+"""The whole model.
+
+Axes, everywhere in the signal half of the package: B recordings, N samples, T frames (10 ms for features, 80 ms after the
+subsampling), M mel bins, D channels, S slots (speakers in order of arrival). Masks are True where valid.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.config.model import ModelConfig
+from sortformer.features import LogMel
+from sortformer.layers.subsampling import length_mask
+from sortformer.model.encoder import Encoder
+from sortformer.model.head import Head
+
+__all__ = ["Sortformer", "SortformerOutput"]
+
+
+@dataclass(frozen=True, slots=True)
+class SortformerOutput:
+    """What a forward pass gives; frames where ``valid`` is False mean nothing."""
+
+    logits: Tensor  # (B, T, S) slots in order of arrival
+    estimates: tuple[Tensor, ...]  # each (B, T, S): the logits between the head's blocks, classes in any order
+    emb: Tensor  # (B, T, D) the encoder's embeddings
+    valid: Tensor  # (B, T)
+
+    @property
+    def probs(self) -> Tensor:
+        """Speaker probabilities (B, T, S), zero where not valid."""
+        return torch.sigmoid(self.logits) * self.valid[..., None]
+
+
+class Sortformer(nn.Module):
+    """Speaker diarization by arrival order: Park et al., "Sortformer", arXiv 2409.06656, with permutation encodings."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.features = LogMel(config.features)
+        self.encoder = Encoder(config.features.num_mels, config.encoder)
+        self.head = Head(config.encoder.dim, config.head)
+
+    def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> SortformerOutput:
+        """Diarize waves (B, N) at 16 kHz, of which ``num_samples`` (B,) are valid (None: all)."""
+        return self.forward_features(*self.features(wave, num_samples))
+
+    def forward_features(self, feats: Tensor, lengths: Tensor) -> SortformerOutput:
+        """Diarize log-mel features (B, T, M) of the given lengths (B,)."""
+        emb, lengths = self.encoder.pre_encode(feats, lengths)
+        return self.forward_frames(emb, length_mask(lengths, emb.shape[1]))
+
+    def forward_frames(self, emb: Tensor, valid: Tensor) -> SortformerOutput:
+        """Diarize pre-encoded frames (B, T, D), as a stream keeps them, of which ``valid`` (B, T) count."""
+        emb = self.encoder.encode(emb, valid)
+        logits, estimates = self.head(emb, valid)
+        return SortformerOutput(logits, estimates, emb, valid)
