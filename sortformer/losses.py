@@ -1,0 +1,65 @@
+"""Sort loss and permutation-invariant loss, on logits.
+
+Every loss is the binary cross-entropy of logits (B, T, S) against an activity matrix (B, T, S) whose columns were put in
+some order, averaged over all valid frames and slots of the batch. What they differ in is the order.
+"""
+
+import torch
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor, nn
+
+from sortformer.model.arrival import arrival_frames
+
+__all__ = ["align", "binary_cross_entropy", "hybrid_loss", "permutation_loss", "sort_loss"]
+
+
+def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor) -> Tensor:
+    """Return the mean binary cross-entropy over the ``valid`` (B, T) frames and all slots."""
+    loss = nn.functional.binary_cross_entropy_with_logits(logits.float(), activity, reduction="none")
+    loss = loss.masked_fill(~valid[..., None], 0.0)
+    return loss.sum() / (valid.sum() * logits.shape[2]).clamp(min=1)
+
+
+def sort_loss(logits: Tensor, activity: Tensor, valid: Tensor) -> Tensor:
+    """Score the logits against the speakers in order of arrival (Sortformer, arXiv 2409.06656, section 3.2).
+
+    Speakers with the same first frame may stand in either order: the one of lower cross-entropy counts.
+    """
+    return binary_cross_entropy(logits, align(logits, activity, valid, by_arrival=True), valid)
+
+
+def permutation_loss(logits: Tensor, activity: Tensor, valid: Tensor) -> Tensor:
+    """Score the logits against the best order of speakers (PIT: Fujita et al., arXiv 1909.05952, equation 3)."""
+    return binary_cross_entropy(logits, align(logits, activity, valid, by_arrival=False), valid)
+
+
+def hybrid_loss(logits: Tensor, activity: Tensor, valid: Tensor, sort_weight: float = 0.5) -> Tensor:
+    """Mix sort and permutation loss: ``sort_weight`` of the first, the rest of the second."""
+    loss = torch.zeros((), device=logits.device)
+    if sort_weight > 0:
+        loss = loss + sort_weight * sort_loss(logits, activity, valid)
+    if sort_weight < 1:
+        loss = loss + (1 - sort_weight) * permutation_loss(logits, activity, valid)
+    return loss
+
+
+@torch.no_grad()
+def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) -> Tensor:
+    """Return ``activity`` (B, T, S) with each row's columns in the order of lowest cross-entropy.
+
+    With ``by_arrival`` only the orders that respect arrival are allowed, which leaves a choice among ties alone. The
+    assignment is Hungarian on the S x S cost matrix, so that eight slots cost no more than four.
+    """
+    activity = activity * valid[..., None]
+    # BCE(x, y) = softplus(x) - x y, and the first term does not depend on the speaker: cost[slot, speaker] = -x . y
+    masked = logits.float().masked_fill(~valid[..., None], 0.0)
+    cost = -(masked.transpose(1, 2) @ activity)
+    if by_arrival:
+        arrivals = arrival_frames(activity)
+        due = arrivals.sort(dim=1).values
+        # Larger than any difference of whole assignments, so that an illegal order never wins.
+        penalty = 1.0 + 2.0 * cost.abs().sum(dim=(1, 2))
+        cost = cost + penalty[:, None, None] * (due[:, :, None] != arrivals[:, None, :])
+    orders = [torch.from_numpy(linear_sum_assignment(row)[1]) for row in cost.double().cpu().numpy()]
+    order = torch.stack(orders).to(activity.device)
+    return activity.gather(2, order[:, None].expand(-1, activity.shape[1], -1))
