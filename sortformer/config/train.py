@@ -1,0 +1,166 @@
+"""How a model is trained: a recipe's TOML file, read strictly."""
+
+import tomllib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from sortformer.config.model import ModelConfig
+from sortformer.config.simulation import SimulationConfig
+from sortformer.config.strict import from_dict
+from sortformer.errors import ConfigError, InputError
+
+__all__ = ["DataConfig", "LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "TrainConfig"]
+
+
+@dataclass(frozen=True, slots=True)
+class DataConfig:
+    """Where the voices, the real turn-taking and the rooms come from; paths are relative to the recipe's file.
+
+    Attributes:
+        bank: folder with ``segments.tsv`` and the recordings that it names.
+        speeds: each speed makes new voices.
+        turns: folders of RTTM to replay turn-taking from.
+        exclude: recordings not to replay, as shell patterns of their names.
+        rooms: number of simulated rooms (0: none).
+        cache: folder for the decoded bank and the rooms.
+    """
+
+    bank: str
+    speeds: tuple[float, ...] = (0.9, 1.0, 1.1)
+    turns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    rooms: int = 0
+    cache: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageConfig:
+    """One stage of the curriculum: what the batches are until ``until_step``."""
+
+    until_step: int
+    duration_s: float
+    batch_size: int
+    speaker_weights: tuple[float, ...] | None = None
+    """Relative frequency of 1, 2, ... speakers (None: as in ``simulation``)."""
+
+    def __post_init__(self) -> None:
+        if self.until_step < 1 or self.duration_s <= 0 or self.batch_size < 1:
+            raise ConfigError(f"a stage needs positive until_step, duration_s and batch_size, got {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizerConfig:
+    """AdamW with linear warm-up, cosine decay, gradient clipping and an average of the weights."""
+
+    learning_rate: float = 1e-3
+    final_ratio: float = 0.05
+    warmup_steps: int = 200
+    weight_decay: float = 0.01
+    betas: tuple[float, ...] = (0.9, 0.98)
+    clip_norm: float = 1.0
+    ema_decay: float = 0.999
+
+    def __post_init__(self) -> None:
+        if self.learning_rate <= 0 or self.clip_norm <= 0 or self.warmup_steps < 0:
+            raise ConfigError("learning_rate and clip_norm must be positive, warmup_steps at least 0")
+        if not 0 <= self.final_ratio <= 1 or not 0 <= self.ema_decay < 1 or len(self.betas) != 2:
+            raise ConfigError("final_ratio must lie in [0, 1], ema_decay in [0, 1), and betas are two numbers")
+
+
+@dataclass(frozen=True, slots=True)
+class LossConfig:
+    """The final output trains with ``sort_weight`` of sort loss and the rest PIT; the estimates with their own mix."""
+
+    sort_weight: float = 0.5
+    deep_weight: float = 0.2
+    deep_sort_weight: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.sort_weight <= 1 and 0 <= self.deep_sort_weight <= 1 and self.deep_weight >= 0):
+            raise ConfigError(f"sort weights must lie in [0, 1] and deep_weight be at least 0, got {self}")
+
+
+@dataclass(frozen=True, slots=True)
+class TeacherConfig:
+    """A table of voice embeddings that the encoder's frames are pulled to; it guides training and is not shipped."""
+
+    table: str
+    weight: float = 1.0
+    final_weight: float = 0.1
+    """The weight falls linearly to this one at the last step."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainConfig:
+    """A training run.
+
+    Attributes:
+        steps: optimisation steps in all.
+        stages: the curriculum, by rising ``until_step``; the last one reaches ``steps``.
+        seed: of the first weights, the data and the dropout.
+        init: a checkpoint folder to start from (None: random weights).
+        precision: bf16 autocast pays on a GPU; this repository's CPUs are faster in float32.
+        workers: processes that prepare batches ahead (0: none).
+        repeat: one batch for ever, to see whether a model can learn it by heart.
+    """
+
+    data: DataConfig
+    stages: tuple[StageConfig, ...]
+    steps: int
+    model: ModelConfig = field(default_factory=ModelConfig)
+    simulation: SimulationConfig = field(default_factory=SimulationConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    loss: LossConfig = field(default_factory=LossConfig)
+    teacher: TeacherConfig | None = None
+    seed: int = 0
+    init: str | None = None
+    precision: Literal["float32", "bf16"] = "float32"
+    workers: int = 1
+    repeat: bool = False
+    checkpoint_every: int = 200
+    evaluate_every: int = 500
+    evaluate_conversations: int = 8
+
+    def __post_init__(self) -> None:
+        ends = [stage.until_step for stage in self.stages]
+        if not ends or ends != sorted(set(ends)) or ends[-1] < self.steps:
+            raise ConfigError(f"stages must rise and reach the {self.steps} steps of the run, got until_step {ends}")
+        if self.simulation.num_slots != self.model.head.num_slots:
+            raise ConfigError(
+                f"simulation makes {self.simulation.num_slots} slots, the model has {self.model.head.num_slots}"
+            )
+
+    def stage(self, step: int) -> StageConfig:
+        """Return the stage that ``step`` (from 0) belongs to."""
+        return next(stage for stage in self.stages if step < stage.until_step)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "TrainConfig":
+        """Read a recipe; its relative paths become paths beside the file.
+
+        Raises:
+            InputError: if the file is absent or no TOML.
+            ConfigError: if a key is unknown or a value is invalid.
+        """
+        path = Path(path)
+        try:
+            values = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"cannot read the recipe {path}: {error.strerror}") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} is not a TOML file: {error}") from error
+        config = from_dict(cls, values)
+
+        def beside(name: str) -> str:
+            return str(path.parent / name)
+
+        data = replace(
+            config.data,
+            bank=beside(config.data.bank),
+            turns=tuple(map(beside, config.data.turns)),
+            cache=beside(config.data.cache) if config.data.cache else None,
+        )
+        teacher = replace(config.teacher, table=beside(config.teacher.table)) if config.teacher else None
+        init = beside(config.init) if config.init else None
+        return replace(config, data=data, teacher=teacher, init=init)

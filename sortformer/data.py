@@ -1,0 +1,79 @@
+"""Batches for training: which conversations step ``n`` of a run sees."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from sortformer.config.simulation import SimulationConfig
+from sortformer.config.train import DataConfig, TrainConfig
+from sortformer.simulate import Conversations, Rooms, Simulator, TurnPatterns, VoiceBank
+
+__all__ = ["SimulatedBatches", "Sources", "batches"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """What conversations are made of: voices, real turn-taking, rooms."""
+
+    bank: VoiceBank
+    patterns: TurnPatterns | None
+    rooms: Rooms | None
+
+    @classmethod
+    def load(cls, data: DataConfig, split: str = "train") -> "Sources":
+        """Load what a recipe names; voices of another split than "train" keep their own speed."""
+        bank = VoiceBank.load(data.bank, split, data.speeds if split == "train" else (1.0,), data.cache)
+        patterns = None
+        for folder in data.turns:
+            more = TurnPatterns.from_rttm_folder(folder, data.exclude)
+            patterns = more if patterns is None else patterns + more
+        rooms = Rooms.make(data.rooms, cache=data.cache) if data.rooms else None
+        return cls(bank, patterns, rooms)
+
+    def simulator(self, config: SimulationConfig) -> Simulator:
+        """Return a simulator of these sources."""
+        return Simulator(self.bank, config, self.patterns, self.rooms)
+
+
+class SimulatedBatches(Dataset[Conversations]):
+    """The batch of each step, a function of the run's seed and the step alone: so a run resumes where it was."""
+
+    def __init__(self, sources: Sources, config: TrainConfig) -> None:
+        self.config = config
+        self.simulators = {
+            stage: sources.simulator(
+                replace(config.simulation, speaker_weights=stage.speaker_weights)
+                if stage.speaker_weights
+                else config.simulation
+            )
+            for stage in config.stages
+        }
+
+    def __len__(self) -> int:
+        return self.config.steps
+
+    def __getitem__(self, step: int) -> Conversations:
+        """Make the conversations of ``step``."""
+        step = 0 if self.config.repeat else step
+        stage = self.config.stage(step)
+        generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + step)
+        return self.simulators[stage].batch(generator, stage.batch_size, stage.duration_s)
+
+
+def batches(sources: Sources, config: TrainConfig, first_step: int) -> Iterator[Conversations]:
+    """Yield the batches from ``first_step`` to the end of the run, prepared ahead by worker processes."""
+    loader = DataLoader(
+        SimulatedBatches(sources, config),
+        batch_size=None,
+        sampler=range(first_step, config.steps),
+        num_workers=config.workers,
+        prefetch_factor=4 if config.workers else None,
+        worker_init_fn=_one_thread,
+    )
+    yield from loader
+
+
+def _one_thread(_: int) -> None:
+    torch.set_num_threads(1)

@@ -1,0 +1,131 @@
+"""The training loop."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from sortformer import checkpoint
+from sortformer.config.strict import to_dict
+from sortformer.config.train import TrainConfig
+from sortformer.data import Sources, batches
+from sortformer.simulate import Conversations
+from sortformer.train.evaluation import dev_conversations, dev_der
+from sortformer.train.objective import objective
+from sortformer.train.schedule import learning_rate, teacher_weight
+from sortformer.train.state import TrainState
+from sortformer.train.teacher import VoiceTeacher
+
+__all__ = ["train"]
+
+Report = Callable[[dict[str, float]], None]
+
+
+def train(
+    config: TrainConfig,
+    out: str | Path,
+    *,
+    device: str = "cpu",
+    stop_after: int | None = None,
+    report: Report | None = None,
+) -> Path:
+    """Train a model, or go on with the run in ``out``, and return the folder of its averaged weights.
+
+    ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from) and ``model/``. A run
+    that was stopped after N steps and resumed ends with the same bits as one that was not (on one CPU and thread count).
+
+    Args:
+        stop_after: stop when so many steps are done in all, as if interrupted.
+        report: called with every line of the log.
+
+    Raises:
+        InputError: if data, initial weights or the state to resume from cannot be read.
+    """
+    out, place = Path(out), torch.device(device)
+    out.mkdir(parents=True, exist_ok=True)
+    # Activations that fade to denormal numbers would slow a CPU down many times.
+    torch.set_flush_denormal(True)
+    sources = Sources.load(config.data)
+    teacher = None
+    if config.teacher is not None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            teacher = VoiceTeacher.read(config.teacher.table, sources.bank, config.model.encoder.dim)
+    state = TrainState.start(config, teacher, place)
+    if (out / "state.pt").exists():
+        state.load(out / "state.pt")
+    (out / "config.json").write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
+    dev: list[Conversations] = []
+    if config.evaluate_conversations:
+        dev_sources = Sources.load(config.data, "dev")
+        dev = dev_conversations(
+            dev_sources.simulator(config.simulation), config.evaluate_conversations, config.stages[-1].duration_s
+        )
+    last = min(config.steps, stop_after or config.steps)
+
+    with (out / "log.jsonl").open("a", encoding="utf-8") as log:
+
+        def write(line: dict[str, float]) -> None:
+            log.write(json.dumps(line) + "\n")
+            log.flush()
+            if report is not None:
+                report(line)
+
+        for batch in batches(sources, config, state.step):
+            if state.step >= last:
+                break
+            write(_step(state, _to(batch, place), config))
+            if state.step % config.evaluate_every == 0 or state.step == config.steps:
+                if dev:
+                    write({"step": state.step} | dev_der(state.average, dev, place))
+            if state.step % config.checkpoint_every == 0 or state.step == last:
+                state.save(out / "state.pt")
+                checkpoint.save(out / "model", state.average)
+    return out / "model"
+
+
+def _step(state: TrainState, batch: Conversations, config: TrainConfig) -> dict[str, float]:
+    """Take one optimisation step and return its line of the log."""
+    started = time.perf_counter()
+    rate = learning_rate(config.optimizer, state.step, config.steps)
+    for group in state.optimizer.param_groups:
+        group["lr"] = rate
+    guidance = teacher_weight(config.teacher, state.step, config.steps) if config.teacher is not None else 0.0
+    device = batch.wave.device
+    # Dropout draws from the global generator; seeding it by step makes a resumed run draw the same.
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(config.seed * 1_000_003 + state.step)
+        with torch.no_grad():
+            feats, lengths = state.model.features(batch.wave, batch.num_samples)
+        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+            output = state.model.forward_features(feats, lengths)
+        parts = objective(output, batch, config.loss, state.teacher, guidance)
+        state.optimizer.zero_grad(set_to_none=True)
+        parts.loss.backward()
+    parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
+    norm = nn.utils.clip_grad_norm_(parameters, config.optimizer.clip_norm)
+    # One bad batch must not end a run of hours: its gradient is not finite, and it is passed over.
+    if torch.isfinite(norm):
+        state.optimizer.step()
+    state.step += 1
+    state.update_average(config.optimizer.ema_decay)
+    return {
+        "step": state.step,
+        "loss": parts.loss.item(),
+        "output": parts.output.item(),
+        "estimates": parts.estimates.item(),
+        "voices": parts.voices.item(),
+        "grad_norm": float(norm),
+        "learning_rate": rate,
+        "audio_s": float(batch.num_samples.sum()) / 16_000,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _to(batch: Conversations, device: torch.device) -> Conversations:
+    return Conversations(
+        batch.wave.to(device), batch.activity.to(device), batch.num_samples.to(device), batch.voice.to(device)
+    )

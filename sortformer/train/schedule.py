@@ -1,0 +1,21 @@
+"""What changes from step to step: the learning rate and the teacher's weight."""
+
+import math
+
+from sortformer.config.train import OptimizerConfig, TeacherConfig
+
+__all__ = ["learning_rate", "teacher_weight"]
+
+
+def learning_rate(config: OptimizerConfig, step: int, steps: int) -> float:
+    """Return the rate of ``step`` (from 0): linear warm-up, then half a cosine down to ``final_ratio`` of the peak."""
+    if step < config.warmup_steps:
+        return config.learning_rate * (step + 1) / config.warmup_steps
+    progress = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)
+    cosine = 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+    return config.learning_rate * (config.final_ratio + (1 - config.final_ratio) * cosine)
+
+
+def teacher_weight(config: TeacherConfig, step: int, steps: int) -> float:
+    """Return the weight of the teacher's loss at ``step``, falling linearly over the run."""
+    return config.weight + (config.final_weight - config.weight) * min(1.0, step / max(1, steps - 1))

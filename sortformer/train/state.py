@@ -1,0 +1,98 @@
+"""Everything that a run must remember to go on as if it had never stopped."""
+
+import copy
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from sortformer import checkpoint
+from sortformer.config.train import OptimizerConfig, TrainConfig
+from sortformer.errors import InputError
+from sortformer.model import Sortformer
+from sortformer.train.teacher import VoiceTeacher
+
+__all__ = ["TrainState", "parameter_groups"]
+
+
+@dataclass(slots=True)
+class TrainState:
+    """The weights, their average, the optimiser and the number of steps done."""
+
+    model: Sortformer
+    average: Sortformer
+    teacher: VoiceTeacher | None
+    optimizer: torch.optim.AdamW
+    step: int = 0
+
+    @classmethod
+    def start(cls, config: TrainConfig, teacher: VoiceTeacher | None, device: torch.device) -> "TrainState":
+        """Begin a run: random weights from the run's seed, or those of ``config.init``."""
+        if config.init:
+            model = checkpoint.load(config.init)[0]
+            if model.config != config.model:
+                raise InputError(f"the model in {config.init} has another config than the recipe's [model] table")
+        else:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(config.seed)
+                model = Sortformer(config.model)
+        model.to(device).train()
+        average = copy.deepcopy(model).eval().requires_grad_(False)
+        modules: list[nn.Module] = [model]
+        if teacher is not None:
+            modules.append(teacher.to(device))
+        optimizer = torch.optim.AdamW(
+            parameter_groups(modules, config.optimizer), config.optimizer.learning_rate, config.optimizer.betas
+        )
+        return cls(model, average, teacher, optimizer)
+
+    @torch.no_grad()
+    def update_average(self, decay: float) -> None:
+        """Move the average towards the weights; it forgets its start in the first steps, whatever the decay."""
+        rate = 1 - min(decay, (1 + self.step) / (10 + self.step))
+        for mean, now in zip(self.average.state_dict().values(), self.model.state_dict().values(), strict=True):
+            if mean.is_floating_point():
+                mean.lerp_(now, rate)
+            else:
+                mean.copy_(now)
+
+    def save(self, path: Path) -> None:
+        """Write the state whole or not at all."""
+        values = {
+            "model": self.model.state_dict(),
+            "average": self.average.state_dict(),
+            "teacher": self.teacher.state_dict() if self.teacher is not None else None,
+            "optimizer": self.optimizer.state_dict(),
+            "step": self.step,
+        }
+        draft = path.with_suffix(".part")
+        torch.save(values, draft)
+        os.replace(draft, path)
+
+    def load(self, path: Path) -> None:
+        """Go on from a saved state.
+
+        Raises:
+            InputError: if the file is damaged or of another model.
+        """
+        try:
+            values: dict = torch.load(path, map_location="cpu", weights_only=True)
+            self.model.load_state_dict(values["model"])
+            self.average.load_state_dict(values["average"])
+            if self.teacher is not None and values["teacher"] is not None:
+                self.teacher.load_state_dict(values["teacher"])
+            self.optimizer.load_state_dict(values["optimizer"])
+            self.step = values["step"]
+        except Exception as error:  # a damaged pickle can raise nearly anything
+            raise InputError(f"cannot resume from {path}: {error}; move the folder away to start again") from error
+
+
+def parameter_groups(modules: list[nn.Module], config: OptimizerConfig) -> list[dict[str, list[Tensor] | float]]:
+    """Put matrices under weight decay, and vectors (biases, norms, gates) not."""
+    parameters = [parameter for module in modules for parameter in module.parameters()]
+    return [
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": config.weight_decay},
+        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+    ]
