@@ -1,0 +1,31 @@
+"""The recording that the README works on: its format is what it says, and its reference fits it."""
+
+from pathlib import Path
+
+import soundfile
+
+from sortformer import audio
+from sortformer.formats import rttm
+
+DEMOS = Path(__file__).resolve().parents[1] / "demos"
+
+
+def test_the_demo_is_a_plain_wav_of_half_a_minute():
+    info = soundfile.info(str(DEMOS / "meeting.wav"))
+    assert (info.format, info.subtype, info.samplerate, info.channels) == ("WAV", "PCM_16", 16_000, 1)
+    assert 29 < len(audio.read(DEMOS / "meeting.wav")) / 16_000 < 31
+    assert (DEMOS / "meeting.wav").stat().st_size < 1_000_000
+
+
+def test_the_reference_is_of_this_recording_and_ends_with_it():
+    recordings = rttm.read(DEMOS / "meeting.rttm")
+    assert list(recordings) == ["meeting"]
+    turns = recordings["meeting"]
+    assert len({turn.speaker for turn in turns}) == 3
+    assert max(turn.end for turn in turns) <= audio.probe(DEMOS / "meeting.wav").duration_s
+
+
+def test_the_source_and_its_licence_stand_beside_it():
+    notice = (DEMOS / "README.md").read_text(encoding="utf-8")
+    for words in ("AMI Meeting Corpus", "CC BY 4.0", "https://groups.inf.ed.ac.uk/ami/", "Changes:"):
+        assert words in notice
