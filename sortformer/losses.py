@@ -1,7 +1,7 @@
 """Sort loss and permutation-invariant loss, on logits.
 
-Every loss is the binary cross-entropy of logits (B, T, S) against an activity matrix (B, T, S) whose columns were put in
-some order, averaged over all valid frames and slots of the batch. What they differ in is the order.
+Every loss is the binary cross-entropy of logits (B, T, S) against an activity matrix (B, T, S) whose columns were put
+in some order, averaged over all valid frames and slots of the batch. What they differ in is the order.
 """
 
 import torch

@@ -57,7 +57,7 @@ class EncoderConfig:
             _require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
             _require(
                 self.position in ("none", "rope"),
-                f"a local window takes positions 'none' or 'rope', not '{self.position}', which needs all pairs of frames",
+                f"a local window takes positions 'none' or 'rope', not '{self.position}', which scores all pairs",
             )
 
 

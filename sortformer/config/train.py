@@ -57,7 +57,7 @@ class OptimizerConfig:
     final_ratio: float = 0.05
     warmup_steps: int = 200
     weight_decay: float = 0.01
-    betas: tuple[float, ...] = (0.9, 0.98)
+    betas: tuple[float, float] = (0.9, 0.98)
     clip_norm: float = 1.0
     ema_decay: float = 0.999
 

@@ -1,7 +1,7 @@
 """The whole model.
 
-Axes, everywhere in the signal half of the package: B recordings, N samples, T frames (10 ms for features, 80 ms after the
-subsampling), M mel bins, D channels, S slots (speakers in order of arrival). Masks are True where valid.
+Axes, everywhere in the signal half of the package: B recordings, N samples, T frames (10 ms for features, 80 ms after
+the subsampling), M mel bins, D channels, S slots (speakers in order of arrival). Masks are True where valid.
 """
 
 from dataclasses import dataclass

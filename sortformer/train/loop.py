@@ -35,7 +35,8 @@ def train(
     """Train a model, or go on with the run in ``out``, and return the folder of its averaged weights.
 
     ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from) and ``model/``. A run
-    that was stopped after N steps and resumed ends with the same bits as one that was not (on one CPU and thread count).
+    that was stopped after N steps and resumed ends with the same bits as one that was not (on a CPU, with the same
+    number of threads).
 
     Args:
         stop_after: stop when so many steps are done in all, as if interrupted.
@@ -78,9 +79,8 @@ def train(
             if state.step >= last:
                 break
             write(_step(state, _to(batch, place), config))
-            if state.step % config.evaluate_every == 0 or state.step == config.steps:
-                if dev:
-                    write({"step": state.step} | dev_der(state.average, dev, place))
+            if dev and (state.step % config.evaluate_every == 0 or state.step == config.steps):
+                write({"step": state.step} | dev_der(state.average, dev, place))
             if state.step % config.checkpoint_every == 0 or state.step == last:
                 state.save(out / "state.pt")
                 checkpoint.save(out / "model", state.average)
