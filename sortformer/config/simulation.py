@@ -95,6 +95,7 @@ class ChannelConfig:
         equaliser_db: standard deviation of the smooth random filter of each voice, at its knots.
         noise_probability: coloured noise is present.
         noise_slope: range of the exponent of 1 / f^slope (0 white, 1 pink, 2 brown).
+        noise_swing_db: range of the standard deviation of the slowly wandering level of the noise.
         snr_db: range of active speech to noise.
         hum_probability: mains hum and its harmonics are present.
         babble_probability: other voices of the bank murmur in the background.
@@ -119,6 +120,7 @@ class ChannelConfig:
     equaliser_db: float = 3.5
     noise_probability: float = 0.9
     noise_slope: tuple[float, float] = (0.0, 2.0)
+    noise_swing_db: tuple[float, float] = (0.0, 6.0)
     snr_db: tuple[float, float] = (3.0, 40.0)
     hum_probability: float = 0.08
     babble_probability: float = 0.15

@@ -1,8 +1,9 @@
 """Conversations for training, made on the fly from a bank of single voices."""
 
+from sortformer.simulate.dev_set import dev_set
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.simulator import Conversations, Simulator
 from sortformer.simulate.turn_patterns import TurnPatterns
 from sortformer.simulate.voice_bank import Voice, VoiceBank
 
-__all__ = ["Conversations", "Rooms", "Simulator", "TurnPatterns", "Voice", "VoiceBank"]
+__all__ = ["Conversations", "Rooms", "Simulator", "TurnPatterns", "Voice", "VoiceBank", "dev_set"]

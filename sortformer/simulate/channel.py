@@ -24,6 +24,7 @@ class ChannelPlan:
         magnitude: (S + 2, FILTER_BINS) response of the path of each slot, of the babble and of the noise.
         response: (S + 1, 2) room and position in it, for each slot and the babble.
         direct, wet: amplitude of the voice itself and of its room.
+        noise_swing_db: how much the level of the noise wanders (standard deviation).
         snr_db, babble_snr_db, hum_snr_db: active speech to disturbance; infinite where there is none.
         hum_hz: frequency of the mains.
         mu_law: quantise to 8-bit mu-law.
@@ -36,6 +37,7 @@ class ChannelPlan:
     response: np.ndarray
     direct: np.ndarray
     wet: np.ndarray
+    noise_swing_db: np.ndarray
     snr_db: np.ndarray
     babble_snr_db: np.ndarray
     hum_snr_db: np.ndarray
@@ -60,6 +62,7 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
         response=_places(rng, num_slots, rooms),
         direct=_number(direct),
         wet=_number(wet),
+        noise_swing_db=_number(rng.uniform(*config.noise_swing_db)),
         snr_db=_number(sometimes(config.noise_probability, config.snr_db, np.inf)),
         babble_snr_db=_number(sometimes(config.babble_probability, config.babble_snr_db, np.inf)),
         hum_snr_db=_number(sometimes(config.hum_probability, config.snr_db, np.inf)),

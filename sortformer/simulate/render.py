@@ -17,6 +17,7 @@ _FILTER = 2 * (FILTER_BINS - 1)
 FILTER_DELAY = _FILTER // 2  # samples by which the linear-phase filters delay; removed at the end
 BLOCK_SAMPLES = _FFT - ROOM_SAMPLES - _FILTER
 _TAIL = _FFT - BLOCK_SAMPLES
+_SWELL_SAMPLES = SAMPLE_RATE // 2
 _MU = 255.0
 _SILENCE = 1e-10  # power below which a conversation counts as silent
 _SILENT_NOISE_DBFS = -60.0  # level to which the noise of a silent conversation is set, relative to no speech
@@ -62,6 +63,7 @@ def render(
         scale = _scale(power, _energy(babble) / num_samples, plan.babble_snr_db)
         spectrum += babble * scale[:, None, None]
     noise = torch.randn(batch, blocks.shape[2], BLOCK_SAMPLES, generator=generator, device=device)
+    noise *= _swell(noise.shape, plan, generator)
     scale = _scale(power, filters[:, -1].square().sum(-1), plan.snr_db)
     spectrum += torch.fft.rfft(noise, n=_FFT) * (transfer[:, -1] * scale[:, None])[:, None]
     return _record(_overlap_add(spectrum, num_samples), power, plan)
@@ -96,6 +98,15 @@ def _add_path(spectrum: Tensor, blocks: Tensor, occupied: np.ndarray, transfer: 
 def _energy(spectrum: Tensor) -> Tensor:
     """Sum of squares of the signal of each row, by Parseval's theorem (tails of blocks taken as independent)."""
     return torch.view_as_real(spectrum).flatten(1).square().sum(-1) * (2 / _FFT)
+
+
+def _swell(shape: torch.Size, plan: ChannelPlan, generator: torch.Generator) -> Tensor:
+    """Slowly changing gain of the noise, (B, K, BLOCK_SAMPLES), of unit mean power."""
+    batch, count, samples = shape
+    knots = torch.randn(batch, 1, count * samples // _SWELL_SAMPLES, generator=generator, device=generator.device)
+    gain = 10 ** (knots * torch.from_numpy(plan.noise_swing_db).to(knots.device)[:, None, None] / 20)
+    gain = gain / gain.square().mean(dim=-1, keepdim=True).sqrt()
+    return torch.nn.functional.interpolate(gain, size=count * samples, mode="linear").view(shape)
 
 
 def _scale(speech_power: Tensor, power: Tensor, snr_db: np.ndarray) -> Tensor:

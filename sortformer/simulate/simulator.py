@@ -11,6 +11,7 @@ from sortformer.errors import InputError
 from sortformer.grid import FrameGrid
 from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
+from sortformer.simulate.labels import arrival_targets
 from sortformer.simulate.outline import Outline, parametric_outline
 from sortformer.simulate.render import BLOCK_SAMPLES, FILTER_DELAY, render
 from sortformer.simulate.rooms import Rooms
@@ -105,7 +106,8 @@ class Simulator:
             num_samples,
             noise,
         )
-        activity, voices = _in_arrival_order(stage.activity, voices, self._grid)
+        activity, order = arrival_targets(stage.activity, self._grid)
+        voices = np.where(activity.any(axis=1), np.take_along_axis(voices, order, axis=1), -1)
         return Conversations(
             wave=wave,
             activity=torch.from_numpy(activity).to(device),
@@ -147,18 +149,3 @@ class Simulator:
             if int(voice) not in taken:
                 for piece in VoiceTape(self.bank, int(voice), rng).read(stage.num_hops):
                     stage.murmur(row, piece.source, piece.at, piece.length)
-
-
-def _in_arrival_order(activity: np.ndarray, voices: np.ndarray, grid: FrameGrid) -> tuple[np.ndarray, np.ndarray]:
-    """Pool (B, S, H) hops to frames (active: at least half) and sort slots by first frame, then by first hop."""
-    batch, slots, num_hops = activity.shape
-    num_frames = grid.output_frames(num_hops * grid.hop_samples)
-    padded = np.zeros((batch, slots, num_frames * grid.subsampling), dtype=bool)
-    padded[..., :num_hops] = activity
-    frames = 2 * padded.reshape(batch, slots, num_frames, grid.subsampling).sum(axis=-1) >= grid.subsampling
-    present = frames.any(axis=-1)
-    arrival = np.where(present, frames.argmax(axis=-1), num_frames)
-    order = np.lexsort((padded.argmax(axis=-1), arrival), axis=-1)
-    sorted_frames = np.take_along_axis(frames, order[..., None], axis=1)
-    sorted_voices = np.take_along_axis(np.where(present, voices, -1), order, axis=1)
-    return np.ascontiguousarray(sorted_frames.transpose(0, 2, 1), dtype=np.float32), sorted_voices

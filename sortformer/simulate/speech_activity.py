@@ -6,10 +6,12 @@ __all__ = ["active_runs", "speech_activity"]
 
 _PRE_EMPHASIS = 0.9  # lifts weak consonants over rumble
 _BELOW_TOP_DB = 30.0  # an onset lies at most this far below the loud parts ...
-_ABOVE_FLOOR = 0.35  # ... and at least this share of the dynamic range above the quiet ones
-_EXTEND_DB = 7.0  # a run reaches as far as the level stays within this of the onset's
+_ABOVE_FLOOR = 0.45  # ... and at least this share of the dynamic range above the quiet ones
+_EXTEND_DB = 5.0  # a run reaches as far as the level stays within this of the onset's
+_NEVER_BELOW = 0.3  # of the dynamic range above the quiet parts
+_SHORTEST_SOUND = 4  # hops; a click does not join two phrases
 _LONGEST_GAP = 25  # hops; shorter pauses belong to the phrase
-_SHORTEST_RUN = 8  # hops; shorter sounds are clicks
+_SHORTEST_RUN = 8  # hops; shorter phrases are noises
 _HANGOVER = 2  # hops on each side
 
 
@@ -35,10 +37,10 @@ def speech_activity(wave: np.ndarray, hop_samples: int = 160) -> np.ndarray:
         return np.zeros(num_hops, dtype=bool)
     onset = max(top - _BELOW_TOP_DB, floor + _ABOVE_FLOOR * (top - floor))
     onset = min(onset, top - 10)
-    candidate = level > onset - _EXTEND_DB
+    candidate = level > max(onset - _EXTEND_DB, floor + _NEVER_BELOW * (top - floor))
     starts, ends = active_runs(candidate)
     loud = np.concatenate([[0], np.cumsum(level > onset)])
-    confirmed = loud[ends] > loud[starts]
+    confirmed = (loud[ends] > loud[starts]) & (ends - starts >= _SHORTEST_SOUND)
     starts, ends = _bridge(starts[confirmed], ends[confirmed])
     lasting = ends - starts >= _SHORTEST_RUN
     active = np.zeros(num_hops, dtype=bool)

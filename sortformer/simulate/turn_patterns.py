@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sortformer.annotation import Turn
 from sortformer.errors import InputError
+from sortformer.formats import rttm
 from sortformer.simulate.outline import Outline
 
 __all__ = ["TurnPatterns"]
@@ -64,24 +66,13 @@ class TurnPatterns:
 
 
 def _read(path: Path) -> list[np.ndarray]:
-    turns: dict[str, list[tuple[str, int, int]]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        fields = line.split()
-        if not fields or fields[0] != "SPEAKER":
-            continue
-        try:
-            start, duration = float(fields[3]), float(fields[4])
-            speaker = fields[7]
-        except (IndexError, ValueError) as error:
-            raise InputError(f"{path}, line {number}: not an RTTM line: {line!r}") from error
-        turns.setdefault(fields[1], []).append((speaker, round(100 * start), round(100 * (start + duration))))
-    return [_table(recording) for recording in turns.values()]
+    return [_table(turns) for turns in rttm.read(path).values() if turns]
 
 
-def _table(turns: list[tuple[str, int, int]]) -> np.ndarray:
-    number = {speaker: index for index, speaker in enumerate(sorted({turn[0] for turn in turns}))}
-    table = np.array([(number[speaker], start, end) for speaker, start, end in turns if end > start], dtype=np.int64)
-    return table.reshape(-1, 3)[np.argsort(table.reshape(-1, 3)[:, 1], kind="stable")]
+def _table(turns: Sequence[Turn]) -> np.ndarray:
+    number = {speaker: index for index, speaker in enumerate(sorted({turn.speaker for turn in turns}))}
+    rows = [(number[turn.speaker], round(100 * turn.start), round(100 * turn.end)) for turn in turns]
+    return np.array(rows, dtype=np.int64)
 
 
 def _crop(table: np.ndarray, first: int, num_hops: int) -> np.ndarray:

@@ -22,7 +22,7 @@ __all__ = ["SPEECH_RMS", "Voice", "VoiceBank"]
 
 SPEECH_RMS = 0.05  # root mean square of the active speech of every stored utterance; leaves 26 dB for peaks
 _HOP = FrameGrid().hop_samples
-_LAYOUT = 1  # part of the cache's key: raise it when what is stored changes
+_LAYOUT = 3  # part of the cache's key: raise it when what is stored changes
 _COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
 
 

@@ -1,0 +1,30 @@
+"""Targets from speech activity at 10 ms: frames that are at least half active, slots in order of arrival."""
+
+import numpy as np
+
+from sortformer.grid import FrameGrid
+
+__all__ = ["arrival_targets"]
+
+
+def arrival_targets(active: np.ndarray, grid: FrameGrid) -> tuple[np.ndarray, np.ndarray]:
+    """Pool hops to output frames and sort the slots by first active frame, then by first active hop.
+
+    The same rule as :func:`sortformer.targets.activity`, for a whole batch at once and without turns.
+
+    Args:
+        active: (B, S, H) bool, one row a slot, at one hop of ``grid`` a column.
+
+    Returns:
+        Targets (B, T, S) float32 of zeros and ones, and the order (B, S): the row of ``active`` that each slot of the
+        targets shows.
+    """
+    batch, slots, num_hops = active.shape
+    num_frames = grid.output_frames(num_hops * grid.hop_samples)
+    padded = np.zeros((batch, slots, num_frames * grid.subsampling), dtype=bool)
+    padded[..., :num_hops] = active
+    frames = 2 * padded.reshape(batch, slots, num_frames, grid.subsampling).sum(axis=-1) >= grid.subsampling
+    arrival = np.where(frames.any(axis=-1), frames.argmax(axis=-1), num_frames)
+    order = np.lexsort((padded.argmax(axis=-1), arrival), axis=-1)
+    ordered = np.take_along_axis(frames, order[..., None], axis=1)
+    return np.ascontiguousarray(ordered.transpose(0, 2, 1), dtype=np.float32), order

@@ -1,0 +1,108 @@
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sortformer.errors import InputError
+from sortformer.simulate import VoiceBank
+from sortformer.simulate.voice_bank import SPEECH_RMS
+from tests.simulate.makers import PHRASES_S, PITCHES_HZ
+
+REAL = Path(__file__).resolve().parents[2] / "../shared/data/bank"
+
+
+def test_a_voice_for_each_speaker_and_speed(bank):
+    assert {(voice.speaker, voice.speed) for voice in bank.voices} == {
+        (speaker, speed) for speaker in PITCHES_HZ if speaker != "c_dev" for speed in (1.0, 1.1)
+    }
+    assert {voice.corpus for voice in bank.voices} == {"a", "b"}
+
+
+def test_phrases_partition_the_activity(bank):
+    rebuilt = np.zeros(len(bank.activity), dtype=bool)
+    for start, end, utterance in zip(bank.phrase_start, bank.phrase_end, bank.phrase_utterance, strict=True):
+        assert bank.utterance_start[utterance] <= start < end <= bank.utterance_end[utterance]
+        rebuilt[start:end] = True
+    assert np.array_equal(rebuilt, bank.activity)
+    assert len(bank.audio) == 160 * len(bank.activity)
+
+
+def test_the_phrases_of_a_voice_are_its_own(bank):
+    for voice in range(len(bank.voices)):
+        phrases = slice(bank.voice_phrases[voice], bank.voice_phrases[voice + 1])
+        assert set(bank.utterance_voice[bank.phrase_utterance[phrases]]) == {voice}
+        assert len(bank.phrase_start[phrases]) == 2 * len(PHRASES_S)
+
+
+def test_speech_is_levelled(bank):
+    for start, end in zip(bank.utterance_start, bank.utterance_end, strict=True):
+        hops = bank.audio[start * 160 : end * 160].reshape(-1, 160) / 32768
+        assert np.sqrt(np.mean(hops[bank.activity[start:end]] ** 2)) == pytest.approx(SPEECH_RMS, rel=0.01)
+
+
+def test_speed_raises_the_pitch_and_shortens(bank):
+    low = [v for v, voice in enumerate(bank.voices) if voice.speaker == "a_low"]
+    pitch = {}
+    for v in low:
+        utterance = int(np.flatnonzero(bank.utterance_voice == v)[0])
+        first = bank.phrase_start[bank.voice_phrases[v]] * 160
+        spectrum = np.abs(np.fft.rfft(bank.audio[first : first + 16000].astype(float)))
+        length = bank.utterance_end[utterance] - bank.utterance_start[utterance]
+        pitch[bank.voices[v].speed] = (int(spectrum.argmax()), int(length))
+    assert pitch[1.0] == (110, 750)
+    assert pitch[1.1][0] == 121
+    assert pitch[1.1][1] == pytest.approx(750 / 1.1, abs=1)
+
+
+def test_the_cache_holds_the_same_bank_and_survives_without_the_recordings(bank, bank_folder, tmp_path):
+    copy = tmp_path / "bank"
+    shutil.copytree(bank_folder, copy)
+    first = VoiceBank.load(copy, speeds=(1.0, 1.1), cache=tmp_path / "cache")
+    for recording in copy.glob("*.flac"):
+        recording.unlink()
+    second = VoiceBank.load(copy, speeds=(1.0, 1.1), cache=tmp_path / "cache")
+    for loaded in (first, second):
+        assert loaded.voices == bank.voices
+        assert np.array_equal(loaded.audio, bank.audio)
+        assert np.array_equal(loaded.activity, bank.activity)
+    assert isinstance(second.audio, np.memmap)
+
+
+def test_other_settings_have_another_cache_and_a_failed_build_leaves_none(bank_folder, tmp_path):
+    VoiceBank.load(bank_folder, speeds=(1.0,), cache=tmp_path)
+    assert len(VoiceBank.load(bank_folder, split="dev", speeds=(1.0,), cache=tmp_path).voices) == 1
+    broken = tmp_path / "broken"
+    shutil.copytree(bank_folder, broken)
+    (broken / "b_mid.flac").write_text("not audio")
+    with pytest.raises(InputError, match=r"b_mid\.flac"):
+        VoiceBank.load(broken, speeds=(0.9,), cache=tmp_path / "empty")
+    assert list((tmp_path / "empty").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "absent"),
+        ("file\tspeaker\n", "lacks the columns"),
+        ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\n", "no recording of the split 'train'"),
+        ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx\tx\ttrain\t\t\t2\t1\n", "impossible time"),
+        ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx\tx\ttrain\t\t\t0\tone\n", "impossible time"),
+        ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx.wav\tx\ttrain\t\t\t0\t1\n", "x.wav"),
+    ],
+)
+def test_a_bad_folder_is_refused_with_the_reason(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "segments.tsv").write_text(content)
+    with pytest.raises(InputError, match=message):
+        VoiceBank.load(tmp_path)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not REAL.is_dir(), reason="../shared/data/bank is absent")
+def test_no_dev_voice_is_trained_on_in_the_real_bank():
+    rows = [line.split("\t") for line in (REAL / "segments.tsv").read_text().splitlines()[1:]]
+    speakers = {split: {row[1] for row in rows if row[2] == split} for split in ("train", "dev")}
+    assert len(speakers["train"]) == 451
+    assert len(speakers["dev"]) == 50
+    assert not speakers["train"] & speakers["dev"]
