@@ -1,0 +1,41 @@
+import pytest
+
+from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
+from sortformer.config.strict import to_dict
+from sortformer.errors import ConfigError
+
+
+def test_a_config_survives_being_a_dictionary():
+    config = SimulationConfig(num_slots=2, speaker_weights=(1, 2), channel=ChannelConfig(snr_db=(0, 10)))
+    assert SimulationConfig.from_dict(to_dict(config)) == config
+
+
+def test_tables_of_a_recipe_fill_nested_configs():
+    config = SimulationConfig.from_dict(
+        {"replay_probability": 1, "turn_taking": {"turn_median_s": [1, 2]}, "channel": {"snr_db": [5, 20]}}
+    )
+    assert config.turn_taking == TurnTakingConfig(turn_median_s=(1.0, 2.0))
+    assert config.channel.snr_db == (5.0, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SimulationConfig(speaker_weights=()), "speaker_weights"),
+        (lambda: SimulationConfig(speaker_weights=(0, 0)), "speaker_weights"),
+        (lambda: SimulationConfig(speaker_weights=(-1, 2)), "speaker_weights"),
+        (lambda: SimulationConfig(num_slots=2, speaker_weights=(1, 1, 1)), "num_slots = 2"),
+        (lambda: SimulationConfig(replay_probability=1.1), "between 0 and 1"),
+        (lambda: TurnTakingConfig(overlap_probability=(0.5, 2)), "between 0 and 1"),
+        (lambda: TurnTakingConfig(turn_median_s=(2, 1)), r"range \[low, high\]"),
+        (lambda: TurnTakingConfig(turn_median_s=(0, 1)), "above zero"),
+        (lambda: TurnTakingConfig(turn_spread=-1), "negative"),
+        (lambda: ChannelConfig(room_probability=0.6, near_probability=0.6), "exceed 1"),
+        (lambda: ChannelConfig(snr_db=(1, 2, 3)), r"range \[low, high\]"),
+        (lambda: CastingConfig(voice_gain_db=-1), "negative"),
+        (lambda: SimulationConfig.from_dict({"channel": {"snr": [1, 2]}}), "snr_db"),
+    ],
+)
+def test_an_impossible_config_is_refused(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()

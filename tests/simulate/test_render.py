@@ -1,0 +1,138 @@
+"""The overlap-add channel against a direct convolution of whole signals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from sortformer.config.simulation import ChannelConfig
+from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
+from sortformer.simulate.render import BLOCK_SAMPLES, FILTER_DELAY, render
+
+SLOTS = 2
+LENGTH = 3 * BLOCK_SAMPLES
+NUM_SAMPLES = LENGTH - FILTER_DELAY
+INFINITE = np.full(1, np.inf, np.float32)
+
+
+def plain(**changes) -> ChannelPlan:
+    """One row of a channel that changes nothing but the level."""
+    plan = ChannelPlan(
+        magnitude=np.ones((1, SLOTS + 2, 257), np.float32),
+        response=np.zeros((1, SLOTS + 1, 2), np.int64),
+        direct=np.ones(1, np.float32),
+        wet=np.zeros(1, np.float32),
+        noise_swing_db=np.zeros(1, np.float32),
+        snr_db=INFINITE,
+        babble_snr_db=INFINITE,
+        hum_snr_db=INFINITE,
+        hum_hz=np.full(1, 50, np.float32),
+        mu_law=np.zeros(1, bool),
+        step=np.zeros(1, np.float32),
+        clip_share=np.ones(1, np.float32),
+        level_dbfs=np.full(1, -20, np.float32),
+    )
+    return replace(plan, **changes)
+
+
+@pytest.fixture
+def tracks() -> torch.Tensor:
+    made = torch.zeros(1, SLOTS + 1, LENGTH)
+    rng = torch.Generator().manual_seed(0)
+    made[0, 0, 1000:40_000] = 0.05 * torch.randn(39_000, generator=rng)
+    made[0, 1, 35_000 : LENGTH - 9000] = 0.02 * torch.randn(LENGTH - 44_000, generator=rng)
+    return made
+
+
+def run(tracks, plan, rooms=None, seed=0) -> torch.Tensor:
+    occupied = tracks.view(1, SLOTS + 1, -1, BLOCK_SAMPLES).abs().amax(-1).numpy() > 0
+    active = torch.full((1,), float(NUM_SAMPLES))
+    return render(tracks, occupied, active, plan, rooms, NUM_SAMPLES, torch.Generator().manual_seed(seed))
+
+
+def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
+    """After the best common gain."""
+    found, expected = found.double(), expected.double()
+    gain = (found * expected).sum() / expected.square().sum()
+    return float((found - gain * expected).square().sum().sqrt() / found.square().sum().sqrt())
+
+
+def test_a_plain_channel_is_the_sum_of_the_voices(tracks):
+    assert relative_error(run(tracks, plain())[0], tracks[0].sum(0)[:NUM_SAMPLES]) < 1e-4
+
+
+@pytest.mark.parametrize(("direct", "wet"), [(0.0, 1.0), (1.0, 0.2)])
+def test_rooms_equal_direct_convolution(tracks, rooms, direct, wet):
+    plan = plain(
+        direct=np.full(1, direct, np.float32),
+        wet=np.full(1, wet, np.float32),
+        response=np.array([[[2, 1], [2, 3], [2, 0]]]),
+    )
+    expected = np.zeros(LENGTH)
+    for slot, position in enumerate((1, 3)):
+        response = wet * rooms.responses[2, position].astype(float)
+        response[0] += direct
+        dry = tracks[0, slot].numpy().astype(float)
+        spectrum = np.fft.rfft(dry, 2 * LENGTH) * np.fft.rfft(response, 2 * LENGTH)
+        expected += np.fft.irfft(spectrum)[:LENGTH]
+    assert relative_error(run(tracks, plan, rooms)[0], torch.from_numpy(expected[:NUM_SAMPLES])) < 1e-4
+
+
+@pytest.mark.parametrize("snr_db", [0.0, 10.0, 25.0])
+@pytest.mark.parametrize("kind", ["snr_db", "babble_snr_db", "hum_snr_db"])
+def test_disturbances_have_the_drawn_level(tracks, kind, snr_db):
+    tracks[0, -1] = 0.3 * torch.randn(LENGTH, generator=torch.Generator().manual_seed(9))
+    clean = run(tracks, plain())[0].double()
+    noisy = run(tracks, plain(**{kind: np.full(1, snr_db, np.float32)}))[0].double()
+    gain = (noisy * clean).sum() / clean.square().sum()
+    rest = noisy - gain * clean
+    measured = 10 * torch.log10((gain * clean).square().sum() / rest.square().sum())
+    assert float(measured) == pytest.approx(snr_db, abs=0.5)
+
+
+def test_the_level_is_that_of_the_active_speech(tracks):
+    wave = run(tracks, plain(level_dbfs=np.full(1, -30, np.float32)))
+    assert float(10 * torch.log10(wave.square().mean())) == pytest.approx(-30, abs=0.2)
+
+
+def test_a_telephone_leaves_nothing_above_4_khz(tracks):
+    config = ChannelConfig(telephone_probability=1, low_pass_probability=0, high_pass_probability=0)
+    plan = draw_channel(np.random.default_rng(0), config, SLOTS, None)
+    wave = run(tracks, plain(magnitude=plan.magnitude[None]))[0]
+    power = torch.fft.rfft(wave).abs().square()
+    hertz = torch.linspace(0, 8000, len(power))
+    assert power[hertz > 4000].sum() < 1e-3 * power.sum()
+
+
+def test_clipping_and_quantisation_do_what_they_say(tracks):
+    wave = run(tracks, plain())[0]
+    clipped = run(tracks, plain(clip_share=np.full(1, 0.4, np.float32)))[0]
+    assert float(clipped.abs().max() / wave.abs().max()) == pytest.approx(0.4, abs=0.01)
+    coarse = run(tracks, plain(step=np.full(1, 2**-7, np.float32)))[0]
+    assert torch.equal(coarse, (coarse * 128).round() / 128)
+    assert len(run(tracks, plain(mu_law=np.ones(1, bool)))[0].unique()) <= 255
+
+
+def test_no_speech_at_all_leaves_quiet_noise_and_no_nan():
+    wave = run(torch.zeros(1, SLOTS + 1, LENGTH), plain(snr_db=np.full(1, 10, np.float32)))
+    assert torch.isfinite(wave).all()
+    assert 0 < wave.abs().max() <= 1
+
+
+def test_stacked_plans_render_as_single_ones(tracks, rooms):
+    config = ChannelConfig(noise_probability=0, babble_probability=0)
+    plans = [draw_channel(np.random.default_rng(seed), config, SLOTS, rooms) for seed in range(5)]
+    occupied = tracks.view(1, SLOTS + 1, -1, BLOCK_SAMPLES).abs().amax(-1).numpy() > 0
+    together = render(
+        tracks.repeat(5, 1, 1),
+        occupied.repeat(5, axis=0),
+        torch.full((5,), float(NUM_SAMPLES)),
+        stack_plans(plans),
+        rooms,
+        NUM_SAMPLES,
+        torch.Generator().manual_seed(0),
+    )
+    for row, plan in enumerate(plans):
+        alone = run(tracks, stack_plans([plan]), rooms)[0]
+        assert torch.allclose(together[row], alone, atol=2e-3 if plan.step or plan.mu_law else 1e-5)

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from sortformer.errors import InputError
+from sortformer.simulate import Rooms
+from sortformer.simulate.rooms import ROOM_SAMPLES
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> tuple[Rooms, Rooms]:
+    pytest.importorskip("pyroomacoustics", reason="pyroomacoustics (the extra train) is absent")
+    cache = tmp_path_factory.mktemp("cache")
+    return Rooms.make(3, seed=1, positions=2, cache=cache), Rooms.make(3, seed=1, positions=2, cache=cache)
+
+
+def test_responses_have_unit_energy_and_start_with_the_direct_sound(made):
+    responses = made[0].responses
+    assert responses.shape == (3, 2, ROOM_SAMPLES)
+    assert (responses**2).sum(-1) == pytest.approx(np.ones((3, 2)), rel=1e-3)
+    before = (responses[..., :4] ** 2).sum(-1)
+    assert before.max() < 0.05
+    assert np.abs(responses[..., 8]).min() > 0.05
+
+
+def test_longer_reverberation_times_keep_more_energy_late(made):
+    rooms = made[0]
+    late = (rooms.responses[..., 1600:] ** 2).sum(-1).mean(-1)
+    assert late[rooms.t60_s.argmax()] > late[rooms.t60_s.argmin()]
+    assert ((rooms.t60_s >= 0.1) & (rooms.t60_s <= 0.8)).all()
+
+
+def test_the_cache_gives_the_same_rooms_and_another_seed_others(made):
+    assert np.array_equal(made[0].responses, made[1].responses)
+    assert not np.array_equal(made[0].responses[:1], Rooms.make(1, seed=2, positions=2).responses)
+
+
+def test_without_the_extra_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyroomacoustics", None)
+    with pytest.raises(InputError, match="sortformer\\[train\\]"):
+        Rooms.make(1)

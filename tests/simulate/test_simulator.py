@@ -1,0 +1,179 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
+from sortformer.errors import InputError
+from sortformer.simulate import Simulator, TurnPatterns, VoiceBank, dev_set
+from tests.simulate.makers import PITCHES_HZ
+
+REAL = Path(__file__).resolve().parents[2] / "../shared/data"
+STILL = ChannelConfig(
+    equaliser_db=0,
+    room_probability=0,
+    near_probability=0,
+    noise_probability=0,
+    hum_probability=0,
+    babble_probability=0,
+    telephone_probability=0,
+    low_pass_probability=0,
+    high_pass_probability=0,
+    mu_law_probability=0,
+    coarse_probability=0,
+    clip_probability=0,
+)
+DRY = SimulationConfig(channel=STILL, casting=CastingConfig(voice_gain_db=3))
+
+
+def seeded(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture(scope="module")
+def simulator(bank, rooms) -> Simulator:
+    return Simulator(bank, SimulationConfig(), rooms=rooms)
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**9), batch_size=st.integers(1, 3), duration_s=st.floats(0.01, 12))
+def test_every_batch_is_valid(simulator, seed, batch_size, duration_s):
+    made = simulator.batch(seeded(seed), batch_size, duration_s)
+    samples = round(16000 * duration_s)
+    frames = -(-(samples // 160) // 8)
+    assert made.wave.shape == (batch_size, samples)
+    assert made.wave.dtype == torch.float32
+    assert made.activity.shape == (batch_size, frames, 4)
+    assert made.num_samples.tolist() == [samples] * batch_size
+    assert torch.isfinite(made.wave).all()
+    assert made.wave.abs().max() <= 1
+    assert set(made.activity.unique().tolist()) <= {0.0, 1.0}
+    present = made.activity.any(dim=1)
+    assert torch.equal(present, made.voice >= 0)
+    for row in range(batch_size):
+        heard = made.voice[row][present[row]].tolist()
+        assert len({simulator.bank.voices[voice].speaker for voice in heard}) == len(heard)
+        arrivals = [int(made.activity[row, :, slot].argmax()) for slot in range(4) if present[row, slot]]
+        assert arrivals == sorted(arrivals)
+        assert present[row].tolist() == sorted(present[row].tolist(), reverse=True)
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 10**9))
+def test_the_same_seed_gives_the_same_bits(simulator, seed):
+    first, second = (simulator.batch(seeded(seed), 2, 5.0) for _ in range(2))
+    for name in ("wave", "activity", "voice"):
+        assert torch.equal(getattr(first, name), getattr(second, name))
+    assert not torch.equal(first.wave[0], first.wave[1])
+
+
+def test_the_generator_moves_on(simulator):
+    generator = seeded(0)
+    first, second = (simulator.batch(generator, 1, 5.0) for _ in range(2))
+    assert not torch.equal(first.wave, second.wave)
+
+
+def _frame_levels_db(wave: torch.Tensor, frames: int) -> torch.Tensor:
+    whole = torch.nn.functional.pad(wave, (0, frames * 1280 - wave.shape[1])).view(len(wave), frames, 1280)
+    return 10 * torch.log10(whole.square().mean(-1) + 1e-12)
+
+
+def test_speech_is_heard_where_it_is_labelled_and_nowhere_else(bank):
+    made = Simulator(bank, DRY).batch(seeded(3), 6, 30.0)
+    level = _frame_levels_db(made.wave, made.activity.shape[1])
+    active = made.activity.any(-1)
+    quiet = ~active & ~active.roll(1, 1) & ~active.roll(-1, 1)
+    assert level[active].quantile(0.02) > -60
+    assert level[quiet].max() < -60
+
+
+def test_each_slot_is_the_voice_it_names(bank):
+    """The voices of this bank are harmonic: a frame with one speaker must have that voice's pitch."""
+    alone = SimulationConfig(channel=STILL, turn_taking=TurnTakingConfig(turn_median_s=(2.0, 3.0)))
+    made = Simulator(bank, alone).batch(seeded(4), 3, 15.0)
+    checked = 0
+    for row, slot in np.ndindex(3, 4):
+        if made.voice[row, slot] < 0:
+            continue
+        single = (made.activity[row].sum(-1) == 1) & (made.activity[row, :, slot] == 1)
+        voice = bank.voices[int(made.voice[row, slot])]
+        for frame in range(2, made.activity.shape[1] - 2):
+            if single[frame - 2 : frame + 3].all():
+                cut = made.wave[row, (frame - 2) * 1280 : (frame + 3) * 1280].numpy()
+                spectrum = np.abs(np.fft.rfft(cut * np.hanning(len(cut)), 64000))
+                assert spectrum.argmax() / 4 == pytest.approx(PITCHES_HZ[voice.speaker] * voice.speed, abs=6)
+                checked += 1
+    assert checked > 100
+
+
+def test_speaker_counts_follow_the_weights(bank):
+    quick = TurnTakingConfig(turn_median_s=(0.5, 0.6), pause_median_s=(0.1, 0.2))
+    simulator = Simulator(bank, replace(DRY, speaker_weights=(0.5, 0.0, 0.5), turn_taking=quick))
+    counts = (simulator.batch(seeded(0), 50, 8.0).voice >= 0).sum(1).bincount(minlength=5)
+    assert counts[4] == 0
+    assert 15 <= counts[1] <= 35
+    assert 10 <= counts[3] <= 35
+
+
+def test_replayed_turns_shape_the_activity(bank, tmp_path):
+    lines = [f"SPEAKER m 1 {4 * i}.00 2.00 <NA> <NA> s{i % 2} <NA> <NA>" for i in range(60)]
+    (tmp_path / "m.rttm").write_text("\n".join(lines))
+    config = replace(DRY, replay_probability=1.0, speaker_weights=(0.0, 1.0))
+    made = Simulator(bank, config, TurnPatterns.from_rttm_folder(tmp_path)).batch(seeded(0), 4, 40.0)
+    assert (made.activity.sum(-1) <= 1).all()
+    assert float(made.activity.sum(-1).mean()) == pytest.approx(0.5, abs=0.08)
+    assert ((made.voice >= 0).sum(1) == 2).all()
+
+
+def test_more_slots_than_rooms_have_positions(bank, rooms):
+    config = SimulationConfig(num_slots=6, speaker_weights=(0, 0, 0, 0, 1.0))
+    made = Simulator(bank, config, rooms=rooms).batch(seeded(0), 2, 20.0)
+    assert made.activity.shape[2] == 6
+
+
+def test_a_bank_that_is_too_small_is_refused(bank_folder):
+    dev = VoiceBank.load(bank_folder, split="dev", speeds=(0.9, 1.0))
+    with pytest.raises(InputError, match="1 speakers"):
+        Simulator(dev, SimulationConfig())
+
+
+@pytest.mark.parametrize(("batch_size", "duration_s"), [(0, 5.0), (1, 0.0), (1, -1.0)])
+def test_an_empty_batch_is_refused(simulator, batch_size, duration_s):
+    with pytest.raises(InputError, match="at least one conversation"):
+        simulator.batch(seeded(0), batch_size, duration_s)
+
+
+@pytest.mark.parametrize("kind", ["near", "rooms"])
+def test_a_dev_set_is_fixed_and_has_the_speakers_asked_for(bank, rooms, kind):
+    whole = dev_set(bank, kind, num_speakers=3, count=3, duration_s=15.0, seed=7, rooms=rooms)
+    part = dev_set(bank, kind, num_speakers=3, count=2, duration_s=15.0, seed=7, rooms=rooms)
+    assert torch.equal(whole.wave[:2], part.wave)
+    assert torch.equal(whole.activity[:2], part.activity)
+    assert ((whole.voice >= 0).sum(1) == 3).all()
+
+
+def test_an_impossible_dev_set_is_refused(bank, rooms):
+    with pytest.raises(InputError, match="'near' or 'rooms'"):
+        dev_set(bank, "cave", 2, 1, 10.0, 0, rooms)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="make it longer"):
+        dev_set(bank, "near", 4, 1, 0.05, 0, rooms)
+    with pytest.raises(InputError, match="1 to 4 speakers"):
+        dev_set(bank, "near", 5, 1, 10.0, 0, rooms)
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not REAL.is_dir(), reason="../shared/data is absent")
+def test_real_voices_in_real_turns_overlap_as_meetings_do(tmp_path):
+    lines = (REAL / "bank/segments.tsv").read_text().splitlines()
+    (tmp_path / "segments.tsv").write_text("\n".join([lines[0], *(line for line in lines if "\tdev\t" in line)][:40]))
+    for name in {line.split("\t")[0] for line in lines}:
+        (tmp_path / name).symlink_to(REAL / "bank" / name)
+    bank = VoiceBank.load(tmp_path, "dev", speeds=(1.0,))
+    patterns = TurnPatterns.from_rttm_folder(REAL / "turns/ami/train", exclude=("EN200", "IS", "TS"))
+    config = SimulationConfig(speaker_weights=(0, 0, 0, 1.0), replay_probability=1, lively_probability=1)
+    talking = Simulator(bank, config, patterns).batch(seeded(0), 8, 30.0).activity.sum(-1)
+    assert 0.15 < float((talking > 1).sum() / (talking > 0).sum()) < 0.45
