@@ -1,1 +1,54 @@
 """Speaker diarization with SortFormer: who spoke when, from a recording."""
+
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sortformer.annotation import Diarization, Turn
+    from sortformer.config.postprocess import PostprocessConfig
+    from sortformer.diarizer import Diarizer, Estimates, LayerEstimate, Probabilities
+    from sortformer.errors import Cancelled, ConfigError, InputError, SortformerError
+
+    __version__: str
+
+# Imported when asked for (PEP 562), so that `sortformer score` and `import sortformer` do not wait for torch.
+_HOMES = {
+    "Cancelled": "errors",
+    "ConfigError": "errors",
+    "Diarization": "annotation",
+    "Diarizer": "diarizer",
+    "Estimates": "diarizer",
+    "InputError": "errors",
+    "LayerEstimate": "diarizer",
+    "PostprocessConfig": "config.postprocess",
+    "Probabilities": "diarizer",
+    "SortformerError": "errors",
+    "Turn": "annotation",
+}
+
+__all__ = [
+    "Cancelled",
+    "ConfigError",
+    "Diarization",
+    "Diarizer",
+    "Estimates",
+    "InputError",
+    "LayerEstimate",
+    "PostprocessConfig",
+    "Probabilities",
+    "SortformerError",
+    "Turn",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return metadata.version("sortformer")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'sortformer' has no attribute {name!r}")
+    return getattr(import_module(f"sortformer.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -133,6 +133,23 @@ class Diarization:
         turns = tuple(replace(turn, start=start, end=end) for start, end, turn in cut if start < end)
         return replace(self, turns=turns, duration=end_s - start_s, origin=None)
 
+    def within(self, regions: Iterable[tuple[float, float]]) -> Diarization:
+        """Return what happens inside the regions (start, end) in seconds, such as those of a UEM; times stay.
+
+        Raises:
+            InputError: when a region ends before it starts.
+        """
+        joined: list[list[float]] = []
+        for start, end in sorted(regions):
+            if end < start:
+                raise InputError(f"a region needs start <= end in seconds, got {start} to {end}")
+            if joined and start <= joined[-1][1]:
+                joined[-1][1] = max(joined[-1][1], end)
+            else:
+                joined.append([start, end])
+        cut = ((max(turn.start, start), min(turn.end, end), turn) for start, end in joined for turn in self.turns)
+        return replace(self, turns=tuple(replace(turn, start=low, end=high) for low, high, turn in cut if low < high))
+
     def merge(self, gap_s: float = 0.0) -> Diarization:
         """Join overlapping and touching turns of one speaker, and those at most ``gap_s`` seconds apart."""
         return replace(self, turns=merged(self.turns, gap_s))

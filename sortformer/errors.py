@@ -1,6 +1,6 @@
 """The one family of errors that a user can cause: each message is a sentence (what, which file, what to do)."""
 
-__all__ = ["ConfigError", "InputError", "SortformerError"]
+__all__ = ["Cancelled", "ConfigError", "InputError", "SortformerError"]
 
 
 class SortformerError(Exception):
@@ -13,3 +13,7 @@ class InputError(SortformerError, ValueError):
 
 class ConfigError(SortformerError, ValueError):
     """A configuration that contradicts itself, or a key that does not exist."""
+
+
+class Cancelled(SortformerError):
+    """Work that was ended by its caller, who answered a report of progress with False."""

@@ -12,7 +12,7 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 
-__all__ = ["keep_slots", "turns"]
+__all__ = ["keep_slots", "speaker_range", "speaking", "turns"]
 
 _TICK_US = 10_000
 
@@ -75,7 +75,7 @@ def keep_slots(
     Raises:
         InputError: when a number is below 1 or above the number of slots, or the numbers contradict each other.
     """
-    fewest, most = _wanted(probs.shape[-1], num_speakers, min_speakers, max_speakers)
+    fewest, most = speaker_range(probs.shape[-1], num_speakers, min_speakers, max_speakers)
     ticks = _ticks(probs, step_s)
     spoken = np.array([np.diff(_spans(column, config)).sum() for column in ticks.T])
     heard = np.count_nonzero(spoken)
@@ -88,21 +88,31 @@ def keep_slots(
     return result
 
 
-def _wanted(num_slots: int, exactly: int | None, fewest: int | None, most: int | None) -> tuple[int, int]:
-    """Least and greatest number of speakers to keep, or the reason why they cannot be obeyed."""
-    if exactly is not None and (fewest is not None or most is not None):
+def speaker_range(
+    num_slots: int,
+    num_speakers: int | None = None,
+    min_speakers: int | None = None,
+    max_speakers: int | None = None,
+) -> tuple[int, int]:
+    """Return the least and the greatest number of speakers to keep.
+
+    Raises:
+        InputError: when a number is below 1 or above the number of slots, or the numbers contradict each other.
+    """
+    if num_speakers is not None and (min_speakers is not None or max_speakers is not None):
         raise InputError("give either num_speakers or min_speakers and max_speakers, not both")
-    for name, number in (("num_speakers", exactly), ("min_speakers", fewest), ("max_speakers", most)):
+    given = (("num_speakers", num_speakers), ("min_speakers", min_speakers), ("max_speakers", max_speakers))
+    for name, number in given:
         if number is not None and number < 1:
             raise InputError(f"{name} must be 1 or more, got {number}")
         if number is not None and number > num_slots and name != "max_speakers":
             raise InputError(f"{name} is {number}, but this model can tell apart at most {num_slots} speakers")
-    if exactly is not None:
-        return exactly, exactly
-    low, high = fewest or 0, num_slots if most is None else most
-    if low > high:
-        raise InputError(f"min_speakers is {low}, which is above max_speakers, {high}")
-    return low, high
+    if num_speakers is not None:
+        return num_speakers, num_speakers
+    fewest, most = min_speakers or 0, num_slots if max_speakers is None else max_speakers
+    if fewest > most:
+        raise InputError(f"min_speakers is {fewest}, which is above max_speakers, {most}")
+    return fewest, most
 
 
 def _ticks(probs: np.ndarray, step_s: float) -> np.ndarray:
@@ -128,12 +138,12 @@ def _spans(column: np.ndarray, config: PostprocessConfig) -> np.ndarray:
     return _joined(ticks[ticks[:, 0] < ticks[:, 1]], gap=0)
 
 
-def _hysteresis(column: np.ndarray, onset: float, offset: float) -> np.ndarray:
-    """Stretches (K, 2) from a tick above ``onset`` to the next tick below ``offset``, or to the recording's last tick.
+def speaking(column: np.ndarray, onset: float, offset: float, before: bool = False) -> np.ndarray:
+    """Return whether a slot speaks at each tick (T,): from one above ``onset`` until one below ``offset``.
 
     The tick that ends a stretch cannot start the next, so one that is above ``onset`` and below ``offset`` (where
-    ``offset`` is the greater) turns speech into silence and silence into speech. A stretch that is open at the end
-    stops 10 ms early, as NVIDIA's does.
+    ``offset`` is the greater) turns speech into silence and silence into speech. ``before`` says whether the slot spoke
+    before the first tick.
     """
     above, below = column > onset, column < offset
     ticks = np.arange(len(column))
@@ -141,8 +151,12 @@ def _hysteresis(column: np.ndarray, onset: float, offset: float) -> np.ndarray:
     flips = np.cumsum(above & below)
     known = decided >= 0
     flips_since = flips - np.where(known, flips[decided], 0)
-    speaking = (known & above[decided]) ^ (flips_since % 2 == 1)
-    borders = np.flatnonzero(np.diff(speaking, prepend=False))
+    return np.where(known, above[decided], before) ^ (flips_since % 2 == 1)
+
+
+def _hysteresis(column: np.ndarray, onset: float, offset: float) -> np.ndarray:
+    """Stretches (K, 2) in which a slot speaks; one that is open at the end stops 10 ms early, as NVIDIA's does."""
+    borders = np.flatnonzero(np.diff(speaking(column, onset, offset), prepend=False))
     if len(borders) % 2:
         borders = np.append(borders, len(column) - 1)
     return borders.reshape(-1, 2)

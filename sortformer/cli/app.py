@@ -1,0 +1,68 @@
+"""The commands together, and what happens to errors on their way to the user."""
+
+import os
+import sys
+import traceback
+import warnings
+from typing import Annotated
+
+import typer
+
+import sortformer
+from sortformer.cli.console import say, sentence, show_warning
+from sortformer.cli.diarize import diarize
+from sortformer.cli.doctor import doctor
+from sortformer.cli.plot import plot
+from sortformer.cli.score import score
+from sortformer.cli.train import train
+from sortformer.errors import SortformerError
+
+__all__ = ["app", "main"]
+
+TRACEBACK = "SORTFORMER_TRACEBACK"
+"""Environment variable that asks for the traceback of an unexpected error."""
+
+app = typer.Typer(
+    name="sortformer",
+    help="Who spoke when: speaker diarization with SortFormer.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+for command in (diarize, score, plot, train, doctor):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sortformer {sortformer.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    pass
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line, and leave with 0, 1 (an error, or some recordings failed), 2 (usage) or 130 (Ctrl-C)."""
+    with warnings.catch_warnings():
+        warnings.showwarning = show_warning
+        try:
+            app(arguments, prog_name="sortformer")
+        except (SortformerError, OSError) as error:
+            say(f"error: {sentence(error)}")
+        except Exception as error:
+            if os.environ.get(TRACEBACK):
+                traceback.print_exc()
+            say(
+                f"error: something that sortformer did not foresee ({type(error).__name__}: {error}); "
+                f"please report it, with what {TRACEBACK}=1 shows"
+            )
+    sys.exit(1)

@@ -1,0 +1,110 @@
+"""Many recordings in one run: past a bad one, with a bar, with a summary, and cleanly out at Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from sortformer.cli.console import bar, counted, say, sentence, usage_errors
+from sortformer.cli.recordings import Recording, check_names, recordings
+from sortformer.cli.results import Results
+from sortformer.errors import SortformerError
+
+if TYPE_CHECKING:
+    from sortformer.annotation import Diarization
+    from sortformer.diarizer import Progress
+
+__all__ = ["Job", "run"]
+
+Job: TypeAlias = "Callable[[Recording, Progress], Diarization]"
+
+INTERRUPTED = 130
+
+
+def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, quiet: bool = False) -> int:
+    """Diarize what the arguments mean, write the results, and return the exit code: 0, 1 or 130.
+
+    Args:
+        load: gives what makes a diarization of a recording; called only when there is work.
+        quiet: no bar and no summary; errors and warnings stay.
+
+    Raises:
+        typer.BadParameter: when two recordings have one name.
+        InputError: when the folder of the results cannot be made, or the model not be loaded.
+    """
+    tally = _Tally()
+    found: list[Recording] = []
+    for argument in arguments:
+        with tally.past_errors(argument):
+            found.extend(recordings(argument))
+    with usage_errors():
+        check_names(found)
+    results.prepare()
+    todo: list[tuple[Recording, tuple[str, ...]]] = []
+    for recording in found:
+        with tally.past_errors(recording.name):
+            wanted = results.wanted(recording)
+            todo += [(recording, wanted)] if wanted else []
+            tally.skipped += not wanted
+    try:
+        if todo:
+            _work(todo, results, load, tally, quiet)
+    except KeyboardInterrupt:
+        say(f"interrupted: {counted(tally.finished, 'recording')} of {len(todo)} finished")
+        return INTERRUPTED
+    if not quiet and (results.folder is not None or len(found) + len(tally.failed) > 1):
+        say(tally.summary())
+    return 1 if tally.failed else 0
+
+
+def _work(
+    todo: list[tuple[Recording, tuple[str, ...]]],
+    results: Results,
+    load: Callable[[], Job],
+    tally: _Tally,
+    quiet: bool,
+) -> None:
+    with bar(quiet) as shown:
+        task = shown.add_task("loading the model", total=len(todo))
+        job = load()
+        for index, (recording, wanted) in enumerate(todo):
+
+            def progress(
+                stage: str, done: float, total: float | None, index: int = index, name: str = recording.name
+            ) -> None:
+                share = done / total if stage == "model" and total else 0.0
+                shown.update(task, description=name, completed=index + share)
+
+            progress("read", 0.0, None)
+            with tally.past_errors(recording.name):
+                result = job(recording, progress)
+                shown.stop()  # the result may go to the same terminal
+                results.write(recording, result, wanted)
+                shown.start()
+                tally.finished += 1
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What became of the recordings."""
+
+    finished: int = 0
+    skipped: int = 0
+    failed: list[str] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def past_errors(self, name: str) -> Iterator[None]:
+        """Say what went wrong with one recording, and go on with the next."""
+        try:
+            yield
+        except (SortformerError, OSError) as error:
+            say(f"error: {sentence(error)}")
+            self.failed.append(name)
+
+    def summary(self) -> str:
+        parts = [f"{counted(self.finished, 'recording')} diarized"]
+        parts += [f"{self.skipped} skipped"] if self.skipped else []
+        parts += [f"{len(self.failed)} failed: {', '.join(self.failed)}"] if self.failed else []
+        return ", ".join(parts)

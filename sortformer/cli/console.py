@@ -1,0 +1,78 @@
+"""What goes to the terminal besides results: messages, warnings and bars, all on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, TextIO
+
+import typer
+
+from sortformer.errors import SortformerError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+__all__ = ["bar", "counted", "say", "sentence", "show_warning", "usage_errors"]
+
+
+def say(message: str) -> None:
+    """Print one line to stderr."""
+    print(message, file=sys.stderr, flush=True)
+
+
+def sentence(error: SortformerError | OSError) -> str:
+    """Return an error as a user should read it, without Python's numbers and brackets."""
+    if not isinstance(error, OSError):
+        return str(error)
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}" if error.filename else reason
+
+
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning that is meant for users as one line; the signature is that of ``warnings.showwarning``."""
+    if issubclass(category, UserWarning):
+        say(f"warning: {message}")
+    elif not issubclass(category, DeprecationWarning | PendingDeprecationWarning):
+        print(warnings.formatwarning(message, category, filename, lineno, line), file=file or sys.stderr, end="")
+
+
+@contextlib.contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn an error about the values of options into one of usage (exit code 2)."""
+    try:
+        yield
+    except SortformerError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def bar(quiet: bool, *columns: str) -> Progress:
+    """Return a progress bar on stderr, with more columns if given; it shows nothing when stderr is no terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        *(TextColumn(column, markup=False) for column in columns),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        redirect_stdout=False,  # results go to stdout as they are, also while a bar is up
+        disable=quiet or not console.is_terminal,
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 recording", "2 recordings"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,98 @@
+"""``sortformer diarize``: recordings in, who spoke when out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sortformer.cli.batch import Job, run
+from sortformer.cli.console import usage_errors
+from sortformer.cli.options import Device, Model
+from sortformer.cli.recordings import Recording
+from sortformer.cli.results import FORMATS, Results, formats_named
+from sortformer.errors import InputError
+from sortformer.formats import uem as uem_format
+
+if TYPE_CHECKING:
+    from sortformer.annotation import Diarization
+    from sortformer.diarizer import Progress
+
+__all__ = ["diarize"]
+
+
+def diarize(
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="FILES|DIRS|-", help="Recordings, folders of recordings, or - for stdin.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write files into this folder, not to stdout.")
+    ] = None,
+    formats: Annotated[
+        str, typer.Option("--format", "-f", metavar="LIST", help=f"Of {', '.join(FORMATS)}; several with -o.")
+    ] = "rttm",
+    model: Model = None,
+    device: Device = "auto",
+    num_speakers: Annotated[int | None, typer.Option(help="Exactly so many speakers.")] = None,
+    min_speakers: Annotated[int | None, typer.Option(help="Warn when fewer speak.")] = None,
+    max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
+    channel: Annotated[int | None, typer.Option(help="Take one channel, from 1, instead of the mean.")] = None,
+    exclusive: Annotated[bool, typer.Option("--exclusive", help="One speaker at a time.")] = False,
+    onset: Annotated[float | None, typer.Option(help="A turn starts above this probability.")] = None,
+    offset: Annotated[float | None, typer.Option(help="A turn ends below this probability.")] = None,
+    pad_on: Annotated[float | None, typer.Option(help="Seconds by which turns start earlier.")] = None,
+    pad_off: Annotated[float | None, typer.Option(help="Seconds by which turns end later.")] = None,
+    min_on: Annotated[float | None, typer.Option(help="Drop turns shorter than so many seconds.")] = None,
+    min_off: Annotated[float | None, typer.Option(help="Fill pauses shorter than so many seconds.")] = None,
+    uem: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep only what lies in this UEM's regions.")] = None,
+    skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Leave out results that are there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+) -> None:
+    """Say who speaks when in recordings.
+
+    The answer is RTTM on stdout, or files in a folder. A recording that cannot be used does not stop the others; the
+    exit code is 1 if there was one.
+    """
+    with usage_errors():
+        results = Results(out, formats_named(formats), overwrite, skip_existing)
+    regions = None if uem is None else uem_format.read(uem)
+    tuned = {"onset": onset, "offset": offset, "pad_on_s": pad_on, "pad_off_s": pad_off}
+    tuned |= {"min_on_s": min_on, "min_off_s": min_off}
+
+    def load() -> Job:
+        from sortformer.diarizer import Diarizer
+        from sortformer.postprocess import speaker_range
+
+        diarizer = Diarizer.load(model, device)
+        with usage_errors():
+            speaker_range(diarizer.num_slots, num_speakers, min_speakers, max_speakers)
+            given = {name: value for name, value in tuned.items() if value is not None}
+            settings = replace(diarizer.postprocess, **given)
+
+        def job(recording: Recording, progress: Progress) -> Diarization:
+            result = diarizer(
+                recording.source,
+                channel=channel,
+                num_speakers=num_speakers,
+                min_speakers=min_speakers,
+                max_speakers=max_speakers,
+                exclusive=exclusive,
+                postprocess=settings,
+                progress=progress,
+            )
+            result = replace(result, uri=recording.name)
+            return result if regions is None else result.within(_regions_of(recording, regions))
+
+        return job
+
+    raise typer.Exit(run(inputs, results, load, quiet=quiet))
+
+
+def _regions_of(recording: Recording, regions: Mapping[str, uem_format.Regions]) -> uem_format.Regions:
+    if recording.id not in regions:
+        raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
+    return regions[recording.id]

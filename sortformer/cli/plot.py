@@ -1,0 +1,48 @@
+"""``sortformer plot``: a picture of one recording."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sortformer.cli.options import Device, Model
+from sortformer.errors import InputError
+from sortformer.formats import rttm
+from sortformer.formats.names import without_white_space
+from sortformer.formats.write import write_bytes
+
+__all__ = ["plot"]
+
+
+def plot(
+    recording: Annotated[Path, typer.Argument(metavar="FILE", help="The recording.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="PNG", help="The picture; the recording's name if not given.")
+    ] = None,
+    reference: Annotated[Path | None, typer.Option(metavar="RTTM", help="Who spoke when, to compare with.")] = None,
+    model: Model = None,
+    device: Device = "auto",
+    channel: Annotated[int | None, typer.Option(help="Take one channel, from 1, instead of the mean.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that is there.")] = False,
+) -> None:
+    """Draw probabilities, turns and the reference as PNG."""
+    target = out or Path(f"{recording.stem}.png")
+    if target.exists() and not overwrite:
+        raise InputError(f"{target} exists already; use --overwrite, or another name with -o")
+    known = None
+    if reference is not None:
+        turns_of = rttm.read(reference)
+        uri = without_white_space(recording.stem)
+        if turns_of and uri not in turns_of:
+            raise InputError(f"{reference} says nothing about {uri!r}, only about {', '.join(sorted(turns_of))}")
+        known = turns_of.get(uri, ())
+
+    from sortformer.diarizer import Diarizer
+    from sortformer.plot import figure, png
+    from sortformer.postprocess import turns
+
+    diarizer = Diarizer.load(model, device)
+    found = diarizer.probabilities(recording, channel=channel)
+    result = turns(found.data, diarizer.postprocess, found.step_s, duration=found.duration, uri=recording.stem)
+    write_bytes(target, png(figure(found, result, known)), overwrite=overwrite)
+    typer.echo(str(target))

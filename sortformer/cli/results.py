@@ -1,0 +1,101 @@
+"""Where the results of recordings go: to stdout, or into a folder, one file a recording and format."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sortformer.annotation import Diarization
+from sortformer.cli.console import say
+from sortformer.cli.recordings import Recording
+from sortformer.errors import InputError
+from sortformer.formats import json, rttm, text
+from sortformer.formats.names import without_white_space
+from sortformer.formats.write import write_text
+
+__all__ = ["FORMATS", "Results", "formats_named"]
+
+
+def _rttm(result: Diarization) -> str:
+    return rttm.format(replace(result, uri=without_white_space(result.uri)))
+
+
+FORMATS: dict[str, Callable[[Diarization], str]] = {"rttm": _rttm, "json": json.format, "txt": text.format}
+
+
+def formats_named(names: str) -> tuple[str, ...]:
+    """Return the formats in a list like ``rttm,json``, without repeats.
+
+    Raises:
+        InputError: when one is not known.
+    """
+    chosen = tuple(dict.fromkeys(name.strip().lower() for name in names.split(",")))
+    for name in chosen:
+        if name not in FORMATS:
+            raise InputError(f"there is no format {name!r}; choose from {', '.join(FORMATS)}")
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """How results are written; a file is written whole or not at all.
+
+    Raises:
+        InputError: when these wishes contradict each other.
+    """
+
+    folder: Path | None
+    formats: tuple[str, ...]
+    overwrite: bool = False
+    skip_existing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.overwrite and self.skip_existing:
+            raise InputError("give either --overwrite or --skip-existing, not both")
+        if self.folder is None and self.skip_existing:
+            raise InputError("--skip-existing looks for results in a folder: give one with -o")
+        if self.folder is None and len(self.formats) > 1:
+            raise InputError("several formats do not fit on stdout: give a folder with -o")
+
+    def prepare(self) -> None:
+        """Make the folder, so that a bad one is known before the work is done.
+
+        Raises:
+            InputError: when it cannot be made.
+        """
+        try:
+            if self.folder is not None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
+
+    def wanted(self, recording: Recording) -> tuple[str, ...]:
+        """Return the formats that are still to be written for a recording.
+
+        Raises:
+            InputError: when a file is there already, and neither overwriting nor skipping was asked for.
+        """
+        if self.folder is None or self.overwrite:
+            return self.formats
+        there = [name for name in self.formats if self._path(recording, name).exists()]
+        if there and not self.skip_existing:
+            raise InputError(
+                f"{self._path(recording, there[0])} exists already; use --overwrite, --skip-existing or another folder"
+            )
+        return tuple(name for name in self.formats if name not in there)
+
+    def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...]) -> None:
+        """Write the result of a recording in these formats."""
+        if "rttm" in formats and recording.id != recording.name:
+            say(f"note: {recording.name!r} is called {recording.id!r} in RTTM, which cannot express white space")
+        for name in formats:
+            content = FORMATS[name](result)
+            if self.folder is None:
+                sys.stdout.write(content)
+                sys.stdout.flush()
+            else:
+                write_text(self._path(recording, name), content, overwrite=self.overwrite)
+
+    def _path(self, recording: Recording, name: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{recording.name}.{name}"

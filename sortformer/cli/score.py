@@ -1,0 +1,39 @@
+"""``sortformer score``: RTTM against RTTM."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sortformer import evaluate
+from sortformer.cli.console import usage_errors
+from sortformer.errors import InputError
+from sortformer.metrics.protocol import PROTOCOLS, protocol_named
+
+__all__ = ["score"]
+
+_TABLES = {"text": evaluate.as_text, "markdown": evaluate.as_markdown, "json": evaluate.as_json}
+
+
+def score(
+    reference: Annotated[Path, typer.Argument(metavar="REF", help="RTTM, or a folder of it: who spoke when.")],
+    hypothesis: Annotated[Path, typer.Argument(metavar="HYP", help="RTTM, or a folder of it: what a system said.")],
+    uem: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Which parts to score; a file or a folder of UEM.")
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
+    ] = "full",
+    table: Annotated[str, typer.Option("--format", "-f", metavar="|".join(_TABLES), help="How to print it.")] = "text",
+) -> None:
+    """Score RTTM against RTTM: error rates and their parts.
+
+    DER with miss, false alarm and confusion, JER, speaker counts: one line a recording, and the total. A recording that
+    is on one side only is an error.
+    """
+    with usage_errors():
+        protocol_named(protocol)
+        if table not in _TABLES:
+            raise InputError(f"there is no format {table!r}; choose one of {', '.join(_TABLES)}")
+    report = evaluate.score(reference, hypothesis, uem=uem, protocol=protocol)
+    typer.echo(_TABLES[table](report), nl=False)

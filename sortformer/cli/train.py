@@ -1,0 +1,70 @@
+"""``sortformer train``: from a recipe to a model."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sortformer.cli.console import bar, say
+from sortformer.cli.options import Device
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+__all__ = ["train"]
+
+INTERRUPTED = 130
+
+
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to train, on what.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="The run's folder; runs/NAME if not given.")
+    ] = None,
+    device: Device = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Train a model from a recipe, or go on with a run.
+
+    A run goes on where its folder has a state. The folder gets model/ (averaged weights, for --model), log.jsonl and
+    state.pt.
+    """
+    from sortformer.config.train import TrainConfig
+    from sortformer.device import device_named
+    from sortformer.train import train as run
+
+    config = TrainConfig.read(recipe)
+    folder = out or Path("runs") / (recipe.resolve().parent.name if recipe.stem == "recipe" else recipe.stem)
+    place = str(device_named(device))
+    try:
+        with bar(quiet, "{task.fields[loss]}", "{task.fields[der]}") as shown:
+            task = shown.add_task(folder.name, total=config.steps, loss="", der="")
+            model = run(config, folder, device=place, report=_Reporter(shown, task, quiet).report)
+    except KeyboardInterrupt:
+        say(f"interrupted: the same command goes on from the last state in {folder}")
+        raise typer.Exit(INTERRUPTED) from None
+    typer.echo(str(model))
+
+
+class _Reporter:
+    """Shows the lines of a run's log: on the bar, or where there is none, one line an evaluation."""
+
+    def __init__(self, shown: Progress, task: TaskID, quiet: bool) -> None:
+        self.shown, self.task = shown, task
+        self.lines = shown.disable and not quiet
+        self.loss = math.nan
+
+    def report(self, line: dict[str, float]) -> None:
+        """Take one line of the log."""
+        step = int(line["step"])
+        if "loss" in line:
+            self.loss = line["loss"] if math.isnan(self.loss) else 0.9 * self.loss + 0.1 * line["loss"]
+            self.shown.update(self.task, completed=step, loss=f"loss {self.loss:.3f}")
+        if "der" in line:
+            rates = f"dev DER {100 * line['der']:.1f} %"
+            self.shown.update(self.task, der=rates)
+            if self.lines:
+                say(f"step {step}: loss {self.loss:.3f}, {rates}")

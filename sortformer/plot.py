@@ -1,0 +1,111 @@
+"""A picture of one recording: probabilities, the turns decided on them, and the reference turns."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from sortformer.annotation import Diarization, Turn, speakers
+from sortformer.diarizer import Probabilities
+from sortformer.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["figure", "png"]
+
+_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#555555")
+_UNMATCHED = "#bbbbbb"
+_WIDTH_IN, _MOST_IN = 12.0, 40.0
+_INCHES_A_MINUTE = 4.0
+
+
+def figure(probabilities: Probabilities, diarization: Diarization, reference: Sequence[Turn] | None = None) -> Figure:
+    """Return the picture; a slot, its speaker, and the reference speaker who overlaps it most share a colour.
+
+    Raises:
+        InputError: when matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError("pictures need matplotlib: pip install 'sortformer[plot]'") from error
+    rows = [speakers(diarization), *([speakers(reference)] if reference is not None else [])]
+    heights = [2.4, *(0.4 + 0.3 * max(1, len(names)) for names in rows)]
+    width = min(max(_WIDTH_IN, probabilities.duration / 60 * _INCHES_A_MINUTE), _MOST_IN)
+    picture = Figure(figsize=(width, sum(heights) + 0.8), layout="constrained")
+    axes = picture.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
+
+    slots = probabilities.data.shape[1]
+    colours = [_COLOURS[slot % len(_COLOURS)] for slot in range(slots)]
+    _curves(axes[0], probabilities, colours)
+    axes[0].set_title(diarization.uri, loc="left")
+    activity = [probabilities.data[:, slot] for slot in range(slots)]
+    own = _matched(diarization, activity, probabilities)
+    _bars(axes[1], diarization, {name: colours[slot] for name, slot in own.items()}, "turns")
+    if reference is not None:
+        said = [_mask(diarization, name, probabilities) for name in rows[0]]
+        same = _matched(reference, said, probabilities)
+        shades = {name: colours[own[rows[0][index]]] for name, index in same.items() if rows[0][index] in own}
+        _bars(axes[2], reference, shades, "reference")
+    axes[-1].set_xlabel("seconds")
+    axes[-1].set_xlim(0, probabilities.duration)
+    return picture
+
+
+def png(picture: Figure, dots_per_inch: int = 120) -> bytes:
+    """Return a picture as PNG."""
+    content = io.BytesIO()
+    picture.savefig(content, format="png", dpi=dots_per_inch)
+    return content.getvalue()
+
+
+def _curves(axes: Axes, probabilities: Probabilities, colours: list[str]) -> None:
+    frames = np.arange(len(probabilities.data) + 1) * probabilities.step_s + probabilities.start_s
+    for slot, colour in enumerate(colours):
+        axes.stairs(
+            probabilities.data[:, slot], frames, baseline=None, color=colour, linewidth=1.0, label=f"slot {slot}"
+        )
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_ylabel("probability")
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(colours), fontsize="small", frameon=False)
+
+
+def _bars(axes: Axes, turns: Iterable[Turn], colours: dict[str, str], title: str) -> None:
+    turns = tuple(turns)
+    names = speakers(turns)
+    for row, name in enumerate(names):
+        spans = [(turn.start, turn.duration) for turn in turns if turn.speaker == name]
+        axes.broken_barh(spans, (row - 0.35, 0.7), facecolors=colours.get(name, _UNMATCHED))
+    axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylabel(title)
+    if not names:
+        axes.set_yticks([])
+        axes.text(0.5, 0.5, "nobody speaks", transform=axes.transAxes, ha="center", va="center", color="#777777")
+
+
+def _matched(turns: Iterable[Turn], activity: Sequence[np.ndarray], probabilities: Probabilities) -> dict[str, int]:
+    """The activity (T,) that each speaker's turns cover most, one a speaker; speakers without any are left out."""
+    turns = tuple(turns)
+    names = speakers(turns)
+    if not names or not activity:
+        return {}
+    shared = np.array([[(_mask(turns, name, probabilities) * other).sum() for other in activity] for name in names])
+    pairs = zip(*linear_sum_assignment(-shared), strict=True)
+    return {names[row]: int(column) for row, column in pairs if shared[row, column] > 0}
+
+
+def _mask(turns: Iterable[Turn], speaker: str, probabilities: Probabilities) -> np.ndarray:
+    """(T,) True in the frames whose middle lies in a turn of the speaker."""
+    middles = (np.arange(len(probabilities.data)) + 0.5) * probabilities.step_s + probabilities.start_s
+    inside = np.zeros(len(middles), dtype=bool)
+    for turn in turns:
+        if turn.speaker == speaker:
+            inside |= (turn.start <= middles) & (middles < turn.end)
+    return inside
