@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE
 from sortformer.errors import InputError
 
 __all__ = ["as_samples", "checked_rate", "float_pieces", "is_array"]
 
 MAX_CHANNELS = 64
 PIECE_SAMPLES = 1 << 16
-SLOWEST_RATE, FASTEST_RATE = 1_000, 768_000
 FULL_SCALE = {"int8": 2.0**7, "int16": 2.0**15, "int32": 2.0**31}
 
 

@@ -15,6 +15,7 @@ __all__ = ["FfmpegDecoder"]
 NO_PROTOCOLS = {"protocol_whitelist": "none"}
 # Containers that store a duration; elsewhere FFmpeg estimates it from the bit rate.
 KEEP_DURATION = {"mov", "matroska", "avi", "asf", "flv", "wav"}
+LONGEST_PACKET_S = 1.0  # a damaged packet may claim hours
 MPEG_FRAME_COUNT = (b"Xing", b"Info", b"VBRI")
 
 
@@ -35,16 +36,17 @@ class FfmpegDecoder:
             self._container.close()
             raise NotDecodable("there is no audio stream in it")
         self._stream = self._container.streams.audio[0]
-        if not self._stream.rate or not self._stream.channels:
+        if self._stream.codec_context is None or not self._stream.rate or not self._stream.channels:
             self._container.close()
-            raise NotDecodable("the audio stream in it has neither a sample rate nor channels")
+            raise NotDecodable("the codec of its audio stream is not known")
+        self._rate, self._channels = self._stream.rate, self._stream.channels  # decoding may change the stream's
 
     @property
     def info(self) -> AudioInfo:
         return AudioInfo(
             duration_s=self._stream_s() or self._container_s(),
-            sample_rate=self._stream.rate,
-            channels=self._stream.channels,
+            sample_rate=self._rate,
+            channels=self._channels,
             codec=f"{self._format()}/{self._stream.codec_context.name}",
         )
 
@@ -59,7 +61,7 @@ class FfmpegDecoder:
 
     def pieces(self) -> Iterator[np.ndarray]:
         # Sample format only: rate and channels stay, so a stream whose header was wrong about them is noticed.
-        to_float = av.AudioResampler(format="fltp", rate=self._stream.rate)
+        to_float = av.AudioResampler(format="flt", rate=self._rate)
         bad_packets, good_frames = 0, 0
         try:
             for packet in self._container.demux(self._stream):
@@ -96,7 +98,7 @@ class FfmpegDecoder:
 
     def _silence(self, packet: av.Packet) -> np.ndarray:
         seconds = float(packet.duration * packet.time_base) if packet.duration and packet.time_base else 0.0
-        return np.zeros((round(seconds * self._stream.rate), self._stream.channels), np.float32)
+        return np.zeros((round(min(seconds, LONGEST_PACKET_S) * self._rate), self._channels), np.float32)
 
 
 def _counts_its_frames(file: BinaryIO) -> bool:
@@ -111,7 +113,8 @@ def _counts_its_frames(file: BinaryIO) -> bool:
 
 
 def _samples(frame: av.AudioFrame) -> np.ndarray:
-    return frame.to_ndarray().T
+    # Interleaved, in one plane: PyAV reads the planes of more than eight channels from unowned memory.
+    return frame.to_ndarray().reshape(-1, frame.layout.nb_channels)
 
 
 def _reason(error: Exception) -> str:

@@ -1,8 +1,10 @@
 """Decode wav, flac, ogg, opus, aiff and their kin with libsndfile."""
 
+import contextlib
+import io
 import re
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import numpy as np
 import soundfile
@@ -25,7 +27,7 @@ class LibsndfileDecoder:
 
     def __init__(self, file: BinaryIO) -> None:
         try:
-            self._file = soundfile.SoundFile(file)
+            self._file = soundfile.SoundFile(cast(BinaryIO, _Steady(file)))
         except (soundfile.LibsndfileError, TypeError, ValueError) as error:
             raise NotDecodable("its format is not known") from error
         if not self._file.frames:  # a recorder that crashed leaves a size of 0 before the samples: FFmpeg reads them
@@ -60,3 +62,19 @@ class LibsndfileDecoder:
 
     def close(self) -> None:
         self._file.close()
+
+
+class _Steady:
+    """A file that stays where it is when a broken header sends it to an impossible place.
+
+    An error raised here could not pass through the C library: it would be printed to the terminal, and lost.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.read, self.tell = file.read, file.tell
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        with contextlib.suppress(ValueError, OSError):
+            self._file.seek(offset, whence)
+        return self._file.tell()

@@ -12,7 +12,7 @@ import numpy as np
 from sortformer.audio.arrays import as_samples, checked_rate, float_pieces, is_array
 from sortformer.audio.container import AudioInfo, AudioWarning, Damaged, Decoder, NotDecodable
 from sortformer.audio.files import decoder, is_file, name_of
-from sortformer.audio.signal import checked, mixed, rechunked, resampled
+from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE, checked, mixed, rechunked, resampled
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
@@ -98,6 +98,10 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
             raise InputError(f"sample_rate is for arrays, and {name} says its own: leave it out")
         with decoder(source) as found:
             info = found.info
+            if not SLOWEST_RATE <= info.sample_rate <= FASTEST_RATE:
+                raise InputError(
+                    f"{name} has a broken header (a sample rate of {info.sample_rate} Hz): export it again"
+                )
             yield _Recording(name, info.sample_rate, info.duration_s, _decoded(found, name))
     elif is_array(source):
         rate, samples = checked_rate(sample_rate), as_samples(source)

@@ -8,8 +8,9 @@ import soxr
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["checked", "mixed", "rechunked", "resampled"]
+__all__ = ["FASTEST_RATE", "SLOWEST_RATE", "checked", "mixed", "rechunked", "resampled"]
 
+SLOWEST_RATE, FASTEST_RATE = 1_000, 768_000  # in Hz; what is outside is no sound, but a mistake or a broken header
 LOUDEST = 64.0  # float audio spans -1 to 1; 36 dB above that, the numbers were scaled as integers
 
 

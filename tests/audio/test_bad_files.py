@@ -1,5 +1,6 @@
 """Files that cannot be used, or only in part: one sentence each, with the file's name and what to do."""
 
+import contextlib
 import io
 import struct
 import warnings
@@ -245,3 +246,30 @@ def test_a_video_without_sound_is_refused(tmp_path):
         container.mux(stream.encode(None))
     with pytest.raises(InputError, match="there is no audio stream in it"):
         audio.read(path)
+
+
+@pytest.mark.parametrize("rate", [1, 999, 2_000_000])
+def test_a_rate_that_no_recording_has_is_refused(tmp_path, rate):
+    path = write(tmp_path / "odd.wav", chirp(1, 16_000), rate)
+    with pytest.raises(InputError, match=rf"odd\.wav has a broken header \(a sample rate of {rate} Hz\)"):
+        audio.read(path)
+
+
+@pytest.mark.parametrize("extension", ["wav", "flac", "opus", "mp3", "m4a", "webm"])
+def test_no_damaged_byte_gives_another_error_or_a_word_on_the_terminal(tmp_path, capfd, extension):
+    path = tmp_path / f"clip.{extension}"
+    if extension in SOUNDFILE_FORMATS:
+        write(path, chirp(0.5, 16_000), 16_000, **SOUNDFILE_FORMATS[extension])
+    else:
+        encode(path, chirp(0.5, 48_000), 48_000, FFMPEG_FORMATS[extension])
+    content, rng = path.read_bytes(), np.random.default_rng(3)
+    for _ in range(60):
+        damaged = bytearray(content)
+        places = rng.integers(0, min(len(content), int(rng.choice([64, 1_000, len(content)]))), 3)
+        for place in places:
+            damaged[place] = rng.integers(256)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", audio.AudioWarning)
+            with contextlib.suppress(InputError):
+                assert np.isfinite(audio.read(io.BytesIO(damaged))).all()
+    assert capfd.readouterr() == ("", "")

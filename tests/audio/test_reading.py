@@ -32,6 +32,18 @@ def test_formats_of_ffmpeg_are_read(tmp_path, extension):
     assert info.duration_s == pytest.approx(2.0, abs=0.1)
 
 
+def test_more_than_eight_channels_are_read_by_ffmpeg_too(tmp_path):
+    wave = chirp(1, 16_000, channels=32)
+    path = write(tmp_path / "array.wav", wave, 16_000, subtype="FLOAT")
+    content = bytearray(path.read_bytes())
+    at = content.index(b"data") + 4
+    content[at : at + 4] = bytes(4)  # without a size the file goes to FFmpeg
+    path.write_bytes(content)
+    assert audio.probe(path).codec == "wav/pcm_f32le"
+    np.testing.assert_array_equal(audio.read(path), audio.read(wave, 16_000))
+    np.testing.assert_array_equal(audio.read(path, channel=32), wave[:, 31])
+
+
 def _assert_heard(wave: np.ndarray, expected: np.ndarray) -> None:
     """The same sound at the same time: lossy codecs may pad the end and lose a little."""
     assert wave.dtype == np.float32
