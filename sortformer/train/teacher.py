@@ -1,6 +1,7 @@
 """A teacher for voices: the encoder's frames are pulled towards embeddings of whoever speaks in them."""
 
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -15,14 +16,14 @@ __all__ = ["VoiceTeacher"]
 class VoiceTeacher(nn.Module):
     """Compare a projection of each frame with the mean embedding of its active voices, by cosine.
 
-    The table is centred and its directions are scaled to one size, so that what tells one voice from another counts and
-    not what all have in common. Frames of silence are left alone; in overlap the target is the sum of the voices.
+    The table is centred, so that what tells one voice from another counts and not what all have in common. Frames of
+    silence are left alone; in overlap the target is the sum of the voices.
     """
 
     def __init__(self, input_dim: int, table: Tensor) -> None:
         super().__init__()
         self.table: Tensor
-        self.register_buffer("table", _whiten(table), persistent=False)
+        self.register_buffer("table", _centre(table), persistent=False)
         self.projection = nn.Linear(input_dim, table.shape[1])
 
     @classmethod
@@ -35,7 +36,8 @@ class VoiceTeacher(nn.Module):
         try:
             with np.load(path, allow_pickle=False) as archive:
                 rows = dict(zip(archive["voice"].tolist(), archive["embedding"].astype(np.float32), strict=True))
-        except (OSError, ValueError, KeyError) as error:
+        # An array instead of an archive has no `with` (TypeError), an empty file no data (EOFError).
+        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
             raise InputError(f"cannot read the voice table {path}: {error}") from error
         names = [f"{voice.speaker}@{voice.speed:g}" for voice in bank.voices]
         absent = [name for name in names if name not in rows]
@@ -51,9 +53,6 @@ class VoiceTeacher(nn.Module):
         return ((1 - cosine) * speech).sum() / speech.sum().clamp(min=1)
 
 
-def _whiten(table: Tensor, floor: float = 0.1) -> Tensor:
-    """Centre the rows and even out their directions, the weak ones (below ``floor`` of the strongest) less."""
-    centred = table - table.mean(0)
-    _, scale, directions = torch.linalg.svd(centred, full_matrices=False)
-    rotated = centred @ directions.T / scale.clamp(min=floor * float(scale[0]))
-    return nn.functional.normalize(rotated, dim=1)
+def _centre(table: Tensor) -> Tensor:
+    """Take off what all voices have in common, and bring each row to unit length."""
+    return nn.functional.normalize(table - table.mean(0), dim=1)
