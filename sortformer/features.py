@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from sortformer.config.model import FeatureConfig
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["FeatureState", "LogMel", "mel_filterbank"]
+__all__ = ["FeatureState", "LogMel", "mel_filterbank", "peak_gain"]
 
 FFT_SAMPLES = 512
 WINDOW_SAMPLES = 400
@@ -22,6 +22,10 @@ HOP_SAMPLES = 160
 PRE_EMPHASIS = 0.97
 LOG_GUARD = 2.0**-24
 STD_GUARD = 1e-5
+# About the mean and the deviation of log-mel values of speech between -35 and -12 dB of full scale.
+FIXED_MEAN = -9.5
+FIXED_STD = 3.5
+PEAK_GUARD = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class LogMel(nn.Module):
     def __init__(self, config: FeatureConfig) -> None:
         super().__init__()
         self.num_mels = config.num_mels
-        self.normalize: Literal["none", "per_feature"] = config.normalize
+        self.normalize: Literal["none", "fixed", "per_feature"] = config.normalize
+        self.gain: Literal["none", "peak"] = config.gain
         window = torch.hann_window(WINDOW_SAMPLES, periodic=False)
         margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
         self.window: Tensor
@@ -56,6 +61,8 @@ class LogMel(nn.Module):
             num_samples = torch.full((wave.shape[0],), wave.shape[1], device=wave.device)
         inside = torch.arange(wave.shape[1], device=wave.device) < num_samples[:, None]
         wave = wave.masked_fill(~inside, 0.0)
+        if self.gain == "peak":
+            wave = wave * peak_gain(wave)
         emphasised = torch.cat([wave[:, :1], wave[:, 1:] - PRE_EMPHASIS * wave[:, :-1]], dim=1).masked_fill(
             ~inside, 0.0
         )
@@ -81,9 +88,9 @@ class LogMel(nn.Module):
         of the audio the frames equal those of the whole recording.
 
         Raises:
-            ValueError: if the features are normalised over the whole recording, which a stream does not have.
+            ValueError: if the features depend on the whole recording, which a stream does not have.
         """
-        if self.normalize != "none":
+        if self.normalize == "per_feature" or self.gain != "none":
             raise ValueError("features normalised over the whole recording cannot be computed step by step")
         tail = torch.cat([state.tail, samples], dim=1)
         received = state.tail_start + tail.shape[1]
@@ -104,7 +111,17 @@ class LogMel(nn.Module):
             emphasised, FFT_SAMPLES, HOP_SAMPLES, window=self.window, center=False, return_complex=True
         )
         power = spectrum.real.square() + spectrum.imag.square()
-        return torch.log(torch.matmul(self.filterbank, power) + LOG_GUARD).transpose(1, 2)
+        mel = torch.log(torch.matmul(self.filterbank, power) + LOG_GUARD).transpose(1, 2)
+        return (mel - FIXED_MEAN) / FIXED_STD if self.normalize == "fixed" else mel
+
+
+def peak_gain(wave: Tensor) -> Tensor:
+    """Return the gain (B, 1) that brings the highest sample of each recording (B, N) near 1.
+
+    Signed, as NVIDIA's; theirs takes the highest sample of the whole batch, so that a recording's result depends on its
+    neighbours: here each recording has its own.
+    """
+    return 1.0 / (wave.amax(dim=1, keepdim=True).clamp(min=0.0) + PEAK_GUARD)
 
 
 def _normalize(mel: Tensor, valid: Tensor) -> Tensor:

@@ -16,12 +16,23 @@ def _require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
+def _require_heads(place: str, dim: int, heads: int, position: Position) -> None:
+    _require(dim % heads == 0, f"{place} dim {dim} is not a multiple of its {heads} heads")
+    _require(
+        position != "rope" or dim // heads % 2 == 0,
+        f"position 'rope' needs an even number of channels in each head of the {place}, got {dim // heads}",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureConfig:
     """Log-mel front end: 16 kHz, 25 ms windows every 10 ms."""
 
     num_mels: int = 80
-    normalize: Literal["none", "per_feature"] = "none"
+    normalize: Literal["none", "fixed", "per_feature"] = "none"
+    """"fixed" shifts and scales all values by constants; "per_feature" by each recording's own mean and deviation."""
+    gain: Literal["none", "peak"] = "none"
+    """With "peak" each recording is divided by its highest sample (as for NVIDIA's offline Sortformer)."""
 
     def __post_init__(self) -> None:
         _require(1 <= self.num_mels <= 257, f"num_mels must be between 1 and 257, got {self.num_mels}")
@@ -45,12 +56,14 @@ class EncoderConfig:
     """A frame attends to this many frames on each side (None: to all)."""
     input_scale: bool = False
     """Multiply the subsampled frames by sqrt(dim) before the first block (NVIDIA's Conformer does)."""
+    learned_silence: bool = False
+    """Own a subsampled frame of silence, which a speaker cache fills its gaps with (NVIDIA's Nemotron 3 does)."""
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
         _require(min(self.dim, self.heads, self.ff_dim, self.subsampling_channels) >= 1, "encoder sizes must be >= 1")
         _require(self.layers >= 0, f"encoder layers must be >= 0, got {self.layers}")
-        _require(self.dim % self.heads == 0, f"encoder dim {self.dim} is not a multiple of its {self.heads} heads")
+        _require_heads("encoder", self.dim, self.heads, self.position)
         _require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
         _require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
         if self.window_frames is not None:
@@ -86,12 +99,14 @@ class HeadConfig:
     """Stop the gradient that designs B and C send through arrival times and ranks."""
     order_temperature_frames: float = 3.0
     arrival_sharpness: float = 8.0
+    upsampling: Literal[1, 2, 4, 8] = 1
+    """Output frames for each 80 ms frame of the encoder: 8 gives one every 10 ms."""
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
         _require(min(self.num_slots, self.dim, self.heads, self.ff_dim) >= 1, "head sizes must be >= 1")
         _require(self.layers >= 0, f"head layers must be >= 0, got {self.layers}")
-        _require(self.dim % self.heads == 0, f"head dim {self.dim} is not a multiple of its {self.heads} heads")
+        _require_heads("head", self.dim, self.heads, self.position)
         _require(
             all(0 <= layer < self.layers for layer in self.estimate_layers),
             f"estimate_layers {self.estimate_layers} must lie in 0..{self.layers - 1}: "
@@ -100,6 +115,10 @@ class HeadConfig:
         _require(
             tuple(sorted(set(self.estimate_layers))) == self.estimate_layers,
             f"estimate_layers must rise without repeats, got {self.estimate_layers}",
+        )
+        _require(
+            self.upsampling == 1 or not self.estimate_layers,
+            f"upsampling {self.upsampling} excludes estimate_layers: estimates are made every 80 ms, the output is not",
         )
         _require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
         _require(self.order_temperature_frames > 0, "order_temperature_frames must be positive")
@@ -118,4 +137,4 @@ class ModelConfig:
     @property
     def grid(self) -> FrameGrid:
         """The frame grid of the model's output."""
-        return FrameGrid()
+        return FrameGrid(subsampling=FrameGrid().subsampling // self.head.upsampling)

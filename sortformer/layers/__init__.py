@@ -1,7 +1,8 @@
-"""The blocks that a model is stacked from: subsampling, Conformer and Transformer blocks."""
+"""The blocks that a model is stacked from: subsampling, Conformer and Transformer blocks, upsampling."""
 
 from sortformer.layers.conformer import ConformerBlock
 from sortformer.layers.subsampling import DepthwiseStriding, FrameStacking
 from sortformer.layers.transformer import TransformerBlock
+from sortformer.layers.upsampling import SubframeUpsampling
 
-__all__ = ["ConformerBlock", "DepthwiseStriding", "FrameStacking", "TransformerBlock"]
+__all__ = ["ConformerBlock", "DepthwiseStriding", "FrameStacking", "SubframeUpsampling", "TransformerBlock"]

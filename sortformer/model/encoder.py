@@ -2,6 +2,7 @@
 
 import math
 
+import torch
 from torch import Tensor, nn
 
 from sortformer.config.model import EncoderConfig
@@ -14,7 +15,8 @@ class Encoder(nn.Module):
     """From log-mel features to one embedding for every 80 ms.
 
     ``pre_encode`` and ``encode`` are apart because streaming cuts between them: what a stream remembers of the past are
-    the outputs of ``pre_encode``, which know nothing of their neighbours farther than 70 ms.
+    the outputs of ``pre_encode``, which know nothing of their neighbours farther than 70 ms. ``silence`` (D,), if it is
+    learned, is such an output for silence.
     """
 
     def __init__(self, num_mels: int, config: EncoderConfig) -> None:
@@ -23,6 +25,7 @@ class Encoder(nn.Module):
             self.pre_encode = DepthwiseStriding(num_mels, config.dim, config.subsampling_channels)
         else:
             self.pre_encode = FrameStacking(num_mels, config.dim)
+        self.silence = nn.Parameter(torch.zeros(config.dim)) if config.learned_silence else None
         self.scale = math.sqrt(config.dim) if config.input_scale else 1.0
         self.input_dropout = nn.Dropout(config.dropout)
         if config.kind == "conformer":

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.config.model import HeadConfig
-from sortformer.layers import TransformerBlock
+from sortformer.layers import SubframeUpsampling, TransformerBlock
 from sortformer.model.permutation import PermutationEncoding
 
 __all__ = ["Head"]
@@ -33,12 +33,13 @@ class Head(nn.Module):
         self.encodings = nn.ModuleList(
             PermutationEncoding(config) for _ in config.estimate_layers if config.permutation != "none"
         )
+        self.upsampling = SubframeUpsampling(config.dim, config.upsampling) if config.upsampling > 1 else None
         self.dropout = nn.Dropout(config.dropout)
         self.hidden = nn.Linear(config.dim, config.dim)
         self.out = nn.Linear(config.dim, config.num_slots)
 
     def forward(self, emb: Tensor, valid: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Return the logits (B, T, S) and the estimates' logits, each (B, T, S), in the order of ``estimate_layers``.
+        """Return the logits (B, T * upsampling, S) and the estimates' logits, each (B, T, S), by ``estimate_layers``.
 
         ``emb`` (B, T, D) are the encoder's embeddings, ``valid`` (B, T) the frames that count.
         """
@@ -51,5 +52,7 @@ class Head(nn.Module):
                     x = x + self.encodings[len(estimates)](estimate, valid)
                 estimates.append(estimate)
             x = block(x, valid)
+        if self.upsampling is not None:
+            x = self.upsampling(x, valid)
         x = self.hidden(self.dropout(torch.relu(x)))
         return self.out(self.dropout(torch.relu(x))), tuple(estimates)

@@ -4,7 +4,7 @@ Axes, everywhere in the signal half of the package: B recordings, N samples, T f
 the subsampling), M mel bins, D channels, S slots (speakers in order of arrival). Masks are True where valid.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -20,16 +20,19 @@ __all__ = ["Sortformer", "SortformerOutput"]
 
 @dataclass(frozen=True, slots=True)
 class SortformerOutput:
-    """What a forward pass gives; frames where ``valid`` is False mean nothing."""
+    """What a forward pass gives; frames where ``valid`` is False mean nothing.
 
-    logits: Tensor  # (B, T, S) slots in order of arrival
+    U output frames: as many as T, or more where the head upsamples.
+    """
+
+    logits: Tensor  # (B, U, S) slots in order of arrival
     estimates: tuple[Tensor, ...]  # each (B, T, S): the logits between the head's blocks, classes in any order
     emb: Tensor  # (B, T, D) the encoder's embeddings
-    valid: Tensor  # (B, T)
+    valid: Tensor  # (B, U)
 
     @property
     def probs(self) -> Tensor:
-        """Speaker probabilities (B, T, S), zero where not valid."""
+        """Speaker probabilities (B, U, S), zero where not valid."""
         return torch.sigmoid(self.logits) * self.valid[..., None]
 
 
@@ -49,11 +52,17 @@ class Sortformer(nn.Module):
 
     def forward_features(self, feats: Tensor, lengths: Tensor) -> SortformerOutput:
         """Diarize log-mel features (B, T, M) of the given lengths (B,)."""
-        emb, lengths = self.encoder.pre_encode(feats, lengths)
-        return self.forward_frames(emb, length_mask(lengths, emb.shape[1]))
+        emb, frames = self.encoder.pre_encode(feats, lengths)
+        output = self.forward_frames(emb, length_mask(frames, emb.shape[1]))
+        if self.config.head.upsampling == 1:
+            return output
+        # The last 80 ms may be begun only: of their output frames those are kept that the features reach.
+        step = self.config.grid.subsampling
+        count = -(-feats.shape[1] // step)
+        return replace(output, logits=output.logits[:, :count], valid=length_mask(-(-lengths // step), count))
 
     def forward_frames(self, emb: Tensor, valid: Tensor) -> SortformerOutput:
         """Diarize pre-encoded frames (B, T, D), as a stream keeps them, of which ``valid`` (B, T) count."""
         emb = self.encoder.encode(emb, valid)
         logits, estimates = self.head(emb, valid)
-        return SortformerOutput(logits, estimates, emb, valid)
+        return SortformerOutput(logits, estimates, emb, valid.repeat_interleave(self.config.head.upsampling, dim=1))
