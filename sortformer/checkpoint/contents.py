@@ -1,0 +1,59 @@
+"""What a checkpoint of any format amounts to here."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from sortformer.checkpoint.keys import KeyTable, check_weights
+from sortformer.config.model import ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.model import Sortformer
+
+__all__ = ["Checkpoint", "build"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """A model in evaluation mode, the post-processing tuned for it, and the licence of its weights where known."""
+
+    model: Sortformer
+    postprocess: PostprocessConfig
+    licence: str | None = None
+
+
+def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table: KeyTable | None = None) -> Sortformer:
+    """Return the model of ``config`` with the weights of the file ``path``, renamed by ``table``, in float32.
+
+    Raises:
+        InputError: if weights and config do not fit each other exactly.
+    """
+    with _WithoutDraws():
+        model = Sortformer(config)
+    needed = model.state_dict()
+    if table is None:
+        check_weights(path, weights, needed)
+    else:
+        weights = table.to_ours(path, weights, needed)
+    # Assigned, not copied: the largest of these models would not want its half a gigabyte twice.
+    model.load_state_dict({name: _as_needed(tensor, needed[name]) for name, tensor in weights.items()}, assign=True)
+    return model.eval()
+
+
+class _WithoutDraws(TorchFunctionMode):
+    """Leave new weights as they come from memory: they are replaced, and drawing 10^8 numbers takes seconds."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        named = kwargs or {}
+        if func in (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_):
+            return named["tensor"]
+        return func(*args, **named)
+
+
+def _as_needed(tensor: Tensor, needed: Tensor) -> Tensor:
+    return tensor.to(needed.dtype).contiguous()

@@ -1,0 +1,35 @@
+"""From one format to another."""
+
+from pathlib import Path
+
+from sortformer.checkpoint.licences import remind
+from sortformer.checkpoint.loading import read
+from sortformer.checkpoint.native import save
+from sortformer.errors import InputError
+
+__all__ = ["convert"]
+
+
+def convert(source: str | Path, out: str | Path) -> None:
+    """Write the model of ``source``, anything that loads, as a ``.nemo`` archive or as a folder of our own.
+
+    The outputs stay the same. What a ``.nemo`` cannot carry is left behind: post-processing and licence.
+
+    Args:
+        out: a name that ends in ``.nemo``, or a folder, made if need be; neither may exist already.
+
+    Raises:
+        InputError: if the source cannot be read, ``out`` exists, or NeMo cannot express the model.
+    """
+    out = Path(out)
+    if out.exists() and not (out.is_dir() and out.suffix != ".nemo" and not any(out.iterdir())):
+        raise InputError(f"{out} exists already; give another name, or move it away")
+    checkpoint = read(source)
+    remind(str(source), checkpoint.licence)
+    if out.suffix == ".nemo":
+        # NeMo's format has its own dependencies.
+        from sortformer.checkpoint.nemo_export import write_nemo
+
+        write_nemo(out, checkpoint.model)
+    else:
+        save(out, checkpoint.model, checkpoint.postprocess, licence=checkpoint.licence)

@@ -1,0 +1,44 @@
+"""The two files of a model folder, ``config.json`` and ``model.safetensors``, read with errors that name them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from sortformer.errors import InputError
+
+__all__ = ["read_config", "read_weights"]
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the values of a JSON file.
+
+    Raises:
+        InputError: if it cannot be read or is no JSON object.
+    """
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise InputError(f"{path} is damaged: {error}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path} is not the config of a model (it is no JSON object)")
+    return values
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """Return the tensors of a safetensors file by name.
+
+    Raises:
+        InputError: if it is absent or damaged.
+    """
+    try:
+        return load_file(path)
+    except FileNotFoundError as error:
+        raise InputError(f"cannot read {path}: no such file") from error
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"the weights {path} are damaged ({error}); fetch or install them again") from error

@@ -1,0 +1,108 @@
+"""Models by Hugging Face id: cache, revision, token and offline mode are huggingface-hub's own."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from sortformer.errors import InputError
+
+__all__ = ["ModelId", "download", "parse_id"]
+
+_FOLDER_FILES = ("config.json", "model.safetensors")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelId:
+    """What names a model on the hub: ``owner/name``, or ``owner/name@revision``."""
+
+    owner: str
+    name: str
+    revision: str | None = None
+
+    @property
+    def repository(self) -> str:
+        """The id without its revision."""
+        return f"{self.owner}/{self.name}"
+
+
+def parse_id(text: str) -> ModelId | None:
+    """Return the id that ``text`` is, or None where it can only be a path."""
+    match = re.fullmatch(r"(\w[\w.-]*)/(\w[\w.-]*)(?:@([\w./-]+))?", text)
+    if match is None or match[2].endswith((".nemo", ".json", ".safetensors")):
+        return None
+    return ModelId(match[1], match[2], match[3])
+
+
+def download(model_id: ModelId) -> Path:
+    """Return the local folder of a model, fetched where the cache lacks it.
+
+    It gets ``config.json`` and ``model.safetensors``, or the one ``.nemo`` archive of a repository without them. The
+    hub is asked once and without retries: where it does not answer, the cache must do.
+
+    Raises:
+        InputError: if there is no such model, it may not be read, or the hub does not answer and the cache lacks it.
+    """
+    # Imported late: it takes half a second, and a model on disk does not need it.
+    import huggingface_hub
+    from huggingface_hub import constants, errors
+
+    name = model_id.repository
+    try:
+        info = huggingface_hub.HfApi().model_info(
+            name, revision=model_id.revision, timeout=constants.HF_HUB_ETAG_TIMEOUT
+        )
+        files = _wanted(name, [sibling.rfilename for sibling in info.siblings or []])
+        places = [Path(huggingface_hub.hf_hub_download(name, file, revision=model_id.revision)) for file in files]
+    except errors.GatedRepoError as error:
+        raise InputError(
+            f"the model {name} is given to those who accept its terms: do so at {constants.ENDPOINT}/{name}, "
+            "then set HF_TOKEN"
+        ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise InputError(
+            f"there is no model '{name}', neither as a file or folder here nor on Hugging Face "
+            "(if it is private, set HF_TOKEN)"
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise InputError(f"the model {name} on Hugging Face has no revision '{model_id.revision}'") from error
+    except InputError:
+        raise
+    except Exception as error:  # no network, a proxy that refuses, a server that fails: the hub has no class for all
+        return _cached(model_id, error)
+    return places[0].parent
+
+
+def _wanted(name: str, files: list[str]) -> tuple[str, ...]:
+    if set(_FOLDER_FILES) <= set(files):
+        return _FOLDER_FILES
+    archives = tuple(file for file in files if file.endswith(".nemo") and "/" not in file)
+    if len(archives) != 1:
+        raise InputError(
+            f"the model {name} on Hugging Face has neither config.json and model.safetensors nor one .nemo file"
+        )
+    return archives
+
+
+def _cached(model_id: ModelId, cause: Exception) -> Path:
+    """Return the cached folder of a model that cannot be asked for, or say why there is none."""
+    import huggingface_hub
+    from huggingface_hub import errors
+
+    try:
+        folder = huggingface_hub.snapshot_download(
+            model_id.repository,
+            revision=model_id.revision,
+            local_files_only=True,
+            allow_patterns=[*_FOLDER_FILES, "*.nemo"],
+        )
+    except (errors.LocalEntryNotFoundError, errors.HFValidationError) as error:
+        offline = isinstance(cause, errors.OfflineModeIsEnabled)
+        reason = "offline mode is on (HF_HUB_OFFLINE)" if offline else f"Hugging Face does not answer ({_short(cause)})"
+        raise InputError(
+            f"'{model_id.repository}' is no file or folder here, it is not in the Hugging Face cache, and {reason}"
+        ) from error
+    return Path(folder)
+
+
+def _short(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__

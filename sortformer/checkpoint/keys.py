@@ -1,0 +1,86 @@
+"""Strict renaming of weights: each tensor of a foreign checkpoint is used or dropped by name, and none is missing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+
+from sortformer.errors import InputError
+
+__all__ = ["KeyTable", "check_weights"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTable:
+    """What a foreign format calls the parts of our model.
+
+    Attributes:
+        parts: their name of a module or parameter -> ours; what lies below keeps its own name.
+        dropped: what a checkpoint holds and the model has no use for: name -> why.
+        pointwise: parts, by their name, that hold kernels of size 1 (C, D, 1) where ours are matrices (C, D).
+    """
+
+    parts: Mapping[str, str]
+    dropped: Mapping[str, str]
+    pointwise: frozenset[str] = frozenset()
+
+    def to_ours(self, path: Path, weights: Mapping[str, Tensor], needed: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Rename the weights of the file ``path`` to ours and check that they are just what is ``needed``.
+
+        Raises:
+            InputError: if a name is unknown, one is missing, or a shape differs.
+        """
+        renamed: dict[str, Tensor] = {}
+        for name, tensor in weights.items():
+            if name in self.dropped:
+                continue
+            part = _longest_part(name, self.parts)
+            if part is None:
+                raise InputError(f"{path} holds weights that this version does not know: '{name}'")
+            if part in self.pointwise and tensor.ndim == 3 and tensor.shape[2] == 1:
+                tensor = tensor[..., 0]
+            renamed[self.parts[part] + name.removeprefix(part)] = tensor
+        check_weights(path, renamed, needed)
+        return renamed
+
+    def to_theirs(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Rename our weights to theirs; what ``to_ours`` drops has to be added by the caller.
+
+        Raises:
+            KeyError: if the format has no name for one.
+        """
+        back = {ours: theirs for theirs, ours in self.parts.items()}
+        renamed: dict[str, Tensor] = {}
+        for name, tensor in weights.items():
+            part = _longest_part(name, back)
+            if part is None:
+                raise KeyError(name)
+            theirs = back[part]
+            if theirs in self.pointwise and tensor.ndim == 2:
+                tensor = tensor[..., None]
+            renamed[theirs + name.removeprefix(part)] = tensor
+        return renamed
+
+
+def _longest_part(name: str, parts: Mapping[str, str]) -> str | None:
+    """Return the longest of the parts that ``name`` is or lies below."""
+    while name not in parts:
+        name, dot, _ = name.rpartition(".")
+        if not dot:
+            return None
+    return name
+
+
+def check_weights(path: Path, found: Mapping[str, Tensor], needed: Mapping[str, Tensor]) -> None:
+    """Check that the weights of a file are exactly those that its config needs.
+
+    Raises:
+        InputError: naming the first that is missing, unknown or of another shape.
+    """
+    missing, extra = sorted(needed.keys() - found.keys()), sorted(found.keys() - needed.keys())
+    wrong = sorted(name for name in needed.keys() & found.keys() if needed[name].shape != found[name].shape)
+    for names, fault in ((missing, "lack"), (extra, "have the unknown"), (wrong, "have another shape for")):
+        if names:
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            raise InputError(f"the weights {path} do not fit their config: they {fault} '{names[0]}'{more}")

@@ -1,0 +1,73 @@
+"""One way to load a model, whatever holds it: a folder, a ``.nemo`` archive or a Hugging Face id."""
+
+from pathlib import Path
+
+from sortformer.checkpoint.contents import Checkpoint
+from sortformer.checkpoint.files import read_config
+from sortformer.checkpoint.licences import remind
+from sortformer.checkpoint.native import FORMAT, read_native
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.errors import InputError
+from sortformer.model import Sortformer
+
+__all__ = ["load", "read"]
+
+
+def load(source: str | Path) -> tuple[Sortformer, PostprocessConfig]:
+    """Return a model, in float32 and evaluation mode, and its post-processing.
+
+    A warning says so where the licence of the weights forbids commercial use.
+
+    Args:
+        source: a folder with ``config.json`` and ``model.safetensors`` (our own, or Nemotron 3 as Hugging Face has it),
+            a ``.nemo`` archive, a folder with one, or a Hugging Face id ``owner/name``, also ``owner/name@revision``.
+
+    Raises:
+        InputError: if there is no such model, a file is absent or damaged, or the model is not supported.
+    """
+    checkpoint = read(source)
+    remind(str(source), checkpoint.licence)
+    return checkpoint.model, checkpoint.postprocess
+
+
+def read(source: str | Path) -> Checkpoint:
+    """Return all that a checkpoint holds; source and errors as for :func:`load`."""
+    path = Path(source)
+    if path.is_dir():
+        return _read_folder(path, path.name)
+    if path.is_file():
+        return _read_archive(path)
+    from sortformer.checkpoint.huggingface import download, parse_id
+
+    model_id = parse_id(str(source))
+    if model_id is None:
+        raise InputError(
+            f"there is no model {path}: give a folder with config.json and model.safetensors, a .nemo file, "
+            "or a Hugging Face id (owner/name)"
+        )
+    return _read_folder(download(model_id), model_id.name)
+
+
+def _read_folder(folder: Path, name: str) -> Checkpoint:
+    archives = sorted(folder.glob("*.nemo"))
+    if not (folder / "config.json").exists() and len(archives) == 1:
+        return _read_archive(archives[0])
+    from sortformer.checkpoint.nemotron import MODEL_TYPE, read_nemotron
+
+    values = read_config(folder / "config.json")
+    if values.get("format") == FORMAT:
+        return read_native(folder, values)
+    if values.get("model_type") == MODEL_TYPE:
+        return read_nemotron(folder, values, name)
+    kind = f"of a '{values['model_type']}'" if "model_type" in values else "without a format"
+    raise InputError(
+        f"{folder / 'config.json'} is not the config of a sortformer model (its format is not '{FORMAT}'), "
+        f"nor of '{MODEL_TYPE}': it is {kind}"
+    )
+
+
+def _read_archive(path: Path) -> Checkpoint:
+    # PyYAML and tarfile load only when there is such an archive.
+    from sortformer.checkpoint.nemo import read_nemo
+
+    return read_nemo(path)

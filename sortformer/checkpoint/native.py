@@ -1,0 +1,62 @@
+"""Our own checkpoints: a folder with ``config.json`` and ``model.safetensors``."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+
+from sortformer.checkpoint.contents import Checkpoint, build
+from sortformer.checkpoint.files import read_weights
+from sortformer.config.model import ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.strict import from_dict, to_dict
+from sortformer.errors import ConfigError, InputError
+from sortformer.model import Sortformer
+
+__all__ = ["EMBEDDED", "FORMAT", "read_native", "save"]
+
+EMBEDDED = Path(__file__).parents[1] / "weights"
+"""The folder of the default model, inside the package."""
+
+FORMAT = "sortformer/1"
+
+
+def save(
+    folder: str | Path,
+    model: Sortformer,
+    postprocess: PostprocessConfig | None = None,
+    dtype: torch.dtype = torch.float32,
+    licence: str | None = None,
+) -> None:
+    """Write a model and its config; ``dtype`` float16 halves the file; ``licence`` is that of the weights."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = {
+        name: (tensor.to(dtype) if tensor.is_floating_point() else tensor).contiguous()
+        for name, tensor in model.state_dict().items()
+    }
+    save_file(weights, folder / "model.safetensors")
+    config: dict[str, Any] = {"format": FORMAT, "model": to_dict(model.config)}
+    if postprocess is not None:
+        config["postprocess"] = to_dict(postprocess)
+    if licence is not None:
+        config["licence"] = licence
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def read_native(folder: Path, values: Mapping[str, Any]) -> Checkpoint:
+    """Read the model of ``folder``, whose ``config.json`` holds ``values``, in float32.
+
+    Raises:
+        InputError: if a file is absent or damaged, or if weights and config do not fit each other exactly.
+    """
+    try:
+        config = from_dict(ModelConfig, values.get("model", {}), "model")
+        postprocess = from_dict(PostprocessConfig, values.get("postprocess", {}), "postprocess")
+    except ConfigError as error:
+        raise InputError(f"{folder / 'config.json'} does not describe a model: {error}") from error
+    path = folder / "model.safetensors"
+    return Checkpoint(build(path, config, read_weights(path)), postprocess, values.get("licence"))

@@ -1,0 +1,120 @@
+"""NeMo's ``.nemo`` archives: a tar of ``model_config.yaml`` and ``model_weights.ckpt``, read without trusting it.
+
+Nothing is unpacked to disk, no member is looked at but those two, and the weights are unpickled with
+``weights_only=True``: no code of the archive runs.
+"""
+
+import pickle
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import torch
+import yaml
+from torch import Tensor
+
+from sortformer.checkpoint.contents import Checkpoint, build
+from sortformer.checkpoint.licences import licence_of
+from sortformer.checkpoint.nemo_config import model_config
+from sortformer.checkpoint.nemo_keys import FILTERBANK, WINDOW, key_table
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.errors import ConfigError, InputError
+from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES, LogMel
+
+__all__ = ["CONFIG_MEMBER", "WEIGHTS_MEMBER", "read_nemo"]
+
+CONFIG_MEMBER = "model_config.yaml"
+WEIGHTS_MEMBER = "model_weights.ckpt"
+_LARGEST_CONFIG_BYTES = 2**20
+
+
+def read_nemo(path: Path) -> Checkpoint:
+    """Read a Sortformer of NeMo's: v1, v2 or v2.1.
+
+    Raises:
+        InputError: if the file is no such archive, is damaged or unsafe, or holds a model that is not supported.
+    """
+    with _archive(path) as members:
+        values = _read_config(path, members)
+        try:
+            config = model_config(values)
+        except ConfigError as error:
+            raise InputError(f"{path} holds a model that cannot be used here: {error}") from error
+        weights = _read_weights(path, members)
+    table = key_table(config)
+    model = build(path, config, weights, table)
+    _check_front_end(path, weights, model.features)
+    return Checkpoint(model, PostprocessConfig(), licence_of(path.stem, config))
+
+
+class _Members:
+    """The regular files of a tar by name."""
+
+    def __init__(self, archive: tarfile.TarFile, path: Path) -> None:
+        self.archive = archive
+        self.path = path
+        self.files: dict[str, tarfile.TarInfo] = {}
+        for member in archive:
+            place = PurePosixPath(member.name)
+            if place.is_absolute() or ".." in place.parts:
+                raise InputError(f"{path} is not safe to read: its member '{member.name}' points outside the archive")
+            if member.isreg():
+                self.files.setdefault(str(place), member)
+
+    def open(self, name: str) -> Any:
+        """Return a member as a binary file; the InputError of its absence names it."""
+        if name not in self.files:
+            raise InputError(f"{self.path} is no complete .nemo archive: it has no {name}")
+        return self.archive.extractfile(self.files[name])
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[_Members]:
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            yield _Members(archive, path)
+    except tarfile.TarError as error:
+        raise InputError(f"{path} is no .nemo archive (a tar file), or is damaged: {error}") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _read_config(path: Path, members: _Members) -> dict[str, Any]:
+    text = members.open(CONFIG_MEMBER).read(_LARGEST_CONFIG_BYTES)
+    try:
+        values = yaml.safe_load(text)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{CONFIG_MEMBER} in {path} is no YAML that can be read: {_first_line(error)}") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{CONFIG_MEMBER} in {path} describes no model")
+    return values
+
+
+def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
+    file = members.open(WEIGHTS_MEMBER)
+    try:
+        weights = torch.load(file, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise InputError(
+            f"{WEIGHTS_MEMBER} in {path} holds Python objects besides weights or is damaged; nothing of it was executed"
+        ) from error
+    except Exception as error:  # a damaged pickle can raise nearly anything
+        raise InputError(f"{WEIGHTS_MEMBER} in {path} is damaged: {_first_line(error)}") from error
+    if not isinstance(weights, dict) or not all(isinstance(tensor, Tensor) for tensor in weights.values()):
+        raise InputError(f"{WEIGHTS_MEMBER} in {path} is no table of weights")
+    return {str(name): tensor for name, tensor in weights.items()}
+
+
+def _check_front_end(path: Path, weights: dict[str, Tensor], features: LogMel) -> None:
+    """Refuse a window or mel filters other than those that the features are computed with here."""
+    margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
+    for name, own in ((WINDOW, features.window[margin:-margin]), (FILTERBANK, features.filterbank[None])):
+        theirs = weights.get(name)
+        if theirs is not None and (theirs.shape != own.shape or not torch.allclose(theirs.float(), own, atol=1e-6)):
+            raise InputError(f"{path} computes its features with another '{name}' than this version does")
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)

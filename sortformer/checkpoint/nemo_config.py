@@ -1,0 +1,187 @@
+"""NeMo's description of a Sortformer (``model_config.yaml``) and ours, one from the other.
+
+Only what a description says of the network is read, and every setting that could change its output is either
+understood or refused; spec: the published training configurations of v1 and v2.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
+from sortformer.errors import ConfigError
+
+__all__ = ["TARGET", "model_config"]
+
+TARGET = "nemo.collections.asr.models.sortformer_diar_models.SortformerEncLabelModel"
+
+# Settings of which one value is supported, and NeMo's default for a description that leaves them out.
+_FIXED: dict[str, dict[str, Any]] = {
+    "preprocessor": {
+        "sample_rate": 16000,
+        "window_size": 0.025,
+        "window_stride": 0.01,
+        "window": "hann",
+        "n_fft": 512,
+        "frame_splicing": 1,
+        "preemph": 0.97,
+        "lowfreq": 0,
+        "log": True,
+        "log_zero_guard_type": "add",
+        "log_zero_guard_value": 2**-24,
+        "mag_power": 2.0,
+        "pad_value": 0,
+        "exact_pad": False,
+        "mel_norm": "slaney",
+    },
+    "encoder": {
+        "feat_out": -1,
+        "subsampling": "dw_striding",
+        "subsampling_factor": 8,
+        "causal_downsampling": False,
+        "self_attention_model": "rel_pos",
+        "att_context_size": [-1, -1],
+        "att_context_style": "regular",
+        "untie_biases": True,
+        "conv_norm_type": "batch_norm",
+        "use_bias": True,
+    },
+    "transformer_encoder": {"hidden_act": "relu", "pre_ln": False, "mask_future": False},
+}
+
+# Settings that are read below, or that do not change what a trained network gives.
+_FREE: dict[str, set[str]] = {
+    "preprocessor": {"_target_", "normalize", "features", "dither", "pad_to", "nb_augmentation_prob", "rng"},
+    "encoder": {
+        *("_target_", "feat_in", "n_layers", "d_model", "subsampling_conv_channels", "ff_expansion_factor", "n_heads"),
+        *("xscaling", "pos_emb_max_len", "conv_kernel_size", "dropout", "dropout_pre_encoder", "dropout_emb"),
+        *("dropout_att", "stochastic_depth_drop_prob", "stochastic_depth_mode", "stochastic_depth_start_layer"),
+        *("use_pytorch_sdpa", "use_pytorch_sdpa_backends", "sync_max_audio_length"),
+    },
+    "transformer_encoder": {
+        *("_target_", "num_layers", "hidden_size", "inner_size", "num_attention_heads", "attn_score_dropout"),
+        *("attn_layer_dropout", "ffn_dropout", "pre_ln_final_layer_norm"),
+    },
+}
+
+_CLASSES = {
+    "preprocessor": "AudioToMelSpectrogramPreprocessor",
+    "encoder": "ConformerEncoder",
+    "transformer_encoder": "TransformerEncoder",
+}
+
+_NORMALIZE = {"per_feature": "per_feature", "NA": "none", None: "none"}
+
+
+def model_config(values: Mapping[str, Any]) -> ModelConfig:
+    """Return the config of our model that computes what NeMo's of the description ``values`` does.
+
+    Raises:
+        ConfigError: if it is no Sortformer, or has a part or a setting that is not supported.
+    """
+    target = str(values.get("target", TARGET))
+    if target.rpartition(".")[2] != TARGET.rpartition(".")[2]:
+        raise ConfigError(f"it describes NeMo's '{target.rpartition('.')[2]}', which is no Sortformer")
+    preprocessor, encoder = _section(values, "preprocessor"), _section(values, "encoder")
+    transformer, modules = _section(values, "transformer_encoder"), _resolved(values, "sortformer_modules")
+    normalize = preprocessor.get("normalize", "per_feature")
+    if normalize not in _NORMALIZE:
+        raise ConfigError(f"preprocessor.normalize is {normalize!r}, which is not supported")
+    dim, head_dim, num_mels = (
+        _integer(encoder, "encoder.d_model"),
+        _integer(transformer, "transformer_encoder.hidden_size"),
+        _integer(preprocessor, "preprocessor.features"),
+    )
+    for section, name, size in (
+        (encoder, "encoder.feat_in", num_mels),
+        (modules, "sortformer_modules.fc_d_model", dim),
+        (modules, "sortformer_modules.tf_d_model", head_dim),
+    ):
+        if _integer(section, name) != size:
+            raise ConfigError(f"{name} should be {size} to fit the other parts, but is {_integer(section, name)}")
+    return ModelConfig(
+        FeatureConfig(
+            num_mels=num_mels,
+            normalize=_NORMALIZE[normalize],  # pyright: ignore[reportArgumentType]
+            # NeMo's forward pass scales the wave unless the model streams.
+            gain="none" if values.get("streaming_mode") else "peak",
+        ),
+        EncoderConfig(
+            kind="conformer",
+            subsampling="dw_striding",
+            subsampling_channels=_integer(encoder, "encoder.subsampling_conv_channels"),
+            dim=dim,
+            layers=_integer(encoder, "encoder.n_layers"),
+            heads=_integer(encoder, "encoder.n_heads"),
+            ff_dim=dim * _integer(encoder, "encoder.ff_expansion_factor"),
+            conv_kernel=_integer(encoder, "encoder.conv_kernel_size"),
+            conv_norm="batch",
+            position="xl",
+            input_scale=bool(encoder.get("xscaling", True)),
+            dropout=_probability(encoder, "encoder.dropout"),
+        ),
+        HeadConfig(
+            num_slots=_integer(modules, "sortformer_modules.num_spks"),
+            dim=head_dim,
+            layers=_integer(transformer, "transformer_encoder.num_layers"),
+            heads=_integer(transformer, "transformer_encoder.num_attention_heads"),
+            ff_dim=_integer(transformer, "transformer_encoder.inner_size"),
+            norm="post",
+            activation="relu",
+            position="none",
+            permutation="none",
+            estimate_layers=(),
+            dropout=_probability(modules, "sortformer_modules.dropout_rate"),
+        ),
+        labelling="nemo",
+    )
+
+
+def _section(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return a section after checking that nothing in it goes beyond what our model computes."""
+    section = _resolved(values, name)
+    kind = str(section.get("_target_", "")).rpartition(".")[2]
+    if kind != _CLASSES[name]:
+        raise ConfigError(f"{name} is NeMo's '{kind}', where '{_CLASSES[name]}' is expected")
+    fixed = _FIXED[name]
+    for key, value in section.items():
+        if key in fixed:
+            if value is not None and value != fixed[key]:
+                raise ConfigError(f"{name}.{key} is {value!r}, and only {fixed[key]!r} is supported")
+        elif key not in _FREE[name] and value not in (None, False):
+            raise ConfigError(f"{name}.{key} (here {value!r}) is a setting that this version does not know")
+    return section
+
+
+def _resolved(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = values.get(name)
+    if not isinstance(section, Mapping):
+        raise ConfigError(f"it has no section '{name}'")
+    return {str(key): _resolve(value, values) for key, value in section.items()}
+
+
+def _resolve(value: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
+    """Return what a reference like ``${model.encoder.d_model}`` stands for; other values stand for themselves."""
+    match = re.fullmatch(r"\$\{(?:model\.)?([\w.]+)\}", value) if isinstance(value, str) else None
+    if match is None:
+        return value
+    found: Any = root
+    for key in match[1].split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    if found is None or depth > 8:
+        raise ConfigError(f"the reference {value} leads nowhere")
+    return _resolve(found, root, depth + 1)
+
+
+def _integer(section: Mapping[str, Any], name: str) -> int:
+    value = section.get(name.rpartition(".")[2])
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ConfigError(f"{name} must be a whole number, but is {value!r}")
+    return value
+
+
+def _probability(section: Mapping[str, Any], name: str) -> float:
+    value = section.get(name.rpartition(".")[2], 0.0)
+    if not isinstance(value, int | float):
+        raise ConfigError(f"{name} must be a number, but is {value!r}")
+    return float(value)

@@ -1,0 +1,81 @@
+"""What NeMo calls the parts of its Sortformers, generations v1, v2 and v2.1."""
+
+from sortformer.checkpoint.keys import KeyTable
+from sortformer.config.model import ModelConfig
+
+__all__ = ["DEAD_HEAD", "FILTERBANK", "WINDOW", "key_table"]
+
+FILTERBANK = "preprocessor.featurizer.fb"
+WINDOW = "preprocessor.featurizer.window"
+DEAD_HEAD = "sortformer_modules.hidden_to_spks"
+
+_ENCODER = {
+    "encoder.pre_encode.conv.0": "encoder.pre_encode.stem",
+    "encoder.pre_encode.conv.2": "encoder.pre_encode.depthwise.0",
+    "encoder.pre_encode.conv.3": "encoder.pre_encode.pointwise.0",
+    "encoder.pre_encode.conv.5": "encoder.pre_encode.depthwise.1",
+    "encoder.pre_encode.conv.6": "encoder.pre_encode.pointwise.1",
+    "encoder.pre_encode.out": "encoder.pre_encode.out",
+}
+
+_CONFORMER_BLOCK = {
+    "norm_feed_forward1": "feed_forward_1.0",
+    "feed_forward1.linear1": "feed_forward_1.1",
+    "feed_forward1.linear2": "feed_forward_1.4",
+    "norm_self_att": "attention_norm",
+    "self_attn.linear_q": "attention.query",
+    "self_attn.linear_k": "attention.key",
+    "self_attn.linear_v": "attention.value",
+    "self_attn.linear_out": "attention.out",
+    "self_attn.linear_pos": "attention.position.projection",
+    "self_attn.pos_bias_u": "attention.position.content_bias",
+    "self_attn.pos_bias_v": "attention.position.distance_bias",
+    "norm_conv": "convolution.input_norm",
+    "conv.pointwise_conv1": "convolution.expand",
+    "conv.depthwise_conv": "convolution.depthwise",
+    "conv.batch_norm": "convolution.norm",
+    "conv.pointwise_conv2": "convolution.out",
+    "norm_feed_forward2": "feed_forward_2.0",
+    "feed_forward2.linear1": "feed_forward_2.1",
+    "feed_forward2.linear2": "feed_forward_2.4",
+    "norm_out": "norm",
+}
+
+_POINTWISE = ("conv.pointwise_conv1", "conv.pointwise_conv2")
+
+_TRANSFORMER_BLOCK = {
+    "first_sub_layer.query_net": "attention.query",
+    "first_sub_layer.key_net": "attention.key",
+    "first_sub_layer.value_net": "attention.value",
+    "first_sub_layer.out_projection": "attention.out",
+    "layer_norm_1": "attention_norm",
+    "second_sub_layer.dense_in": "expand",
+    "second_sub_layer.dense_out": "contract",
+    "layer_norm_2": "feed_forward_norm",
+}
+
+_HEAD = {
+    "sortformer_modules.encoder_proj": "head.input",
+    "sortformer_modules.first_hidden_to_hidden": "head.hidden",
+    "sortformer_modules.single_hidden_to_spks": "head.out",
+}
+
+_DROPPED = {
+    WINDOW: "computed here (and compared with the file's)",
+    FILTERBANK: "computed here (and compared with the file's)",
+    f"{DEAD_HEAD}.weight": "never used by NeMo either",
+    f"{DEAD_HEAD}.bias": "never used by NeMo either",
+}
+
+
+def key_table(config: ModelConfig) -> KeyTable:
+    """Return NeMo's names for a model with the blocks of ``config``."""
+    parts = _ENCODER | _HEAD
+    for block in range(config.encoder.layers):
+        for theirs, ours in _CONFORMER_BLOCK.items():
+            parts[f"encoder.layers.{block}.{theirs}"] = f"encoder.blocks.{block}.{ours}"
+    for block in range(config.head.layers):
+        for theirs, ours in _TRANSFORMER_BLOCK.items():
+            parts[f"transformer_encoder.layers.{block}.{theirs}"] = f"head.blocks.{block}.{ours}"
+    pointwise = {f"encoder.layers.{block}.{name}" for block in range(config.encoder.layers) for name in _POINTWISE}
+    return KeyTable(parts, _DROPPED, frozenset(pointwise))

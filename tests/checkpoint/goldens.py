@@ -1,0 +1,43 @@
+"""Where the recorded models are, and how to look inside ours."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from sortformer.model import Sortformer
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "models"
+SHARED = Path(__file__).resolve().parents[2] / "../shared/data/golden"
+
+
+def shared(name: str) -> Path:
+    """Return a file or folder of the shared goldens, or skip the test that wants it."""
+    if not (SHARED / name).exists():
+        pytest.skip(f"../shared/data/golden/{name} is absent")
+    return SHARED / name
+
+
+def activations(model: Sortformer, feats: Tensor, lengths: Tensor) -> dict[str, Tensor]:
+    """Return what the parts of a model give for features (B, T, M), by the names of the recordings."""
+    found: dict[str, Tensor] = {}
+
+    def record(name: str) -> Any:
+        def hook(_module: Any, _inputs: Any, output: Any) -> None:
+            found[name] = output[0] if isinstance(output, tuple) else output
+
+        return hook
+
+    parts = {"pre_encode": model.encoder.pre_encode}
+    parts |= {f"conformer{index}": block for index, block in enumerate(model.encoder.blocks)}
+    parts |= {f"transformer{index}": block for index, block in enumerate(model.head.blocks)}
+    if model.head.upsampling is not None:
+        parts["encoder_hidden"] = model.head.upsampling
+    hooks = [part.register_forward_hook(record(name)) for name, part in parts.items()]
+    with torch.inference_mode():
+        output = model.forward_features(feats, lengths)
+    for hook in hooks:
+        hook.remove()
+    return found | {"probs": output.probs, "logits": output.logits}

@@ -1,0 +1,89 @@
+"""NVIDIA's v1 and v2 from ``.nemo`` give what NeMo 3.0.0 recorded, layer by layer, to 1e-4."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from sortformer import checkpoint
+from sortformer.features import LogMel
+from tests.checkpoint.goldens import GOLDEN, activations, shared
+
+LAYERS = ("pre_encode", "conformer0", "conformer1", "transformer0", "transformer1", "probs")
+RUNS = ("b1", "b1short", "b2")
+
+
+def recorded_run(path: Path, run: str) -> tuple[Tensor, Tensor, dict[str, np.ndarray]]:
+    """Return waves, lengths and recorded arrays of a run: the first row, the second, or both as a ragged batch."""
+    with np.load(path) as archive:
+        arrays = {name.removeprefix(f"{run}_"): archive[name] for name in archive if name.startswith(f"{run}_")}
+        wave, lengths = torch.from_numpy(archive["wave"]), torch.from_numpy(archive["wave_len"])
+    if run == "b1":
+        return wave[:1], lengths[:1], arrays
+    if run == "b1short":
+        return wave[1:, : int(lengths[1])], lengths[1:], arrays
+    return wave, lengths, arrays
+
+
+def largest_difference(ours: Tensor, recorded: np.ndarray, lengths: Tensor) -> float:
+    """Return the largest difference over the valid frames, (B, T, D) each."""
+    return max(
+        float(np.abs(own[:length].numpy() - other[:length]).max())
+        for own, other, length in zip(ours, recorded, lengths.tolist(), strict=True)
+    )
+
+
+def test_v1_agrees_layer_by_layer_from_recorded_features() -> None:
+    model, _ = checkpoint.load(GOLDEN / "tiny_v1.nemo")
+    with np.load(GOLDEN / "tiny_v1.npz") as recorded:
+        feats = torch.from_numpy(recorded["feats"]).transpose(1, 2)
+        found = activations(model, feats, torch.tensor([700]))
+        assert found["probs"].max() > 0.9 > 0.1 > found["probs"].min(), "the recording should be lively"
+        for name in LAYERS:
+            np.testing.assert_allclose(found[name].numpy(), recorded[name], atol=1e-4, rtol=0, err_msg=name)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("name", ["tiny_v1", "tiny_v2"])
+def test_from_the_wave_on_with_the_gain_of_nemo(name: str, run: str) -> None:
+    """NeMo's offline gain is that of the whole batch, so it is passed in."""
+    model, _ = checkpoint.load(shared(f"models/{name}.nemo"))
+    wave, num_samples, recorded = recorded_run(shared(f"models/{name}.npz"), run)
+    front_end = LogMel(replace(model.config.features, gain="none"))
+    feats, lengths = front_end(wave * (1 / (wave.max() + 1e-3)), num_samples)
+    assert lengths.tolist() == recorded["feat_len"].tolist()
+    assert largest_difference(feats, recorded["feats"].transpose(0, 2, 1), lengths) < 1e-4
+    found = activations(model, feats, lengths)
+    frames = -(-lengths // 8)
+    for layer in LAYERS:
+        assert largest_difference(found[layer], recorded[layer], frames) < 1e-4, layer
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("run", ["b1", "b1short"])
+def test_v1_of_one_recording_needs_nothing_passed_in(run: str) -> None:
+    model, _ = checkpoint.load(shared("models/tiny_v1.nemo"))
+    wave, num_samples, recorded = recorded_run(shared("models/tiny_v1.npz"), run)
+    with torch.inference_mode():
+        output = model(wave, num_samples)
+    assert output.probs.shape == recorded["probs"].shape
+    np.testing.assert_allclose(output.probs.numpy(), recorded["probs"], atol=1e-4, rtol=0)
+
+
+@pytest.mark.data
+def test_v1_gives_a_row_of_a_batch_what_it_gives_it_alone() -> None:
+    """Where ours departs from NeMo: the gain is each recording's own."""
+    model, _ = checkpoint.load(shared("models/tiny_v1.nemo"))
+    wave, num_samples, _ = recorded_run(shared("models/tiny_v1.npz"), "b2")
+    # Half as loud a neighbour, whose gain must not reach the other row.
+    wave = wave * torch.tensor([[0.5], [1.0]])
+    alone = recorded_run(shared("models/tiny_v1.npz"), "b1short")[2]
+    with torch.inference_mode():
+        output = model(wave, num_samples)
+    frames = alone["probs"].shape[1]
+    np.testing.assert_allclose(output.probs[1, :frames].numpy(), alone["probs"][0], atol=1e-4, rtol=0)
+    assert not output.valid[1, frames:].any()
