@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
 from sortformer.errors import InputError
 from sortformer.simulate import Simulator, TurnPatterns, VoiceBank, dev_set
+from sortformer.simulate.stage import Stage
 from tests.simulate.makers import PITCHES_HZ
 
 REAL = Path(__file__).resolve().parents[2] / "../shared/data"
@@ -127,6 +128,19 @@ def test_replayed_turns_shape_the_activity(bank, tmp_path):
     assert (made.activity.sum(-1) <= 1).all()
     assert float(made.activity.sum(-1).mean()) == pytest.approx(0.5, abs=0.08)
     assert ((made.voice >= 0).sum(1) == 2).all()
+
+
+def test_nobody_talks_over_themselves(bank, monkeypatch):
+    spoken: dict[tuple[int, int], np.ndarray] = {}
+
+    def note(stage, row, slot, source, at, length, gain):
+        spoken.setdefault((row, slot), np.zeros(3000 + 2000, dtype=int))[at : at + length] += 1
+
+    monkeypatch.setattr(Stage, "play", note)
+    busy = TurnTakingConfig(overlap_probability=(0.6, 0.65), backchannel_probability=(0.9, 1.0))
+    Simulator(bank, replace(DRY, turn_taking=busy)).batch(seeded(0), 6, 30.0)
+    assert len(spoken) > 6
+    assert max(count.max() for count in spoken.values()) == 1
 
 
 def test_more_slots_than_rooms_have_positions(bank, rooms):
