@@ -133,7 +133,7 @@ def test_replayed_turns_shape_the_activity(bank, tmp_path):
 def test_nobody_talks_over_themselves(bank, monkeypatch):
     spoken: dict[tuple[int, int], np.ndarray] = {}
 
-    def note(stage, row, slot, source, at, length, gain):
+    def note(_stage, row, slot, _source, at, length, _gain):
         spoken.setdefault((row, slot), np.zeros(3000 + 2000, dtype=int))[at : at + length] += 1
 
     monkeypatch.setattr(Stage, "play", note)
