@@ -26,6 +26,8 @@ class MultiHeadAttention(nn.Module):
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) are never attended to."""
+        if valid is not None:
+            x = x.masked_fill(~valid[..., None], 0.0)  # a weight of zero does not silence NaN
         query, key, value = (
             layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for layer in (self.query, self.key, self.value)
         )

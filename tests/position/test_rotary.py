@@ -1,0 +1,48 @@
+"""Rotary positions: equal to complex rotation, and a function of the distance alone."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.position import RotaryPosition
+from tests.oracles.attention_loops import rotated
+
+
+def draw(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_it_equals_complex_rotation():
+    query, key = draw(0, 2, 2, 3, 9, 6).unbind()
+    turned_query, turned_key, bias = RotaryPosition(6)(query, key)
+    assert bias is None
+    for before, after in ((query, turned_query), (key, turned_key)):
+        for index in np.ndindex(*before.shape[:3]):
+            expected = rotated(before[index].double().numpy(), index[2])
+            np.testing.assert_allclose(after[index].numpy(), expected, atol=1e-5)
+
+
+@given(seed=st.integers(0, 1000), frames=st.integers(2, 30), data=st.data())
+def test_products_depend_on_the_distance_alone(seed, frames, data):
+    distance = data.draw(st.integers(0, frames - 1))
+    vectors = draw(seed, 2, 1, 1, 1, 8).expand(-1, -1, -1, frames, -1)
+    query, key, _ = RotaryPosition(8)(*vectors)
+    products = (query[0, 0, distance:] * key[0, 0, : frames - distance]).sum(-1)
+    torch.testing.assert_close(products, products[:1].expand(len(products)), atol=1e-4, rtol=0)
+
+
+def test_lengths_of_vectors_are_kept():
+    query, key = draw(1, 2, 1, 2, 50, 8).unbind()
+    turned, _, _ = RotaryPosition(8)(query, key)
+    torch.testing.assert_close(turned.norm(dim=-1), query.norm(dim=-1))
+
+
+def test_it_has_nothing_to_store():
+    assert not RotaryPosition(8).state_dict()
+
+
+def test_odd_heads_are_refused():
+    with pytest.raises(ValueError, match="even head size, got 5"):
+        RotaryPosition(5)
