@@ -1,0 +1,72 @@
+"""The Transformer block: PyTorch's own layer with the same weights, its norm before or after."""
+
+import pytest
+import torch
+from torch import nn
+
+from sortformer.layers import TransformerBlock
+
+DIM, HEADS, FF = 8, 2, 12
+
+
+def build(norm: str = "pre", activation: str = "relu", position: str = "none", dropout: float = 0.0):
+    torch.manual_seed(0)
+    block = TransformerBlock(
+        DIM, HEADS, FF, norm=norm, activation=activation, position=position, dropout=dropout
+    ).eval()
+    for parameter in block.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return block
+
+
+def frames(rows: int, count: int) -> torch.Tensor:
+    return torch.randn(rows, count, DIM, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_it_is_pytorchs_encoder_layer(norm, activation):
+    block, x = build(norm, activation), frames(2, 9)
+    peer = nn.TransformerEncoderLayer(
+        DIM, HEADS, FF, dropout=0.0, activation=activation, batch_first=True, norm_first=norm == "pre"
+    ).eval()
+    ours = block.state_dict()
+    parts = [f"attention.{name}" for name in ("query", "key", "value")]
+    theirs = {
+        "self_attn.in_proj_weight": torch.cat([ours[f"{part}.weight"] for part in parts]),
+        "self_attn.in_proj_bias": torch.cat([ours[f"{part}.bias"] for part in parts]),
+    }
+    renamed = {
+        "self_attn.out_proj": "attention.out",
+        "linear1": "expand",
+        "linear2": "contract",
+        "norm1": "attention_norm",
+        "norm2": "feed_forward_norm",
+    }
+    for their_name, our_name in renamed.items():
+        for kind in ("weight", "bias"):
+            theirs[f"{their_name}.{kind}"] = ours[f"{our_name}.{kind}"]
+    peer.load_state_dict(theirs)
+    valid = torch.arange(9) < torch.tensor([[9], [5]])
+    with torch.no_grad():
+        expected = peer(x, src_key_padding_mask=~valid)
+        torch.testing.assert_close(block(x, valid)[valid], expected[valid], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("position", ["rope", "shaw", "xl"])
+def test_neither_padding_nor_other_rows_touch_a_frame(norm, position):
+    block, x = build(norm, position=position), frames(2, 9)
+    valid = torch.arange(9) < torch.tensor([[9], [5]])
+    with torch.no_grad():
+        batch = block(x.masked_fill(~valid[..., None], torch.nan), valid)
+        for row, length in enumerate((9, 5)):
+            alone = block(x[row : row + 1, :length])
+            torch.testing.assert_close(batch[row, :length], alone[0], atol=1e-5, rtol=0)
+
+
+def test_dropout_acts_in_training_alone():
+    block, x = build(dropout=0.5), frames(1, 9)
+    torch.testing.assert_close(block(x), block(x), atol=0, rtol=0)
+    block.train()
+    assert not torch.allclose(block(x), block(x))
