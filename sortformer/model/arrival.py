@@ -27,7 +27,7 @@ def expected_arrival(logits: Tensor, valid: Tensor, sharpness: float) -> tuple[T
     The chance of not having arrived by frame t is s_k(t) = prod_{u <= t} (1 - sigmoid(sharpness * logit)), and the
     expectation is its sum over the valid frames. Summed in float32 in the log domain: products would underflow.
     """
-    hazard = nn.functional.softplus(sharpness * logits.float()) * valid[..., None]
+    hazard = nn.functional.softplus(sharpness * logits.float()).masked_fill(~valid[..., None], 0.0)
     survival = torch.exp(-hazard.cumsum(dim=1))
     return (survival * valid[..., None]).sum(dim=1), 1.0 - survival[:, -1]
 

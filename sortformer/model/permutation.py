@@ -41,29 +41,31 @@ class PermutationEncoding(nn.Module):
 
     def encode(self, logits: Tensor, valid: Tensor) -> Tensor:
         """Return the encoding (B, T, D) itself, before its norm and gate."""
-        probs = torch.sigmoid(logits) * valid[..., None]
-        classes = probs.shape[2]
+        logits = logits.masked_fill(~valid[..., None], -torch.inf)
+        probs = torch.sigmoid(logits)
+        slots = torch.arange(probs.shape[2], device=probs.device)
         if self.design == "label":
-            return probs @ self._codes(torch.arange(classes, device=probs.device))
+            return probs @ self._codes(slots, probs.dtype)
         if self.design == "hard":
             arrivals = arrival_frames(probs)
             arrived = torch.arange(probs.shape[1], device=probs.device)[:, None] >= arrivals[:, None]
-            return (probs * arrived) @ self._codes(arrival_ranks(arrivals))
+            return (probs * arrived) @ self._codes(arrival_ranks(arrivals), probs.dtype)
         arrivals, presence = expected_arrival(logits, valid, self.sharpness)
         if self.detach_order:
             arrivals = arrivals.detach()
+        present = probs * presence[:, None].to(probs.dtype)
         if self.design == "soft":
-            return (probs * presence[:, None]).to(probs.dtype) @ self._codes(soft_ranks(arrivals, self.temperature))
-        slots = soft_slots(arrivals, self.temperature)
-        in_order = (probs * presence[:, None]) @ slots.transpose(1, 2)
-        return in_order @ self._codes(torch.arange(classes, device=probs.device))
+            return present @ self._codes(soft_ranks(arrivals, self.temperature), probs.dtype)
+        sorting = soft_slots(arrivals, self.temperature).to(probs.dtype)
+        return present @ sorting.transpose(1, 2) @ self._codes(slots, probs.dtype)
 
-    def _codes(self, ranks: Tensor) -> Tensor:
+    def _codes(self, ranks: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the code (..., D) of integer or real ranks (...); a learned table is read between its rows."""
         if self.table is None:
-            return sinusoids(ranks, self.dim)
+            return sinusoids(ranks, self.dim).to(dtype)
         if not ranks.is_floating_point():
-            return self.table[ranks]
+            return self.table[ranks].to(dtype)
         low = ranks.floor().long().clamp(0, len(self.table) - 1)
         high = (low + 1).clamp(max=len(self.table) - 1)
-        return torch.lerp(self.table[low], self.table[high], (ranks - low)[..., None])
+        between = (ranks - low)[..., None].to(self.table.dtype)
+        return torch.lerp(self.table[low], self.table[high], between).to(dtype)

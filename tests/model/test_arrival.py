@@ -1,0 +1,140 @@
+"""Arrival and order, exact and soft: loops agree, ties and absentees behave, gradients say *when*."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from sortformer.model.arrival import arrival_frames, arrival_ranks, expected_arrival, soft_ranks, soft_slots
+from tests.model.activities import ARRIVALS, logits_of_turns, speaking_from
+from tests.oracles import arrival_loops as oracle
+
+estimates = arrays.arrays(
+    np.float32,
+    st.tuples(st.integers(1, 12), st.integers(1, 5)),
+    elements=st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]),
+)
+arrival_times = st.lists(st.floats(0, 300, width=32), min_size=1, max_size=6)
+
+
+@given(probs=estimates)
+def test_arrival_is_the_first_frame_above_the_threshold(probs):
+    assert arrival_frames(torch.from_numpy(probs)[None])[0].tolist() == oracle.arrivals(probs)
+
+
+@given(times=st.lists(st.integers(0, 5), min_size=1, max_size=6))
+def test_ranks_count_who_came_before(times):
+    assert arrival_ranks(torch.tensor([times]))[0].tolist() == oracle.ranks(times)
+
+
+def test_sorted_order_of_constructed_activity():
+    arrivals = arrival_frames(torch.sigmoid(speaking_from(ARRIVALS)))
+    assert arrivals.tolist() == [list(ARRIVALS)]
+    assert arrival_ranks(arrivals).tolist() == [[2, 0, 3, 1]]
+
+
+def test_without_the_first_speaker_all_others_move_up_by_one():
+    everyone = arrival_ranks(torch.tensor([ARRIVALS]))[0]
+    others = arrival_ranks(torch.tensor([[t for t in ARRIVALS if t != min(ARRIVALS)]]))[0]
+    assert others.tolist() == [rank - 1 for rank in everyone.tolist() if rank > 0]
+    times = torch.tensor([ARRIVALS], dtype=torch.float32)
+    torch.testing.assert_close(
+        soft_ranks(times[:, [0, 2, 3]], 1.0), soft_ranks(times, 1.0)[:, [0, 2, 3]] - 1, atol=1e-4, rtol=0
+    )
+
+
+def test_time_reversal_reverses_the_order_of_turns_one_after_another_only():
+    in_turn = logits_of_turns([(10, 20), (30, 40), (50, 60)], 70)
+    assert arrival_ranks(arrival_frames(in_turn.sigmoid())).tolist() == [[0, 1, 2]]
+    assert arrival_ranks(arrival_frames(in_turn.flip(1).sigmoid())).tolist() == [[2, 1, 0]]
+    # Who speaks throughout is first from either end.
+    nested = logits_of_turns([(0, 70), (30, 40), (50, 60)], 70)
+    assert arrival_ranks(arrival_frames(nested.sigmoid())).tolist() == [[0, 1, 2]]
+    assert arrival_ranks(arrival_frames(nested.flip(1).sigmoid())).tolist() == [[0, 2, 1]]
+
+
+@given(
+    logits=arrays.arrays(np.float64, st.tuples(st.integers(1, 10), st.integers(1, 3)), elements=st.floats(-8, 8)),
+    sharpness=st.sampled_from([0.5, 1.0, 8.0]),
+)
+def test_expected_arrival_is_the_expectation(logits, sharpness):
+    valid = torch.ones(1, len(logits), dtype=torch.bool)
+    arrivals, presence = expected_arrival(torch.from_numpy(logits)[None], valid, sharpness)
+    times, chances = oracle.expected_arrivals(logits, sharpness)
+    np.testing.assert_allclose(arrivals[0].numpy(), times, atol=1e-3)
+    np.testing.assert_allclose(presence[0].numpy(), chances, atol=1e-5)
+
+
+@pytest.mark.parametrize(("sharpness", "expected"), [(1.0, [19.0, 4.4, 20.0, 15.4]), (8.0, list(ARRIVALS))])
+def test_sharpness_brings_expected_arrivals_to_the_true_ones(sharpness, expected):
+    valid = torch.ones(1, 200, dtype=torch.bool)
+    arrivals, presence = expected_arrival(speaking_from(ARRIVALS, level=3.0), valid, sharpness)
+    torch.testing.assert_close(arrivals, torch.tensor([expected], dtype=torch.float32), atol=0.1, rtol=0)
+    assert presence.min() > 0.99
+
+
+def test_expected_arrival_is_blind_to_the_padding():
+    logits = speaking_from((3, 7, 99), frames=10)
+    alone = expected_arrival(logits, torch.ones(1, 10, dtype=torch.bool), 8.0)
+    padded = torch.cat([logits, torch.full((1, 5, 3), torch.nan)], dim=1)
+    together = expected_arrival(padded, torch.arange(15)[None] < 10, 8.0)
+    torch.testing.assert_close(together, alone)
+
+
+def test_speaking_earlier_brings_arrival_forward_and_speaking_later_changes_nothing():
+    logits = speaking_from((30,), frames=100, level=3.0).requires_grad_()
+    arrivals, _ = expected_arrival(logits, torch.ones(1, 100, dtype=torch.bool), 1.0)
+    arrivals.sum().backward()
+    gradient = logits.grad
+    assert gradient is not None
+    assert (gradient <= 0).all()
+    assert (gradient[0, :30] < -0.01).all()
+    assert gradient[0, 33:].abs().max() < 1e-4
+
+
+@given(times=arrival_times, temperature=st.sampled_from([1.0, 3.0, 10.0]))
+def test_soft_ranks_count_who_came_before_each_by_a_sigmoid(times, temperature):
+    found = soft_ranks(torch.tensor([times], dtype=torch.float64), temperature)
+    np.testing.assert_allclose(found[0].numpy(), oracle.soft_ranks(times, temperature), atol=1e-9)
+    assert found.sum().item() == pytest.approx(len(times) * (len(times) - 1) / 2)
+
+
+@pytest.mark.parametrize("classes", [1, 2, 4, 8])
+def test_equal_arrivals_share_the_middle_rank(classes):
+    ranks = soft_ranks(torch.full((1, classes), 17.0), 3.0)
+    torch.testing.assert_close(ranks, torch.full((1, classes), (classes - 1) / 2))
+
+
+def test_gradients_at_a_near_tie_are_equal_and_opposite():
+    times = torch.tensor([[20.0, 20.5]], dtype=torch.float64, requires_grad=True)
+    ranks = soft_ranks(times, 3.0)
+    (ahead,) = torch.autograd.grad(ranks[0, 0], times, retain_graph=True)
+    (behind,) = torch.autograd.grad(ranks[0, 1], times)
+    assert ahead[0, 0] > 0.05
+    torch.testing.assert_close(ahead, -behind)
+    torch.testing.assert_close(ahead[0, 0], -ahead[0, 1])
+
+
+@given(
+    order=st.permutations(range(4)),
+    gaps=st.lists(st.floats(3, 50), min_size=4, max_size=4),
+    temperature=st.sampled_from([1.0, 3.0]),
+)
+def test_soft_order_is_the_hard_order_where_gaps_are_three_temperatures(order, gaps, temperature):
+    by_rank = torch.tensor(gaps).cumsum(0) * temperature
+    times = by_rank[list(order)][None]
+    hard = arrival_ranks(times)
+    assert hard[0].tolist() == list(order)
+    assert soft_ranks(times, temperature).round().long().equal(hard)
+    slots = soft_slots(times, temperature)
+    assert slots.argmax(dim=1).equal(hard)  # for each class its slot
+    assert slots.argmax(dim=2).equal(hard.argsort(dim=1))  # for each slot its class
+
+
+@given(times=arrival_times, temperature=st.sampled_from([0.1, 3.0]))
+def test_every_soft_slot_shares_out_one_class(times, temperature):
+    slots = soft_slots(torch.tensor([times]), temperature)
+    torch.testing.assert_close(slots.sum(dim=2), torch.ones(1, len(times)))
+    assert (slots >= 0).all()

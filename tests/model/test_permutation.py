@@ -1,0 +1,200 @@
+"""The permutation encoding: what its designs promise, and that the controls break the promises they should break."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from sortformer.config.model import HeadConfig
+from sortformer.model.permutation import PermutationEncoding
+from tests.model.activities import ARRIVALS, speaking_from
+
+SORTED = ["hard", "soft", "softsort"]
+CONFIG = HeadConfig(num_slots=4, dim=16, heads=2, ff_dim=16)
+
+
+def build(design: str, kernel: str = "sinusoidal", **changes) -> PermutationEncoding:
+    torch.manual_seed(0)
+    return PermutationEncoding(replace(CONFIG, permutation=design, kernel=kernel, **changes))
+
+
+def encode(encoding: PermutationEncoding, logits: Tensor) -> Tensor:
+    with torch.no_grad():
+        return encoding.encode(logits, torch.ones(logits.shape[:2], dtype=torch.bool))
+
+
+def estimates(seed: int, frames: int = 60, scale: float = 3.0) -> Tensor:
+    """Smooth random logits (1, T, 4) of classes that come and go, the first time each at a frame of its own."""
+    generator = torch.Generator().manual_seed(seed)
+    noise = torch.randn(1, 4, frames + 8, generator=generator)
+    logits = 3 * scale * torch.nn.functional.avg_pool1d(noise, 9, stride=1).transpose(1, 2)
+    for k, arrival in enumerate(torch.randperm(frames // 2, generator=generator)[:4].tolist()):
+        logits[:, :arrival, k] = -logits[:, :arrival, k].abs()
+        logits[:, arrival, k] = logits[:, arrival, k].abs()
+    return logits
+
+
+designs = pytest.mark.parametrize("design", SORTED)
+kernels = pytest.mark.parametrize("kernel", ["sinusoidal", "learned"])
+
+
+@designs
+@kernels
+@given(seed=st.integers(0, 1000), order=st.permutations(range(4)))
+@settings(max_examples=25)
+def test_permuting_the_classes_changes_no_encoding(design, kernel, seed, order):
+    """Where no two arrive in the same frame: between those, design A lets their index decide."""
+    encoding, logits = build(design, kernel), estimates(seed)
+    torch.testing.assert_close(encode(encoding, logits[..., list(order)]), encode(encoding, logits), atol=1e-4, rtol=0)
+
+
+def test_permuting_the_classes_changes_no_bit_that_counts_in_design_a():
+    encoding, logits = build("hard"), estimates(1).double()
+    permuted = encode(encoding, logits[..., [2, 0, 3, 1]])
+    torch.testing.assert_close(permuted, encode(encoding, logits), atol=1e-14, rtol=0)
+
+
+@kernels
+def test_permuting_the_classes_changes_the_unsorted_control(kernel):
+    encoding, logits = build("label", kernel), estimates(1)
+    assert (encode(encoding, logits[..., [2, 0, 3, 1]]) - encode(encoding, logits)).abs().max() > 0.5
+
+
+@designs
+@given(seed=st.integers(0, 1000), silence=st.integers(1, 50))
+@settings(max_examples=25)
+def test_leading_silence_shifts_the_encoding_and_changes_nothing_else(design, seed, silence):
+    encoding, logits = build(design), estimates(seed)
+    later = torch.cat([torch.full((1, silence, 4), -50.0), logits], dim=1)
+    torch.testing.assert_close(encode(encoding, later)[:, silence:], encode(encoding, logits), atol=1e-4, rtol=0)
+
+
+def test_a_class_that_never_speaks_adds_exactly_nothing_to_design_a():
+    encoding = build("hard")
+    quiet, nearly = speaking_from((60, 5, 999, 30)), speaking_from((60, 5, 999, 30))
+    nearly[..., 2] = -0.01
+    torch.testing.assert_close(encode(encoding, nearly), encode(encoding, quiet), atol=0, rtol=0)
+
+
+@pytest.mark.parametrize("design", ["soft", "softsort"])
+@kernels
+def test_a_class_that_never_speaks_adds_next_to_nothing_to_designs_b_and_c(design, kernel):
+    encoding = build(design, kernel)
+    with_it = speaking_from((60, 5, 999, 30))
+    unthinkable = with_it.clone()
+    unthinkable[..., 2] = -50.0
+    torch.testing.assert_close(encode(encoding, with_it), encode(encoding, unthinkable), atol=1e-3, rtol=0)
+
+
+@kernels
+@given(seed=st.integers(0, 1000), frames=st.integers(1, 59))
+@settings(max_examples=25)
+def test_design_a_of_a_prefix_is_the_prefix_of_design_a(kernel, seed, frames):
+    """What makes it exact in a stream: no later frame changes what an earlier one was given."""
+    encoding, logits = build("hard", kernel), estimates(seed)
+    torch.testing.assert_close(
+        encode(encoding, logits[:, :frames]), encode(encoding, logits)[:, :frames], atol=1e-6, rtol=0
+    )
+
+
+@pytest.mark.parametrize("design", ["soft", "softsort"])
+def test_designs_b_and_c_look_ahead(design):
+    """The control of the test above: it could fail."""
+    encoding, logits = build(design), speaking_from(ARRIVALS, level=2.0)
+    before = encode(encoding, logits[:, :40])
+    assert (before - encode(encoding, logits)[:, :40]).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("design", ["soft", "softsort"])
+@kernels
+@pytest.mark.parametrize(("temperature", "tolerance"), [(3.0, 1e-3), (1.0, 1e-6), (0.1, 1e-6)])
+def test_designs_b_and_c_become_design_a_as_the_temperature_falls(design, kernel, temperature, tolerance):
+    logits = speaking_from(ARRIVALS, level=20.0)
+    hard = build("hard", kernel)
+    other = build(design, kernel, order_temperature_frames=temperature)
+    other.load_state_dict(hard.state_dict())
+    torch.testing.assert_close(encode(other, logits), encode(hard, logits), atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize("design", [*SORTED, "label"])
+@kernels
+@pytest.mark.parametrize("level", [6.0, 50.0])
+def test_gradients_are_finite_at_any_confidence(design, kernel, level):
+    encoding = build(design, kernel)
+    torch.nn.init.ones_(encoding.gate)
+    logits = torch.cat([speaking_from(ARRIVALS, level=level), speaking_from((0, 0, 999, 999), level=level)])
+    logits.requires_grad_()
+    valid = torch.arange(200) < torch.tensor([[200], [150]])
+    encoding(logits, valid).square().sum().backward()
+    for tensor in (logits, *encoding.parameters()):
+        assert tensor.grad is not None
+        assert torch.isfinite(tensor.grad).all()
+    assert logits.grad is not None
+    assert not logits.grad[1, 150:].any()
+
+
+@pytest.mark.parametrize("design", ["soft", "softsort"])
+def test_the_gradient_to_when_can_be_stopped(design):
+    logits = estimates(3, scale=0.5)
+    gradients = []
+    for detach in (False, True):
+        encoding = build(design, detach_order=detach, arrival_sharpness=1.0)
+        probe = logits.clone().requires_grad_()
+        encoding.encode(probe, torch.ones(1, 60, dtype=torch.bool))[0, -1].sum().backward()
+        assert probe.grad is not None
+        gradients.append(probe.grad)
+    # The last frame's encoding depends on the first frames through the arrivals (and the chance of presence).
+    assert gradients[0][0, 0].abs().max() > gradients[1][0, 0].abs().max()
+
+
+@pytest.mark.parametrize("design", [*SORTED, "label"])
+def test_the_padding_is_not_read(design):
+    encoding, logits = build(design), estimates(4)
+    alone = encode(encoding, logits)
+    padded = torch.cat([logits, torch.full((1, 20, 4), torch.nan)], dim=1)
+    valid = torch.arange(80)[None] < 60
+    with torch.no_grad():
+        found = encoding.encode(padded, valid)
+    torch.testing.assert_close(found[:, :60], alone, atol=1e-5, rtol=0)
+    assert not found[:, 60:].any()
+
+
+@pytest.mark.parametrize("design", [*SORTED, "label"])
+def test_rows_do_not_know_of_each_other(design):
+    encoding = build(design)
+    rows = [estimates(seed) for seed in range(3)]
+    together = encode(encoding, torch.cat(rows))
+    for row, logits in enumerate(rows):
+        torch.testing.assert_close(together[row], encode(encoding, logits)[0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("design", [*SORTED, "label"])
+@kernels
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_it_works_in_the_precision_of_the_model(design, kernel, dtype):
+    encoding = build(design, kernel).to(dtype)
+    torch.nn.init.ones_(encoding.gate)
+    out = encoding(estimates(5).to(dtype), torch.ones(1, 60, dtype=torch.bool))
+    assert out.dtype is dtype
+    assert torch.isfinite(out).all()
+
+
+def test_a_closed_gate_adds_exactly_nothing():
+    out = build("hard")(estimates(6), torch.ones(1, 60, dtype=torch.bool))
+    assert not out.any()
+
+
+@pytest.mark.parametrize(("gate", "size"), [("scalar", 1), ("channel", 16)])
+def test_the_gate_is_one_number_or_one_a_channel(gate, size):
+    assert build("hard", gate=gate).gate.shape == (size,)
+
+
+def test_silence_is_not_blown_up_to_unit_size():
+    encoding = build("hard")
+    torch.nn.init.ones_(encoding.gate)
+    with torch.no_grad():
+        out = encoding(torch.full((1, 10, 4), -9.0), torch.ones(1, 10, dtype=torch.bool))
+    assert out.abs().max() < 1e-2

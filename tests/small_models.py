@@ -1,0 +1,51 @@
+"""Models of a few thousand weights in every shape that the configs allow, with all gates open."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
+from sortformer.model import Sortformer
+
+__all__ = ["SHAPES", "small_config", "small_model"]
+
+
+def small_config(encoder: dict[str, Any] | None = None, head: dict[str, Any] | None = None) -> ModelConfig:
+    """Return a tiny config; ``encoder`` and ``head`` say what differs from design A behind a Conformer."""
+    return ModelConfig(
+        FeatureConfig(num_mels=16),
+        replace(
+            EncoderConfig(subsampling_channels=4, dim=16, layers=2, heads=2, ff_dim=24, conv_kernel=5, dropout=0.0),
+            **(encoder or {}),
+        ),
+        replace(
+            HeadConfig(num_slots=3, dim=16, layers=3, heads=2, ff_dim=24, estimate_layers=(1, 2), dropout=0.0),
+            **(head or {}),
+        ),
+    )
+
+
+SHAPES = {
+    "local": small_config({"window_frames": 3}),
+    "xl-batch-norm": small_config({"position": "xl", "conv_norm": "batch", "input_scale": True}, {"norm": "post"}),
+    "shaw-soft": small_config({"position": "shaw"}, {"permutation": "soft", "position": "shaw"}),
+    "stacking-softsort": small_config(
+        {"kind": "transformer", "subsampling": "stacking"},
+        {"permutation": "softsort", "kernel": "learned", "gate": "channel", "position": "none"},
+    ),
+    "label": small_config(head={"permutation": "label", "estimate_layers": (0, 2)}),
+    "none": small_config(head={"permutation": "none", "estimate_layers": ()}),
+}
+
+
+def small_model(config: ModelConfig, seed: int = 0) -> Sortformer:
+    """Return a model in evaluation mode whose permutation encodings count: their gates start at zero."""
+    torch.manual_seed(seed)
+    model = Sortformer(config).eval()
+    for name, parameter in model.named_parameters():
+        if name.endswith("gate"):
+            torch.nn.init.ones_(parameter)
+        if ".estimates." in name and name.endswith("weight"):
+            torch.nn.init.normal_(parameter, std=1.0)  # so that some classes arrive, at different frames
+    return model
