@@ -14,10 +14,15 @@ __all__ = ["align", "binary_cross_entropy", "hybrid_loss", "permutation_loss", "
 
 
 def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor) -> Tensor:
-    """Return the mean binary cross-entropy over the ``valid`` (B, T) frames and all slots."""
-    loss = nn.functional.binary_cross_entropy_with_logits(logits.float(), activity, reduction="none")
-    loss = loss.masked_fill(~valid[..., None], 0.0)
-    return loss.sum() / (valid.sum() * logits.shape[2]).clamp(min=1)
+    """Return the mean binary cross-entropy over the ``valid`` (B, T) frames and all slots; 0 where nothing is valid.
+
+    What stands in the padding, NaN included, changes neither the loss nor a gradient.
+    """
+    padding = ~valid[..., None]
+    loss = nn.functional.binary_cross_entropy_with_logits(
+        logits.float().masked_fill(padding, 0.0), activity.masked_fill(padding, 0.0), reduction="none"
+    )
+    return loss.masked_fill(padding, 0.0).sum() / (valid.sum() * logits.shape[2]).clamp(min=1)
 
 
 def sort_loss(logits: Tensor, activity: Tensor, valid: Tensor) -> Tensor:
@@ -48,12 +53,13 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
     """Return ``activity`` (B, T, S) with each row's columns in the order of lowest cross-entropy.
 
     With ``by_arrival`` only the orders that respect arrival are allowed, which leaves a choice among ties alone. The
-    assignment is Hungarian on the S x S cost matrix, so that eight slots cost no more than four.
+    assignment is Hungarian on the S x S cost matrix, so that eight slots cost no more than four. Logits that are not
+    finite get some order: the loss shows what they are.
     """
-    activity = activity * valid[..., None]
+    activity = activity.masked_fill(~valid[..., None], 0.0)
     # BCE(x, y) = softplus(x) - x y, and the first term does not depend on the speaker: cost[slot, speaker] = -x . y
     masked = logits.float().masked_fill(~valid[..., None], 0.0)
-    cost = -(masked.transpose(1, 2) @ activity)
+    cost = -(masked.transpose(1, 2) @ activity).nan_to_num(0.0, 0.0, 0.0)
     if by_arrival:
         arrivals = arrival_frames(activity)
         due = arrivals.sort(dim=1).values
