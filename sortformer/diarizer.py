@@ -53,12 +53,12 @@ class Probabilities:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerEstimate:
-    """What the model believes after ``layer`` of its head's blocks; the classes of a layer stand in any order."""
+    """What the model believes after ``layer`` of its head's blocks; its classes (K) stand in any order."""
 
     layer: int
-    data: np.ndarray  # (T, S) float32 probabilities
-    arrival_frames: np.ndarray  # (S,) first frame in which a class is active; T where it never is
-    ranks: np.ndarray  # (S,) 0 for the class that arrives first
+    data: np.ndarray  # (T, K) float32 probabilities
+    arrival_frames: np.ndarray  # (K,) first frame in which a class is active; T where it never is
+    ranks: np.ndarray  # (K,) 0 for the class that arrives first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,15 +189,12 @@ class Diarizer:
         return Estimates(layers, self._probabilities(_array(output.probs), len(wave)))
 
     def _run(self, wave: np.ndarray, progress: Progress | None) -> SortformerOutput:
-        """The model's output for one recording, in the three steps between which it can be stopped."""
+        """The model's output for one recording, in two steps between which it can be stopped."""
         with torch.inference_mode():
             feats, lengths = self.model.features(torch.from_numpy(wave)[None].to(self.device))
-            _report(progress, "model", 1, 3)
-            emb, lengths = self.model.encoder.pre_encode(feats, lengths)
-            _report(progress, "model", 2, 3)
-            valid = torch.ones(emb.shape[:2], dtype=torch.bool, device=emb.device)
-            output = self.model.forward_frames(emb, valid)
-            _report(progress, "model", 3, 3)
+            _report(progress, "model", 1, 2)
+            output = self.model.forward_features(feats, lengths)
+            _report(progress, "model", 2, 2)
         return output
 
     def _probabilities(self, data: np.ndarray, num_samples: int) -> Probabilities:
@@ -224,7 +221,7 @@ def _read(
         count += len(block)
         if count > MAX_OFFLINE_S * SAMPLE_RATE:
             raise InputError(
-                f"{name_of(source)} is longer than {MAX_OFFLINE_S / 60:.0f} minutes, which is as much as this model "
+                f"{name_of(source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, which is as much as this model "
                 "takes at once without running out of memory and time: cut it into shorter parts"
             )
         _report(progress, "read", count / SAMPLE_RATE, None)

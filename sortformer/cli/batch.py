@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from sortformer.cli.console import bar, counted, say, sentence, usage_errors
-from sortformer.cli.recordings import Recording, check_names, recordings
+from sortformer.cli.recordings import Recording, distinct, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import SortformerError
 
@@ -40,7 +40,7 @@ def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, 
         with tally.past_errors(argument):
             found.extend(recordings(argument))
     with usage_errors():
-        check_names(found)
+        found = distinct(found)
     results.prepare()
     todo: list[tuple[Recording, tuple[str, ...]]] = []
     for recording in found:
@@ -52,7 +52,7 @@ def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, 
         if todo:
             _work(todo, results, load, tally, quiet)
     except KeyboardInterrupt:
-        say(f"interrupted: {counted(tally.finished, 'recording')} of {len(todo)} finished")
+        say(f"interrupted: {tally.finished} of {counted(len(todo), 'recording')} finished")
         return INTERRUPTED
     if not quiet and (results.folder is not None or len(found) + len(tally.failed) > 1):
         say(tally.summary())

@@ -9,7 +9,7 @@ from typing import BinaryIO
 from sortformer.errors import InputError
 from sortformer.formats.names import file_ids, without_white_space
 
-__all__ = ["AUDIO_SUFFIXES", "Recording", "check_names", "recordings"]
+__all__ = ["AUDIO_SUFFIXES", "Recording", "distinct", "recordings"]
 
 AUDIO_SUFFIXES = frozenset(
     f".{suffix}"
@@ -55,10 +55,12 @@ def recordings(argument: str) -> Iterator[Recording]:
         yield Recording(path, path.stem)
 
 
-def check_names(found: Iterable[Recording]) -> None:
-    """Make sure that the results of two recordings do not overwrite each other.
+def distinct(found: Iterable[Recording]) -> list[Recording]:
+    """Return the recordings without those that were named twice.
 
     Raises:
-        InputError: naming the first two with one name.
+        InputError: when two that differ have one name, because their results would overwrite each other.
     """
-    file_ids(each.source if isinstance(each.source, Path) else each.name for each in found)
+    once = {each.source.resolve() if isinstance(each.source, Path) else Path(each.name): each for each in found}
+    file_ids(once)
+    return list(once.values())

@@ -1,0 +1,84 @@
+"""Run the command line inside the test's own process, as a user would see it."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sortformer.cli import main
+from tests.audio.makers import chirp, write
+from tests.tiny import tiny_model
+
+Cli = Callable[..., "Outcome"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command left behind."""
+
+    code: int | str | None
+    out: str
+    err: str
+
+    @property
+    def errors(self) -> list[str]:
+        """The lines that report an error, without the word."""
+        return [line.removeprefix("error: ") for line in self.err.splitlines() if line.startswith("error: ")]
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("cli") / "model")
+
+
+@pytest.fixture(scope="session")
+def deaf_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("cli") / "deaf", speaking=0)
+
+
+@pytest.fixture
+def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
+    def run(*arguments: object) -> Outcome:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return Outcome(left.value.code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def wav(tmp_path: Path) -> Path:
+    """Two seconds of 16 kHz mono."""
+    return write(tmp_path / "meeting.wav", chirp(2.0, 16_000), 16_000)
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Path]:
+    """Write a wav of a signal under a name."""
+
+    def wav_named(name: str, samples: np.ndarray | None = None, rate: int = 16_000, **options: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return write(path, chirp(1.0, rate) if samples is None else samples, rate, **options)
+
+    return wav_named
+
+
+def started(*arguments: object, **options: object) -> subprocess.Popen[str]:
+    """Start the command line in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sortformer", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        **options,  # pyright: ignore[reportArgumentType, reportCallIssue]
+    )

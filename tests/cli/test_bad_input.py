@@ -1,0 +1,210 @@
+"""What goes wrong in the hands of users: each case is one sentence on stderr, and the right exit code."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.audio.makers import chirp
+from tests.cli.conftest import Cli
+
+USAGE = 2
+
+
+def one_error(cli: Cli, source: Path, model: Path, *words: str) -> None:
+    outcome = cli("diarize", source, "--model", model)
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert len(outcome.errors) == 1
+    for word in (str(source), *words):
+        assert word in outcome.errors[0]
+
+
+def test_missing_file(cli: Cli, model: Path, tmp_path: Path):
+    one_error(cli, tmp_path / "absent.wav", model, "does not exist")
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        (b"", "empty"),
+        (b"This is no recording, it is a letter.\n" * 50, "cannot be read as audio"),
+        (np.random.default_rng(0).bytes(20_000), "cannot be read as audio"),
+    ],
+    ids=["empty", "text", "random bytes"],
+)
+def test_what_is_no_audio(cli: Cli, model: Path, tmp_path: Path, content: bytes, word: str):
+    path = tmp_path / "meeting.wav"
+    path.write_bytes(content)
+    one_error(cli, path, model, word)
+
+
+def test_header_without_samples(cli: Cli, model: Path, make: Callable[..., Path]):
+    one_error(cli, make("meeting.wav", np.zeros(0, np.float32)), model)
+
+
+def test_a_twentieth_of_a_second(cli: Cli, model: Path, make: Callable[..., Path]):
+    one_error(cli, make("meeting.wav", chirp(0.05, 16_000)), model, "0.05", "at least")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_samples_that_are_no_numbers(cli: Cli, model: Path, make: Callable[..., Path], value: float):
+    samples = chirp(1.0, 16_000)
+    samples[8_000] = value
+    one_error(cli, make("meeting.wav", samples, subtype="FLOAT"), model, "0.500 s")
+
+
+def test_a_truncated_file_gives_what_there_is_and_a_warning(cli: Cli, model: Path, wav: Path):
+    content = wav.read_bytes()
+    wav.write_bytes(content[: len(content) // 2])
+    outcome = cli("diarize", wav, "--model", model)
+    assert outcome.code == 0
+    assert outcome.out.startswith("SPEAKER meeting 1 0.000 ")
+    warnings = [line for line in outcome.err.splitlines() if line.startswith("warning: ")]
+    assert len(warnings) == 1
+    assert "1.0 s of the 2.0 s" in warnings[0]
+
+
+def test_silence_is_no_speech_and_says_so(cli: Cli, model: Path, make: Callable[..., Path]):
+    silent = make("meeting.wav", np.zeros(16_000, np.float32))
+    outcome = cli("diarize", silent, "--model", model)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err == f"warning: no speech found in {silent}: it is silent\n"
+
+
+def test_a_recording_in_which_nobody_speaks_is_not_silent_success(cli: Cli, deaf_model: Path, wav: Path):
+    outcome = cli("diarize", wav, "--model", deaf_model)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err == f"warning: no speech found in {wav}\n"
+
+
+@pytest.mark.parametrize(("rate", "channels"), [(8_000, 1), (44_100, 2), (16_000, 32)])
+def test_other_rates_and_channel_counts_are_no_trouble(
+    cli: Cli, model: Path, make: Callable[..., Path], rate: int, channels: int
+):
+    outcome = cli("diarize", make("meeting.wav", chirp(1.0, rate, channels), rate), "--model", model)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [line.split()[7] for line in outcome.out.splitlines()] == ["speaker_0", "speaker_1"]
+
+
+def test_a_channel_that_is_not_there(cli: Cli, model: Path, wav: Path):
+    assert cli("diarize", wav, "--model", model, "--channel", 1).code == 0
+    outcome = cli("diarize", wav, "--model", model, "--channel", 2)
+    assert (outcome.code, outcome.errors) == (1, [f"{wav} has 1 channel: channel 2 does not exist"])
+
+
+def test_a_directory_without_audio(cli: Cli, model: Path, tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("nothing to hear")
+    one_error(cli, tmp_path, model, "no audio files")
+
+
+def test_an_unwritable_output_is_known_before_the_work(cli: Cli, model: Path, wav: Path):
+    outcome = cli("diarize", wav, "--model", model / "absent", "-o", wav / "results")
+    assert outcome.code == 1
+    assert outcome.errors == [f"cannot make the folder {wav / 'results'}: Not a directory"]
+
+
+def test_white_space_becomes_an_underline_in_rttm_and_that_is_said(cli: Cli, model: Path, make: Callable[..., Path]):
+    outcome = cli("diarize", make("my  long meeting.wav"), "--model", model)
+    assert outcome.code == 0
+    assert outcome.out.startswith("SPEAKER my_long_meeting 1 0.000 1.000 ")
+    assert "'my  long meeting' is called 'my_long_meeting' in RTTM" in outcome.err
+
+
+def test_unicode_names_stay(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
+    outcome = cli("diarize", make("Besprechung_Köln_会議.wav"), "--model", model, "-o", tmp_path / "out")
+    assert outcome.code == 0
+    written = (tmp_path / "out" / "Besprechung_Köln_会議.rttm").read_text(encoding="utf-8")
+    assert written.startswith("SPEAKER Besprechung_Köln_会議 1 ")
+
+
+@pytest.mark.parametrize("other", ["b/meeting.wav", "a/meeting.flac"])
+def test_two_files_of_one_name_are_refused_before_the_work(
+    cli: Cli, model: Path, make: Callable[..., Path], other: str
+):
+    first, second = make("a/meeting.wav"), make(other)
+    outcome = cli("diarize", first, second, "--model", model)
+    assert (outcome.code, outcome.out) == (USAGE, "")
+    assert str(first) in outcome.err
+    assert str(second) in outcome.err
+
+
+def test_names_that_differ_only_in_white_space_are_one_name_in_rttm(cli: Cli, model: Path, make: Callable[..., Path]):
+    assert cli("diarize", make("a b.wav"), make("a_b.wav"), "--model", model).code == USAGE
+
+
+@pytest.mark.parametrize("damage", ["cut", "noise", "absent"])
+def test_corrupt_weights(cli: Cli, model: Path, wav: Path, tmp_path: Path, damage: str):
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "config.json").write_bytes((model / "config.json").read_bytes())
+    content = (model / "model.safetensors").read_bytes()
+    if damage == "cut":
+        (broken / "model.safetensors").write_bytes(content[: len(content) // 2])
+    if damage == "noise":
+        (broken / "model.safetensors").write_bytes(np.random.default_rng(0).bytes(len(content)))
+    outcome = cli("diarize", wav, "--model", broken)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert len(outcome.errors) == 1
+    assert "model.safetensors" in outcome.errors[0]
+
+
+def test_a_model_that_is_not_there(cli: Cli, wav: Path, tmp_path: Path):
+    outcome = cli("diarize", wav, "--model", tmp_path / "absent")
+    assert outcome.code == 1
+    assert str(tmp_path / "absent") in outcome.errors[0]
+
+
+@pytest.mark.parametrize("device", ["banana", "cuda:99", "meta"])
+def test_wrong_device(cli: Cli, model: Path, wav: Path, device: str):
+    outcome = cli("diarize", wav, "--model", model, "--device", device)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert len(outcome.errors) == 1
+    assert repr(device) in outcome.errors[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--num-speakers", 5], "at most 4 speakers"),
+        (["--num-speakers", 0], "1 or more"),
+        (["--num-speakers", 2, "--max-speakers", 3], "not both"),
+        (["--min-speakers", 3, "--max-speakers", 2], "above"),
+        (["--onset", 1.5], "between 0 and 1"),
+        (["--min-on", -1], "min_on_s"),
+        (["-f", "srt"], "choose from rttm, json, txt"),
+        (["-f", "rttm,json"], "-o"),
+        (["--skip-existing"], "-o"),
+        (["-o", "out", "--skip-existing", "--overwrite"], "not both"),
+        (["--no-such-option"], "--no-such-option"),
+    ],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else "",
+)
+def test_wrong_options_are_usage_errors(
+    cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch, options: list, words: str
+):
+    monkeypatch.chdir(wav.parent)
+    outcome = cli("diarize", wav, "--model", model, *options)
+    assert (outcome.code, outcome.out) == (USAGE, "")
+    assert words in " ".join(outcome.err.split())
+
+
+def test_a_good_file_after_bad_ones_is_done_all_the_same(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    (tmp_path / "empty.wav").touch()
+    outcome = cli("diarize", tmp_path / "absent.wav", tmp_path / "empty.wav", wav, "--model", model)
+    assert outcome.code == 1
+    assert len(outcome.errors) == 2
+    assert outcome.out.count("SPEAKER meeting ") == 2
+    assert outcome.err.splitlines()[-1] == "1 recording diarized, 2 failed: absent, empty"
+
+
+def test_an_error_that_nobody_foresaw_is_a_sentence_too(cli: Cli, wav: Path, monkeypatch: pytest.MonkeyPatch):
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("division by zero")
+
+    monkeypatch.setattr("sortformer.diarizer.Diarizer.load", broken)
+    outcome = cli("diarize", wav)
+    assert outcome.code == 1
+    assert "ZeroDivisionError: division by zero" in outcome.errors[0]
+    assert "SORTFORMER_TRACEBACK=1" in outcome.errors[0]

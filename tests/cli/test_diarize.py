@@ -1,0 +1,203 @@
+"""Recordings in, results out: formats, places, batches, and the way out at Ctrl-C."""
+
+import io
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from sortformer.formats import json as json_format
+from sortformer.formats import rttm
+from tests.audio.makers import chirp
+from tests.cli.conftest import Cli, started
+
+
+def test_rttm_of_several_files_goes_to_stdout_in_their_order(cli: Cli, model: Path, make: Callable[..., Path]):
+    outcome = cli("diarize", make("b.wav"), make("a.wav"), "--model", model)
+    assert outcome.code == 0
+    assert [line.split()[1] for line in outcome.out.splitlines()] == ["b", "b", "a", "a"]
+    assert outcome.err == "2 recordings diarized\n"
+    assert list(rttm.parse(outcome.out)) == ["b", "a"]
+
+
+def test_one_file_on_stdout_leaves_stderr_empty(cli: Cli, model: Path, wav: Path):
+    assert cli("diarize", wav, "--model", model).err == ""
+
+
+def test_all_formats_go_into_a_folder(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / "new" / "out", "-f", "rttm,json,txt")
+    assert (outcome.code, outcome.out) == (0, "")
+    folder = tmp_path / "new" / "out"
+    assert sorted(path.name for path in folder.iterdir()) == ["meeting.json", "meeting.rttm", "meeting.txt"]
+    recording = json_format.read(folder / "meeting.json")
+    assert rttm.format(recording) == (folder / "meeting.rttm").read_text()
+    assert "2 speakers" in (folder / "meeting.txt").read_text()
+
+
+def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):
+    document = json.loads(cli("diarize", wav, "--model", model, "-f", "json", "--onset", 0.75, "--max-speakers", 1).out)
+    assert document["schema_version"] == 1
+    assert document["model"] == str(model)
+    assert document["speakers"] == ["speaker_0"]
+    assert document["time_axis"] == {"start_s": 0.0, "step_s": 0.08, "num_frames": 25}
+    assert document["settings"]["postprocess"]["onset"] == 0.75
+    assert document["settings"]["max_speakers"] == 1
+    assert 0.9 < document["turns"][0]["confidence"] < 1
+
+
+def test_json_keeps_the_white_space_that_rttm_cannot_hold(cli: Cli, model: Path, make: Callable[..., Path]):
+    outcome = cli("diarize", make("my meeting.wav"), "--model", model, "-f", "json")
+    assert json.loads(outcome.out)["uri"] == "my meeting"
+    assert outcome.err == ""
+
+
+def test_a_folder_means_the_audio_files_in_it(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
+    make("talks/two.WAV")
+    make("talks/one.flac")
+    make("talks/deeper/three.wav")
+    (tmp_path / "talks" / "notes.txt").write_text("not audio")
+    outcome = cli("diarize", tmp_path / "talks", "--model", model)
+    assert outcome.code == 0
+    assert list(rttm.parse(outcome.out)) == ["one", "two"]
+
+
+def test_a_file_that_is_named_twice_is_done_once(cli: Cli, model: Path, wav: Path):
+    assert cli("diarize", wav, wav.parent, "--model", model).out.count("speaker_0") == 1
+
+
+def test_a_pipe_is_a_recording(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
+    piped = SimpleNamespace(buffer=io.BytesIO(wav.read_bytes()), isatty=lambda: False)
+    monkeypatch.setattr(sys, "stdin", piped)
+    outcome = cli("diarize", "-", "--model", model)
+    assert outcome.code == 0
+    assert outcome.out == cli("diarize", wav, "--model", model).out.replace("meeting", "stdin")
+
+
+def test_a_keyboard_is_not_a_recording(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    outcome = cli("diarize", "-")
+    assert outcome.code == 1
+    assert "pipe one in" in outcome.errors[0]
+
+
+def test_a_real_pipe_that_cannot_seek(model: Path, wav: Path):
+    command = [sys.executable, "-m", "sortformer", "diarize", "-", "--model", str(model)]
+    done = subprocess.run(command, input=wav.read_bytes(), capture_output=True, check=True)
+    assert done.stdout.startswith(b"SPEAKER stdin 1 0.000 ")
+
+
+def test_results_are_not_replaced_unless_asked(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    there = tmp_path / "meeting.rttm"
+    there.write_text("mine")
+    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path)
+    assert (outcome.code, there.read_text()) == (1, "mine")
+    assert "--overwrite" in outcome.errors[0]
+    assert cli("diarize", wav, "--model", model, "-o", tmp_path, "--overwrite").code == 0
+    assert there.read_text().startswith("SPEAKER meeting ")
+
+
+def test_skipping_writes_only_what_is_missing(cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path):
+    there = tmp_path / "out" / "meeting.rttm"
+    there.parent.mkdir()
+    there.write_text("mine")
+    arguments = ("diarize", wav, make("other.wav"), "--model", model, "-o", there.parent, "--skip-existing")
+    outcome = cli(*arguments)
+    assert (outcome.code, outcome.err) == (0, "1 recording diarized, 1 skipped\n")
+    assert there.read_text() == "mine"
+    assert cli(*arguments, "-f", "rttm,txt").err == "2 recordings diarized\n"
+    assert there.read_text() == "mine"
+    assert (there.parent / "meeting.txt").exists()
+
+
+def test_no_model_is_loaded_when_all_is_there(cli: Cli, wav: Path, tmp_path: Path):
+    (tmp_path / "meeting.rttm").touch()
+    arguments = ("diarize", wav, "--model", tmp_path / "absent", "-o", tmp_path, "--skip-existing")
+    assert cli(*arguments).code == 0
+    assert cli(*arguments, "-f", "txt").code == 1
+
+
+def test_a_uem_bounds_the_turns(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    uem = tmp_path / "parts.uem"
+    uem.write_text("meeting 1 0.5 0.75\nmeeting 1 1.5 1.6\n")
+    outcome = cli("diarize", wav, "--model", model, "--uem", uem, "--max-speakers", 1)
+    assert [line.split()[3:5] for line in outcome.out.splitlines()] == [["0.500", "0.250"], ["1.500", "0.100"]]
+    uem.write_text("other 1 0 1\n")
+    outcome = cli("diarize", wav, "--model", model, "--uem", uem)
+    assert (outcome.code, outcome.errors) == (1, ["the UEM says nothing about 'meeting'; add it, or leave out --uem"])
+
+
+def test_exclusive_is_one_speaker_at_a_time(cli: Cli, model: Path, wav: Path):
+    turns = rttm.parse(cli("diarize", wav, "--model", model, "--exclusive").out)["meeting"]
+    assert all(earlier.end <= later.start for earlier, later in itertools.pairwise(turns))
+
+
+@pytest.mark.parametrize(
+    ("options", "lines"),
+    [
+        (["--onset", 0.999], 0),
+        (["--min-on", 2.5], 0),
+        (["--min-on", 1.5], 2),
+        (["--num-speakers", 1], 1),
+        (["--num-speakers", 2], 2),
+    ],
+)
+def test_options_reach_the_model(cli: Cli, model: Path, wav: Path, options: list, lines: int):
+    assert len(cli("diarize", wav, "--model", model, *options).out.splitlines()) == lines
+
+
+def test_fewer_speakers_than_asked_for_is_a_warning(cli: Cli, model: Path, wav: Path):
+    outcome = cli("diarize", wav, "--model", model, "--num-speakers", 3)
+    assert (outcome.code, len(outcome.out.splitlines())) == (0, 2)
+    assert outcome.err == "warning: asked for 3 speakers, but only 2 spoke\n"
+
+
+def test_quiet_keeps_errors_and_drops_the_rest(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    outcome = cli("diarize", wav, tmp_path / "absent.wav", "--model", model, "-o", tmp_path / "out", "-q")
+    assert outcome.code == 1
+    assert outcome.err.splitlines() == [f"error: {outcome.errors[0]}"]
+
+
+def test_ctrl_c_keeps_what_is_finished_and_leaves_no_half_file(model: Path, make: Callable[..., Path], tmp_path: Path):
+    first = make("in/000.wav", chirp(20.0, 16_000))
+    for number in range(1, 300):
+        os.link(first, first.with_name(f"{number:03}.wav"))
+    out = tmp_path / "out"
+    with started("diarize", first.parent, "--model", model, "-o", out, "-f", "rttm,json") as process:
+        while process.poll() is None and not (out / "001.json").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    files = sorted(path.name for path in out.iterdir())
+    assert 4 <= len(files) < 600
+    assert all(name.endswith((".rttm", ".json")) for name in files)
+    for name in files:
+        if name.endswith(".json"):
+            assert json_format.read(out / name).speakers == ("speaker_0", "speaker_1")
+        else:
+            assert list(rttm.read(out / name)) == [name.removesuffix(".rttm")]
+    finished = sum(name.endswith(".json") for name in files)
+    assert err.splitlines()[-1] == f"interrupted: {finished} of 300 recordings finished"
+
+
+def test_a_reader_that_hangs_up_is_no_crash(model: Path, make: Callable[..., Path]):
+    first = make("in/000.wav")
+    for number in range(1, 20):
+        os.link(first, first.with_name(f"{number:03}.wav"))
+    with started("diarize", first.parent, "--model", model) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        err = process.stderr.read()
+        process.wait(60)
+    assert process.returncode == 1
+    assert "Traceback" not in err

@@ -1,0 +1,42 @@
+"""``sortformer plot`` and ``sortformer doctor``."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+RTTM = "SPEAKER meeting 1 0.000 1.000 <NA> <NA> Zoe <NA> <NA>\n"
+
+
+def test_plot_writes_a_picture_and_its_name(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(wav.parent)
+    (wav.parent / "meeting.rttm").write_text(RTTM)
+    outcome = cli("plot", wav, "--model", model, "--reference", "meeting.rttm")
+    assert (outcome.code, outcome.out) == (0, "meeting.png\n")
+    assert (wav.parent / "meeting.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_plot_replaces_nothing_unasked(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    picture = tmp_path / "mine.png"
+    picture.write_bytes(b"mine")
+    outcome = cli("plot", wav, "--model", model, "-o", picture)
+    assert (outcome.code, picture.read_bytes()) == (1, b"mine")
+    assert cli("plot", wav, "--model", model, "-o", picture, "--overwrite").code == 0
+    assert picture.read_bytes() != b"mine"
+
+
+def test_a_reference_of_another_recording_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    (tmp_path / "other.rttm").write_text(RTTM.replace("meeting", "lecture"))
+    outcome = cli("plot", wav, "--model", model, "--reference", tmp_path / "other.rttm")
+    assert outcome.code == 1
+    assert "says nothing about 'meeting', only about lecture" in outcome.errors[0]
+
+
+def test_doctor_passes_and_fails_with_its_exit_code(cli: Cli, model: Path, tmp_path: Path):
+    outcome = cli("doctor", "--model", model)
+    assert outcome.code == 0
+    assert all(line.startswith("ok ") for line in outcome.out.splitlines())
+    outcome = cli("doctor", "--model", tmp_path / "absent")
+    assert outcome.code == 1
+    assert [line for line in outcome.out.splitlines() if line.startswith("FAIL  weights: ")]

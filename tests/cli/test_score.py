@@ -1,0 +1,58 @@
+"""``sortformer score`` prints what ``evaluate.score`` counts."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+REFERENCE = "SPEAKER a 1 0.000 8.000 <NA> <NA> x <NA> <NA>\nSPEAKER a 1 8.000 2.000 <NA> <NA> y <NA> <NA>\n"
+HYPOTHESIS = "SPEAKER a 1 1.000 9.000 <NA> <NA> z <NA> <NA>\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[Path, Path]:
+    (tmp_path / "ref.rttm").write_text(REFERENCE)
+    (tmp_path / "hyp.rttm").write_text(HYPOTHESIS)
+    return tmp_path / "ref.rttm", tmp_path / "hyp.rttm"
+
+
+def test_the_table_has_the_parts_and_the_protocol(cli: Cli, files: tuple[Path, Path]):
+    outcome = cli("score", *files)
+    assert outcome.code == 0
+    head, recording, total, protocol = outcome.out.splitlines()
+    assert head.split() == "recording DER miss false alarm confusion JER speakers speech s".split()  # noqa: SIM905
+    assert recording.split()[:5] == ["a", "30.00", "10.00", "0.00", "20.00"]
+    assert total.split()[:2] == ["TOTAL", "30.00"]
+    assert "full (no collar, overlap scored)" in protocol
+
+
+def test_json_names_the_protocol(cli: Cli, files: tuple[Path, Path]):
+    document = json.loads(cli("score", *files, "-f", "json", "--protocol", "forgiving").out)
+    assert document["protocol"] == {"name": "forgiving", "collar_s": 0.25, "skip_overlap": True}
+
+
+def test_a_uem_bounds_what_is_scored(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
+    (tmp_path / "parts.uem").write_text("a 1 2.0 8.0\n")
+    assert cli("score", *files, "--uem", tmp_path / "parts.uem").out.splitlines()[1].split()[:2] == ["a", "0.00"]
+
+
+def test_a_missing_file_is_an_error(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
+    outcome = cli("score", files[0], tmp_path / "absent.rttm")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert str(tmp_path / "absent.rttm") in outcome.errors[0]
+
+
+def test_a_recording_on_one_side_only_is_an_error(cli: Cli, files: tuple[Path, Path]):
+    files[1].write_text(HYPOTHESIS.replace(" a ", " b "))
+    outcome = cli("score", *files)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "'a'" in outcome.errors[0]
+
+
+@pytest.mark.parametrize("option", [["--protocol", "strict"], ["-f", "html"]])
+def test_unknown_protocol_and_format_are_usage_errors(cli: Cli, files: tuple[Path, Path], option: list[str]):
+    outcome = cli("score", *files, *option)
+    assert outcome.code == 2
+    assert option[1] in outcome.err

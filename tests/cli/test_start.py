@@ -1,0 +1,59 @@
+"""How fast and how light commands start, and what they say about themselves."""
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sortformer
+from tests.cli.conftest import Cli, started
+
+RTTM = "SPEAKER meeting 1 0.000 1.000 <NA> <NA> a <NA> <NA>\n"
+
+
+def test_help_takes_less_than_a_second_of_cpu():
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with started("--help") as process:
+        out, _ = process.communicate()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert process.returncode == 0
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
+    for command in ("diarize", "score", "plot", "train", "doctor"):
+        assert command in out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["diarize", "--help"], ["score", "{rttm}", "{rttm}"]])
+def test_what_needs_no_model_imports_no_torch(tmp_path: Path, arguments: list[str]):
+    (tmp_path / "meeting.rttm").write_text(RTTM)
+    given = [argument.format(rttm=tmp_path / "meeting.rttm") for argument in arguments]
+    program = (
+        "import sys\nfrom sortformer.cli import main\n"
+        f"try:\n    main({given!r})\nexcept SystemExit as left:\n    assert not left.code\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
+
+
+def test_the_package_imports_neither_torch_nor_numpy():
+    program = "import sys, sortformer\nassert not {'torch', 'numpy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_public_names_are_there():
+    for name in sortformer.__all__:
+        assert getattr(sortformer, name) is not None
+        assert name in dir(sortformer)
+    with pytest.raises(AttributeError, match="no attribute 'Diariser'"):
+        sortformer.Diariser  # noqa: B018 # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_version(cli: Cli):
+    assert cli("--version").out == f"sortformer {sortformer.__version__}\n"
+
+
+def test_a_command_that_does_not_exist(cli: Cli):
+    outcome = cli("diarise")
+    assert outcome.code == 2
+    assert "diarise" in outcome.err

@@ -1,0 +1,28 @@
+"""Names of devices: each gives that device, or a sentence."""
+
+import pytest
+import torch
+
+from sortformer.device import device_named
+from sortformer.errors import InputError
+
+
+def test_the_processor_is_always_there():
+    assert device_named("cpu") == torch.device("cpu")
+    assert device_named("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+
+
+@pytest.mark.parametrize("name", ["gpu", "", "cpu:x", "meta", "xpu"])
+def test_unknown_names_are_refused(name: str):
+    with pytest.raises(InputError, match="choose auto, cpu, cuda or mps"):
+        device_named(name)
+
+
+def test_devices_that_this_machine_lacks_are_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    assert device_named("cuda") == torch.device("cuda")
+    with pytest.raises(InputError, match="finds 1 CUDA devices"):
+        device_named("cuda:1")
+    with pytest.raises(InputError, match="no MPS"):
+        device_named("mps")

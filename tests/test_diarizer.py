@@ -1,0 +1,210 @@
+"""The API: the same recording gives the same answer however it comes in, and each wish is obeyed or refused."""
+
+import io
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sortformer
+from sortformer import audio, checkpoint
+from sortformer.annotation import Diarization
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.diarizer import Diarizer
+from sortformer.errors import Cancelled, InputError
+from sortformer.formats import json
+from tests.audio.makers import chirp, write
+from tests.small_models import small_config, small_model
+from tests.tiny import SLOTS, tiny_model
+
+
+@pytest.fixture(scope="module")
+def diarizer(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
+    return Diarizer.load(tiny_model(tmp_path_factory.mktemp("diarizer")), device="cpu")
+
+
+@pytest.fixture
+def wav(tmp_path: Path) -> Path:
+    return write(tmp_path / "meeting.wav", chirp(2.0, 16_000), 16_000)
+
+
+@given(samples=st.integers(1_600, 40_000))
+def test_frames_cover_the_recording_and_turns_stay_inside_it(diarizer: Diarizer, samples: int):
+    wave = chirp(samples / 16_000, 16_000)
+    found = diarizer.probabilities(wave, sample_rate=16_000)
+    assert found.data.shape == (-(-(samples // 160) // 8), SLOTS)
+    assert found.data.dtype == np.float32
+    assert ((found.data >= 0) & (found.data <= 1)).all()
+    assert (found.start_s, found.step_s, found.duration) == (0.0, 0.08, samples / 16_000)
+    result = diarizer(wave, sample_rate=16_000)
+    assert all(0 <= turn.start < turn.end <= result.duration == samples / 16_000 for turn in result)
+
+
+def test_a_path_a_file_object_and_an_array_are_one_recording(diarizer: Diarizer, wav: Path):
+    expected = diarizer(wav)
+    assert expected.speakers == ("speaker_0", "speaker_1")
+    assert (expected.uri, expected.duration) == ("meeting", 2.0)
+    assert diarizer(str(wav)) == expected
+    assert diarizer(io.BytesIO(wav.read_bytes())).turns == expected.turns
+    with wav.open("rb") as file:
+        assert diarizer(file) == expected
+    samples = audio.read(wav)
+    assert diarizer(samples, sample_rate=16_000).turns == expected.turns
+    assert diarizer(torch.from_numpy(samples), sample_rate=16_000).uri == "audio"
+
+
+@pytest.mark.parametrize("upsampling", [1, 8])
+def test_probabilities_are_those_of_the_model(wav: Path, upsampling: int):
+    model = small_model(small_config(head={"upsampling": upsampling, "estimate_layers": ()}))
+    with torch.inference_mode():
+        expected = model(torch.from_numpy(audio.read(wav))[None]).probs[0].numpy()
+    found = Diarizer(model, PostprocessConfig(), "small").probabilities(wav)
+    np.testing.assert_allclose(found.data, expected, atol=1e-6)
+    assert found.step_s == 0.08 / upsampling
+
+
+def test_a_channel_is_as_good_as_a_file_of_its_own(diarizer: Diarizer, tmp_path: Path):
+    both = np.stack([chirp(1.0, 16_000), np.roll(chirp(1.0, 16_000), 4_000)], axis=1)
+    stereo = write(tmp_path / "stereo.wav", both, 16_000)
+    mono = write(tmp_path / "mono.wav", both[:, 1], 16_000)
+    np.testing.assert_array_equal(diarizer.probabilities(stereo, channel=2).data, diarizer.probabilities(mono).data)
+
+
+def test_estimates_show_arrival_by_layer(diarizer: Diarizer, wav: Path):
+    found = diarizer.estimates(wav)
+    assert [each.layer for each in found.layers] == [0, 1]
+    np.testing.assert_array_equal(found.output.data, diarizer.probabilities(wav).data)
+    for each in found.layers:
+        assert each.data.shape == found.output.data.shape
+        assert sorted(each.ranks) == list(range(SLOTS))
+        for slot, arrival in enumerate(each.arrival_frames):
+            active = np.flatnonzero(each.data[:, slot] > 0.5)
+            assert arrival == (active[0] if len(active) else len(each.data))
+        assert (np.diff(each.arrival_frames[np.argsort(each.ranks)]) >= 0).all()
+
+
+def test_the_result_says_what_made_it_and_survives_json(diarizer: Diarizer, wav: Path):
+    tuned = PostprocessConfig(onset=0.6, offset=0.4)
+    result = diarizer(wav, postprocess=tuned, max_speakers=3)
+    assert result.origin is not None
+    assert result.origin.version == sortformer.__version__
+    assert result.origin.model == diarizer.name
+    assert result.origin.time_axis is not None
+    assert result.origin.time_axis.num_frames == 25
+    assert result.origin.settings["preset"] == "offline"
+    assert result.origin.settings["max_speakers"] == 3
+    assert result.origin.settings["postprocess"]["onset"] == 0.6
+    again = json.parse(result.to_json())
+    assert again.origin == result.origin
+    assert again.to_rttm() == result.to_rttm()
+
+
+def test_confidence_is_the_mean_probability_of_the_turn(diarizer: Diarizer, wav: Path):
+    probs = diarizer.probabilities(wav).data
+    for turn, slot in zip(diarizer(wav).turns, (0, 1), strict=True):
+        assert turn.confidence == pytest.approx(probs[:, slot].mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(("wish", "heard"), [({"num_speakers": 1}, 1), ({"max_speakers": 1}, 1), ({}, 2)])
+def test_speaker_counts_are_obeyed(diarizer: Diarizer, wav: Path, wish: dict[str, int], heard: int):
+    assert len(diarizer(wav, **wish).speakers) == heard
+
+
+@pytest.mark.parametrize("wish", [{"num_speakers": 3}, {"min_speakers": 4}])
+def test_nobody_is_invented(diarizer: Diarizer, wav: Path, wish: dict[str, int]):
+    with pytest.warns(UserWarning, match="only 2 spoke"):
+        assert len(diarizer(wav, **wish).speakers) == 2
+
+
+@pytest.mark.parametrize(
+    ("wish", "reason"),
+    [
+        ({"num_speakers": 5}, "at most 4"),
+        ({"min_speakers": 5}, "at most 4"),
+        ({"max_speakers": 0}, "1 or more"),
+        ({"num_speakers": 1, "min_speakers": 1}, "not both"),
+        ({"min_speakers": 3, "max_speakers": 2}, "above"),
+        ({"preset": "psychic"}, "no preset 'psychic'"),
+    ],
+)
+def test_what_cannot_be_obeyed_is_refused(diarizer: Diarizer, wav: Path, wish: dict, reason: str):
+    with pytest.raises(InputError, match=reason):
+        diarizer(wav, **wish)
+
+
+def test_a_wish_is_refused_before_the_audio_is_touched(diarizer: Diarizer):
+    with pytest.raises(InputError, match="at most 4"):
+        diarizer("absent.wav", num_speakers=5)
+
+
+def test_silence_is_no_speech_whatever_the_model_says(diarizer: Diarizer):
+    silence = np.zeros(16_000, np.float32)
+    with pytest.warns(UserWarning, match="no speech found in the array: it is silent"):
+        assert diarizer(silence, sample_rate=16_000).turns == ()
+    assert not diarizer.probabilities(silence, sample_rate=16_000).data.any()
+
+
+def test_a_model_that_hears_nobody_is_not_silent_success(tmp_path: Path, wav: Path):
+    deaf = Diarizer.load(tiny_model(tmp_path / "deaf", speaking=0))
+    with pytest.warns(UserWarning, match="no speech found in .*meeting.wav$"):
+        assert deaf(wav).turns == ()
+
+
+def test_longer_recordings_than_memory_allows_are_refused(diarizer: Diarizer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 60.0)
+    minute = np.tile(chirp(1.0, 16_000), 60)
+    assert diarizer.probabilities(minute, sample_rate=16_000).duration == 60.0
+    with pytest.raises(InputError, match="the array is longer than 1 minutes"):
+        diarizer(np.append(minute, np.float32(0.1)), sample_rate=16_000)
+
+
+def test_progress_goes_forward_through_the_stages(diarizer: Diarizer, wav: Path):
+    seen: list[tuple[str, float, float | None]] = []
+    diarizer(wav, progress=lambda *report: seen.append(report))
+    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["read", "model", "turns"]
+    assert seen[0] == ("read", 2.0, None)
+    assert [done for stage, done, _ in seen if stage == "model"] == [1, 2]
+    assert seen[-1] == ("turns", 1, 1)
+
+
+@pytest.mark.parametrize("stage", ["read", "model", "turns"])
+def test_progress_may_cancel_at_any_stage(diarizer: Diarizer, wav: Path, stage: str):
+    with pytest.raises(Cancelled, match=stage):
+        diarizer(wav, progress=lambda at, *_: at != stage)
+
+
+def test_what_progress_raises_comes_out(diarizer: Diarizer, wav: Path):
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        diarizer(wav, progress=stop)
+
+
+def test_threads_share_a_diarizer(diarizer: Diarizer):
+    waves = [np.roll(chirp(1.0, 16_000), 500 * shift) for shift in range(8)]
+    expected = [diarizer.probabilities(wave, sample_rate=16_000).data for wave in waves]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda wave: diarizer.probabilities(wave, sample_rate=16_000).data, waves))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_loading_keeps_the_post_processing_of_the_model(tmp_path: Path):
+    folder = tiny_model(tmp_path / "model")
+    network, _ = checkpoint.load(folder)
+    checkpoint.save(folder, network, PostprocessConfig(onset=0.7))
+    loaded = Diarizer.load(folder)
+    assert loaded.postprocess == PostprocessConfig(onset=0.7)
+    assert (loaded.name, loaded.num_slots, loaded.device.type) == (str(folder), SLOTS, "cpu")
+
+
+def test_a_plain_recording_raises_no_warning(diarizer: Diarizer, wav: Path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert isinstance(diarizer(wav), Diarization)

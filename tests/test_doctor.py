@@ -1,0 +1,50 @@
+"""The doctor finds what is there, and says what is not, without stopping."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from sortformer import doctor
+from sortformer.diarizer import Diarizer
+from tests.tiny import tiny_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("doctor"))
+
+
+def test_a_sound_installation_passes_every_check(model: Path):
+    findings = {finding.name: finding for finding in doctor.examine(model, "cpu")}
+    assert all(finding.good for finding in findings.values())
+    assert f"torch {torch.__version__}" in findings["versions"].detail
+    assert "up to 4 speakers" in findings["weights"].detail
+    assert "5 s of sound to 63 frames" in findings["self-test"].detail
+
+
+def test_a_missing_model_spoils_its_checks_only(tmp_path: Path):
+    bad = [finding.name for finding in doctor.examine(tmp_path / "absent", "cpu") if not finding.good]
+    assert bad == ["weights", "self-test"]
+
+
+def test_a_missing_device_spoils_its_checks_only(model: Path):
+    bad = [finding for finding in doctor.examine(model, "cuda:99") if not finding.good]
+    assert [finding.name for finding in bad] == ["device", "self-test"]
+    assert all("cuda:99" in finding.detail for finding in bad)
+
+
+def test_numbers_that_are_none_are_noticed(model: Path, monkeypatch: pytest.MonkeyPatch):
+    broken = Diarizer.load(model, "cpu")
+    with torch.no_grad():
+        broken.model.head.out.bias.fill_(np.nan)
+    monkeypatch.setattr(doctor.Diarizer, "load", lambda *_: broken)
+    (finding,) = [finding for finding in doctor.examine(model, "cpu") if not finding.good]
+    assert (finding.name, "no numbers" in finding.detail) == ("self-test", True)
+
+
+def test_a_decoder_that_hears_nothing_is_noticed(model: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor, "read", lambda _: np.zeros(16_000, np.float32))
+    bad = [finding.name for finding in doctor.examine(model, "cpu") if not finding.good]
+    assert bad == ["wav, flac, ogg, opus, mp3", "m4a, mp4, webm, mkv"]

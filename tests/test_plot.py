@@ -1,0 +1,65 @@
+"""The picture shows each slot, turn and reference speaker, in colours that belong together."""
+
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_hex
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.diarizer import Probabilities
+from sortformer.errors import InputError
+from sortformer.plot import figure, png
+
+
+@pytest.fixture
+def probabilities() -> Probabilities:
+    """Ten seconds: slot 1 speaks in the first half and slot 0 in the second."""
+    data = np.full((125, 3), 0.1, np.float32)
+    data[:62, 1] = data[62:, 0] = 0.9
+    return Probabilities(data, 0.08, 10.0)
+
+
+RESULT = Diarization((Turn(0, 4.96, "speaker_0"), Turn(4.96, 10, "speaker_1")), 10.0, "meeting")
+
+
+def bars(axes) -> dict[str, str]:
+    """Colour by the name of the row that a bar stands in."""
+    names = {label.get_position()[1]: label.get_text() for label in axes.get_yticklabels()}
+    colours = {}
+    for collection in axes.collections:
+        row = np.mean([path.vertices[:, 1].mean() for path in collection.get_paths()])
+        name = next(name for place, name in names.items() if abs(place - row) < 0.3)
+        colours[name] = to_hex(collection.get_facecolor()[0])
+    return colours
+
+
+def test_a_speaker_has_the_colour_of_the_slot_and_of_the_reference(probabilities: Probabilities):
+    reference = [Turn(0.5, 4, "Zoe"), Turn(5, 9, "Adam"), Turn(3, 3.1, "passer-by")]
+    curves, turns, truth = figure(probabilities, RESULT, reference).axes
+    slots = [to_hex(patch.get_edgecolor()) for patch in curves.patches]
+    assert len(set(slots)) == 3
+    assert bars(turns) == {"speaker_0": slots[1], "speaker_1": slots[0]}
+    assert bars(truth) == {"Zoe": slots[1], "Adam": slots[0], "passer-by": "#bbbbbb"}
+    assert curves.get_title(loc="left") == "meeting"
+    assert truth.get_xlim() == (0, 10)
+
+
+def test_without_a_reference_there_are_two_panels(probabilities: Probabilities):
+    assert len(figure(probabilities, RESULT).axes) == 2
+
+
+def test_nobody_speaks_on_either_side(probabilities: Probabilities):
+    _, turns, truth = figure(probabilities, Diarization((), 10.0), []).axes
+    for axes in (turns, truth):
+        assert [text.get_text() for text in axes.texts] == ["nobody speaks"]
+
+
+def test_png_is_a_picture(probabilities: Probabilities):
+    assert png(figure(probabilities, RESULT)).startswith(b"\x89PNG")
+
+
+def test_without_matplotlib_the_way_to_it_is_named(probabilities: Probabilities, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(InputError, match=r"pip install 'sortformer\[plot\]'"):
+        figure(probabilities, RESULT)
