@@ -20,9 +20,12 @@ def from_dict(kind: type[Config], values: Mapping[str, Any], where: str = "") ->
     Raises:
         ConfigError: on an unknown key (the nearest known one is named), a missing key or an invalid value.
     """
-    hints = typing.get_type_hints(kind)
-    fields = {field.name for field in dataclasses.fields(kind)}  # pyright: ignore[reportArgumentType]
     place = f" in {where}" if where else ""
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where or kind.__name__} must be a table of keys and values, got {values!r}")
+    hints = typing.get_type_hints(kind)
+    members = dataclasses.fields(kind)  # pyright: ignore[reportArgumentType]
+    fields = {member.name for member in members}
     arguments: dict[str, Any] = {}
     for key, value in values.items():
         if key not in fields:
@@ -30,10 +33,11 @@ def from_dict(kind: type[Config], values: Mapping[str, Any], where: str = "") ->
             hint = f"; did you mean '{near[0]}'?" if near else f"; known keys: {', '.join(sorted(fields))}"
             raise ConfigError(f"unknown key '{key}'{place} of {kind.__name__}{hint}")
         arguments[key] = _convert(hints[key], value, f"{where}.{key}" if where else key)
-    try:
-        return kind(**arguments)
-    except TypeError as error:
-        raise ConfigError(f"{kind.__name__}{place}: {error}") from error
+    for member in members:
+        optional = member.default is not dataclasses.MISSING or member.default_factory is not dataclasses.MISSING
+        if not optional and member.name not in arguments:
+            raise ConfigError(f"the key '{member.name}'{place} of {kind.__name__} is missing")
+    return kind(**arguments)
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
@@ -41,7 +45,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         if value is None:
             return None
         hint = next(option for option in typing.get_args(hint) if option is not type(None))
-    if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
+    if dataclasses.is_dataclass(hint):
         return from_dict(typing.cast(type, hint), value, where)
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, list | tuple):

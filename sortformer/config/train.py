@@ -33,6 +33,10 @@ class DataConfig:
     rooms: int = 0
     cache: str | None = None
 
+    def __post_init__(self) -> None:
+        if not self.speeds or min(self.speeds) <= 0 or self.rooms < 0:
+            raise ConfigError(f"data needs positive speeds and at least 0 rooms, got {self.speeds} and {self.rooms}")
+
 
 @dataclass(frozen=True, slots=True)
 class StageConfig:
@@ -62,8 +66,8 @@ class OptimizerConfig:
     ema_decay: float = 0.999
 
     def __post_init__(self) -> None:
-        if self.learning_rate <= 0 or self.clip_norm <= 0 or self.warmup_steps < 0:
-            raise ConfigError("learning_rate and clip_norm must be positive, warmup_steps at least 0")
+        if self.learning_rate <= 0 or self.clip_norm <= 0 or self.warmup_steps < 0 or self.weight_decay < 0:
+            raise ConfigError("learning_rate and clip_norm must be positive, warmup_steps and weight_decay at least 0")
         if not 0 <= self.final_ratio <= 1 or not 0 <= self.ema_decay < 1 or len(self.betas) != 2:
             raise ConfigError("final_ratio must lie in [0, 1], ema_decay in [0, 1), and betas are two numbers")
 
@@ -123,6 +127,10 @@ class TrainConfig:
     evaluate_conversations: int = 8
 
     def __post_init__(self) -> None:
+        if min(self.steps, self.checkpoint_every, self.evaluate_every) < 1:
+            raise ConfigError("steps, checkpoint_every and evaluate_every of a run must be at least 1")
+        if min(self.workers, self.evaluate_conversations) < 0:
+            raise ConfigError("workers and evaluate_conversations of a run must be at least 0")
         ends = [stage.until_step for stage in self.stages]
         if not ends or ends != sorted(set(ends)) or ends[-1] < self.steps:
             raise ConfigError(f"stages must rise and reach the {self.steps} steps of the run, got until_step {ends}")

@@ -1,0 +1,53 @@
+"""Model configs cannot be invalid, and travel through plain dictionaries unchanged."""
+
+import pytest
+
+from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
+from sortformer.config.strict import from_dict, to_dict
+from sortformer.errors import ConfigError
+from tests.small_models import SHAPES
+
+
+@pytest.mark.parametrize("config", [ModelConfig(), *SHAPES.values()])
+def test_a_model_config_comes_back_from_its_dictionary(config):
+    assert from_dict(ModelConfig, to_dict(config)) == config
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "message"),
+    [
+        (FeatureConfig, {"num_mels": 0}, "num_mels must be between 1 and 257"),
+        (FeatureConfig, {"num_mels": 258}, "num_mels must be between 1 and 257"),
+        (EncoderConfig, {"dim": 0}, "sizes must be >= 1"),
+        (EncoderConfig, {"layers": -1}, "encoder layers must be >= 0, got -1"),
+        (EncoderConfig, {"dim": 30, "heads": 4}, "encoder dim 30 is not a multiple of its 4 heads"),
+        (EncoderConfig, {"dim": 6, "heads": 2}, "'rope' needs an even number of channels .* encoder, got 3"),
+        (EncoderConfig, {"conv_kernel": 8}, "conv_kernel must be odd, got 8"),
+        (EncoderConfig, {"dropout": 1.0}, "dropout must be in"),
+        (EncoderConfig, {"window_frames": 0}, "window_frames must be >= 1, got 0"),
+        (
+            EncoderConfig,
+            {"window_frames": 9, "position": "xl"},
+            "a local window takes .* not 'xl'",
+        ),
+        (EncoderConfig, {"window_frames": 9, "position": "shaw"}, "a local window takes .* not 'shaw'"),
+        (HeadConfig, {"num_slots": 0}, "head sizes must be >= 1"),
+        (HeadConfig, {"layers": -1, "estimate_layers": ()}, "head layers must be >= 0, got -1"),
+        (HeadConfig, {"dim": 30, "heads": 4}, "head dim 30 is not a multiple of its 4 heads"),
+        (HeadConfig, {"dim": 6, "heads": 2}, "'rope' needs an even number of channels .* head, got 3"),
+        (HeadConfig, {"estimate_layers": (4,)}, r"estimate_layers \(4,\) must lie in 0\.\.3"),
+        (HeadConfig, {"estimate_layers": (-1,)}, r"must lie in 0\.\.3"),
+        (HeadConfig, {"estimate_layers": (2, 1)}, "rise without repeats"),
+        (HeadConfig, {"estimate_layers": (1, 1)}, "rise without repeats"),
+        (HeadConfig, {"dropout": -0.1}, "dropout must be in"),
+        (HeadConfig, {"order_temperature_frames": 0.0}, "order_temperature_frames must be positive"),
+        (HeadConfig, {"arrival_sharpness": 0.0}, "arrival_sharpness must be positive"),
+    ],
+)
+def test_an_impossible_config_is_refused_with_the_reason(kind, values, message):
+    with pytest.raises(ConfigError, match=message):
+        kind(**values)
+
+
+def test_other_positions_take_odd_heads():
+    assert EncoderConfig(dim=6, heads=2, position="xl").dim == 6

@@ -1,0 +1,150 @@
+"""Recipes: read strictly, with paths beside the file and mistakes in one sentence."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sortformer.config.model import HeadConfig, ModelConfig
+from sortformer.config.strict import from_dict, to_dict
+from sortformer.config.train import (
+    DataConfig,
+    LossConfig,
+    OptimizerConfig,
+    StageConfig,
+    TeacherConfig,
+    TrainConfig,
+)
+from sortformer.errors import ConfigError, InputError
+
+RECIPE = """
+steps = 10
+[data]
+bank = "voices"
+turns = ["meetings", "../talks"]
+cache = "cache"
+[[stages]]
+until_step = 4
+duration_s = 3
+batch_size = 2
+[[stages]]
+until_step = 10
+duration_s = 6
+batch_size = 1
+[teacher]
+table = "table.npz"
+"""
+CONFIG = TrainConfig(DataConfig("bank"), (StageConfig(4, 3.0, 2), StageConfig(10, 6.0, 1)), steps=10)
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "recipe.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_paths_in_a_recipe_are_beside_it(tmp_path):
+    config = TrainConfig.read(write(tmp_path, 'init = "start"\n' + RECIPE))
+    assert config.data.bank == str(tmp_path / "voices")
+    assert config.data.turns == (str(tmp_path / "meetings"), str(tmp_path / "../talks"))
+    assert config.data.cache == str(tmp_path / "cache")
+    assert config.teacher == TeacherConfig(str(tmp_path / "table.npz"))
+    assert config.init == str(tmp_path / "start")
+
+
+def test_absolute_paths_stay(tmp_path):
+    config = TrainConfig.read(write(tmp_path, RECIPE.replace('"voices"', f'"{tmp_path}/elsewhere"')))
+    assert config.data.bank == str(tmp_path / "elsewhere")
+
+
+def test_what_a_recipe_does_not_say_is_the_default(tmp_path):
+    config = TrainConfig.read(write(tmp_path, RECIPE))
+    assert config.model == ModelConfig()
+    assert config.data.rooms == 0
+    assert config.init is None
+
+
+def test_the_recipe_of_the_default_model_can_be_read():
+    path = Path(__file__).resolve().parents[2] / "recipes/default_model/recipe.toml"
+    assert TrainConfig.read(path).steps > 0
+
+
+def test_a_training_config_comes_back_from_its_dictionary():
+    assert from_dict(TrainConfig, to_dict(CONFIG)) == CONFIG
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("steps = ", "recipe.toml is not a TOML file"),
+        ("steps = 10", "the key 'data' of TrainConfig is missing"),
+        ("stepz = 10", r"unknown key 'stepz' of TrainConfig; did you mean 'steps'\?"),
+        (RECIPE + "[model.encoder]\nkernel = 9\n", r"unknown key 'kernel' in model.encoder of EncoderConfig"),
+        (RECIPE.replace("batch_size = 1", "batch_size = 0"), "positive until_step, duration_s and batch_size"),
+        (RECIPE.replace("batch_size = 1", "batch_sise = 1"), r"did you mean 'batch_size'\?"),
+        (RECIPE.replace("steps = 10", "steps = 11"), r"reach the 11 steps of the run, got until_step \[4, 10\]"),
+        (RECIPE.replace("until_step = 4", "until_step = 10"), r"must rise .* got until_step \[10, 10\]"),
+        (RECIPE + "[model.head]\nnum_slots = 5\n", "simulation makes 4 slots, the model has 5"),
+        (RECIPE + "[optimizer]\nbetas = [0.9]\n", "betas are two numbers"),
+    ],
+)
+def test_a_wrong_recipe_is_one_sentence(tmp_path, text, message):
+    with pytest.raises((ConfigError, InputError), match=message) as caught:
+        TrainConfig.read(write(tmp_path, text))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_absent_recipe_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match=r"cannot read the recipe .*absent.toml: No such file or directory"):
+        TrainConfig.read(tmp_path / "absent.toml")
+
+
+def test_a_recipe_that_is_no_text_is_one_sentence(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="is not a TOML file"):
+        TrainConfig.read(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (OptimizerConfig, {"learning_rate": 0.0}),
+        (OptimizerConfig, {"clip_norm": 0.0}),
+        (OptimizerConfig, {"warmup_steps": -1}),
+        (OptimizerConfig, {"weight_decay": -0.1}),
+        (OptimizerConfig, {"ema_decay": 1.0}),
+        (OptimizerConfig, {"final_ratio": 1.5}),
+        (LossConfig, {"sort_weight": 1.1}),
+        (LossConfig, {"deep_sort_weight": -0.1}),
+        (LossConfig, {"deep_weight": -1.0}),
+        (StageConfig, {"until_step": 1, "duration_s": 0.0, "batch_size": 1}),
+    ],
+)
+def test_impossible_numbers_are_refused(kind, values):
+    with pytest.raises(ConfigError):
+        kind(**values)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"steps": 0}, {"checkpoint_every": 0}, {"evaluate_every": 0}, {"workers": -1}, {"evaluate_conversations": -1}],
+)
+def test_impossible_counts_are_refused(values):
+    with pytest.raises(ConfigError, match=next(iter(values))):
+        replace(CONFIG, **values)
+
+
+@pytest.mark.parametrize("values", [{"speeds": ()}, {"speeds": (1.0, 0.0)}, {"rooms": -1}])
+def test_impossible_sources_are_refused(values):
+    with pytest.raises(ConfigError, match="positive speeds and at least 0 rooms"):
+        DataConfig("bank", **values)
+
+
+def test_a_stage_lasts_until_its_last_step():
+    assert [CONFIG.stage(step).duration_s for step in (0, 3, 4, 9)] == [3.0, 3.0, 6.0, 6.0]
+
+
+def test_slots_of_model_and_simulation_must_agree():
+    with pytest.raises(ConfigError, match="simulation makes 4 slots, the model has 2"):
+        replace(CONFIG, model=ModelConfig(head=HeadConfig(num_slots=2)))
