@@ -1,7 +1,9 @@
 """Our own checkpoints: a folder with ``config.json`` and ``model.safetensors``."""
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +33,36 @@ def save(
     dtype: torch.dtype = torch.float32,
     licence: str | None = None,
 ) -> None:
-    """Write a model and its config; ``dtype`` float16 halves the file; ``licence`` is that of the weights."""
+    """Write a model and its config, each file whole or not at all.
+
+    ``dtype`` float16 halves the file; ``licence`` is that of the weights.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     weights = {
         name: (tensor.to(dtype) if tensor.is_floating_point() else tensor).contiguous()
         for name, tensor in model.state_dict().items()
     }
-    save_file(weights, folder / "model.safetensors")
+    with _draft_of(folder / "model.safetensors") as draft:
+        save_file(weights, draft)
     config: dict[str, Any] = {"format": FORMAT, "model": to_dict(model.config)}
     if postprocess is not None:
         config["postprocess"] = to_dict(postprocess)
     if licence is not None:
         config["licence"] = licence
-    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    with _draft_of(folder / "config.json") as draft:
+        draft.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def _draft_of(path: Path) -> Iterator[Path]:
+    """Name a file to write beside ``path``, which takes its place when it is complete."""
+    draft = path.with_name(f".{path.name}.part")
+    try:
+        yield draft
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def read_native(folder: Path, values: Mapping[str, Any]) -> Checkpoint:

@@ -1,0 +1,151 @@
+"""Our own checkpoints: the same bits after saving and loading, and one sentence for each kind of damage."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from sortformer import checkpoint
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.errors import InputError
+from tests.small_models import SHAPES, small_config, small_model
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    checkpoint.save(tmp_path / "model", small_model(small_config()))
+    return tmp_path / "model"
+
+
+def change_config(folder: Path, **values: object) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def change_weights(folder: Path, change) -> None:
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_loaded_answers_with_the_same_bits(shape, tmp_path):
+    model = small_model(SHAPES[shape])
+    checkpoint.save(tmp_path, model, PostprocessConfig(onset=0.6))
+    loaded, postprocess = checkpoint.load(tmp_path)
+    assert loaded.config == model.config
+    assert postprocess == PostprocessConfig(onset=0.6)
+    assert not loaded.training
+    assert loaded.state_dict().keys() == model.state_dict().keys()
+    for name, tensor in model.state_dict().items():
+        assert loaded.state_dict()[name].equal(tensor), name
+        assert loaded.state_dict()[name].dtype is tensor.dtype
+    wave = 0.1 * torch.randn(2, 9_000, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        torch.testing.assert_close(loaded(wave).logits, model(wave).logits, atol=0, rtol=0)
+
+
+def test_half_precision_halves_the_file_and_loads_as_float32(tmp_path):
+    model = small_model(small_config({"conv_norm": "batch"}))
+    checkpoint.save(tmp_path / "whole", model)
+    checkpoint.save(tmp_path / "half", model, dtype=torch.float16)
+    sizes = [os.path.getsize(tmp_path / name / "model.safetensors") for name in ("half", "whole")]
+    assert sizes[0] < 0.75 * sizes[1]
+    loaded, _ = checkpoint.load(tmp_path / "half")
+    for name, tensor in model.state_dict().items():
+        assert loaded.state_dict()[name].dtype is tensor.dtype
+        torch.testing.assert_close(loaded.state_dict()[name], tensor, atol=1e-3, rtol=1e-3)
+
+
+def test_a_loaded_model_can_be_trained_further(saved):
+    model, _ = checkpoint.load(saved)
+    model.train()(torch.randn(1, 9_000)).logits.sum().backward()
+    assert model.head.out.weight.grad is not None
+
+
+def test_saving_again_replaces_what_was_there_and_leaves_no_drafts(saved):
+    other = small_model(small_config(), seed=5)
+    checkpoint.save(saved, other)
+    loaded, _ = checkpoint.load(saved)
+    assert loaded.head.out.weight.equal(other.head.out.weight)
+    assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors"]
+
+
+def test_a_save_that_fails_leaves_the_old_weights(saved, monkeypatch):
+    before = (saved / "model.safetensors").read_bytes()
+
+    def full_disk(_, path):
+        Path(path).write_bytes(b"half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("sortformer.checkpoint.native.save_file", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        checkpoint.save(saved, small_model(small_config(), seed=5))
+    assert (saved / "model.safetensors").read_bytes() == before
+    assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors"]
+
+
+DAMAGE = {
+    "no config": (lambda folder: (folder / "config.json").unlink(), r"cannot read .*config.json: No such file"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"cannot read .*safetensors: no such file"),
+    "empty config": (lambda folder: (folder / "config.json").write_text(""), r"config.json is damaged"),
+    "binary config": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), r"config.json is damaged"),
+    "config is a list": (lambda folder: (folder / "config.json").write_text("[]"), r"no JSON object"),
+    "no format": (lambda folder: (folder / "config.json").write_text("{}"), r"not the config of a sortformer model"),
+    "later format": (
+        lambda folder: change_config(folder, format="sortformer/9"),
+        r"its format is not 'sortformer/1'",
+    ),
+    "model is a number": (lambda folder: change_config(folder, model=3), r"does not describe a model: model must be"),
+    "unknown key": (
+        lambda folder: change_config(folder, model={"encodr": {}}),
+        r"unknown key 'encodr' in model of ModelConfig; did you mean 'encoder'\?",
+    ),
+    "impossible model": (
+        lambda folder: change_config(folder, model={"encoder": {"layers": -1}}),
+        r"encoder layers must be >= 0",
+    ),
+    "impossible postprocess": (
+        lambda folder: change_config(folder, postprocess={"onset": 2.0}),
+        r"does not describe a model: .*onset",
+    ),
+    "another model": (lambda folder: change_config(folder, model={}), r"do not fit their config"),
+    "truncated weights": (
+        lambda folder: os.truncate(folder / "model.safetensors", 1000),
+        r"weights .* are damaged .*; fetch or install them again",
+    ),
+    "empty weights": (lambda folder: (folder / "model.safetensors").write_bytes(b""), r"weights .* are damaged"),
+    "random weights": (lambda folder: (folder / "model.safetensors").write_bytes(os.urandom(999)), r"are damaged"),
+    "missing tensor": (
+        lambda folder: change_weights(folder, lambda weights: weights.pop("head.out.bias")),
+        r"do not fit their config: they lack 'head.out.bias'$",
+    ),
+    "extra tensor": (
+        lambda folder: change_weights(folder, lambda weights: weights.update(more=torch.zeros(2))),
+        r"they have the unknown 'more'$",
+    ),
+    "wrong shape": (
+        lambda folder: change_weights(
+            folder, lambda weights: weights.update({"head.out.bias": torch.zeros(7), "head.out.weight": torch.zeros(7)})
+        ),
+        r"they have another shape for 'head.out.bias' and 1 more$",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_damage_is_one_sentence_that_names_the_file(kind, saved):
+    harm, message = DAMAGE[kind]
+    harm(saved)
+    with pytest.raises(InputError, match=message) as caught:
+        checkpoint.load(saved)
+    assert "\n" not in str(caught.value)
+    assert str(saved) in str(caught.value)
+
+
+def test_an_absent_folder_is_one_sentence(tmp_path):
+    with pytest.raises(InputError, match="there is no model .*absent.* folder"):
+        checkpoint.load(tmp_path / "absent")
