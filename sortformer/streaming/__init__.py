@@ -1,0 +1,8 @@
+"""Live diarization: the speaker cache, one step as a pure function, and the session that holds a stream's state."""
+
+from sortformer.streaming.files import stream_probabilities
+from sortformer.streaming.session import Session, Update
+from sortformer.streaming.state import StreamState
+from sortformer.streaming.step import Chunk, step
+
+__all__ = ["Chunk", "Session", "StreamState", "Update", "step", "stream_probabilities"]

@@ -1,0 +1,39 @@
+"""Forget a speaker: what a stream does when somebody leaves and the slot is wanted for somebody else."""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from sortformer.streaming.state import StreamState, take
+
+__all__ = ["forget"]
+
+
+def forget(state: StreamState, channel: int) -> StreamState:
+    """Return the state without the frames in which the speaker of an output channel of the model speaks (p > 1/2).
+
+    To the model the frames that are left are those of a conversation in which that speaker never was: those who arrived
+    later move up by one channel, and the last channel becomes free.
+    """
+    cache, cache_probs, cache_length = _without(state.cache, state.cache_probs, state.cache_length, channel)
+    fifo, fifo_probs, fifo_length = _without(state.fifo, state.fifo_probs, state.fifo_length, channel)
+    return replace(
+        state,
+        cache=cache,
+        cache_probs=cache_probs,
+        cache_length=cache_length,
+        fifo=fifo,
+        fifo_probs=fifo_probs,
+        fifo_length=fifo_length,
+    )
+
+
+def _without(emb: Tensor, probs: Tensor, length: Tensor, channel: int) -> tuple[Tensor, Tensor, Tensor]:
+    inside = torch.arange(emb.shape[1], device=emb.device) < length[:, None]
+    kept = inside & ~(probs[..., channel] > 0.5)
+    order = (~kept).to(torch.uint8).argsort(dim=1, stable=True)
+    valid = kept.gather(1, order)
+    gone = probs[..., channel : channel + 1]
+    probs = torch.cat([probs[..., :channel], probs[..., channel + 1 :], torch.zeros_like(gone)], dim=2)
+    return take(emb, order, valid), take(probs, order, valid), kept.sum(dim=1)

@@ -1,0 +1,81 @@
+"""From samples to chunks of subsampled frames, at places in the stream that do not depend on how it was cut."""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from sortformer.config.stream import StreamConfig
+from sortformer.features import FFT_SAMPLES, FeatureState, LogMel
+from sortformer.grid import FrameGrid
+from sortformer.layers.subsampling import FACTOR
+from sortformer.model.encoder import Encoder
+from sortformer.streaming.step import Chunk
+
+__all__ = ["Front", "hear", "missing_samples", "next_chunk", "start_front"]
+
+_GRID = FrameGrid()
+# A feature frame needs the samples up to half a window after its centre; the last frame of a group of eight is centred
+# one hop before the end of the group.
+_LOOKAHEAD_SAMPLES = FFT_SAMPLES // 2 - _GRID.hop_samples
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What one stream remembers of its samples; frames are subsampled ones (80 ms)."""
+
+    features: FeatureState
+    mel: Tensor  # (1, n, M) log-mel features from frame `first` on
+    first: int
+    next_frame: int  # the first frame that no chunk has had
+    received: int  # samples
+    ended: bool
+
+
+def start_front(log_mel: LogMel) -> Front:
+    """Return the state before the first sample."""
+    features = log_mel.start()
+    return Front(features, features.tail.new_zeros(1, 0, log_mel.num_mels), 0, 0, 0, ended=False)
+
+
+def missing_samples(config: StreamConfig, front: Front) -> int:
+    """Return how many samples the next whole chunk still waits for."""
+    heard = front.next_frame + config.chunk_frames + config.right_context_frames
+    return heard * _GRID.step_samples + _LOOKAHEAD_SAMPLES - front.received
+
+
+def hear(log_mel: LogMel, front: Front, samples: Tensor, *, last: bool = False) -> Front:
+    """Take in ``samples`` (1, n), the stream's ``last`` ones or not."""
+    features, mel = log_mel.step(front.features, samples, last=last)
+    return replace(
+        front,
+        features=features,
+        mel=torch.cat([front.mel, mel], dim=1),
+        received=front.received + samples.shape[1],
+        ended=last,
+    )
+
+
+def next_chunk(encoder: Encoder, config: StreamConfig, front: Front) -> tuple[Front, Chunk | None]:
+    """Return the next chunk, or None until its right context has been heard; an ended stream gives what is left.
+
+    With a margin of one frame its frames equal those of the whole recording: a subsampled frame sees 7 feature frames
+    before its first one and none after its last.
+    """
+    whole = front.mel.shape[1] // FACTOR
+    known = front.first + (-(-front.mel.shape[1] // FACTOR) if front.ended else whole)
+    length = min(config.chunk_frames, known - front.next_frame)
+    right = min(config.right_context_frames, known - front.next_frame - length)
+    if length < 1 or (not front.ended and length + right < config.chunk_frames + config.right_context_frames):
+        return front, None
+    left = min(config.left_context_frames, front.next_frame)
+    margin = min(config.margin_frames, front.next_frame - left)
+    begin = front.next_frame - left - margin - front.first
+    mel = front.mel[:, FACTOR * begin : FACTOR * (begin + margin + left + length + right)]
+    emb, _ = encoder.pre_encode(mel, torch.full((1,), mel.shape[1], device=mel.device))
+    left_, length_, right_ = (torch.full((1,), count, device=mel.device) for count in (left, length, right))
+    chunk = Chunk(emb[:, margin:], left_, length_, right_)
+    next_frame = front.next_frame + length
+    first = max(0, next_frame - config.left_context_frames - config.margin_frames)
+    mel = front.mel[:, FACTOR * (first - front.first) :]
+    return replace(front, mel=mel, first=first, next_frame=next_frame), chunk

@@ -1,0 +1,288 @@
+"""A live session: samples in, at any pace, turns out. The one mutable object of the package."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.audio.arrays import as_samples, float_pieces
+from sortformer.audio.signal import checked, mixed
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import StreamConfig
+from sortformer.config.strict import from_dict, to_dict
+from sortformer.errors import ConfigError, InputError
+from sortformer.features import FeatureState, LogMel
+from sortformer.grid import SAMPLE_RATE
+from sortformer.model import Sortformer
+from sortformer.streaming.forget import forget
+from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front
+from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
+from sortformer.streaming.state import StreamState, start
+from sortformer.streaming.step import step
+from sortformer.streaming.turns import (
+    SlotState,
+    TurnState,
+    add_frames,
+    end_turns,
+    free_slot,
+    start_turns,
+    tentative_turns,
+)
+
+__all__ = ["Session", "Update"]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What is new since the last update. Frames and turns are final; tentative turns may still change."""
+
+    first_frame: int
+    probs: np.ndarray  # (t, S) float32: the probabilities of the frames from `first_frame` on
+    turns: tuple[Turn, ...]
+    tentative: tuple[Turn, ...]  # all turns, beside the final ones, that there would be if the stream ended now
+    time_s: float  # the end of the last final frame
+
+
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """Where a stream is; replaced as a whole, so that a failed step leaves the last good one."""
+
+    front: Front
+    memory: StreamState
+    turns: TurnState
+    channels: tuple[int, ...]  # the model's output channel of each slot
+    frames: int = 0  # output frames that are final
+
+
+class Session:
+    """One stream of 16 kHz audio through a model in evaluation mode, which many sessions may share.
+
+    The audio is worked on in chunks at fixed places of the stream, so the result does not depend on how it was cut into
+    pushes, to the last bit. Whatever a call raises, the session stays usable: a refused block is not taken in, and
+    where the model failed in the middle of a block, the next call goes on from there and gives what that one could not.
+    """
+
+    def __init__(
+        self,
+        model: Sortformer,
+        config: StreamConfig,
+        postprocess: PostprocessConfig | None = None,
+        *,
+        uri: str = "audio",
+    ) -> None:
+        """Begin a stream.
+
+        Raises:
+            ConfigError: if the model cannot stream, or the speaker cache is too small for its slots.
+        """
+        if model.training:
+            raise ValueError("a session needs a model in evaluation mode: call model.eval()")
+        if model.config.features.normalize != "none":
+            raise ConfigError(
+                "this model normalises its features over the whole recording, which a stream does not have: "
+                "use a model with features.normalize = 'none'"
+            )
+        self.model = model
+        self.config = config
+        self.postprocess = PostprocessConfig() if postprocess is None else postprocess
+        self.uri = uri
+        self._grid = model.config.grid
+        self._frame_ticks = round(self._grid.step_s * 100)
+        device = next(model.parameters()).device
+        # Streams apply no gain: the loudest sample of the recording may be yet to come.
+        self._log_mel = LogMel(replace(model.config.features, gain="none")).to(device)
+        self._device = device
+        self.reset()
+
+    @property
+    def step_s(self) -> float:
+        """Seconds from one output frame to the next."""
+        return self._grid.step_s
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds of audio received so far."""
+        return (self._position.front.received + sum(map(len, self._waiting))) / SAMPLE_RATE
+
+    @property
+    def num_frames(self) -> int:
+        """Output frames that are final."""
+        return self._position.frames
+
+    def reset(self) -> None:
+        """Forget everything and begin another stream."""
+        slots = self.model.config.head.num_slots
+        self._position = _Position(
+            start_front(self._log_mel),
+            start(self.config, self.model.config.encoder.dim, slots, device=self._device),
+            start_turns(slots),
+            tuple(range(slots)),
+        )
+        self._waiting: list[np.ndarray] = []  # samples that do not fill a chunk
+        self._turns: list[Turn] = []
+        self._new_probs: list[np.ndarray] = []
+        self._new_turns: list[Turn] = []
+        self._ended = False
+
+    def push(self, samples: Any, sample_rate: int | None = None) -> Update:
+        """Take in any number of samples, also none, and return what has become final.
+
+        ``samples`` is (n,) or (n, channels), float in [-1, 1] or integers, at 16 kHz; ``sample_rate`` is only checked.
+
+        Raises:
+            InputError: if a sample is NaN, infinite or far out of scale, if the sample rate is another one, or after
+                the stream has ended. The block is then not taken in.
+        """
+        self._require_open()
+        if sample_rate is not None and sample_rate != SAMPLE_RATE:
+            raise InputError(f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first")
+        if 0 not in np.shape(samples):
+            pieces = mixed(float_pieces(as_samples(samples)), None, self.uri)
+            self._waiting += list(checked(pieces, SAMPLE_RATE, f"the block pushed at {self.duration_s:.2f} s"))
+        self._work()
+        return self._update()
+
+    def flush(self) -> Update:
+        """End the stream: return the frames and turns that waited for more audio.
+
+        Raises:
+            InputError: if the stream has ended before.
+        """
+        self._require_open()
+        self._work()
+        self._advance(_joined(self._waiting), last=True)
+        self._waiting, self._ended = [], True
+        return self._update()
+
+    def finish(self) -> Diarization:
+        """End the stream, unless it has ended, and return all its turns; a second call returns the same."""
+        if not self._ended:
+            self.flush()
+        return Diarization(tuple(self._turns), self.duration_s, self.uri)
+
+    def reset_slot(self, slot: int) -> None:
+        """Forget who has a slot, because that person left: the turns end, and the next to speak there is a new speaker.
+
+        Raises:
+            InputError: if there is no such slot, or after the stream has ended.
+        """
+        self._require_open()
+        here = self._position
+        if not 0 <= slot < len(here.channels):
+            raise InputError(f"slot must be between 0 and {len(here.channels) - 1}, got {slot}")
+        gone = here.channels[slot]
+        channels = [channel - (channel > gone) for channel in here.channels]
+        channels[slot] = len(channels) - 1
+        turns, given = free_slot(self.postprocess, here.turns, slot, self._frame_ticks)
+        self._position = replace(here, memory=forget(here.memory, gone), turns=turns, channels=tuple(channels))
+        self._keep([], given)
+
+    def snapshot(self) -> bytes:
+        """Return all that the session knows, except the model."""
+        here = self._position
+        return to_bytes(
+            {
+                "model": to_dict(self.model.config),
+                "stream": to_dict(self.config),
+                "postprocess": to_dict(self.postprocess),
+                "uri": self.uri,
+                "front": plain(here.front),
+                "memory": plain(here.memory),
+                "turns": plain(here.turns),
+                "channels": here.channels,
+                "frames": here.frames,
+                "waiting": plain(_joined(self._waiting)),
+                "given": plain(self._turns),
+                "new_probs": plain(self._new_probs),
+                "new_turns": plain(self._new_turns),
+                "ended": self._ended,
+            }
+        )
+
+    @classmethod
+    def restore(cls, model: Sortformer, data: bytes) -> "Session":
+        """Return the session of a snapshot; it goes on as the other would have, with the same model.
+
+        Raises:
+            InputError: if the snapshot is damaged, or was taken with a model of another configuration.
+        """
+        values = from_bytes(data)
+        if values["model"] != to_dict(model.config):
+            raise InputError("the snapshot was taken with another model: restore it with the one that it began with")
+        config = from_dict(StreamConfig, values["stream"])
+        session = cls(model, config, from_dict(PostprocessConfig, values["postprocess"]), uri=values["uri"])
+        front = dict(values["front"])
+        front["features"] = rebuilt(FeatureState, front["features"], session._device)
+        turns = dict(values["turns"])
+        turns["slots"] = tuple(SlotState(**slot) for slot in turns["slots"])
+        turns["sums"] = turns["sums"].numpy()
+        session._position = _Position(
+            rebuilt(Front, front, session._device),
+            rebuilt(StreamState, values["memory"], session._device),
+            TurnState(**turns),
+            values["channels"],
+            values["frames"],
+        )
+        session._waiting = [values["waiting"].numpy()]
+        session._turns = [Turn(**turn) for turn in values["given"]]
+        session._new_probs = [probs.numpy() for probs in values["new_probs"]]
+        session._new_turns = [Turn(**turn) for turn in values["new_turns"]]
+        session._ended = values["ended"]
+        return session
+
+    def _require_open(self) -> None:
+        if self._ended:
+            raise InputError("this stream has ended: call reset() to begin another")
+
+    def _work(self) -> None:
+        """Work through the whole chunks among the waiting samples."""
+        if sum(map(len, self._waiting)) < missing_samples(self.config, self._position.front):
+            return
+        wave, used = _joined(self._waiting), 0
+        try:
+            while len(wave) - used >= (need := missing_samples(self.config, self._position.front)):
+                self._advance(wave[used : used + need], last=False)
+                used += need
+        finally:
+            self._waiting = [wave[used:].copy()]
+
+    @torch.no_grad()
+    def _advance(self, samples: np.ndarray, *, last: bool) -> None:
+        here = self._position
+        wave = torch.as_tensor(samples, device=self._device)[None]
+        front, memory, found = hear(self._log_mel, here.front, wave, last=last), here.memory, []
+        while True:
+            front, chunk = next_chunk(self.model.encoder, self.config, front)
+            if chunk is None:
+                break
+            memory, probs = step(self.model, self.config, memory, chunk)
+            found.append(probs[0][:, list(here.channels)])
+        probs = torch.cat(found).cpu().numpy() if found else np.zeros((0, len(here.channels)), np.float32)
+        if last:  # the last 80 ms may be begun only
+            probs = probs[: self._grid.output_frames(front.received) - here.frames]
+        turns, given = add_frames(self.postprocess, here.turns, probs, self._frame_ticks)
+        if last:
+            turns, closing = end_turns(self.postprocess, turns, self._frame_ticks)
+            given += closing
+        self._position = _Position(front, memory, turns, here.channels, here.frames + len(probs))
+        self._keep([probs], given)
+
+    def _keep(self, probs: list[np.ndarray], turns: tuple[Turn, ...]) -> None:
+        self._new_probs += probs
+        self._new_turns += turns
+        self._turns += turns
+
+    def _update(self) -> Update:
+        here = self._position
+        empty = np.zeros((0, len(here.channels)), np.float32)
+        probs, turns = np.concatenate([empty, *self._new_probs]), tuple(self._new_turns)
+        tentative = tentative_turns(self.postprocess, here.turns, self._frame_ticks)
+        update = Update(here.frames - len(probs), probs, turns, tentative, here.frames * self._grid.step_s)
+        self._new_probs, self._new_turns = [], []
+        return update
+
+
+def _joined(pieces: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate([np.zeros(0, np.float32), *pieces])

@@ -1,0 +1,108 @@
+"""One step of a stream: explicit state in, explicit state out.
+
+The model looks at [speaker cache | FIFO | left context, chunk, right context]; the chunk's probabilities are final, its
+frames join the FIFO, and what a full FIFO gives away goes to the speaker cache.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from sortformer.config.stream import StreamConfig
+from sortformer.layers.subsampling import length_mask
+from sortformer.model import Sortformer
+from sortformer.streaming.speaker_cache import add_silence, compress
+from sortformer.streaming.state import StreamState, end_to_end, window
+
+__all__ = ["Chunk", "step", "update"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """New frames of B streams; a row of length 0 sits the step out."""
+
+    emb: Tensor  # (B, T, D) subsampled frames: left context, chunk, right context, padding
+    left: Tensor  # (B,) int64: frames of left context
+    length: Tensor  # (B,) frames of the chunk
+    right: Tensor  # (B,) frames of right context
+
+
+def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chunk) -> tuple[StreamState, Tensor]:
+    """Advance every stream by its chunk; return the new state and the chunk's probabilities (B, t, S).
+
+    t is the longest chunk's length (times the model's upsampling); shorter rows end in zeros. A row that sits out keeps
+    its state, bit for bit.
+    """
+    shown = chunk.left + chunk.length + chunk.right
+    emb, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (chunk.emb, shown)])
+    probs = model.forward_frames(emb, length_mask(total, emb.shape[1])).probs
+    if config.max_speakers is not None:
+        probs = probs * (torch.arange(probs.shape[2], device=probs.device) < config.max_speakers)
+    finer = model.config.head.upsampling
+    first = state.cache_length + state.fifo_length + chunk.left
+    final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)
+    # The cache's bookkeeping stays at one probability for each subsampled frame.
+    pooled = probs.unflatten(1, (-1, finer)).mean(dim=2)
+    return update(config, state, chunk, pooled, model.encoder.silence), final
+
+
+def update(
+    config: StreamConfig, state: StreamState, chunk: Chunk, probs: Tensor, silence: Tensor | None = None
+) -> StreamState:
+    """Return the state after a chunk, given what the model thinks of [cache | FIFO | chunk with its contexts].
+
+    ``probs`` are (B, T, S), one for each subsampled frame; ``silence`` (D,) is the model's embedding of silence, where
+    it has learned one. Synchronous rule of NeMo 3.0.0: up to its first compression, the cache takes its probabilities
+    from the latest step; from then on they stay as they were.
+    """
+    longest = int(chunk.length.max())
+    chunk_emb = window(chunk.emb, chunk.left, chunk.length, longest)
+    chunk_probs = window(probs, state.cache_length + state.fifo_length + chunk.left, chunk.length, longest)
+    # The FIFO's probabilities are estimated anew in every step.
+    fifo_probs = window(probs, state.cache_length, state.fifo_length, config.fifo_frames)
+
+    room = config.fifo_frames + longest
+    queue, queued = end_to_end([(state.fifo, state.fifo_length), (chunk_emb, chunk.length)], room)
+    queue_probs, _ = end_to_end([(fifo_probs, state.fifo_length), (chunk_probs, chunk.length)], room)
+    overflow = queued - config.fifo_frames
+    popped = overflow.clamp(min=config.update_period_frames).minimum(queued) * (overflow > 0)
+
+    fresh = window(probs, torch.zeros_like(popped), state.cache_length, config.speaker_cache.frames)
+    frozen = state.compressed | (chunk.length == 0)
+    cache_probs = torch.where(frozen[:, None, None], state.cache_probs, fresh)
+    state = _remember(config, replace(state, cache_probs=cache_probs), queue, queue_probs, popped, silence)
+    left = queued - popped
+    return replace(
+        state,
+        fifo=window(queue, popped, left, config.fifo_frames),
+        fifo_probs=torch.where(
+            (chunk.length == 0)[:, None, None], state.fifo_probs, window(queue_probs, popped, left, config.fifo_frames)
+        ),
+        fifo_length=left,
+    )
+
+
+def _remember(
+    config: StreamConfig, state: StreamState, emb: Tensor, probs: Tensor, length: Tensor, silence: Tensor | None
+) -> StreamState:
+    """Move the first ``length`` (B,) frames of ``emb`` (B, T, D) into the speaker cache."""
+    mean, count = add_silence(
+        state.silence_mean, state.silence_count, emb, probs, length, config.speaker_cache.silence_threshold
+    )
+    frames = config.speaker_cache.frames
+    room = max(frames, int((state.cache_length + length).max()))
+    emb, total = end_to_end([(state.cache, state.cache_length), (emb, length)], room)
+    probs, _ = end_to_end([(state.cache_probs, state.cache_length), (probs, length)], room)
+    full = total > frames
+    filler = mean if silence is None else silence.expand_as(mean)
+    best, best_probs = compress(emb, probs, total, filler, config.speaker_cache)
+    return replace(
+        state,
+        cache=torch.where(full[:, None, None], best, emb[:, :frames]),
+        cache_probs=torch.where(full[:, None, None], best_probs, probs[:, :frames]),
+        cache_length=total.clamp(max=frames),
+        compressed=state.compressed | full,
+        silence_mean=mean,
+        silence_count=count,
+    )

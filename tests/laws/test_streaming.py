@@ -1,0 +1,182 @@
+"""The laws of streaming: cuts, snapshots, neighbours and what comes later change nothing."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sortformer.annotation import Diarization
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.grid import SAMPLE_RATE
+from sortformer.postprocess import turns
+from sortformer.streaming import Chunk, Session, step, stream_probabilities
+from sortformer.streaming.state import start
+from tests.streaming.tiny import noise, tiny_model
+
+MODEL = tiny_model()
+SLOTS, DIM = MODEL.config.head.num_slots, MODEL.config.encoder.dim
+POSTPROCESS = PostprocessConfig(0.5, 0.4, pad_on_s=0.06, pad_off_s=0.02, min_on_s=0.1, min_off_s=0.2)
+
+stream_configs = st.builds(
+    StreamConfig,
+    chunk_frames=st.integers(2, 9),
+    right_context_frames=st.integers(0, 4),
+    left_context_frames=st.integers(0, 2),
+    margin_frames=st.integers(0, 1),
+    fifo_frames=st.integers(0, 12),
+    update_period_frames=st.integers(1, 12),
+    speaker_cache=st.builds(
+        SpeakerCacheConfig, frames=st.sampled_from([0, 9, 14, 20]), silence_frames=st.integers(0, 2)
+    ),
+)
+waves = st.builds(noise, samples=st.integers(0, 30_000), seed=st.integers(0, 99))
+sounds = waves.filter(lambda wave: len(wave) >= 160)  # a model alone needs a frame
+few = settings(max_examples=10, deadline=None)
+
+
+def _run(session, pieces):
+    updates = [session.push(piece) for piece in pieces]
+    return [*updates, session.flush()]
+
+
+def _without_confidence(diarization):
+    return [dataclasses.replace(turn, confidence=None) for turn in diarization]
+
+
+def _probs(updates):
+    return np.concatenate([update.probs for update in updates])
+
+
+@given(wave=waves, config=stream_configs, data=st.data())
+@few
+def test_any_cut_of_the_audio_gives_the_same_bits(wave, config, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
+    cut = Session(MODEL, config, POSTPROCESS)
+    updates = _run(cut, np.split(wave, cuts))
+    whole = Session(MODEL, config, POSTPROCESS)
+    np.testing.assert_array_equal(_probs(updates), _probs(_run(whole, [wave])))
+    assert cut.finish() == whole.finish()
+    assert len(_probs(updates)) == MODEL.config.grid.output_frames(len(wave))
+
+
+@given(wave=waves, config=stream_configs, data=st.data())
+@few
+def test_frames_and_turns_once_given_are_those_of_the_end(wave, config, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
+    session = Session(MODEL, config, POSTPROCESS)
+    updates = _run(session, np.split(wave, cuts))
+    firsts = np.cumsum([0] + [len(update.probs) for update in updates[:-1]])
+    assert [update.first_frame for update in updates] == firsts.tolist()
+    given_turns = tuple(turn for update in updates for turn in update.turns)
+    assert Diarization(given_turns, session.duration_s) == session.finish()
+    offline = turns(_probs(updates), POSTPROCESS, session.step_s, duration=session.duration_s)
+    assert _without_confidence(session.finish()) == _without_confidence(offline)
+    assert [turn.confidence for turn in session.finish()] == pytest.approx([turn.confidence for turn in offline])
+
+
+@given(count=st.integers(0, 30_000), config=stream_configs)
+@few
+def test_a_frame_is_final_when_its_latency_has_passed(count, config):
+    session = Session(MODEL, config)
+    session.push(np.zeros(count, np.float32))
+    heard = count - 0.006 * SAMPLE_RATE
+    due = sum(frame * 1_280 + round(config.latency_s * SAMPLE_RATE) <= heard for frame in range(count // 1_280 + 1))
+    assert session.num_frames >= due
+
+
+@given(wave=waves, other=waves, config=stream_configs, cut=st.integers(0, 30_000))
+@few
+def test_what_is_final_does_not_know_what_comes(wave, other, config, cut):
+    session = Session(MODEL, config)
+    early = session.push(wave[:cut]).probs
+    branched = Session(MODEL, config)
+    later = _probs(_run(branched, [np.concatenate([wave[:cut], other])]))
+    np.testing.assert_array_equal(early, later[: len(early)])
+
+
+@given(wave=waves, config=stream_configs, data=st.data())
+@few
+def test_a_restored_session_goes_on_as_the_other_would_have(wave, config, data):
+    cut = data.draw(st.integers(0, len(wave)))
+    session = Session(MODEL, config, POSTPROCESS, uri="meeting")
+    session.push(wave[:cut])
+    restored = Session.restore(tiny_model(), session.snapshot())
+    np.testing.assert_array_equal(_probs(_run(session, [wave[cut:]])), _probs(_run(restored, [wave[cut:]])))
+    assert restored.finish() == session.finish()
+
+
+@given(wave=sounds, subsampling=st.sampled_from(["dw_striding", "stacking"]))
+@few
+def test_one_chunk_as_long_as_the_recording_is_offline(wave, subsampling):
+    model = tiny_model(gain=1.0, subsampling=subsampling)
+    config = StreamConfig(chunk_frames=max(1, model.config.grid.output_frames(len(wave))))
+    with torch.no_grad():
+        offline = model(torch.from_numpy(wave)[None]).probs[0].numpy()
+    np.testing.assert_allclose(stream_probabilities(model, config, [wave]), offline, atol=1e-5)
+
+
+@given(wave=sounds, config=stream_configs)
+@few
+def test_subsampled_frames_do_not_depend_on_where_chunks_begin(wave, config):
+    config = dataclasses.replace(config, margin_frames=1, fifo_frames=30, left_context_frames=0)
+    session = Session(MODEL, config)
+    session.push(wave)
+    session.flush()
+    with torch.no_grad():
+        feats, lengths = MODEL.features(torch.from_numpy(wave)[None])
+        whole, _ = MODEL.encoder.pre_encode(feats, lengths)
+    memory = session._position.memory
+    torch.testing.assert_close(memory.fifo[:, : memory.fifo_length], whole, atol=1e-4, rtol=1e-4)
+
+
+@given(seed=st.integers(0, 999), config=stream_configs, lengths=st.lists(st.integers(0, 24), min_size=2, max_size=3))
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_rows_of_ragged_lengths_do_not_know_each_other(seed, config, lengths):
+    streams = [torch.randn(count, DIM, generator=torch.Generator().manual_seed(seed + count)) for count in lengths]
+    together = _drive(config, streams)
+    for row, stream in enumerate(streams):
+        alone = _drive(config, [stream])
+        torch.testing.assert_close(together[1][row], alone[1][0], atol=1e-5, rtol=1e-5)
+        for field in dataclasses.fields(together[0]):
+            ours, theirs = getattr(together[0], field.name)[row], getattr(alone[0], field.name)[0]
+            torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+
+
+def _drive(config, streams):
+    """Step streams of subsampled frames (T, D) side by side; rows that have ended sit the rest out."""
+    state, found = start(config, DIM, SLOTS, rows=len(streams)), [[] for _ in streams]
+    for first in range(0, max(map(len, streams)), config.chunk_frames):
+        parts, counts = [], []
+        for stream in streams:
+            length = max(0, min(config.chunk_frames, len(stream) - first))
+            left = min(config.left_context_frames, first) if length else 0
+            right = max(0, min(config.right_context_frames, len(stream) - first - length))
+            parts.append(stream[first - left : first + length + right] if length else stream[:0])
+            counts.append((left, length, right))
+        emb = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True, padding_value=torch.nan)
+        before = state
+        with torch.no_grad():
+            state, probs = step(MODEL, config, state, Chunk(emb, *torch.tensor(counts).T))
+        for row, (_, length, _) in enumerate(counts):
+            found[row].append(probs[row, :length])
+            assert not probs[row, length:].any()
+            if not length:
+                _assert_same_row(before, state, row)
+    return state, [torch.cat([torch.zeros(0, SLOTS), *parts]) for parts in found]
+
+
+def _assert_same_row(before, after, row):
+    for field in dataclasses.fields(before):
+        assert torch.equal(getattr(before, field.name)[row], getattr(after, field.name)[row]), field.name
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_slots_past_the_limit_stay_silent(limit):
+    config = StreamConfig(5, 1, fifo_frames=6, speaker_cache=SpeakerCacheConfig(12, 1), max_speakers=limit)
+    probs = stream_probabilities(MODEL, config, [noise(60_000)])
+    assert not probs[:, limit:].any()
+    assert (probs[:, :limit] > 0.5).any()
