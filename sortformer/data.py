@@ -71,6 +71,7 @@ def batches(sources: Sources, config: TrainConfig, first_step: int) -> Iterator[
         num_workers=config.workers,
         prefetch_factor=4 if config.workers else None,
         worker_init_fn=_one_thread,
+        generator=torch.Generator(),  # of seeds that nobody uses; the global one is not ours to draw from
     )
     yield from loader
 

@@ -1,6 +1,7 @@
 """The training loop."""
 
 import json
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,7 @@ def train(
 
     ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from) and ``model/``. A run
     that was stopped after N steps and resumed ends with the same bits as one that was not (on a CPU, with the same
-    number of threads).
+    number of threads), and its log has no step twice. What is not finite is null in the log.
 
     Args:
         stop_after: stop when so many steps are done in all, as if interrupted.
@@ -58,6 +59,7 @@ def train(
     state = TrainState.start(config, teacher, place)
     if (out / "state.pt").exists():
         state.load(out / "state.pt")
+    _forget_after(out / "log.jsonl", state.step)
     (out / "config.json").write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
     dev: list[Conversations] = []
     if config.evaluate_conversations:
@@ -70,7 +72,8 @@ def train(
     with (out / "log.jsonl").open("a", encoding="utf-8") as log:
 
         def write(line: dict[str, float]) -> None:
-            log.write(json.dumps(line) + "\n")
+            finite = {key: value if math.isfinite(value) else None for key, value in line.items()}
+            log.write(json.dumps(finite) + "\n")
             log.flush()
             if report is not None:
                 report(line)
@@ -85,6 +88,14 @@ def train(
                 state.save(out / "state.pt")
                 checkpoint.save(out / "model", state.average)
     return out / "model"
+
+
+def _forget_after(log: Path, step: int) -> None:
+    """Drop what a run logged between its last saved state and its end: those steps are taken again."""
+    if log.exists():
+        lines = log.read_text(encoding="utf-8").splitlines(keepends=True)
+        kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
+        log.write_text("".join(kept), encoding="utf-8")
 
 
 def _step(state: TrainState, batch: Conversations, config: TrainConfig) -> dict[str, float]:

@@ -79,14 +79,19 @@ class TrainState:
         """
         try:
             values: dict = torch.load(path, map_location="cpu", weights_only=True)
+        except Exception as error:  # a damaged pickle can raise nearly anything
+            raise InputError(f"cannot resume from {path}, which is damaged; move it away to start again") from error
+        try:
             self.model.load_state_dict(values["model"])
             self.average.load_state_dict(values["average"])
             if self.teacher is not None and values["teacher"] is not None:
                 self.teacher.load_state_dict(values["teacher"])
             self.optimizer.load_state_dict(values["optimizer"])
             self.step = values["step"]
-        except Exception as error:  # a damaged pickle can raise nearly anything
-            raise InputError(f"cannot resume from {path}: {error}; move the folder away to start again") from error
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise InputError(
+                f"cannot resume from {path}, which is of another model or recipe; move it away to start again"
+            ) from error
 
 
 def parameter_groups(modules: list[nn.Module], config: OptimizerConfig) -> list[dict[str, list[Tensor] | float]]:

@@ -147,5 +147,5 @@ def test_damage_is_one_sentence_that_names_the_file(kind, saved):
 
 
 def test_an_absent_folder_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match="there is no model .*absent.* folder"):
+    with pytest.raises(InputError, match=r"there is no model .*absent.* folder"):
         checkpoint.load(tmp_path / "absent")

@@ -1,0 +1,109 @@
+"""Batches for training: a function of seed and step alone, on the model's grid, in order of arrival."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from sortformer.config.simulation import SimulationConfig
+from sortformer.config.train import DataConfig, TrainConfig
+from sortformer.data import SimulatedBatches, Sources, batches
+from sortformer.errors import InputError
+from sortformer.losses import align
+from sortformer.simulate import Conversations
+from tests.simulate.makers import make_bank_folder
+from tests.train.runs import small_run
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> TrainConfig:
+    folder = make_bank_folder(tmp_path_factory.mktemp("bank"))
+    return small_run(folder, tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def sources(config: TrainConfig) -> Sources:
+    return Sources.load(config.data)
+
+
+def assert_same(found: Conversations, expected: Conversations) -> None:
+    for name in ("wave", "activity", "num_samples", "voice"):
+        assert getattr(found, name).equal(getattr(expected, name)), name
+
+
+def test_a_batch_depends_on_seed_and_step_alone(config, sources):
+    torch.manual_seed(5)
+    batch = SimulatedBatches(sources, config)[4]
+    torch.manual_seed(6)
+    assert_same(SimulatedBatches(sources, config)[4], batch)
+    assert not SimulatedBatches(sources, config)[5].wave.equal(batch.wave)
+    assert not SimulatedBatches(sources, replace(config, seed=4))[4].wave.equal(batch.wave)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_come_in_the_order_of_steps_whoever_prepares_them(workers, config, sources):
+    expected = SimulatedBatches(sources, config)
+    steps = range(2, config.steps)
+    found = list(batches(sources, replace(config, workers=workers), first_step=2))
+    assert len(found) == len(steps)
+    for step, batch in zip(steps, found, strict=True):
+        assert_same(batch, expected[step])
+
+
+def test_stages_set_size_length_and_number_of_speakers(config, sources):
+    dataset = SimulatedBatches(sources, config)
+    assert len(dataset) == 6
+    assert [tuple(dataset[step].wave.shape) for step in (0, 2, 3, 5)] == [(2, 32_000)] * 2 + [(1, 48_000)] * 2
+    assert all((dataset[step].voice >= 0).sum() <= 2 for step in range(6))
+
+
+def test_targets_lie_on_the_models_grid_in_order_of_arrival(config, sources):
+    for step in range(config.steps):
+        batch = SimulatedBatches(sources, config)[step]
+        frames = config.model.grid.output_frames(batch.wave.shape[1])
+        assert batch.activity.shape == (len(batch.wave), frames, 2)
+        valid = torch.ones(batch.activity.shape[:2], dtype=torch.bool)
+        assert align(9 * batch.activity, batch.activity, valid, by_arrival=True).equal(batch.activity)
+        assert (batch.voice >= 0).equal(batch.activity.any(dim=1))
+        assert torch.isfinite(batch.wave).all()
+
+
+def test_a_repeating_run_sees_its_first_batch_for_ever(config, sources):
+    repeating = SimulatedBatches(sources, replace(config, repeat=True))
+    assert_same(repeating[2], repeating[0])
+    assert_same(repeating[0], SimulatedBatches(sources, config)[0])
+
+
+def test_voices_to_evaluate_on_keep_their_own_speed(config):
+    data = replace(config.data, speeds=(0.9, 1.1))
+    assert {voice.speed for voice in Sources.load(data).bank.voices} == {0.9, 1.1}
+    assert {voice.speed for voice in Sources.load(data, "dev").bank.voices} == {1.0}
+
+
+def test_real_turn_taking_is_gathered_from_all_folders(config, tmp_path):
+    for name, shift in (("one", 0.0), ("two", 1.0)):
+        folder = tmp_path / name
+        folder.mkdir()
+        lines = [
+            f"SPEAKER {name} 1 {start + shift:.2f} 1.50 <NA> <NA> {speaker} <NA> <NA>"
+            for start, speaker in ((0.0, "a"), (1.0, "b"), (3.0, "a"), (5.0, "b"), (7.0, "a"))
+        ]
+        (folder / f"{name}.rttm").write_text("\n".join(lines) + "\n")
+    data = replace(config.data, turns=(str(tmp_path / "one"), str(tmp_path / "two")))
+    both = Sources.load(data).patterns
+    alone = Sources.load(replace(data, turns=data.turns[:1])).patterns
+    assert both is not None
+    assert alone is not None
+    assert len(both.recordings) == len(alone.recordings) + 1
+
+
+def test_too_few_voices_are_refused_before_training(config):
+    crowd = SimulationConfig(num_slots=8, speaker_weights=(1.0,) * 8)
+    with pytest.raises(InputError, match="the bank has 5 speakers and conversations of up to 8"):
+        Sources.load(config.data).simulator(crowd)
+
+
+def test_a_bank_that_is_not_there_is_one_sentence():
+    with pytest.raises(InputError, match=r"segments.tsv is absent"):
+        Sources.load(DataConfig(str(Path("nowhere"))))

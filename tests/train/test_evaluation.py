@@ -1,0 +1,62 @@
+"""The look at a model in training: fixed conversations, and errors counted as the metric counts them."""
+
+import pytest
+import torch
+
+from sortformer.model import SortformerOutput
+from sortformer.simulate import Conversations
+from sortformer.train.evaluation import dev_conversations, dev_der
+
+
+class Parrot(torch.nn.Module):
+    """Answers with the logits that it was given."""
+
+    def __init__(self, *answers: torch.Tensor) -> None:
+        super().__init__()
+        self.answers = list(answers)
+
+    def forward(self, wave: torch.Tensor, num_samples: torch.Tensor) -> SortformerOutput:
+        logits = self.answers.pop(0)
+        valid = torch.ones(logits.shape[:2], dtype=torch.bool)
+        assert wave.shape[1] == num_samples.max()
+        return SortformerOutput(logits, (), logits, valid)
+
+
+def conversation(activity: torch.Tensor) -> Conversations:
+    samples = activity.shape[1] * 1280
+    return Conversations(torch.zeros(1, samples), activity, torch.tensor([samples]), torch.tensor([[0, 1]]))
+
+
+ACTIVITY = torch.tensor([[[1, 0], [1, 0], [0, 1], [0, 1], [0, 0]]], dtype=torch.float32)
+
+
+def look(*answers: torch.Tensor) -> dict[str, float]:
+    return dev_der(Parrot(*answers), [conversation(ACTIVITY) for _ in answers], torch.device("cpu"))  # pyright: ignore
+
+
+def test_a_perfect_answer_has_no_error():
+    assert look(9 * ACTIVITY - 4) == {"der": 0, "der_sorted": 0, "miss": 0, "false_alarm": 0, "confusion": 0}
+
+
+def test_swapped_speakers_are_wrong_in_order_of_arrival_alone():
+    found = look(9 * ACTIVITY.flip(2) - 4)
+    assert (found["der"], found["der_sorted"]) == (0, 1)
+
+
+def test_errors_add_up_over_conversations():
+    silence, chatter = torch.full_like(ACTIVITY, -4), torch.full_like(ACTIVITY, 4)
+    found = look(silence, chatter)
+    assert found["miss"] == pytest.approx(4 / 8)
+    assert found["false_alarm"] == pytest.approx(6 / 8)
+    assert found["der"] == pytest.approx(10 / 8)
+
+
+def test_the_conversations_are_fixed(run_config, sources):
+    simulator = sources.simulator(run_config.simulation)
+    first, again = (dev_conversations(simulator, 3, 2.0) for _ in range(2))
+    assert len(first) == 3
+    for one, other in zip(first, again, strict=True):
+        assert one.wave.equal(other.wave)
+        assert one.activity.equal(other.activity)
+    assert not first[0].wave.equal(first[1].wave)
+    assert not dev_conversations(simulator, 1, 2.0, seed=2)[0].wave.equal(first[0].wave)

@@ -1,0 +1,185 @@
+"""Training: resumed runs end with the same bits, accidents are survived, and the log says what happened."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sortformer import checkpoint
+from sortformer.config.train import TrainConfig
+from sortformer.data import Sources, batches
+from sortformer.errors import InputError
+from sortformer.simulate import Conversations
+from sortformer.train import train
+from sortformer.train.state import TrainState
+from tests.train.runs import log_of, state_of, write_voice_table
+
+
+def assert_same(found: Any, expected: Any, place: str = "state") -> None:
+    assert type(found) is type(expected), place
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys(), place
+        for key, value in expected.items():
+            assert_same(found[key], value, f"{place}.{key}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), place
+        for index, value in enumerate(expected):
+            assert_same(found[index], value, f"{place}[{index}]")
+    elif isinstance(expected, torch.Tensor):
+        assert found.equal(expected), place
+    else:
+        assert found == expected, place
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("taught", [False, True])
+def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not(workers, taught, run_config, tmp_path):
+    config = replace(run_config, workers=workers)
+    if taught:
+        config = write_voice_table(tmp_path / "voices.npz", config)
+    train(config, tmp_path / "whole")
+    train(config, tmp_path / "resumed", stop_after=3)
+    assert state_of(tmp_path / "resumed")["step"] == 3
+    torch.manual_seed(99)  # the world goes on in between
+    train(config, tmp_path / "resumed")
+    assert_same(state_of(tmp_path / "resumed"), state_of(tmp_path / "whole"))
+    assert log_of(tmp_path / "resumed") == log_of(tmp_path / "whole")
+    assert [line["step"] for line in log_of(tmp_path / "whole")] == [1, 2, 3, 4, 5, 6]
+    models = [(tmp_path / run / "model/model.safetensors").read_bytes() for run in ("resumed", "whole")]
+    assert models[0] == models[1]
+
+
+def test_workers_change_no_bit(run_config, tmp_path):
+    train(run_config, tmp_path / "alone")
+    train(replace(run_config, workers=1), tmp_path / "helped")
+    assert_same(state_of(tmp_path / "helped"), state_of(tmp_path / "alone"))
+
+
+def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_path):
+    train(run_config, tmp_path / "whole")
+    train(replace(run_config, checkpoint_every=2), tmp_path / "killed", stop_after=4)
+    with (tmp_path / "killed/log.jsonl").open("a") as log:
+        log.write(json.dumps({"step": 5, "loss": 0.1}) + "\n" + '{"step": 6, "lo')
+    train(run_config, tmp_path / "killed")
+    assert log_of(tmp_path / "killed") == log_of(tmp_path / "whole")
+
+
+def test_another_seed_is_another_run(run_config, tmp_path):
+    train(run_config, tmp_path / "one", stop_after=1)
+    train(replace(run_config, seed=4), tmp_path / "two", stop_after=1)
+    assert log_of(tmp_path / "one") != log_of(tmp_path / "two")
+
+
+def test_training_leaves_the_global_generator_alone(run_config, tmp_path):
+    torch.manual_seed(0)
+    expected = torch.rand(1)
+    torch.manual_seed(0)
+    train(run_config, tmp_path, stop_after=2)
+    assert torch.rand(1).equal(expected)
+
+
+def test_a_finished_run_stays_as_it_is(run_config, tmp_path):
+    train(run_config, tmp_path)
+    before = state_of(tmp_path), log_of(tmp_path)
+    assert train(run_config, tmp_path) == tmp_path / "model"
+    assert_same(state_of(tmp_path), before[0])
+    assert log_of(tmp_path) == before[1]
+
+
+def test_the_model_it_leaves_is_the_average(run_config, tmp_path):
+    model, _ = checkpoint.load(train(run_config, tmp_path))
+    state = state_of(tmp_path)
+    assert_same(dict(model.state_dict()), dict(state["average"]))
+    assert not model.state_dict()["head.out.weight"].equal(state["model"]["head.out.weight"])
+
+
+def test_the_log_says_what_each_step_did(run_config, tmp_path):
+    lines: list[dict[str, float]] = []
+    train(run_config, tmp_path, stop_after=4, report=lines.append)
+    assert [{key: value for key, value in line.items() if key != "seconds"} for line in lines] == log_of(tmp_path)
+    for line in lines:
+        mixed = line["output"] + run_config.loss.deep_weight * line["estimates"]
+        assert line["loss"] == pytest.approx(mixed, rel=1e-5)
+        assert line["voices"] == 0
+        assert line["seconds"] > 0
+    assert [line["audio_s"] for line in lines] == [4.0, 4.0, 4.0, 3.0]
+
+
+def test_evaluations_come_when_due_and_at_the_end(run_config, tmp_path):
+    config = replace(run_config, evaluate_conversations=1, evaluate_every=4)
+    train(config, tmp_path)
+    looks = [line for line in log_of(tmp_path) if "der" in line]
+    assert [line["step"] for line in looks] == [4, 6]
+    for line in looks:
+        assert 0 <= line["der"] <= line["der_sorted"]
+        assert line["der"] == pytest.approx(line["miss"] + line["false_alarm"] + line["confusion"])
+
+
+def poisoned(sources: Sources, config: TrainConfig, first_step: int) -> Iterator[Conversations]:
+    for step, batch in enumerate(batches(sources, config, first_step), first_step):
+        yield replace(batch, wave=batch.wave * torch.nan) if step == 1 else batch
+
+
+def test_a_batch_with_a_gradient_that_is_not_finite_is_passed_over(run_config, tmp_path, monkeypatch):
+    monkeypatch.setattr("sortformer.train.loop.batches", poisoned)
+    train(run_config, tmp_path, stop_after=1)
+    before = state_of(tmp_path)
+    train(run_config, tmp_path, stop_after=2)
+    after = state_of(tmp_path)
+    assert after["step"] == 2
+    assert_same(after["model"], before["model"])
+    assert_same(after["optimizer"]["state"], before["optimizer"]["state"])
+    train(run_config, tmp_path)
+    lines = log_of(tmp_path)
+    assert lines[1]["loss"] is None
+    assert lines[1]["grad_norm"] is None
+    assert all(isinstance(line["loss"], float) for line in lines[2:])
+    assert all(torch.isfinite(weight).all() for weight in state_of(tmp_path)["model"].values())
+
+
+@pytest.mark.parametrize("content", [b"", b"no state", "truncated"])
+def test_a_damaged_state_is_one_sentence(content, run_config, tmp_path):
+    train(run_config, tmp_path, stop_after=1)
+    path = tmp_path / "state.pt"
+    path.write_bytes(path.read_bytes()[:1000] if content == "truncated" else content)
+    with pytest.raises(
+        InputError, match=r"^cannot resume from .*state.pt, which is damaged; move it away to start again$"
+    ):
+        train(run_config, tmp_path)
+
+
+def test_the_state_of_another_model_is_refused(run_config, tmp_path):
+    train(run_config, tmp_path, stop_after=1)
+    wider = replace(run_config, model=replace(run_config.model, head=replace(run_config.model.head, ff_dim=28)))
+    with pytest.raises(InputError, match=r"^cannot resume from .*state.pt, which is of another model or recipe; .*$"):
+        train(wider, tmp_path)
+    with pytest.raises(InputError, match="which is of another model or recipe"):
+        train(write_voice_table(tmp_path / "voices.npz", run_config), tmp_path)
+
+
+def test_a_run_can_start_from_a_checkpoint(run_config, tmp_path):
+    start = train(run_config, tmp_path / "first", stop_after=2)
+    state = TrainState.start(replace(run_config, init=str(start)), None, torch.device("cpu"))
+    expected, _ = checkpoint.load(start)
+    assert_same(dict(state.model.state_dict()), dict(expected.state_dict()))
+    assert state.model.training
+    wider = replace(run_config.model, head=replace(run_config.model.head, ff_dim=28))
+    with pytest.raises(InputError, match="has another config than the recipe's"):
+        TrainState.start(replace(run_config, init=str(start), model=wider), None, torch.device("cpu"))
+
+
+def test_bf16_trains_to_about_the_same_loss(run_config, tmp_path):
+    train(run_config, tmp_path / "whole", stop_after=2)
+    train(replace(run_config, precision="bf16"), tmp_path / "half", stop_after=2)
+    losses = [[line["loss"] for line in log_of(tmp_path / run)] for run in ("whole", "half")]
+    assert losses[0] == pytest.approx(losses[1], rel=0.05)
+    assert losses[0] != losses[1]
+
+
+def test_an_absent_bank_is_one_sentence(run_config, tmp_path):
+    with pytest.raises(InputError, match=r"segments.tsv is absent"):
+        train(replace(run_config, data=replace(run_config.data, bank=str(Path("nowhere")))), tmp_path)

@@ -1,0 +1,48 @@
+"""The objective: the output's loss, the estimates' own and the teacher's, each with its weight."""
+
+import pytest
+import torch
+
+from sortformer.config.train import LossConfig
+from sortformer.losses import hybrid_loss, permutation_loss
+from sortformer.model import SortformerOutput
+from sortformer.simulate import Conversations
+from sortformer.train.objective import objective
+from sortformer.train.teacher import VoiceTeacher
+
+
+def scene() -> tuple[SortformerOutput, Conversations]:
+    generator = torch.Generator().manual_seed(0)
+    logits, first, second = torch.randn(3, 2, 9, 3, generator=generator).unbind()
+    valid = torch.arange(9) < torch.tensor([[9], [6]])
+    output = SortformerOutput(logits, (first, second), torch.randn(2, 9, 8, generator=generator), valid)
+    activity = (torch.rand(2, 9, 3, generator=generator) < 0.4).float() * valid[..., None]
+    voice = torch.tensor([[0, 1, 2], [1, 2, -1]])
+    return output, Conversations(torch.zeros(2, 9 * 1280), activity, torch.tensor([9, 6]) * 1280, voice)
+
+
+def test_estimates_train_free_of_order_and_the_output_mostly_with_it():
+    output, batch = scene()
+    parts = objective(output, batch, LossConfig(sort_weight=0.7, deep_weight=0.2), None, 0.0)
+    final = hybrid_loss(output.logits, batch.activity, output.valid, 0.7)
+    free = sum(permutation_loss(estimate, batch.activity, output.valid) for estimate in output.estimates)
+    torch.testing.assert_close(parts.output, final)
+    torch.testing.assert_close(parts.estimates, free)
+    torch.testing.assert_close(parts.loss, final + 0.2 * free)
+
+
+def test_without_deep_supervision_estimates_cost_nothing():
+    output, batch = scene()
+    parts = objective(output, batch, LossConfig(deep_weight=0.0), None, 0.0)
+    assert parts.estimates == 0
+    torch.testing.assert_close(parts.loss, parts.output)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5])
+def test_the_teacher_counts_by_its_weight(weight):
+    output, batch = scene()
+    torch.manual_seed(1)
+    teacher = VoiceTeacher(8, torch.randn(3, 5))
+    parts = objective(output, batch, LossConfig(deep_weight=0.0), teacher, weight)
+    torch.testing.assert_close(parts.voices, teacher(output.emb, batch.activity, batch.voice))
+    torch.testing.assert_close(parts.loss, parts.output + weight * parts.voices)

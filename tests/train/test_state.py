@@ -1,0 +1,71 @@
+"""What a run remembers: averaged weights by their formula, decay for matrices alone, files whole or not at all."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sortformer.config.train import OptimizerConfig
+from sortformer.model import Sortformer
+from sortformer.train.state import TrainState, parameter_groups
+from tests.small_models import small_config
+from tests.train.runs import small_run
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def state(tmp_path) -> TrainState:
+    config = small_run(tmp_path, tmp_path)
+    return TrainState.start(replace(config, model=small_config({"conv_norm": "batch"}, {"num_slots": 2})), None, CPU)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5, 0.999])
+def test_the_average_forgets_its_start_and_then_follows_the_decay(state, decay):
+    name = "head.out.weight"
+    expected = state.average.state_dict()[name].double()
+    for step in range(1, 30):
+        torch.nn.init.normal_(state.model.head.out.weight)
+        state.step = step
+        state.update_average(decay)
+        kept = min(decay, (1 + step) / (10 + step))
+        expected = kept * expected + (1 - kept) * state.model.head.out.weight.double()
+    torch.testing.assert_close(state.average.state_dict()[name].double(), expected, atol=1e-5, rtol=0)
+
+
+def test_counts_are_copied_into_the_average(state):
+    norm = "encoder.blocks.0.convolution.norm"
+    state.model.get_submodule(norm).num_batches_tracked.fill_(7)
+    state.update_average(0.9)
+    assert state.average.get_submodule(norm).num_batches_tracked == 7
+
+
+def test_the_average_is_no_part_of_the_training(state):
+    assert not state.average.training
+    assert not any(parameter.requires_grad for parameter in state.average.parameters())
+    trained = {id(parameter) for group in state.optimizer.param_groups for parameter in group["params"]}
+    assert trained == {id(parameter) for parameter in state.model.parameters()}
+
+
+def test_matrices_decay_and_vectors_do_not():
+    model = Sortformer(small_config())
+    decaying, free = parameter_groups([model], OptimizerConfig(weight_decay=0.3))
+    assert (decaying["weight_decay"], free["weight_decay"]) == (0.3, 0.0)
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    untouched = {names[id(parameter)] for parameter in free["params"]}
+    assert {"head.encodings.0.gate", "head.out.bias", "encoder.blocks.0.norm.weight"} <= untouched
+    assert len(decaying["params"]) + len(free["params"]) == len(names)
+
+
+def test_a_save_that_fails_leaves_the_old_state(state, tmp_path, monkeypatch):
+    state.save(tmp_path / "state.pt")
+    before = (tmp_path / "state.pt").read_bytes()
+
+    def full_disk(_, path):
+        path.write_bytes(b"half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(torch, "save", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        state.save(tmp_path / "state.pt")
+    assert (tmp_path / "state.pt").read_bytes() == before

@@ -1,0 +1,104 @@
+"""The voice teacher: cosine by hand, silence left alone, and one sentence for each bad table."""
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from sortformer.errors import InputError
+from sortformer.train import train
+from sortformer.train.teacher import VoiceTeacher
+from tests.train.runs import write_voice_table
+
+TABLE = torch.randn(6, 5, generator=torch.Generator().manual_seed(0))
+
+
+def build() -> VoiceTeacher:
+    torch.manual_seed(1)
+    return VoiceTeacher(8, TABLE)
+
+
+def scene() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Two recordings: overlap and silence in the first, one voice and an empty slot in the second."""
+    emb = torch.randn(2, 4, 8, generator=torch.Generator().manual_seed(2))
+    activity = torch.tensor([[[1, 0], [1, 1], [0, 0], [0, 1]], [[1, 0], [0, 0], [1, 0], [1, 0]]], dtype=torch.float32)
+    return emb, activity, torch.tensor([[3, 0], [5, -1]])
+
+
+def test_it_is_one_less_the_cosine_of_frames_and_their_voices():
+    teacher, (emb, activity, voice) = build(), scene()
+    table = TABLE.double().numpy() - TABLE.double().numpy().mean(0)
+    table /= np.linalg.norm(table, axis=1, keepdims=True)
+    projected = teacher.projection(emb).detach().double().numpy()
+    distances = []
+    for b in range(2):
+        for t in range(4):
+            speaking = [int(voice[b, s]) for s in range(2) if activity[b, t, s]]
+            if speaking:
+                target, frame = table[speaking].sum(0), projected[b, t]
+                distances.append(1 - target @ frame / np.linalg.norm(target) / np.linalg.norm(frame))
+    assert teacher(emb, activity, voice).item() == pytest.approx(np.mean(distances), abs=1e-5)
+
+
+def test_silence_teaches_nothing():
+    teacher, (emb, activity, voice) = build(), scene()
+    emb.requires_grad_()
+    teacher(emb, activity, voice).backward()
+    assert emb.grad is not None
+    speech = activity.any(dim=2)
+    assert (emb.grad[speech].abs().sum(-1) > 0).all()
+    assert not emb.grad[~speech].any()
+    assert teacher(emb, torch.zeros_like(activity), voice) == 0
+
+
+def test_the_table_is_not_part_of_its_weights():
+    assert sorted(build().state_dict()) == ["projection.bias", "projection.weight"]
+
+
+def test_a_table_is_read_by_the_voices_names(run_config, sources, tmp_path):
+    path = tmp_path / "voices.npz"
+    write_voice_table(path, run_config)
+    teacher = VoiceTeacher.read(path, sources.bank, 8)
+    stored = np.load(path)
+    order = list(reversed(range(len(stored["voice"]))))
+    np.savez(path, voice=stored["voice"][order], embedding=stored["embedding"][order])
+    torch.testing.assert_close(VoiceTeacher.read(path, sources.bank, 8).table, teacher.table)
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda _: None, "No such file"),
+        (lambda path: path.write_bytes(b""), "cannot read the voice table"),
+        (lambda path: path.write_bytes(b"no archive at all"), "cannot read the voice table"),
+        (lambda path: path.write_bytes(b"PK\x03\x04" + bytes(100)), "cannot read the voice table"),
+        (lambda path: path.write_bytes(array_bytes()), "cannot read the voice table"),
+        (lambda path: np.savez(path, voice=np.array(["a"])), "embedding"),
+        (lambda path: np.savez(path, voice=np.array([{}], dtype=object), embedding=np.ones((1, 2))), "cannot read"),
+        (lambda path: np.savez(path, voice=np.array(["a", "b"]), embedding=np.ones((1, 2))), "cannot read"),
+        (lambda path: np.savez(path, voice=np.array(["a_low@1"]), embedding=np.ones((1, 2))), "lacks 3 voices"),
+    ],
+)
+def test_a_bad_table_is_one_sentence(write, message, sources, tmp_path):
+    path = tmp_path / "voices.npz"
+    write(path)
+    with pytest.raises(InputError, match=message) as caught:
+        VoiceTeacher.read(path, sources.bank, 8)
+    assert str(path) in str(caught.value)
+
+
+def array_bytes() -> bytes:
+    """An array where an archive of arrays is expected."""
+    stream = io.BytesIO()
+    np.save(stream, np.ones(3))
+    return stream.getvalue()
+
+
+def test_an_absent_table_stops_a_run_before_it_starts(run_config, tmp_path):
+    config = write_voice_table(tmp_path / "voices.npz", run_config)
+    assert config.teacher is not None
+    absent = replace(config, teacher=replace(config.teacher, table=str(tmp_path / "absent.npz")))
+    with pytest.raises(InputError, match="cannot read the voice table"):
+        train(absent, tmp_path / "run")
