@@ -13,7 +13,7 @@ from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.model import Sortformer
 
-__all__ = ["Checkpoint", "build"]
+__all__ = ["Checkpoint", "blank", "build"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +31,7 @@ def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table:
     Raises:
         InputError: if weights and config do not fit each other exactly.
     """
-    with _WithoutDraws():
-        model = Sortformer(config)
+    model = blank(config)
     needed = model.state_dict()
     if table is None:
         check_weights(path, weights, needed)
@@ -43,15 +42,25 @@ def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table:
     return model.eval()
 
 
+# PyTorch announces some initialisers by their own name, and of others only the drawing itself.
+_DRAWS = (nn.init.kaiming_uniform_, nn.init.uniform_, nn.init.normal_, Tensor.uniform_, Tensor.normal_)
+
+
+def blank(config: ModelConfig) -> Sortformer:
+    """Return a model whose weights are whatever was in memory: they shall be replaced."""
+    with _WithoutDraws():
+        return Sortformer(config)
+
+
 class _WithoutDraws(TorchFunctionMode):
-    """Leave new weights as they come from memory: they are replaced, and drawing 10^8 numbers takes seconds."""
+    """Skip random initialisation: to draw 10^8 numbers takes seconds."""
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         named = kwargs or {}
-        if func in (nn.init.uniform_, nn.init.normal_, nn.init.kaiming_uniform_):
-            return named["tensor"]
+        if func in _DRAWS:
+            return args[0] if args else named["tensor"]
         return func(*args, **named)
 
 

@@ -6,6 +6,7 @@ Nothing is unpacked to disk, no member is looked at but those two, and the weigh
 
 import pickle
 import tarfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -75,8 +76,8 @@ def _archive(path: Path) -> Iterator[_Members]:
     try:
         with tarfile.open(path, "r:*") as archive:
             yield _Members(archive, path)
-    except tarfile.TarError as error:
-        raise InputError(f"{path} is no .nemo archive (a tar file), or is damaged: {error}") from error
+    except (tarfile.TarError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is no .nemo archive (a tar file), or is damaged") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 

@@ -38,12 +38,26 @@ _BLOCK = {
     "mlp.fc2": "contract",
 }
 
-_FIXED_AUDIO = {
-    "hidden_act": "gelu",
-    "subsampling_factor": 8,
-    "rope_parameters.rope_type": "default",
-    "rope_parameters.rope_theta": 10000.0,
-    "rope_parameters.partial_rotary_factor": 1.0,
+# Settings of which one value is supported; it is transformers' default too, which a config may leave out.
+_FIXED = {
+    "audio_config.hidden_act": "gelu",
+    "audio_config.subsampling_factor": 8,
+    "audio_config.rope_parameters.rope_type": "default",
+    "audio_config.rope_parameters.rope_theta": 10000.0,
+    "audio_config.rope_parameters.partial_rotary_factor": 1.0,
+}
+
+# Sizes, with transformers' defaults: those of the published model.
+_SIZES = {
+    "audio_config.hidden_size": 512,
+    "audio_config.intermediate_size": 2048,
+    "audio_config.num_hidden_layers": 31,
+    "audio_config.num_attention_heads": 8,
+    "audio_config.num_mel_bins": 128,
+    "head_config.hidden_size": 192,
+    "head_config.num_speakers": 8,
+    "head_config.audio_hidden_size": 512,
+    "head_config.subsampling_factor": 8,
 }
 
 
@@ -75,56 +89,58 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     """Return the config of our model that computes what transformers' of ``values`` does.
 
     Raises:
-        ConfigError: if a size is missing or a setting is not supported.
+        ConfigError: if a size or a setting is not supported.
     """
-    for name, expected in _FIXED_AUDIO.items():
-        found = _get(values, f"audio_config.{name}", expected)
+    for name, expected in _FIXED.items():
+        found = _get(values, name, expected)
         if found != expected:
-            raise ConfigError(f"audio_config.{name} is {found!r}, and only {expected!r} is supported")
-    dim, heads = _integer(values, "audio_config.hidden_size"), _integer(values, "audio_config.num_attention_heads")
-    for name, expected in (("audio_config.num_key_value_heads", heads), ("head_config.audio_hidden_size", dim)):
-        if _get(values, name, expected) != expected:
-            raise ConfigError(f"{name} should be {expected} to fit the other parts, but is {_get(values, name)!r}")
+            raise ConfigError(f"{name} is {found!r}, and only {expected!r} is supported")
+    sizes = {name: _get(values, name, default) for name, default in _SIZES.items()}
+    for name, size in sizes.items():
+        if not isinstance(size, int) or isinstance(size, bool):
+            raise ConfigError(f"{name} must be a whole number, but is {size!r}")
+    dim, heads = sizes["audio_config.hidden_size"], sizes["audio_config.num_attention_heads"]
+    for name, fitting in (
+        ("audio_config.num_key_value_heads", heads),
+        ("head_config.audio_hidden_size", dim),
+        ("head_config.subsampling_factor", _FIXED["audio_config.subsampling_factor"]),
+    ):
+        found = _get(values, name, fitting)
+        if found != fitting:
+            raise ConfigError(f"{name} should be {fitting} to fit the other parts, but is {found!r}")
     return ModelConfig(
-        FeatureConfig(num_mels=_integer(values, "audio_config.num_mel_bins")),
+        FeatureConfig(num_mels=sizes["audio_config.num_mel_bins"]),
         EncoderConfig(
             kind="transformer",
             subsampling="stacking",
             dim=dim,
-            layers=_integer(values, "audio_config.num_hidden_layers"),
+            layers=sizes["audio_config.num_hidden_layers"],
             heads=heads,
-            ff_dim=_integer(values, "audio_config.intermediate_size"),
+            ff_dim=sizes["audio_config.intermediate_size"],
             position="rope",
             learned_silence=True,
-            dropout=float(_get(values, "audio_config.attention_dropout", 0.0)),
+            dropout=0.0,
         ),
         HeadConfig(
-            num_slots=_integer(values, "head_config.num_speakers"),
-            dim=_integer(values, "head_config.hidden_size"),
+            num_slots=sizes["head_config.num_speakers"],
+            dim=sizes["head_config.hidden_size"],
             layers=0,
             heads=1,
             position="none",
             permutation="none",
             estimate_layers=(),
-            upsampling=_integer(values, "head_config.subsampling_factor"),  # pyright: ignore[reportArgumentType]
+            upsampling=8,
             dropout=0.0,
         ),
         labelling="nemo",
     )
 
 
-def _get(values: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """Return the value at a dotted name, or the default where it is absent."""
+def _get(values: Mapping[str, Any], name: str, default: Any) -> Any:
+    """Return the value at a dotted name, or the default where it is absent or null."""
     found: Any = values
     for key in name.split("."):
         if not isinstance(found, Mapping) or key not in found:
             return default
         found = found[key]
-    return found
-
-
-def _integer(values: Mapping[str, Any], name: str) -> int:
-    value = _get(values, name)
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise ConfigError(f"{name} must be a whole number, but is {value!r}")
-    return value
+    return default if found is None else found

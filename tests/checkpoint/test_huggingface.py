@@ -1,0 +1,142 @@
+"""Models by id, from a hub that runs inside the test: fetched once, then read from the cache, and never waited for."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from huggingface_hub import constants
+
+from sortformer import checkpoint
+from sortformer.errors import InputError
+from tests.checkpoint.goldens import GOLDEN
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+NEMOTRON = {path.name: path for path in (GOLDEN / "tiny_nemotron3").iterdir()}
+V1 = {"README.md": GOLDEN / "README.md", "tiny_v1.nemo": GOLDEN / "tiny_v1.nemo"}
+
+
+@dataclass
+class Hub:
+    """Repositories by id, and what was asked for."""
+
+    repositories: dict[str, dict[str, Path]]
+    gated: set[str] = field(default_factory=set)
+    asked: list[str] = field(default_factory=list)
+    tokens: set[str | None] = field(default_factory=set)
+    fails: bool = False
+
+    def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        self.asked.append(path)
+        if self.fails:
+            return 500, {}, b""
+        api = path.startswith("/api/models/")
+        parts = path.removeprefix("/api/models").strip("/").split("/")
+        name, rest = "/".join(parts[:2]), parts[2:]
+        if name in self.gated:
+            return 403, {"X-Error-Code": "GatedRepo"}, b"{}"
+        if name not in self.repositories:
+            return 404, {"X-Error-Code": "RepoNotFound"}, b"{}"
+        if len(rest) > 1 and rest[1] not in ("main", COMMIT):
+            return 404, {"X-Error-Code": "RevisionNotFound"}, b"{}"
+        files = self.repositories[name]
+        if api:
+            siblings = [{"rfilename": file} for file in files]
+            return 200, {}, json.dumps({"id": name, "modelId": name, "sha": COMMIT, "siblings": siblings}).encode()
+        return 200, {"ETag": f'"{rest[2]}"', "X-Repo-Commit": COMMIT}, files[rest[2]].read_bytes()
+
+
+@pytest.fixture
+def hub(tmp_path, monkeypatch) -> Iterator[Hub]:
+    hub = Hub({"acme/nemotron": NEMOTRON, "acme/v1": V1, "acme/empty": {"README.md": GOLDEN / "README.md"}})
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            hub.tokens.add(self.headers["Authorization"])
+            status, headers, content = hub.answer(self.path.partition("?")[0])
+            self.send_response(status)
+            for key, value in (headers | {"Content-Length": str(len(content))}).items():
+                self.send_header(key, value)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(content)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *_: object) -> None:
+            """Keep the test's output clean."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    point_to(monkeypatch, f"http://127.0.0.1:{server.server_port}", tmp_path / "cache")
+    yield hub
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def point_to(monkeypatch: pytest.MonkeyPatch, endpoint: str, cache: Path) -> None:
+    """Send huggingface-hub to ``endpoint``, whatever proxy the machine has, with a cache of its own."""
+    monkeypatch.setattr(constants, "ENDPOINT", endpoint)
+    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", endpoint + "/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.mark.parametrize("name", ["acme/nemotron", "acme/v1", f"acme/v1@{COMMIT}", "acme/v1@main"])
+def test_a_model_is_fetched_once_and_then_needs_no_hub(hub, name):
+    model, _ = checkpoint.load(name)
+    assert model.config.labelling == "nemo"
+    assert not any("README" in path for path in hub.asked)
+    hub.fails = True
+    again, _ = checkpoint.load(name)
+    assert again.config == model.config
+
+
+def test_offline_mode_asks_nobody(hub, monkeypatch):
+    checkpoint.load("acme/nemotron")
+    hub.asked.clear()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    checkpoint.load("acme/nemotron")
+    with pytest.raises(InputError, match=r"offline mode is on \(HF_HUB_OFFLINE\)"):
+        checkpoint.load("acme/v1")
+    assert not hub.asked
+
+
+def test_a_token_is_sent(hub, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    checkpoint.load("acme/nemotron")
+    assert hub.tokens == {"Bearer hf_secret"}
+
+
+def test_refusals_are_one_sentence_each(hub):
+    hub.gated.add("acme/gated")
+    for name, says in (
+        ("acme/nobody", "there is no model 'acme/nobody'"),
+        ("acme/gated", "set HF_TOKEN"),
+        ("acme/v1@v9", "has no revision 'v9'"),
+        ("acme/empty", "neither config.json and model.safetensors nor one .nemo file"),
+    ):
+        with pytest.raises(InputError) as caught:
+            checkpoint.load(name)
+        assert says in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+def test_without_network_it_says_so_at_once(tmp_path, monkeypatch):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        point_to(monkeypatch, f"http://127.0.0.1:{closed.getsockname()[1]}", tmp_path)
+        started = time.perf_counter()
+        with pytest.raises(InputError, match="Hugging Face does not answer") as caught:
+            checkpoint.load("acme/nemotron")
+    # huggingface-hub's own retries take 24 s; this leaves room for its import on a busy machine.
+    assert time.perf_counter() - started < 15
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,102 @@
+"""One function loads whatever is given, says what is wrong with it in a sentence, and reminds of a licence."""
+
+import shutil
+import warnings
+from dataclasses import replace
+
+import pytest
+import torch
+
+from sortformer import checkpoint
+from sortformer.checkpoint.huggingface import ModelId, parse_id
+from sortformer.checkpoint.licences import licence_of
+from sortformer.checkpoint.nemo_config import model_config
+from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
+from sortformer.errors import InputError
+from sortformer.model import Sortformer
+from tests.checkpoint.archives import recorded_parts
+from tests.checkpoint.goldens import GOLDEN
+
+SMALL = ModelConfig(
+    FeatureConfig(num_mels=16),
+    EncoderConfig(subsampling_channels=4, dim=8, layers=1, heads=2, ff_dim=16),
+    HeadConfig(dim=8, layers=2, heads=2, ff_dim=16, estimate_layers=(1,)),
+)
+
+
+def test_loading_draws_no_random_numbers(tmp_path):
+    checkpoint.save(tmp_path, Sortformer(SMALL))
+    before = torch.get_rng_state()
+    one, _ = checkpoint.load(tmp_path)
+    assert torch.equal(torch.get_rng_state(), before)
+    wave = torch.randn(1, 16_000, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        assert torch.equal(one(wave).probs, checkpoint.load(tmp_path)[0](wave).probs)
+    for parameter in one.parameters():
+        assert parameter.requires_grad
+        assert torch.isfinite(parameter).all()
+
+
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_our_folders_keep_their_bits_and_counters(tmp_path, norm, dtype):
+    model = Sortformer(replace(SMALL, encoder=replace(SMALL.encoder, conv_norm=norm)))
+    checkpoint.save(tmp_path, model, dtype=dtype)
+    loaded, _ = checkpoint.load(tmp_path)
+    for name, tensor in model.state_dict().items():
+        own = loaded.state_dict()[name]
+        assert own.dtype == tensor.dtype, name
+        assert torch.equal(own, tensor.to(dtype).to(tensor.dtype)), name
+
+
+@pytest.mark.parametrize("source", ["nothing here", "models/mine.nemo", "./models/mine", "/no/such/folder", "mine"])
+def test_what_can_only_be_a_path_is_not_looked_for_elsewhere(source, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sortformer.checkpoint.huggingface.download", lambda _: pytest.fail("went to the network"))
+    with pytest.raises(InputError, match="there is no model"):
+        checkpoint.load(source)
+
+
+def test_a_folder_of_something_else_says_of_what(tmp_path):
+    with pytest.raises(InputError, match=r"cannot read .*config\.json"):
+        checkpoint.load(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "wav2vec2"}')
+    with pytest.raises(InputError, match="a 'wav2vec2'"):
+        checkpoint.load(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError, match="without a format"):
+        checkpoint.load(tmp_path)
+    (tmp_path / "config.json").write_text("[]")
+    with pytest.raises(InputError, match="no JSON object"):
+        checkpoint.load(tmp_path)
+
+
+def test_an_id_is_an_owner_a_name_and_a_revision():
+    assert parse_id("nvidia/Nemotron-3-Diarization") == ModelId("nvidia", "Nemotron-3-Diarization")
+    assert parse_id("nvidia/diar_streaming_sortformer_4spk-v2.1@main") == ModelId(
+        "nvidia", "diar_streaming_sortformer_4spk-v2.1", "main"
+    )
+    for path in ("one", "a/b/c", "a/b.nemo", "../a", "~/a", "/a/b", "a/", "a b/c", "a/b@"):
+        assert parse_id(path) is None, path
+
+
+def test_v1_reminds_of_its_licence_by_name_and_by_shape(tmp_path):
+    shutil.copyfile(GOLDEN / "tiny_v1.nemo", tmp_path / "diar_sortformer_4spk-v1.nemo")
+    with pytest.warns(UserWarning, match=r"CC-BY-NC-4\.0: no commercial use") as caught:
+        checkpoint.load(tmp_path / "diar_sortformer_4spk-v1.nemo")
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+    published = recorded_parts()[0]
+    published["encoder"] |= {"n_layers": 18, "d_model": 512, "n_heads": 8}
+    published["sortformer_modules"]["fc_d_model"] = 512
+    assert licence_of("renamed", model_config(published)) == "CC-BY-NC-4.0"
+
+
+def test_other_models_load_in_silence(tmp_path):
+    checkpoint.save(tmp_path, Sortformer(SMALL))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checkpoint.load(tmp_path)
+        checkpoint.load(GOLDEN / "tiny_v1.nemo")
+        checkpoint.load(GOLDEN / "tiny_nemotron3")

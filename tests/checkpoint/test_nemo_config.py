@@ -1,0 +1,94 @@
+"""NeMo's descriptions: the published ones are understood, and what could change the output is never passed over."""
+
+import copy
+from typing import Any
+
+import pytest
+import yaml
+
+from sortformer.checkpoint.contents import blank
+from sortformer.checkpoint.nemo_config import model_config
+from sortformer.checkpoint.nemo_keys import key_table
+from sortformer.errors import ConfigError
+from tests.checkpoint.archives import recorded_parts
+from tests.checkpoint.goldens import shared
+
+
+def test_the_description_of_v1():
+    config = model_config(recorded_parts()[0])
+    assert (config.features.num_mels, config.features.normalize, config.features.gain) == (80, "per_feature", "peak")
+    assert (config.encoder.position, config.encoder.conv_norm, config.encoder.input_scale) == ("xl", "batch", True)
+    assert (config.head.norm, config.head.position, config.head.permutation) == ("post", "none", "none")
+    assert config.labelling == "nemo"
+
+
+def test_a_streaming_model_has_no_gain():
+    values = recorded_parts()[0] | {"streaming_mode": True}
+    assert model_config(values).features.gain == "none"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("target", "nemo.collections.asr.models.EncDecRNNTModel", "EncDecRNNTModel"),
+        ("preprocessor", None, "no section 'preprocessor'"),
+        ("encoder._target_", "nemo.collections.asr.modules.SqueezeformerEncoder", "SqueezeformerEncoder"),
+        ("encoder.subsampling", "striding", "'striding'"),
+        ("encoder.subsampling_factor", 4, "subsampling_factor is 4"),
+        ("encoder.att_context_size", [70, 13], "att_context_size is [70, 13]"),
+        ("encoder.self_attention_model", "abs_pos", "'abs_pos'"),
+        ("encoder.conv_norm_type", "layer_norm", "'layer_norm'"),
+        ("encoder.conv_context_size", "causal", "conv_context_size"),
+        ("encoder.global_tokens", 1, "does not know"),
+        ("encoder.d_model", 128, "should be 128"),
+        ("encoder.d_model", "64", "whole number"),
+        ("encoder.n_layers", True, "whole number"),
+        ("encoder.dropout", "much", "a number"),
+        ("encoder.dropout", 2.0, "dropout must be"),
+        ("encoder.n_layers", "${model.nowhere}", "leads nowhere"),
+        ("encoder.n_layers", "${encoder.n_layers}", "leads nowhere"),
+        ("encoder.feat_in", 128, "feat_in should be 80"),
+        ("preprocessor.window_size", 0.02, "window_size is 0.02"),
+        ("preprocessor.normalize", "all_features", "all_features"),
+        ("preprocessor.preemph", 0.9, "preemph is 0.9"),
+        ("transformer_encoder.pre_ln", True, "pre_ln is True"),
+        ("transformer_encoder.hidden_act", "gelu", "'gelu'"),
+        ("sortformer_modules.tf_d_model", 48, "tf_d_model should be 32"),
+    ],
+)
+def test_what_is_not_supported_is_named(name: str, value: Any, says: str) -> None:
+    values = copy.deepcopy(recorded_parts()[0])
+    section, _, key = name.rpartition(".")
+    (values[section] if section else values)[key] = value
+    with pytest.raises(ConfigError) as caught:
+        model_config(values)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_settings_without_effect_may_be_new():
+    values = recorded_parts()[0]
+    values["encoder"]["reduction"] = None
+    values["preprocessor"]["use_grads"] = False
+    values["sortformer_modules"]["spkcache_refresh_rate"] = 7
+    assert model_config(values) == model_config(recorded_parts()[0])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("generation", "parameters", "gain"), [("v1", 123_219_976, "peak"), ("v2", 117_693_960, "none")]
+)
+def test_published_configurations_make_the_published_models(generation, parameters, gain):
+    values = yaml.safe_load(shared(f"models/{generation}_model_config.yaml").read_text())
+    config = model_config(values)
+    assert config.features.gain == gain
+    model = blank(config)
+    unused = 2 * config.head.dim * config.head.num_slots + config.head.num_slots
+    assert sum(parameter.numel() for parameter in model.parameters()) + unused == parameters
+
+    lines = shared(f"nemo_{generation}_state_dict.txt").read_text().splitlines()
+    theirs = {name: shape for name, shape, *_ in (line.split("\t") for line in lines if "\t" in line)}
+    table = key_table(config)
+    ours = {name: str(tuple(tensor.shape)) for name, tensor in table.to_theirs(model.state_dict()).items()}
+    assert ours == {name: shape for name, shape in theirs.items() if name not in table.dropped}
+    assert set(table.dropped) <= set(theirs)
