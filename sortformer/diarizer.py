@@ -1,7 +1,8 @@
 """The API: a model that is loaded once, and recordings that go in."""
 
+import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from torch import Tensor
 import sortformer
 from sortformer import checkpoint
 from sortformer.annotation import Diarization, Origin, TimeAxis
-from sortformer.audio import AudioSource, blocks
+from sortformer.audio import AudioSource, probe
+from sortformer.audio import blocks as read_blocks
 from sortformer.audio.files import is_file, name_of
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import StreamConfig, stream_preset
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
 from sortformer.errors import Cancelled, InputError
@@ -23,8 +26,9 @@ from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.arrival import arrival_frames, arrival_ranks
 from sortformer.postprocess import keep_slots, speaker_range, turns
+from sortformer.streaming import stream_probabilities
 
-__all__ = ["MAX_OFFLINE_S", "Diarizer", "Estimates", "LayerEstimate", "Probabilities", "Progress"]
+__all__ = ["MAX_OFFLINE_S", "Diarizer", "Estimates", "LayerEstimate", "Probabilities", "Progress", "preset_named"]
 
 MAX_OFFLINE_S = 1800.0
 """Longest recording that is taken whole; its last blocks compare every frame with every other one."""
@@ -37,7 +41,8 @@ INAUDIBLE = 2.0**-15
 Progress = Callable[[str, float, float | None], bool | None]
 """Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
 
-``read`` counts seconds of audio, the others steps. Returning False, or raising, ends the work.
+``read`` counts seconds of audio, and so does ``model`` in a stream, which reads as it goes; otherwise they are steps.
+Returning False, or raising, ends the work.
 """
 
 
@@ -125,7 +130,8 @@ class Diarizer:
         Args:
             audio: a path, a binary file object, or an array with its ``sample_rate`` in Hz.
             channel: take this channel, counted from 1, instead of the mean of all.
-            preset: how the recording is cut; None is ``offline``, the recording whole.
+            preset: ``offline`` (also None) takes the recording whole; ``30s``, ``10s``, ... stream through it, in
+                memory that does not grow with it (see ``config.stream.STREAM_PRESETS``).
             num_speakers: exactly so many: the most active slots. Excludes the other two.
             min_speakers: warn when fewer are found; nobody is invented.
             max_speakers: no more than so many.
@@ -134,8 +140,9 @@ class Diarizer:
             progress: told how far the work is; may cancel it.
 
         Raises:
-            InputError: when the audio cannot be used or is longer than :data:`MAX_OFFLINE_S`, when the speaker counts
-                contradict each other or the model, or when there is no such preset.
+            InputError: when the audio cannot be used, or is longer than :data:`MAX_OFFLINE_S` and to be taken whole, or
+                the speaker counts contradict each other or the model.
+            ConfigError: when there is no such preset, or the model cannot stream.
             Cancelled: when ``progress`` returned False.
 
         Warns:
@@ -163,12 +170,17 @@ class Diarizer:
         progress: Progress | None = None,
     ) -> Probabilities:
         """Return how probable it is, frame by frame, that each slot speaks; arguments and errors as in a call."""
-        wave = _read(audio, sample_rate, channel, preset, progress)
-        if np.abs(wave).max() < INAUDIBLE:
+        config = preset_named(preset)
+        heard = _Heard(audio, progress)
+        blocks = heard.blocks(sample_rate, channel, whole=config is None)
+        if config is None:
+            data = _array(self._run(blocks, progress).probs)
+        else:
+            data = stream_probabilities(self.model, config, blocks)
+        if heard.peak < INAUDIBLE:
             # What a model says about digital silence is an accident of its training.
-            frames = self.model.config.grid.output_frames(len(wave))
-            return self._probabilities(np.zeros((frames, self.num_slots), np.float32), len(wave))
-        return self._probabilities(_array(self._run(wave, progress).probs), len(wave))
+            data = np.zeros_like(data)
+        return self._probabilities(data, heard)
 
     def estimates(
         self,
@@ -176,56 +188,72 @@ class Diarizer:
         *,
         sample_rate: int | None = None,
         channel: int | None = None,
-        preset: str | None = None,
         progress: Progress | None = None,
     ) -> Estimates:
-        """Return what each layer that estimates believes, and who arrives first for it; arguments as in a call."""
-        wave = _read(audio, sample_rate, channel, preset, progress)
-        output = self._run(wave, progress)
+        """Return what each layer that estimates believes, and who arrives first for it, for a recording taken whole.
+
+        Arguments and errors as in a call.
+        """
+        heard = _Heard(audio, progress)
+        output = self._run(heard.blocks(sample_rate, channel, whole=True), progress)
         layers = tuple(
             _estimate(layer, torch.sigmoid(logits))
             for layer, logits in zip(self.model.config.head.estimate_layers, output.estimates, strict=True)
         )
-        return Estimates(layers, self._probabilities(_array(output.probs), len(wave)))
+        return Estimates(layers, self._probabilities(_array(output.probs), heard))
 
-    def _run(self, wave: np.ndarray, progress: Progress | None) -> SortformerOutput:
-        """The model's output for one recording, in two steps between which it can be stopped."""
+    def _run(self, blocks: Iterator[np.ndarray], progress: Progress | None) -> SortformerOutput:
+        """The model's output for a whole recording, in two steps between which it can be stopped."""
+        wave = torch.from_numpy(np.concatenate(list(blocks)))
         with torch.inference_mode():
-            feats, lengths = self.model.features(torch.from_numpy(wave)[None].to(self.device))
+            feats, lengths = self.model.features(wave[None].to(self.device))
             _report(progress, "model", 1, 2)
             output = self.model.forward_features(feats, lengths)
             _report(progress, "model", 2, 2)
         return output
 
-    def _probabilities(self, data: np.ndarray, num_samples: int) -> Probabilities:
-        return Probabilities(data, self.model.config.grid.step_s, num_samples / SAMPLE_RATE)
+    def _probabilities(self, data: np.ndarray, heard: "_Heard") -> Probabilities:
+        return Probabilities(data, self.model.config.grid.step_s, heard.num_samples / SAMPLE_RATE)
 
     def _origin(self, found: Probabilities, settings: Mapping[str, Any]) -> Origin:
         axis = TimeAxis(found.start_s, found.step_s, len(found.data))
         return Origin(self.name, sortformer.__version__, settings, axis)
 
 
-def _read(
-    source: AudioSource,
-    sample_rate: int | None,
-    channel: int | None,
-    preset: str | None,
-    progress: Progress | None,
-) -> np.ndarray:
-    """The recording (N,), given up as soon as it turns out to be too long."""
-    if preset not in (None, OFFLINE):
-        raise InputError(f"there is no preset {preset!r}; the only one is {OFFLINE!r}")
-    parts, count = [], 0
-    for block in blocks(source, sample_rate, channel):
-        parts.append(block)
-        count += len(block)
-        if count > MAX_OFFLINE_S * SAMPLE_RATE:
-            raise InputError(
-                f"{name_of(source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, which is as much as this model "
-                "takes at once without running out of memory and time: cut it into shorter parts"
-            )
-        _report(progress, "read", count / SAMPLE_RATE, None)
-    return np.concatenate(parts)
+def preset_named(name: str | None) -> StreamConfig | None:
+    """Return how a preset cuts recordings: None for ``offline``, which takes them whole.
+
+    Raises:
+        ConfigError: when there is no such preset.
+    """
+    return None if name in (None, OFFLINE) else stream_preset(name)
+
+
+class _Heard:
+    """A recording on its way to the model, and what is known of it afterwards."""
+
+    def __init__(self, source: AudioSource, progress: Progress | None) -> None:
+        self.source = source
+        self.progress = progress
+        self.num_samples = 0
+        self.peak = 0.0
+
+    def blocks(self, sample_rate: int | None, channel: int | None, *, whole: bool) -> Iterator[np.ndarray]:
+        """Yield the recording; where it is taken ``whole``, give it up as soon as it turns out to be too long."""
+        total_s = None
+        if self.progress is not None and isinstance(self.source, str | os.PathLike):
+            total_s = probe(self.source).duration_s
+        for block in read_blocks(self.source, sample_rate, channel):
+            self.num_samples += len(block)
+            self.peak = max(self.peak, float(np.abs(block).max()))
+            seconds = self.num_samples / SAMPLE_RATE
+            if whole and seconds > MAX_OFFLINE_S:
+                raise InputError(
+                    f"{name_of(self.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that memory and "
+                    "time allow to take whole: cut it, or stream it with a preset such as 30s"
+                )
+            yield block
+            _report(self.progress, "read" if whole else "model", seconds, total_s)
 
 
 def _report(progress: Progress | None, stage: str, done: float, total: float | None) -> None:

@@ -16,7 +16,7 @@ from sortformer import audio, checkpoint
 from sortformer.annotation import Diarization
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
-from sortformer.errors import Cancelled, InputError
+from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
 from tests.audio.makers import chirp, write
 from tests.small_models import small_config, small_model
@@ -129,12 +129,39 @@ def test_nobody_is_invented(diarizer: Diarizer, wav: Path, wish: dict[str, int])
         ({"max_speakers": 0}, "1 or more"),
         ({"num_speakers": 1, "min_speakers": 1}, "not both"),
         ({"min_speakers": 3, "max_speakers": 2}, "above"),
-        ({"preset": "psychic"}, "no preset 'psychic'"),
     ],
 )
 def test_what_cannot_be_obeyed_is_refused(diarizer: Diarizer, wav: Path, wish: dict, reason: str):
     with pytest.raises(InputError, match=reason):
         diarizer(wav, **wish)
+
+
+def test_an_unknown_preset_is_refused_by_name(diarizer: Diarizer):
+    with pytest.raises(ConfigError, match="'psychic'; known: 30s, 10s"):
+        diarizer("absent.wav", preset="psychic")
+
+
+def test_a_stream_with_one_chunk_for_all_is_the_whole_recording(diarizer: Diarizer):
+    wave = chirp(20.0, 16_000)
+    whole = diarizer.probabilities(wave, sample_rate=16_000, preset="offline")
+    stream = diarizer.probabilities(wave, sample_rate=16_000, preset="30s")
+    np.testing.assert_allclose(stream.data, whole.data, atol=1e-5)
+    assert stream.duration == whole.duration == 20.0
+
+
+def test_a_stream_takes_any_length_and_says_how_far_it_is(
+    diarizer: Diarizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 10.0)
+    path = write(tmp_path / "long.wav", chirp(25.0, 16_000), 16_000)
+    seen: list[tuple[str, float, float | None]] = []
+    result = diarizer(path, preset="10s", progress=lambda *report: seen.append(report))
+    assert result.duration == 25.0
+    assert result.origin is not None
+    assert result.origin.settings["preset"] == "10s"
+    assert seen[:3] == [("model", 10.0, 25.0), ("model", 20.0, 25.0), ("model", 25.0, 25.0)]
+    with pytest.raises(InputError, match="stream it with a preset"):
+        diarizer(path)
 
 
 def test_a_wish_is_refused_before_the_audio_is_touched(diarizer: Diarizer):
@@ -167,7 +194,7 @@ def test_progress_goes_forward_through_the_stages(diarizer: Diarizer, wav: Path)
     seen: list[tuple[str, float, float | None]] = []
     diarizer(wav, progress=lambda *report: seen.append(report))
     assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["read", "model", "turns"]
-    assert seen[0] == ("read", 2.0, None)
+    assert seen[0] == ("read", 2.0, 2.0)
     assert [done for stage, done, _ in seen if stage == "model"] == [1, 2]
     assert seen[-1] == ("turns", 1, 1)
 

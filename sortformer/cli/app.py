@@ -10,6 +10,7 @@ import typer
 
 import sortformer
 from sortformer.cli.console import say, sentence, show_warning
+from sortformer.cli.convert import convert
 from sortformer.cli.diarize import diarize
 from sortformer.cli.doctor import doctor
 from sortformer.cli.plot import plot
@@ -31,7 +32,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (diarize, score, plot, train, doctor):
+for command in (diarize, score, plot, train, convert, doctor):
     app.command()(command)
 
 

@@ -36,6 +36,9 @@ def diarize(
     ] = "rttm",
     model: Model = None,
     device: Device = "auto",
+    preset: Annotated[
+        str | None, typer.Option(help="30s, 10s, ...: stream through the recording, which may then be of any length.")
+    ] = None,
     num_speakers: Annotated[int | None, typer.Option(help="Exactly so many speakers.")] = None,
     min_speakers: Annotated[int | None, typer.Option(help="Warn when fewer speak.")] = None,
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
@@ -64,11 +67,12 @@ def diarize(
     tuned |= {"min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
-        from sortformer.diarizer import Diarizer
+        from sortformer.diarizer import Diarizer, preset_named
         from sortformer.postprocess import speaker_range
 
         diarizer = Diarizer.load(model, device)
         with usage_errors():
+            preset_named(preset)
             speaker_range(diarizer.num_slots, num_speakers, min_speakers, max_speakers)
             given = {name: value for name, value in tuned.items() if value is not None}
             settings = replace(diarizer.postprocess, **given)
@@ -77,6 +81,7 @@ def diarize(
             result = diarizer(
                 recording.source,
                 channel=channel,
+                preset=preset,
                 num_speakers=num_speakers,
                 min_speakers=min_speakers,
                 max_speakers=max_speakers,

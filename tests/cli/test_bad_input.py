@@ -173,6 +173,7 @@ def test_wrong_device(cli: Cli, model: Path, wav: Path, device: str):
         (["--min-speakers", 3, "--max-speakers", 2], "above"),
         (["--onset", 1.5], "between 0 and 1"),
         (["--min-on", -1], "min_on_s"),
+        (["--preset", "psychic"], "known: 30s"),
         (["-f", "srt"], "choose from rttm, json, txt"),
         (["-f", "rttm,json"], "-o"),
         (["--skip-existing"], "-o"),
