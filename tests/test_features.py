@@ -62,10 +62,14 @@ def test_normalised_features_are_librosas_normalised_by_hand(num_mels):
         assert not features[row, frames[row] :].any()
 
 
-@given(rows=st.lists(waves, min_size=1, max_size=4), extra=st.integers(0, 2_000), normalize=st.booleans())
+@given(
+    rows=st.lists(waves, min_size=1, max_size=4),
+    extra=st.integers(0, 2_000),
+    normalize=st.sampled_from(["none", "fixed", "per_feature"]),
+)
 @settings(max_examples=50)
 def test_neither_padding_nor_other_rows_change_a_row(rows, extra, normalize):
-    front = LogMel(FeatureConfig(16, normalize="per_feature" if normalize else "none"))
+    front = LogMel(FeatureConfig(16, normalize=normalize))
     batch, lengths = _batch(rows, filling=torch.nan, extra=extra)
     features, frames = front(batch, lengths)
     assert torch.isfinite(features).all()
@@ -85,10 +89,10 @@ def _batch(rows: list[np.ndarray], filling: float, extra: int = 0) -> tuple[torc
     return batch, lengths
 
 
-@given(wave=waves, rows=st.integers(1, 3), data=st.data())
-def test_any_cut_of_the_audio_gives_the_frames_of_the_whole(wave, rows, data):
+@given(wave=waves, rows=st.integers(1, 3), normalize=st.sampled_from(["none", "fixed"]), data=st.data())
+def test_any_cut_of_the_audio_gives_the_frames_of_the_whole(wave, rows, normalize, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=10)))
-    front = LogMel(FeatureConfig(16))
+    front = LogMel(FeatureConfig(16, normalize=normalize))
     batch = torch.stack([torch.as_tensor(wave, dtype=torch.float32).roll(row) for row in range(rows)])
     whole, _ = front(batch)
     state, frames = front.start(rows), []
@@ -99,6 +103,12 @@ def test_any_cut_of_the_audio_gives_the_frames_of_the_whole(wave, rows, data):
     stepped = torch.cat(frames, dim=1)
     assert stepped.shape == whole.shape
     torch.testing.assert_close(stepped, whole, atol=1e-4, rtol=1e-5)
+
+
+def test_fixed_normalisation_is_one_shift_and_one_scale():
+    wave = torch.from_numpy(_speechlike(3_000))[None]
+    plain, fixed = LogMel(FeatureConfig(16))(wave)[0], LogMel(FeatureConfig(16, normalize="fixed"))(wave)[0]
+    torch.testing.assert_close(fixed, (plain + 9.5) / 3.5)
 
 
 @given(count=st.integers(0, 4_000))

@@ -50,6 +50,7 @@ def write_nemo(path: Path, model: Sortformer) -> None:
 def _check_expressible(config: ModelConfig) -> None:
     encoder, head = config.encoder, config.head
     for fits, reason in (
+        (config.features.normalize != "fixed", "its features are shifted and scaled by constants"),
         (head.permutation == "none" and not head.estimate_layers, "it has estimates or permutation encodings"),
         (head.num_slots == _SLOTS, f"it has {head.num_slots} slots, and NeMo's have {_SLOTS}"),
         (head.upsampling == 1, "its output is finer than 80 ms"),

@@ -79,10 +79,10 @@ class Session:
         """
         if model.training:
             raise ValueError("a session needs a model in evaluation mode: call model.eval()")
-        if model.config.features.normalize != "none":
+        if model.config.features.normalize == "per_feature":
             raise ConfigError(
                 "this model normalises its features over the whole recording, which a stream does not have: "
-                "use a model with features.normalize = 'none'"
+                "use a model with features.normalize = 'none' or 'fixed'"
             )
         self.model = model
         self.config = config

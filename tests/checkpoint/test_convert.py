@@ -96,6 +96,7 @@ def test_a_streaming_model_stays_one(tmp_path, gain):
     ("config", "reason"),
     [
         (ModelConfig(), "permutation encodings"),
+        (replace(NEMO, features=replace(NEMO.features, normalize="fixed")), "by constants"),
         (replace(NEMO, head=replace(NEMO.head, num_slots=8)), "8 slots"),
         (replace(NEMO, head=replace(NEMO.head, upsampling=8)), "finer than 80 ms"),
         (replace(NEMO, encoder=replace(NEMO.encoder, kind="transformer", position="rope")), "not a Conformer"),
