@@ -1,0 +1,64 @@
+"""Write the simulated dev sets as recordings with references: unseen voices, unseen rooms, 60 s each.
+
+python dev_sets.py BANK_FOLDER OUT_FOLDER --cache CACHE_FOLDER
+
+OUT_FOLDER gets one folder a set (near-2, rooms-2, rooms-3, rooms-4), each with WAV, RTTM and UEM.
+"""
+
+import argparse
+import itertools
+from pathlib import Path
+
+import soundfile
+import torch
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.formats import rttm, uem
+from sortformer.grid import FrameGrid
+from sortformer.simulate import Rooms, VoiceBank
+from sortformer.simulate.dev_set import dev_set
+
+SETS = {
+    "near-2": ("near", 2, 14),
+    "rooms-2": ("rooms", 2, 14),
+    "rooms-3": ("rooms", 3, 13),
+    "rooms-4": ("rooms", 4, 13),
+}
+DURATION_S = 60.0
+SEED = 7
+
+
+def turns(activity: torch.Tensor, grid: FrameGrid) -> list[Turn]:
+    """Return the runs of each column of an activity matrix (T, S) as turns."""
+    found = []
+    for slot, column in enumerate(activity.T):
+        edges = [0, *(column[1:] != column[:-1]).nonzero().flatten().add(1).tolist(), len(column)]
+        for start, end in itertools.pairwise(edges):
+            if column[start]:
+                found.append(Turn(grid.seconds(start), grid.seconds(end), f"speaker_{slot}"))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bank", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--cache", type=Path)
+    arguments = parser.parse_args()
+    grid = FrameGrid()
+    bank = VoiceBank.load(arguments.bank, "dev", (1.0,), arguments.cache)
+    rooms = Rooms.make(50, seed=1, cache=arguments.cache)
+    for name, (kind, speakers, count) in SETS.items():
+        folder = arguments.out / name
+        folder.mkdir(parents=True, exist_ok=True)
+        conversations = dev_set(bank, kind, speakers, count, DURATION_S, SEED, rooms)
+        for index in range(count):
+            uri = f"{name}_{index:02d}"
+            soundfile.write(folder / f"{uri}.wav", conversations.wave[index].numpy(), grid.sample_rate)
+            truth = Diarization(turns(conversations.activity[index], grid), DURATION_S, uri)
+            rttm.write(folder / f"{uri}.rttm", truth, overwrite=True)
+            uem.write(folder / f"{uri}.uem", {uri: [(0.0, DURATION_S)]}, overwrite=True)
+
+
+if __name__ == "__main__":
+    main()

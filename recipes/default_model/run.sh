@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Make the default model, and score it beside a clustering diarizer. Needs the voices and clips in DATA, two cores, two hours.
+set -euo pipefail
+cd "$(dirname "$0")"
+data=${DATA:-../../../shared/data}
+runs=../../runs
+
+# The voice table is in this folder. To make it again: teacher.py, and what its first lines say.
+sortformer train recipe.toml -o "$runs/default_model"
+python package.py "$runs/default_model/model" ../../sortformer/weights
+
+python dev_sets.py "$data/bank" "$runs/dev" --cache "$runs/cache"
+for set in near-2 rooms-2 rooms-3 rooms-4 real; do
+    recordings="$runs/dev/$set"
+    [ "$set" = real ] && recordings="$data/real_dev"
+    sortformer diarize "$recordings" -o "$runs/found/$set" --overwrite --quiet
+    echo "== $set"
+    sortformer score "$recordings" "$runs/found/$set" --uem "$recordings"
+done
