@@ -1,0 +1,57 @@
+"""Settings that were published or chosen together with a model: how it streams, and how its output becomes turns."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from sortformer.config.model import ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import STREAM_PRESETS, StreamConfig
+from sortformer.errors import ConfigError
+
+__all__ = ["POSTPROCESS_PRESETS", "model_presets", "postprocess_preset"]
+
+POSTPROCESS_PRESETS: Mapping[str, PostprocessConfig] = MappingProxyType(
+    {
+        "none": PostprocessConfig(),
+        # NVIDIA, tuned by them for each generation and corpus (NeMo's examples/speaker_tasks/diarization).
+        "v1-callhome": PostprocessConfig(0.53, 0.49, pad_on_s=0.23, pad_off_s=0.01, min_on_s=0.42, min_off_s=0.34),
+        "v1-dihard3": PostprocessConfig(0.64, 0.74, pad_on_s=0.06, pad_off_s=0.0, min_on_s=0.10, min_off_s=0.15),
+        "v2-callhome": PostprocessConfig(
+            0.641, 0.561, pad_on_s=0.229, pad_off_s=0.079, min_on_s=0.511, min_off_s=0.296
+        ),
+        "v2-dihard3": PostprocessConfig(0.56, 1.0, pad_on_s=0.063, pad_off_s=0.002, min_on_s=0.007, min_off_s=0.151),
+    }
+)
+"""Named post-processing; "none" is a plain threshold of one half, as Nemotron 3 and v2.1 are published with."""
+
+# What the names of STREAM_PRESETS begin with, for whose models.
+_OURS, _NVIDIA, _NEMOTRON3 = "", "nvidia-", "nemotron3-"
+
+
+def postprocess_preset(name: str) -> PostprocessConfig:
+    """Return the named post-processing.
+
+    Raises:
+        ConfigError: if there is none of that name; the message lists them.
+    """
+    if name not in POSTPROCESS_PRESETS:
+        raise ConfigError(f"there is no post-processing '{name}'; known: {', '.join(POSTPROCESS_PRESETS)}")
+    return POSTPROCESS_PRESETS[name]
+
+
+def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
+    """Return how a model streams, by latency ("30.4s", "10s", ...), the longest first; it is the best for files.
+
+    Empty where the features depend on the whole recording, as NVIDIA's v1's do: such a model knows only "offline".
+    """
+    if model.features.normalize != "none" or model.features.gain != "none":
+        return {}
+    if model.labelling != "nemo":
+        family = _OURS
+    else:
+        family = _NEMOTRON3 if model.encoder.learned_silence else _NVIDIA
+    return {
+        name.removeprefix(family): config
+        for name, config in STREAM_PRESETS.items()
+        if (name.startswith(family) if family else "-" not in name)
+    }

@@ -1,0 +1,59 @@
+"""Presets: the published numbers, by the names that each model knows them by."""
+
+from dataclasses import replace
+
+import pytest
+
+from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.presets import POSTPROCESS_PRESETS, model_presets, postprocess_preset
+from sortformer.config.stream import STREAM_PRESETS, StreamConfig
+from sortformer.errors import ConfigError
+
+V1 = ModelConfig(FeatureConfig(normalize="per_feature", gain="peak"), labelling="nemo")
+V2 = ModelConfig(FeatureConfig(num_mels=128), labelling="nemo")
+NEMOTRON3 = replace(V2, encoder=EncoderConfig(learned_silence=True))
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        (V1, []),
+        (V2, ["30.4s", "10s", "1.04s", "0.32s"]),
+        (NEMOTRON3, ["30.4s", "1.04s", "0.64s", "0.32s"]),
+        (ModelConfig(), ["30s", "10s", "1s", "0.3s"]),
+    ],
+)
+def test_a_model_knows_its_own_presets_the_slowest_first(model, names):
+    presets = model_presets(model)
+    assert list(presets) == names
+    for name, config in presets.items():
+        assert config.latency_s == pytest.approx(float(name.removesuffix("s")), abs=0.05)
+        config.speaker_cache.check_slots(8 if model is NEMOTRON3 else 4)
+
+
+def test_the_published_numbers():
+    def numbers(config: StreamConfig) -> tuple[int, ...]:
+        return (
+            config.chunk_frames,
+            config.right_context_frames,
+            config.fifo_frames,
+            config.update_period_frames,
+            config.speaker_cache.frames,
+        )
+
+    assert numbers(model_presets(V2)["10s"]) == (124, 1, 124, 124, 188)
+    assert numbers(model_presets(NEMOTRON3)["1.04s"]) == (9, 4, 264, 222, 264)
+
+
+def test_every_preset_belongs_to_a_model():
+    known = [config for model in (V2, NEMOTRON3, ModelConfig()) for config in model_presets(model).values()]
+    assert sorted(map(repr, known)) == sorted(map(repr, STREAM_PRESETS.values()))
+
+
+def test_post_processing_by_name():
+    assert postprocess_preset("none") == PostprocessConfig()
+    assert postprocess_preset("v2-dihard3").offset == 1.0
+    with pytest.raises(ConfigError, match="no post-processing 'v3'; known: none, v1-callhome"):
+        postprocess_preset("v3")
+    assert len(set(POSTPROCESS_PRESETS.values())) == 5
