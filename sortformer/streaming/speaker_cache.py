@@ -1,13 +1,15 @@
 """The arrival-order speaker cache (AOSC): which frames of the past tell the speakers apart best.
 
-Medennikov et al., "Streaming Sortformer", arXiv 2507.18446, in the synchronous form of NeMo 3.0.0. Axes: B streams, T
-frames, of which the first ``length`` (B,) of a row count, S slots, D channels.
+Medennikov et al., "Streaming Sortformer", arXiv 2507.18446, with the constants and the order of operations of NeMo
+3.0.0 (``sortformer_modules.py``, whose methods are named where ours follow them). Axes: B streams, T frames, S slots, D
+channels. Of equal scores ``torch.topk`` picks some, as it does there; so that its pick depends on nothing else, no row
+is padded here.
 """
 
 import math
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.layers.subsampling import length_mask
@@ -16,18 +18,14 @@ from sortformer.streaming.state import take
 __all__ = ["add_silence", "boosted", "chosen", "compress", "scores", "without_overlap"]
 
 
-def compress(
-    emb: Tensor, probs: Tensor, length: Tensor, silence: Tensor, config: SpeakerCacheConfig
-) -> tuple[Tensor, Tensor]:
-    """Return the ``config.frames`` best frames (B, M, D) of ``emb`` (B, T, D), and their probabilities (B, M, S).
+def compress(emb: Tensor, probs: Tensor, silence: Tensor, config: SpeakerCacheConfig) -> tuple[Tensor, Tensor]:
+    """Return the M = ``config.frames`` best frames (B, M, D) of ``emb`` (B, T, D), T > M, and their probabilities.
 
     The result is ordered by slot, and by time inside a slot; after each slot, and in places that nobody earned, stands
-    the ``silence`` embedding (B, D) with probabilities 0. Every row must have more than M frames.
+    the ``silence`` embedding (B, D) with probabilities 0. NeMo: ``_compress_spkcache``.
     """
-    slots = probs.shape[2]
-    budget = max(0, config.frames // slots - config.silence_frames)
+    budget = max(0, config.frames // probs.shape[2] - config.silence_frames)
     ranked = scores(probs, config.probability_floor)
-    ranked = ranked.masked_fill(~length_mask(length, probs.shape[1])[..., None], -torch.inf)
     ranked = without_overlap(ranked, probs, math.floor(budget * config.min_positive_share))
     newcomer = torch.arange(probs.shape[1], device=probs.device) >= config.frames
     ranked = ranked + config.newcomer_bonus * newcomer[:, None]
@@ -42,6 +40,7 @@ def scores(probs: Tensor, floor: float) -> Tensor:
     """Return how surely a slot speaks alone (B, T, S): above 0 where that has a probability above one half.
 
     s_tk = ln p_tk - ln(1 - p_tk) + sum_j ln(1 - p_tj) + ln 2, every probability raised to ``floor`` at least.
+    NeMo: ``_get_log_pred_scores``.
     """
     speaks = probs.clamp(min=floor).log()
     is_quiet = (1.0 - probs).clamp(min=floor).log()
@@ -49,20 +48,19 @@ def scores(probs: Tensor, floor: float) -> Tensor:
 
 
 def without_overlap(ranked: Tensor, probs: Tensor, enough: int) -> Tensor:
-    """Return the scores (B, T, S) with -inf where a slot does not speak, or not alone though ``enough`` frames do.
+    """Return the scores (B, T, S) with -inf where a slot does not speak; with ``enough`` frames alone, where not alone.
 
-    A slot speaks where its probability exceeds 1/2. One with ``enough`` positive scores gives up all others.
+    A slot speaks where its probability exceeds 1/2, and alone where its score exceeds 0. NeMo: ``_disable_low_scores``.
     """
     speaks = probs > 0.5
-    ranked = ranked.masked_fill(~speaks, -torch.inf)
-    alone = ranked > 0
+    alone = speaks & (ranked > 0)
     plenty = alone.sum(dim=1, keepdim=True) >= enough
-    return ranked.masked_fill(~alone & plenty, -torch.inf)
+    return ranked.masked_fill(~torch.where(plenty, alone, speaks), -torch.inf)
 
 
 def boosted(ranked: Tensor, count: int, bonus: float) -> Tensor:
-    """Return scores (B, T, S) with ``bonus`` added to the ``count`` greatest of each slot; the earlier of equals."""
-    best = ranked.argsort(dim=1, descending=True, stable=True)[:, :count]
+    """Return the scores (B, T, S), the ``count`` greatest of each slot raised. NeMo: ``_boost_topk_scores``."""
+    best = ranked.topk(min(count, ranked.shape[1]), dim=1, sorted=False).indices
     return ranked.scatter_add(1, best, torch.full_like(best, bonus, dtype=ranked.dtype))
 
 
@@ -70,15 +68,14 @@ def chosen(ranked: Tensor, frames: int, silence_frames: int) -> tuple[Tensor, Te
     """Return the frame (B, M) that goes to each of the M = ``frames`` places, and whether one does (B, M).
 
     Places without a frame are silence: ``silence_frames`` after each slot, which come before any score, and the last
-    ones where fewer frames have a score above -inf. One frame can serve several slots.
+    ones where fewer frames have a score above -inf. One frame can serve several slots. NeMo: ``_get_topk_indices``.
     """
     batch, count, slots = ranked.shape
     width = count + silence_frames
-    contest = torch.nn.functional.pad(ranked, (0, 0, 0, silence_frames), value=torch.inf)
-    contest = contest.transpose(1, 2).reshape(batch, slots * width)  # speaker-major: index = slot * width + frame
-    best = contest.argsort(dim=1, descending=True, stable=True)[:, :frames]
-    unearned = contest.gather(1, best) == -torch.inf
-    place = best.masked_fill(unearned, slots * width).sort(dim=1).values
+    contest = nn.functional.pad(ranked, (0, 0, 0, silence_frames), value=torch.inf)
+    contest = contest.transpose(1, 2).reshape(batch, slots * width)  # index = slot * width + frame
+    best = contest.topk(frames, dim=1, sorted=False)
+    place = best.indices.masked_fill(best.values == -torch.inf, slots * width).sort(dim=1).values
     frame = place % width
     return frame, (place < slots * width) & (frame < count)
 
@@ -88,7 +85,8 @@ def add_silence(
 ) -> tuple[Tensor, Tensor]:
     """Return the running mean (B, D) of silent frames and their number (B,), with those of ``emb`` (B, T, D) added.
 
-    A frame is silent where its probabilities (B, T, S) sum to less than ``threshold``.
+    A frame is silent where its probabilities (B, T, S) sum to less than ``threshold``; the first ``length`` (B,) frames
+    of a row count. NeMo: ``_get_silence_profile``.
     """
     silent = (probs.sum(dim=2) < threshold) & length_mask(length, probs.shape[1])
     total = count + silent.sum(dim=1)

@@ -94,13 +94,17 @@ def _remember(
     room = max(frames, int((state.cache_length + length).max()))
     emb, total = end_to_end([(state.cache, state.cache_length), (emb, length)], room)
     probs, _ = end_to_end([(state.cache_probs, state.cache_length), (probs, length)], room)
-    full = total > frames
+    cache, cache_probs, full = emb[:, :frames].clone(), probs[:, :frames].clone(), total > frames
     filler = mean if silence is None else silence.expand_as(mean)
-    best, best_probs = compress(emb, probs, total, filler, config.speaker_cache)
+    for size in total[full].unique().tolist():  # rows of one length at a time, so that none is padded to another's
+        rows = total == size
+        cache[rows], cache_probs[rows] = compress(
+            emb[rows, :size], probs[rows, :size], filler[rows], config.speaker_cache
+        )
     return replace(
         state,
-        cache=torch.where(full[:, None, None], best, emb[:, :frames]),
-        cache_probs=torch.where(full[:, None, None], best_probs, probs[:, :frames]),
+        cache=cache,
+        cache_probs=cache_probs,
         cache_length=total.clamp(max=frames),
         compressed=state.compressed | full,
         silence_mean=mean,

@@ -1,0 +1,215 @@
+"""A session in use: every misuse refused with its reason, and nothing lost."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.errors import ConfigError, InputError
+from sortformer.model import Sortformer
+from sortformer.streaming import Session, StreamState
+from sortformer.streaming.forget import forget
+from tests.streaming.tiny import noise, tiny_model
+
+MODEL = tiny_model()
+CONFIG = StreamConfig(5, 2, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
+WAVE = noise(40_000, seed=3)
+
+
+@pytest.fixture
+def session():
+    return Session(MODEL, CONFIG, uri="meeting")
+
+
+def _all(session, *pieces):
+    return np.concatenate([*(session.push(piece).probs for piece in pieces), session.flush().probs])
+
+
+EXPECTED = _all(Session(MODEL, CONFIG), WAVE)
+
+
+def test_updates_say_where_they_are(session):
+    first, second = session.push(WAVE[:20_000]), session.push(WAVE[20_000:])
+    assert (first.first_frame, second.first_frame) == (0, len(first.probs))
+    assert first.time_s == len(first.probs) * session.step_s
+    assert session.duration_s == 2.5
+    np.testing.assert_array_equal(np.concatenate([first.probs, second.probs, session.flush().probs]), EXPECTED)
+    assert session.finish().uri == "meeting"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [np.zeros(0, np.float32), WAVE, np.zeros((0, 2), np.float32), []],
+        [WAVE[:1], *np.array_split(WAVE[1:], 333), WAVE[:0]],
+        [torch.from_numpy(WAVE[:7]), WAVE[7:].astype(np.float64)],
+        [np.repeat(WAVE[:, None], 2, axis=1)],
+    ],
+    ids=["nothing", "single samples", "other types", "two channels"],
+)
+def test_blocks_of_any_length_and_type_are_taken(session, pieces):
+    np.testing.assert_array_equal(_all(session, *pieces), EXPECTED)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 20_000.0])
+def test_a_block_with_an_impossible_sample_is_refused_whole(session, value):
+    session.push(WAVE[:10_000])
+    bad = WAVE[10_000:].copy()
+    bad[123] = value
+    with pytest.raises(InputError, match=r"the block pushed at 0\.62 s"):
+        session.push(bad)
+    assert session.duration_s == 10_000 / 16_000
+    rest = _all(session, WAVE[10_000:])
+    np.testing.assert_array_equal(rest, EXPECTED[-len(rest) :])
+
+
+def test_another_sample_rate_is_refused(session):
+    session.push(WAVE, sample_rate=16_000)
+    with pytest.raises(InputError, match="16000 Hz, got samples at 8000 Hz"):
+        session.push(WAVE, sample_rate=8_000)
+
+
+def test_a_stream_ends_once(session):
+    session.push(WAVE)
+    diarization = session.finish()
+    assert session.finish() == diarization
+    for call in (lambda: session.push(WAVE), session.flush, lambda: session.reset_slot(0)):
+        with pytest.raises(InputError, match=r"has ended: call reset\(\)"):
+            call()
+    session.reset()
+    np.testing.assert_array_equal(_all(session, WAVE), EXPECTED)
+    assert session.finish() == diarization
+
+
+def test_an_empty_stream_is_an_empty_diarization(session):
+    assert session.push([]).probs.shape == (0, 3)
+    assert session.finish().turns == ()
+
+
+@pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt, MemoryError])
+def test_a_failure_in_the_middle_of_a_step_loses_nothing(session, monkeypatch, failure):
+    whole, calls = MODEL.forward_frames, 0
+
+    def failing(*arguments):
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise failure
+        return whole(*arguments)
+
+    monkeypatch.setattr(MODEL, "forward_frames", failing)
+    with pytest.raises(failure):
+        session.push(WAVE)
+    assert session.num_frames == 2 * CONFIG.chunk_frames
+    np.testing.assert_array_equal(_all(session), EXPECTED)
+
+
+def test_snapshots_keep_what_a_failed_push_had_found(session, monkeypatch):
+    whole = MODEL.forward_frames
+    monkeypatch.setattr(MODEL, "forward_frames", _failing_after(1, whole))
+    with pytest.raises(RuntimeError):
+        session.push(WAVE)
+    monkeypatch.setattr(MODEL, "forward_frames", whole)
+    np.testing.assert_array_equal(_all(Session.restore(MODEL, session.snapshot())), EXPECTED)
+
+
+def _failing_after(good, forward):
+    results = iter([forward] * good)
+
+    def call(*arguments):
+        function = next(results, None)
+        if function is None:
+            raise RuntimeError
+        return function(*arguments)
+
+    return call
+
+
+def test_a_snapshot_of_an_ended_stream_has_ended(session):
+    session.push(WAVE)
+    diarization = session.finish()
+    restored = Session.restore(MODEL, session.snapshot())
+    assert restored.finish() == diarization
+    with pytest.raises(InputError, match="has ended"):
+        restored.push(WAVE)
+
+
+def test_snapshots_that_do_not_fit_are_refused(session):
+    data = session.snapshot()
+    for broken in (b"", b"nonsense", data[:100], data[: len(data) // 2]):
+        with pytest.raises(InputError, match="snapshot"):
+            Session.restore(MODEL, broken)
+    with pytest.raises(InputError, match="another model"):
+        Session.restore(tiny_model(num_slots=4), data)
+
+
+def test_a_model_that_needs_the_whole_recording_is_refused():
+    config = ModelConfig(FeatureConfig(num_mels=16, normalize="per_feature"), EncoderConfig(subsampling_channels=4))
+    with pytest.raises(ConfigError, match="normalises its features over the whole recording"):
+        Session(Sortformer(config).eval(), CONFIG)
+
+
+def test_a_cache_too_small_for_the_slots_is_refused():
+    with pytest.raises(ConfigError, match="too small for 3 slots: it needs 6"):
+        Session(MODEL, dataclasses.replace(CONFIG, speaker_cache=SpeakerCacheConfig(5, 1)))
+
+
+def test_a_model_in_training_mode_is_refused():
+    with pytest.raises(ValueError, match="evaluation mode"):
+        Session(tiny_model().train(), CONFIG)
+
+
+def test_memory_does_not_grow_with_the_stream():
+    sizes = []
+    session = Session(MODEL, CONFIG)
+    for _ in range(30):
+        session.push(WAVE[:8_000])
+        sizes.append(len(session.snapshot()) - 90 * len(session._turns))
+    assert max(sizes[20:]) < 1.1 * max(sizes[5:15])
+
+
+def test_a_reset_slot_is_somebody_new():
+    session = Session(MODEL, CONFIG, PostprocessConfig())
+    before = session.push(WAVE)
+    slot = int(before.probs.mean(axis=0).argmax())
+    known = {turn.speaker for turn in (*before.turns, *before.tentative)}
+    session.reset_slot(slot)
+    memory = session._position.memory
+    assert sorted(session._position.channels) == [0, 1, 2]
+    assert session._position.channels[slot] == 2
+    assert not memory.cache_probs[..., 2].any()
+    assert not memory.fifo_probs[..., 2].any()
+    session.push(noise(60_000, seed=4))
+    names = {turn.speaker for turn in session.finish()}
+    assert len(names - known) >= 1
+
+
+def test_a_slot_that_does_not_exist_is_refused(session):
+    with pytest.raises(InputError, match="slot must be between 0 and 2, got 3"):
+        session.reset_slot(3)
+
+
+def test_forgetting_a_channel_drops_its_frames_and_moves_the_later_ones_up(session):
+    session.push(noise(60_000, seed=5))
+    memory = session._position.memory
+    after = forget(memory, 0)
+    for emb, probs, length in (("cache", "cache_probs", "cache_length"), ("fifo", "fifo_probs", "fifo_length")):
+        count = int(getattr(memory, length))
+        old = getattr(memory, probs)[0, :count]
+        kept = old[:, 0] <= 0.5
+        assert 0 < kept.sum() < len(old) or emb == "fifo"
+        assert int(getattr(after, length)) == kept.sum()
+        expected = torch.cat([old[kept][:, 1:], torch.zeros(int(kept.sum()), 1)], dim=1)
+        assert torch.equal(getattr(after, probs)[0, : len(expected)], expected)
+        assert torch.equal(getattr(after, emb)[0, : len(expected)], getattr(memory, emb)[0, :count][kept])
+        assert not getattr(after, emb)[0, len(expected) :].any()
+
+
+def test_the_state_is_a_value():
+    assert {field.name for field in dataclasses.fields(StreamState)} >= {"cache", "fifo", "compressed"}
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Session(MODEL, CONFIG)._position.memory.cache = None

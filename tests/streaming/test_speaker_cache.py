@@ -1,0 +1,113 @@
+"""The speaker cache: equal to NeMo's recorded steps, and to loops that anybody can check."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.streaming.speaker_cache import add_silence, compress, scores
+from sortformer.streaming.state import start
+from sortformer.streaming.step import Chunk, update
+from tests.oracles.speaker_cache_loops import SILENCE, compressed
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden/speaker_cache"
+SHARED = Path(__file__).resolve().parents[2] / "../shared/data/golden"
+
+
+@pytest.mark.parametrize("name", ["tiny", "train", "high_10", "vhigh_30"])
+def test_steps_are_those_of_nemo(name):
+    _replay(GOLDEN / f"{name}.npz")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["tiny", "train", "low_1.04", "high_10", "vhigh_30"])
+def test_whole_recordings_of_steps_are_those_of_nemo(name):
+    path = SHARED / f"aosc_{name}_sync.npz"
+    if not path.exists():
+        pytest.skip(f"../shared/data/golden/{path.name} is absent")
+    _replay(path)
+
+
+def _replay(path):
+    with np.load(path) as recorded:
+        fields = ast.literal_eval(str(recorded["cfg"]))
+        config = StreamConfig(
+            chunk_frames=fields["chunk_len"],
+            left_context_frames=fields["chunk_left_context"],
+            right_context_frames=fields["chunk_right_context"],
+            fifo_frames=fields["fifo_len"],
+            update_period_frames=fields["spkcache_update_period"],
+            speaker_cache=SpeakerCacheConfig(frames=fields["spkcache_len"]),
+        )
+        state, compressions = start(config, dim=16, num_slots=4), 0
+        for index in range(int(recorded["n_chunks"])):
+            emb, probs = torch.from_numpy(recorded[f"emb{index}"]), torch.from_numpy(recorded[f"preds{index}"])
+            left, right = recorded[f"lcrc{index}"].tolist()
+            chunk = Chunk(emb, *(torch.tensor([count]) for count in (left, emb.shape[1] - left - right, right)))
+            first = int(state.cache_length + state.fifo_length) + left
+            assert torch.equal(
+                probs[:, first : first + int(chunk.length)], torch.from_numpy(recorded[f"chunkpreds{index}"])
+            )
+            state = update(config, state, chunk, probs)
+            _equal(state.cache, state.cache_length, recorded[f"spkcache{index}"])
+            _equal(state.fifo, state.fifo_length, recorded[f"fifo{index}"])
+            if recorded[f"spkpreds{index}"].size:
+                compressions += 1
+                assert state.compressed.item()
+                _equal(state.cache_probs, state.cache_length, recorded[f"spkpreds{index}"])
+            np.testing.assert_allclose(state.silence_mean.numpy(), recorded[f"sil{index}"], atol=1e-6)
+            assert state.silence_count.tolist() == recorded[f"nsil{index}"].tolist()
+        assert compressions, "these steps never fill the cache"
+
+
+def _equal(ragged, length, recorded):
+    assert int(length) == recorded.size // ragged.shape[2]
+    np.testing.assert_array_equal(ragged[0, : int(length)].numpy(), recorded.reshape(-1, ragged.shape[2]))
+    assert not ragged[0, int(length) :].any()
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    extra=st.integers(1, 40),
+    slots=st.integers(1, 5),
+    frames=st.integers(20, 40),
+    silence_frames=st.integers(0, 3),
+)
+@settings(max_examples=60)
+def test_the_frames_kept_are_those_that_loops_choose(seed, extra, slots, frames, silence_frames):
+    rng = np.random.default_rng(seed)
+    probs = rng.beta(0.4, 0.4 + rng.uniform(0, 1.5), (frames + extra, slots))
+    emb = np.arange(1.0, len(probs) + 1)[:, None]
+    config = SpeakerCacheConfig(frames, silence_frames)
+    silence = torch.full((1, 1), -1.0, dtype=torch.float64)
+    kept, kept_probs = compress(torch.from_numpy(emb)[None], torch.from_numpy(probs)[None], silence, config)
+    places = compressed(probs.tolist(), frames, silence_frames)
+    assert kept[0, :, 0].tolist() == [-1.0 if place is SILENCE else place + 1.0 for place in places]
+    expected = [[0.0] * slots if place is SILENCE else probs[place].tolist() for place in places]
+    assert kept_probs[0].tolist() == expected
+
+
+def test_a_score_is_positive_where_a_slot_speaks_alone_more_likely_than_not():
+    probs = torch.tensor([[[0.7, 0.2], [0.7, 0.4], [0.9, 0.9]]], dtype=torch.float64)
+    joint = torch.tensor([0.7 * 0.8, 0.7 * 0.6, 0.75 * 0.25], dtype=torch.float64)
+    found = scores(probs, 0.25)[0, :, 0]
+    torch.testing.assert_close(found[:2], (joint[:2] / 0.5).log())
+    assert (found > 0).tolist() == [True, False, False]
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
+def test_silence_is_the_mean_of_all_silent_frames_so_far(lengths, seed):
+    generator = torch.Generator().manual_seed(seed)
+    mean, count, silent = torch.zeros(1, 3), torch.zeros(1, dtype=torch.int64), []
+    for length in lengths:
+        emb, probs = (torch.rand(1, 6, 3, generator=generator) for _ in range(2))
+        probs = probs / 6
+        mean, count = add_silence(mean, count, emb, probs, torch.tensor([length]), 0.2)
+        silent += [frame for frame, p in zip(emb[0, :length], probs[0, :length], strict=True) if p.sum() < 0.2]
+    assert count.item() == len(silent)
+    torch.testing.assert_close(mean[0], torch.stack([torch.zeros(3), *silent]).sum(0) / max(1, len(silent)))

@@ -1,0 +1,89 @@
+"""Turns as the frames come: those of the whole, each given once and never taken back."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.postprocess import turns
+from sortformer.streaming.turns import add_frames, end_turns, free_slot, start_turns, tentative_turns
+from tests.strategies import probabilities
+
+seconds = st.sampled_from([0.0, 0.0, 0.002, 0.01, 0.063, 0.08, 0.15, 0.16, 0.24, 0.296, 0.5])
+configs = st.builds(
+    PostprocessConfig,
+    onset=st.sampled_from([0.3, 0.5, 0.6]),
+    offset=st.sampled_from([0.3, 0.5, 0.7, 1.0]),
+    pad_on_s=seconds,
+    pad_off_s=seconds,
+    min_on_s=seconds,
+    min_off_s=seconds,
+)
+PLAIN = PostprocessConfig()
+
+
+@given(probs=probabilities(max_frames=60), config=configs, data=st.data())
+@settings(max_examples=150)
+def test_in_any_cut_the_turns_are_those_of_the_frames_so_far(probs, config, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(probs)), max_size=6)))
+    state, given_turns = start_turns(probs.shape[1]), []
+    for part in np.split(probs, cuts):
+        state, new = add_frames(config, state, part, 8)
+        given_turns += new
+        so_far = turns(probs[: state.ticks // 8], config, 0.08)
+        _same([*given_turns, *tentative_turns(config, state, 8)], so_far)
+    _same([*given_turns, *end_turns(config, state, 8)[1]], turns(probs, config, 0.08))
+
+
+def _same(found, expected):
+    found = sorted(found)
+    assert [dataclasses.replace(turn, confidence=None) for turn in found] == [
+        dataclasses.replace(turn, confidence=None) for turn in expected
+    ]
+    assert [turn.confidence for turn in found] == pytest.approx([turn.confidence for turn in expected])
+
+
+def _column(*stretches, frames=40):
+    column = np.zeros((frames, 1))
+    for start, end in stretches:
+        column[start:end] = 0.9
+    return column
+
+
+def test_a_turn_is_given_once_nothing_can_join_it():
+    config = PostprocessConfig(min_off_s=0.4)
+    state, early = add_frames(config, start_turns(1), _column((2, 5), frames=9), 8)
+    assert early == ()
+    state, late = add_frames(config, state, np.zeros((2, 1)), 8)
+    assert [(turn.start, turn.end) for turn in late] == [(0.16, 0.4)]
+    assert tentative_turns(config, state, 8) == ()
+
+
+def test_who_came_first_is_named_first_though_the_turn_is_still_open():
+    long, short = _column((0, 20), frames=20), _column((1, 5), frames=20)
+    state, given_turns = add_frames(PLAIN, start_turns(2), np.concatenate([short, long], axis=1), 8)
+    assert [(turn.start, turn.speaker) for turn in given_turns] == [(0.08, "speaker_1")]
+    assert [(turn.start, turn.speaker) for turn in tentative_turns(PLAIN, state, 8)] == [(0.0, "speaker_0")]
+
+
+def test_what_is_remembered_does_not_grow_with_the_stream():
+    config = PostprocessConfig(pad_on_s=0.2, pad_off_s=0.1, min_on_s=0.2, min_off_s=0.3)
+    state, sizes = start_turns(2), []
+    probs = np.random.default_rng(0).random((4_000, 2)).round()
+    for part in np.split(probs, 400):
+        state, _ = add_frames(config, state, part, 8)
+        sizes.append(len(state.sums))
+    longest = max(turn.duration for turn in turns(probs, config, 0.08)) / 0.08
+    assert max(sizes) < longest + 20
+
+
+def test_a_freed_slot_ends_its_turn_and_takes_a_new_name():
+    state, _ = add_frames(PLAIN, start_turns(1), _column((2, 10), frames=10), 8)
+    state, closed = free_slot(PLAIN, state, 0, 8)
+    assert [(turn.start, turn.end, turn.speaker) for turn in closed] == [(0.16, 0.79, "speaker_0")]
+    state, _ = add_frames(PLAIN, state, _column((0, 5), frames=5), 8)
+    _, rest = end_turns(PLAIN, state, 8)
+    assert [(turn.start, turn.speaker) for turn in rest] == [(0.8, "speaker_1")]
