@@ -32,10 +32,12 @@ class DepthwiseStriding(nn.Module):
             bins = -(-bins // 2)
         self.out = nn.Linear(channels * bins, dim)
         # PyTorch's default weights fade and its default biases do not: after five convolutions the voice would be lost.
-        for convolution in (self.stem, *self.depthwise, *self.pointwise):
-            nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
-            nn.init.zeros_(convolution.bias)
-        nn.init.zeros_(self.out.bias)
+        for convolution in self.modules():
+            if isinstance(convolution, nn.Conv2d):
+                nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
+        for name, parameter in self.named_parameters():
+            if name.endswith("bias"):
+                nn.init.zeros_(parameter)
 
     def forward(self, feats: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return (B, ceil(T / 8), D) from features (B, T, M), and the lengths (B,) likewise."""
