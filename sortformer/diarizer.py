@@ -41,7 +41,7 @@ INAUDIBLE = 2.0**-15
 Progress = Callable[[str, float, float | None], bool | None]
 """Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
 
-``read`` counts seconds of audio, and so does ``model`` in a stream, which reads as it goes; otherwise they are steps.
+``read`` counts seconds of audio, and is all there is in a stream, which works as it reads; the others count steps.
 Returning False, or raising, ends the work.
 """
 
@@ -253,7 +253,7 @@ class _Heard:
                     "time allow to take whole: cut it, or stream it with a preset such as 30s"
                 )
             yield block
-            _report(self.progress, "read" if whole else "model", seconds, total_s)
+            _report(self.progress, "read", seconds, total_s)
 
 
 def _report(progress: Progress | None, stage: str, done: float, total: float | None) -> None:

@@ -159,7 +159,7 @@ def test_a_stream_takes_any_length_and_says_how_far_it_is(
     assert result.duration == 25.0
     assert result.origin is not None
     assert result.origin.settings["preset"] == "10s"
-    assert seen[:3] == [("model", 10.0, 25.0), ("model", 20.0, 25.0), ("model", 25.0, 25.0)]
+    assert seen[:3] == [("read", 10.0, 25.0), ("read", 20.0, 25.0), ("read", 25.0, 25.0)]
     with pytest.raises(InputError, match="stream it with a preset"):
         diarizer(path)
 

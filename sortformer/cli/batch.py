@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from sortformer.cli.console import bar, counted, say, sentence, usage_errors
+from sortformer.cli.interrupt import ctrl_c
 from sortformer.cli.recordings import Recording, distinct, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import SortformerError
@@ -21,6 +22,8 @@ __all__ = ["Job", "run"]
 Job: TypeAlias = "Callable[[Recording, Progress], Diarization]"
 
 INTERRUPTED = 130
+
+_STAGES = {"read": 0, "model": 1, "turns": 2}
 
 
 def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, quiet: bool = False) -> int:
@@ -66,7 +69,7 @@ def _work(
     tally: _Tally,
     quiet: bool,
 ) -> None:
-    with bar(quiet) as shown:
+    with bar(quiet) as shown, ctrl_c() as interrupt:
         task = shown.add_task("loading the model", total=len(todo))
         job = load()
         for index, (recording, wanted) in enumerate(todo):
@@ -74,16 +77,17 @@ def _work(
             def progress(
                 stage: str, done: float, total: float | None, index: int = index, name: str = recording.name
             ) -> None:
-                share = done / total if stage == "model" and total else 0.0
-                shown.update(task, description=name, completed=index + share)
+                interrupt.hold(stage == "read")
+                share = done / total if total else 0.0
+                shown.update(task, description=name, completed=index + (_STAGES[stage] + share) / len(_STAGES))
 
-            progress("read", 0.0, None)
             with tally.past_errors(recording.name):
+                progress("read", 0.0, None)
                 result = job(recording, progress)
                 shown.stop()  # the result may go to the same terminal
                 results.write(recording, result, wanted)
-                shown.start()
                 tally.finished += 1
+                shown.start()
 
 
 @dataclass(slots=True)

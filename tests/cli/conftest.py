@@ -76,9 +76,7 @@ def started(*arguments: object, **options: object) -> subprocess.Popen[str]:
     """Start the command line in a process of its own."""
     return subprocess.Popen(
         [sys.executable, "-m", "sortformer", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        **options,  # pyright: ignore[reportArgumentType, reportCallIssue]
+        env=os.environ | {"OMP_NUM_THREADS": "1", "TERM": "xterm"},
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,  # pyright: ignore
     )

@@ -1,5 +1,6 @@
 """Recordings in, results out: formats, places, batches, and the way out at Ctrl-C."""
 
+import contextlib
 import io
 import itertools
 import json
@@ -163,6 +164,21 @@ def test_quiet_keeps_errors_and_drops_the_rest(cli: Cli, model: Path, wav: Path,
     outcome = cli("diarize", wav, tmp_path / "absent.wav", "--model", model, "-o", tmp_path / "out", "-q")
     assert outcome.code == 1
     assert outcome.err.splitlines() == [f"error: {outcome.errors[0]}"]
+
+
+def test_a_terminal_shows_a_bar_and_the_result_stays_clean(model: Path, wav: Path):
+    watched, terminal = os.openpty()
+    with started("diarize", wav, "--model", model, stderr=terminal) as process:
+        os.close(terminal)
+        shown = ""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(watched, 1024):
+                shown += piece.decode(errors="replace")
+        out, _ = process.communicate(timeout=60)
+    os.close(watched)
+    assert "meeting" in shown
+    assert "━" in shown
+    assert [line.split()[0] for line in out.splitlines()] == ["SPEAKER", "SPEAKER"]
 
 
 def test_ctrl_c_keeps_what_is_finished_and_leaves_no_half_file(model: Path, make: Callable[..., Path], tmp_path: Path):
