@@ -61,7 +61,11 @@ class _Reporter:
         """Take one line of the log."""
         step = int(line["step"])
         if "loss" in line:
-            self.loss = line["loss"] if math.isnan(self.loss) else 0.9 * self.loss + 0.1 * line["loss"]
+            if math.isnan(self.loss):
+                # A run that goes on begins in the middle: the steps before must not count as quick ones.
+                self.shown.reset(self.task, completed=step - 1)
+                self.loss = line["loss"]
+            self.loss = 0.9 * self.loss + 0.1 * line["loss"]
             self.shown.update(self.task, completed=step, loss=f"loss {self.loss:.3f}")
         if "der" in line:
             rates = f"dev DER {100 * line['der']:.1f} %"
