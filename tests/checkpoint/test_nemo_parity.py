@@ -87,3 +87,16 @@ def test_v1_gives_a_row_of_a_batch_what_it_gives_it_alone() -> None:
     frames = alone["probs"].shape[1]
     np.testing.assert_allclose(output.probs[1, :frames].numpy(), alone["probs"][0], atol=1e-4, rtol=0)
     assert not output.valid[1, frames:].any()
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+@pytest.mark.parametrize("name", ["tiny_v1.nemo", "tiny_nemotron3"])
+def test_a_gpu_agrees_with_the_cpu_to_a_thousandth(name: str) -> None:
+    """Convolutions on a GPU may round to ten bits of mantissa (TF32)."""
+    model, _ = checkpoint.load(GOLDEN / name)
+    wave = torch.randn(2, 5 * 16_000, generator=torch.Generator().manual_seed(0)) * 0.1
+    num_samples = torch.tensor([5 * 16_000, 3 * 16_000])
+    with torch.inference_mode():
+        expected = model(wave, num_samples).probs
+        found = model.cuda()(wave.cuda(), num_samples.cuda()).probs.cpu()
+    torch.testing.assert_close(found, expected, atol=1e-3, rtol=0)
