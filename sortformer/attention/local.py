@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import MASKED_SCORE
+from sortformer.attention.full import MASKED_SCORE, full_attention
 
 __all__ = ["local_attention"]
 
@@ -12,25 +12,29 @@ def local_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | N
     """Return attention (B, H, T, d) over the keys with ``|i - j| <= window``.
 
     Beltagy et al., "Longformer", arXiv 2004.05150, section 3.1, without global tokens. Computed in blocks of ``window``
-    queries against their own block of keys and its two neighbours.
+    queries against their own block of keys and its two neighbours; all at once where no frame is out of reach.
     """
-    batch, heads, frames, head_dim = query.shape
-    blocks = -(-frames // window)
-    tail = blocks * window - frames
-    query = nn.functional.pad(query, (0, 0, 0, tail)).view(batch, heads, blocks, window, head_dim)
-    key, value = (
-        nn.functional.pad(x, (0, 0, window, window + tail)).unfold(2, 3 * window, window) for x in (key, value)
-    )
+    batch, _, frames, _ = query.shape
+    if frames <= window + 1:
+        return full_attention(query, key, value, valid, None)
     if valid is None:
         valid = torch.ones(batch, frames, dtype=torch.bool, device=query.device)
-    key_valid = nn.functional.pad(valid, (window, window + tail)).unfold(1, 3 * window, window)
-    offset = torch.arange(3 * window, device=query.device) - window - torch.arange(window, device=query.device)[:, None]
-    allowed = (offset.abs() <= window) & key_valid[:, :, None]  # (B, blocks, window, 3 * window)
-    mask = torch.zeros(allowed.shape, dtype=query.dtype, device=query.device).masked_fill(~allowed, MASKED_SCORE)
-    out = nn.functional.scaled_dot_product_attention(
-        query.transpose(1, 2).flatten(0, 1),
-        key.permute(0, 2, 1, 4, 3).flatten(0, 1),
-        value.permute(0, 2, 1, 4, 3).flatten(0, 1),
-        attn_mask=mask.flatten(0, 1)[:, None],
+    blocks = -(-frames // window)
+    tail = blocks * window - frames
+    query = nn.functional.pad(query, (0, 0, 0, tail)).unflatten(2, (blocks, window))
+    key, value, reachable = (
+        _with_neighbours(nn.functional.pad(x, (0, 0, window, window + tail)).unflatten(2, (blocks + 2, window)))
+        for x in (key, value, valid[:, None, :, None])
     )
-    return out.view(batch, blocks, heads, window, head_dim).transpose(1, 2).flatten(2, 3)[:, :, :frames]
+    offset = torch.arange(3 * window, device=query.device) - window - torch.arange(window, device=query.device)[:, None]
+    allowed = (offset.abs() <= window) & reachable.transpose(-1, -2)  # (B, 1, blocks, window, 3 * window)
+    mask = torch.zeros(allowed.shape, dtype=query.dtype, device=query.device).masked_fill(~allowed, MASKED_SCORE)
+    # Blocks go where the fused kernels expect the batch.
+    query, key, value, mask = (x.transpose(1, 2).flatten(0, 1) for x in (query, key, value, mask))
+    out = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    return out.unflatten(0, (batch, blocks)).transpose(1, 2).flatten(2, 3)[:, :, :frames]
+
+
+def _with_neighbours(x: Tensor) -> Tensor:
+    """Join each block of (B, H, n + 2, w, d) but the first and the last with those beside it: (B, H, n, 3 w, d)."""
+    return torch.cat((x[:, :, :-2], x[:, :, 1:-1], x[:, :, 2:]), dim=3)
