@@ -87,9 +87,11 @@ class LossConfig:
 
 @dataclass(frozen=True, slots=True)
 class TeacherConfig:
-    """A table of voice embeddings that the encoder's frames are pulled to; it guides training and is not shipped."""
+    """A table of voice embeddings, in which the encoder's frames find theirs; guides training, is not shipped."""
 
     table: str
+    scale: float = 16.0
+    """Of the cosines, before the softmax."""
     weight: float = 1.0
     final_weight: float = 0.1
     """The weight falls linearly to this one at the last step."""

@@ -55,7 +55,9 @@ def train(
     if config.teacher is not None:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            teacher = VoiceTeacher.read(config.teacher.table, sources.bank, config.model.encoder.dim)
+            teacher = VoiceTeacher.read(
+                config.teacher.table, sources.bank, config.model.encoder.dim, config.teacher.scale
+            )
     state = TrainState.start(config, teacher, place)
     if (out / "state.pt").exists():
         state.load(out / "state.pt")

@@ -1,5 +1,6 @@
-"""A teacher for voices: the encoder's frames are pulled towards embeddings of whoever speaks in them."""
+"""A teacher for voices: the encoder's frames must tell, among the embeddings of all voices, whose they are."""
 
+import math
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -14,20 +15,23 @@ __all__ = ["VoiceTeacher"]
 
 
 class VoiceTeacher(nn.Module):
-    """Compare a projection of each frame with the mean embedding of its active voices, by cosine.
+    """Find the voices of each frame in a table of embeddings: cross-entropy over scaled cosines.
 
-    The table is centred, so that what tells one voice from another counts and not what all have in common. Frames of
-    silence are left alone; in overlap the target is the sum of the voices.
+    The table is a teacher's and stays as it is: where voices lie is known from the first step, and the encoder has
+    only to learn to place its frames. (Drawn to its own row alone, without the others to be told from, it would learn
+    what is most common: sexes and microphones.) The table is centred, so that what tells one voice from another
+    counts and not what all have in common. Frames of silence are left alone; in overlap the voices share the target.
     """
 
-    def __init__(self, input_dim: int, table: Tensor) -> None:
+    def __init__(self, input_dim: int, table: Tensor, scale: float = 16.0) -> None:
         super().__init__()
+        self.scale = scale
         self.table: Tensor
         self.register_buffer("table", _centre(table), persistent=False)
         self.projection = nn.Linear(input_dim, table.shape[1])
 
     @classmethod
-    def read(cls, path: str | Path, bank: VoiceBank, input_dim: int) -> "VoiceTeacher":
+    def read(cls, path: str | Path, bank: VoiceBank, input_dim: int, scale: float = 16.0) -> "VoiceTeacher":
         """Read an ``.npz`` with ``embedding`` (V, E) and ``voice`` (V,) of "speaker@speed", for the voices of a bank.
 
         Raises:
@@ -43,14 +47,19 @@ class VoiceTeacher(nn.Module):
         absent = [name for name in names if name not in rows]
         if absent:
             raise InputError(f"the voice table {path} lacks {len(absent)} voices of the bank, the first is {absent[0]}")
-        return cls(input_dim, torch.from_numpy(np.stack([rows[name] for name in names])))
+        return cls(input_dim, torch.from_numpy(np.stack([rows[name] for name in names])), scale)
 
     def forward(self, emb: Tensor, activity: Tensor, voice: Tensor) -> Tensor:
-        """Return 1 - cosine, averaged over frames with speech; emb (B, T, D), activity (B, T, S), voice (B, S)."""
-        target = activity @ (self.table[voice.clamp(min=0)] * (voice >= 0)[..., None])
+        """Return the cross-entropy in units of ln V (1: knows nothing), averaged over frames with speech.
+
+        emb (B, T, D), activity (B, T, S), voice (B, S) with -1 for none.
+        """
         speech = activity.any(dim=2)
-        cosine = nn.functional.cosine_similarity(self.projection(emb), target, dim=-1)
-        return ((1 - cosine) * speech).sum() / speech.sum().clamp(min=1)
+        batch = torch.arange(len(voice), device=voice.device)[:, None].expand_as(speech)[speech]
+        share = activity[speech] / activity[speech].sum(-1, keepdim=True)
+        cosine = nn.functional.normalize(self.projection(emb[speech]), dim=-1) @ self.table.T
+        nats = -(share * (self.scale * cosine).log_softmax(-1).gather(1, voice[batch].clamp(min=0))).sum(-1)
+        return nats.sum() / max(1, len(nats)) / math.log(len(self.table))
 
 
 def _centre(table: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The voice teacher: cosine by hand, silence left alone, and one sentence for each bad table."""
+"""The voice teacher: cross-entropy by hand, silence left alone, and one sentence for each bad table."""
 
 import io
 from dataclasses import replace
@@ -17,7 +17,7 @@ TABLE = torch.randn(6, 5, generator=torch.Generator().manual_seed(0))
 
 def build() -> VoiceTeacher:
     torch.manual_seed(1)
-    return VoiceTeacher(8, TABLE)
+    return VoiceTeacher(8, TABLE, scale=10.0)
 
 
 def scene() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -27,19 +27,30 @@ def scene() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     return emb, activity, torch.tensor([[3, 0], [5, -1]])
 
 
-def test_it_is_one_less_the_cosine_of_frames_and_their_voices():
+def test_it_is_the_cross_entropy_of_frames_among_all_voices():
     teacher, (emb, activity, voice) = build(), scene()
     table = TABLE.double().numpy() - TABLE.double().numpy().mean(0)
     table /= np.linalg.norm(table, axis=1, keepdims=True)
     projected = teacher.projection(emb).detach().double().numpy()
-    distances = []
+    nats = []
     for b in range(2):
         for t in range(4):
             speaking = [int(voice[b, s]) for s in range(2) if activity[b, t, s]]
             if speaking:
-                target, frame = table[speaking].sum(0), projected[b, t]
-                distances.append(1 - target @ frame / np.linalg.norm(target) / np.linalg.norm(frame))
-    assert teacher(emb, activity, voice).item() == pytest.approx(np.mean(distances), abs=1e-5)
+                logits = 10 * table @ projected[b, t] / np.linalg.norm(projected[b, t])
+                logs = logits - np.log(np.exp(logits).sum())
+                nats.append(-np.mean(logs[speaking]))
+    assert teacher(emb, activity, voice).item() == pytest.approx(np.mean(nats) / np.log(6), abs=1e-5)
+
+
+def test_it_falls_to_zero_where_voices_are_known():
+    torch.manual_seed(1)
+    teacher = VoiceTeacher(5, TABLE, scale=1000.0)
+    torch.nn.init.eye_(teacher.projection.weight)
+    torch.nn.init.zeros_(teacher.projection.bias)
+    voice = torch.tensor([[2]])
+    assert teacher(teacher.table[None, [2, 2]], torch.ones(1, 2, 1), voice).item() == pytest.approx(0.0, abs=1e-6)
+    assert teacher(teacher.table[None, [2, 4]], torch.ones(1, 2, 1), voice).item() > 1
 
 
 def test_silence_teaches_nothing():
