@@ -1,7 +1,7 @@
 """Batches for training: which conversations step ``n`` of a run sees."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -42,14 +42,7 @@ class SimulatedBatches(Dataset[Conversations]):
 
     def __init__(self, sources: Sources, config: TrainConfig) -> None:
         self.config = config
-        self.simulators = {
-            stage: sources.simulator(
-                replace(config.simulation, speaker_weights=stage.speaker_weights)
-                if stage.speaker_weights
-                else config.simulation
-            )
-            for stage in config.stages
-        }
+        self.simulators = {stage: sources.simulator(stage.simulation(config.simulation)) for stage in config.stages}
 
     def __len__(self) -> int:
         return self.config.steps

@@ -89,6 +89,7 @@ class ChannelConfig:
     """What happens between the mouths and the file; levels and ratios in dB, frequencies in Hz.
 
     Attributes:
+        clean_probability: the voices as they are in the bank, at the level of the file, and nothing of what follows.
         room_probability: one distant microphone in a room.
         near_probability: a close microphone each, summed, with the room far below (the rest of the time: no room).
         near_room_db: range of the level of the room in such a mix.
@@ -114,6 +115,7 @@ class ChannelConfig:
         level_dbfs: range of the root mean square of the active speech in the file.
     """
 
+    clean_probability: float = 0.0
     room_probability: float = 0.4
     near_probability: float = 0.35
     near_room_db: tuple[float, float] = (-25.0, -6.0)

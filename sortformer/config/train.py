@@ -47,10 +47,24 @@ class StageConfig:
     batch_size: int
     speaker_weights: tuple[float, ...] | None = None
     """Relative frequency of 1, 2, ... speakers (None: as in ``simulation``)."""
+    clean_probability: float | None = None
+    """Share of conversations without room and noise (None: as in ``simulation.channel``)."""
 
     def __post_init__(self) -> None:
         if self.until_step < 1 or self.duration_s <= 0 or self.batch_size < 1:
             raise ConfigError(f"a stage needs positive until_step, duration_s and batch_size, got {self}")
+
+    def simulation(self, whole: SimulationConfig) -> SimulationConfig:
+        """Return the simulation of the ``whole`` run with what this stage changes of it.
+
+        Raises:
+            ConfigError: if a change is out of range.
+        """
+        if self.speaker_weights is not None:
+            whole = replace(whole, speaker_weights=self.speaker_weights)
+        if self.clean_probability is not None:
+            whole = replace(whole, channel=replace(whole.channel, clean_probability=self.clean_probability))
+        return whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The acoustics and the recorder of each conversation of a batch, drawn as numbers and short filters."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -14,6 +14,9 @@ FILTER_BINS = 257  # magnitudes from 0 to 8 kHz: filters of 512 samples
 _FREQUENCY = np.linspace(0, SAMPLE_RATE / 2, FILTER_BINS)
 _OCTAVE = np.log2(np.maximum(_FREQUENCY, 31.25) / 31.25)  # 0 to 8
 _STOP = 0.01  # what a band filter leaves of the rest (-40 dB)
+_CLEAN = ChannelConfig(
+    **{field.name: 0.0 for field in fields(ChannelConfig) if field.name.endswith("_probability")}, equaliser_db=0.0
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,6 +53,8 @@ class ChannelPlan:
 
 def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int, rooms: Rooms | None) -> ChannelPlan:
     """Draw the channel of one conversation; without rooms every voice is dry."""
+    if config.clean_probability and rng.random() < config.clean_probability:
+        config = replace(_CLEAN, level_dbfs=config.level_dbfs)
 
     def sometimes(probability: float, bounds: tuple[float, float], otherwise: float) -> float:
         drawn = rng.uniform(*bounds)

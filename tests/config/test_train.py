@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sortformer.config.model import HeadConfig, ModelConfig
+from sortformer.config.simulation import ChannelConfig, SimulationConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.config.train import (
     DataConfig,
@@ -67,6 +68,15 @@ def test_what_a_recipe_does_not_say_is_the_default(tmp_path):
 def test_the_recipe_of_the_default_model_can_be_read():
     path = Path(__file__).resolve().parents[2] / "recipes/default_model/recipe.toml"
     assert TrainConfig.read(path).steps > 0
+
+
+def test_a_stage_changes_what_it_names_of_the_simulation():
+    whole = SimulationConfig(channel=ChannelConfig(clean_probability=0.2, hum_probability=0.5))
+    assert StageConfig(4, 3.0, 2).simulation(whole) == whole
+    changed = StageConfig(4, 3.0, 2, speaker_weights=(1.0,), clean_probability=0.0).simulation(whole)
+    assert changed == replace(
+        whole, speaker_weights=(1.0,), channel=ChannelConfig(clean_probability=0.0, hum_probability=0.5)
+    )
 
 
 def test_a_training_config_comes_back_from_its_dictionary():

@@ -105,6 +105,14 @@ def test_a_telephone_leaves_nothing_above_4_khz(tracks):
     assert power[hertz > 4000].sum() < 1e-3 * power.sum()
 
 
+def test_a_clean_channel_is_the_voices_and_a_level(tracks, rooms):
+    config = ChannelConfig(clean_probability=1, hum_probability=1, babble_probability=1, clip_probability=1)
+    plan = draw_channel(np.random.default_rng(0), config, SLOTS, rooms)
+    wave, expected = run(tracks, stack_plans([plan]), rooms)[0], run(tracks, plain())[0]
+    gain = (wave * expected).sum() / expected.square().sum()
+    torch.testing.assert_close(wave, gain * expected, atol=1e-5, rtol=0)
+
+
 def test_clipping_and_quantisation_do_what_they_say(tracks):
     wave = run(tracks, plain())[0]
     clipped = run(tracks, plain(clip_share=np.full(1, 0.4, np.float32)))[0]
