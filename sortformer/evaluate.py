@@ -13,13 +13,25 @@ from sortformer.annotation import Turn
 from sortformer.errors import InputError
 from sortformer.formats import rttm
 from sortformer.formats.names import without_white_space
+from sortformer.formats.uem import Regions
 from sortformer.formats.uem import read as read_uem
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.der import Turns, der, jer, speaker_counts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import Region, scored_region
 
-__all__ = ["Report", "Row", "as_json", "as_markdown", "as_text", "score", "score_recordings"]
+__all__ = [
+    "Parts",
+    "Report",
+    "Row",
+    "as_json",
+    "as_markdown",
+    "as_text",
+    "score",
+    "score_recordings",
+    "turns_by_recording",
+    "uem_by_recording",
+]
 
 Value = TypeVar("Value")
 Parts = Iterable[tuple[float, float]]
@@ -88,8 +100,8 @@ def score(
         ConfigError: when there is no such protocol.
     """
     chosen = protocol_named(protocol)
-    references, hypotheses = _turns(Path(reference)), _turns(Path(hypothesis))
-    regions = None if uem is None else _gather(Path(uem), ".uem", read_uem)
+    references, hypotheses = turns_by_recording(Path(reference)), turns_by_recording(Path(hypothesis))
+    regions = None if uem is None else uem_by_recording(Path(uem))
     names = references or hypotheses or {without_white_space(Path(reference).stem): ()}
     references = references or dict.fromkeys(names, ())
     hypotheses = hypotheses or dict.fromkeys(names, ())
@@ -122,11 +134,20 @@ def score_recordings(
     return Report(protocol, tuple(rows))
 
 
-def _turns(path: Path) -> dict[str, tuple[Turn, ...]]:
-    """Turns by recording; none at all for a single file without a turn."""
+def turns_by_recording(path: Path) -> dict[str, tuple[Turn, ...]]:
+    """Return the turns that an RTTM file or folder gives each recording; none at all for a single file without a turn.
+
+    Raises:
+        InputError: when the path is missing or broken, or two files hold the same recording.
+    """
     if not path.is_dir():
         return rttm.read(path)
     return _gather(path, ".rttm", lambda file: rttm.read(file) or {without_white_space(file.stem): ()})
+
+
+def uem_by_recording(path: Path) -> dict[str, Regions]:
+    """Return the regions that a UEM file or folder gives each recording; errors as for turns."""
+    return _gather(path, ".uem", read_uem)
 
 
 def _gather(path: Path, suffix: str, read: Callable[[Path], Mapping[str, Value]]) -> dict[str, Value]:

@@ -15,7 +15,9 @@ from sortformer.cli.diarize import diarize
 from sortformer.cli.doctor import doctor
 from sortformer.cli.plot import plot
 from sortformer.cli.score import score
+from sortformer.cli.stream import stream
 from sortformer.cli.train import train
+from sortformer.cli.tune import tune
 from sortformer.errors import SortformerError
 
 __all__ = ["app", "main"]
@@ -32,7 +34,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (diarize, score, plot, train, convert, doctor):
+for command in (diarize, stream, score, plot, train, tune, convert, doctor):
     app.command()(command)
 
 

@@ -1,0 +1,79 @@
+"""``sortformer tune``: post-processing for recordings like those whose truth is known."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sortformer.cli.console import bar, counted, say, usage_errors
+from sortformer.cli.options import Device, Model
+from sortformer.cli.recordings import distinct, recordings
+from sortformer.errors import InputError
+from sortformer.evaluate import turns_by_recording, uem_by_recording
+from sortformer.metrics.protocol import PROTOCOLS, protocol_named
+
+__all__ = ["tune"]
+
+
+def tune(
+    inputs: Annotated[list[str], typer.Argument(metavar="FILES|DIRS", help="Recordings, or folders of recordings.")],
+    reference: Annotated[Path, typer.Option(metavar="RTTM|DIR", help="Who spoke when in them.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder for the model with its settings.")],
+    uem: Annotated[Path | None, typer.Option(metavar="FILE|DIR", help="Which parts to score.")] = None,
+    protocol: Annotated[
+        str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
+    ] = "full",
+    model: Model = None,
+    device: Device = "auto",
+    preset: Annotated[str | None, typer.Option(help="Tune for a stream: 30s, 10s, ...")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
+) -> None:
+    """Find the post-processing with the lowest DER on recordings whose truth is known.
+
+    Writes the model with these settings, which then are its own, and says what they gained and how sure that is. Score
+    on other recordings than these.
+    """
+    with usage_errors():
+        chosen = protocol_named(protocol)
+    if out.exists() and not overwrite:
+        raise InputError(f"{out} exists already; use --overwrite, or another name with -o")
+    found = distinct(recording for argument in inputs for recording in recordings(argument))
+    truth = turns_by_recording(reference)
+    if absent := [recording.id for recording in found if recording.id not in truth]:
+        raise InputError(f"{reference} says nothing about {absent[0]!r}" + _and_more(absent))
+    regions = None if uem is None else uem_by_recording(uem)
+
+    from sortformer import checkpoint
+    from sortformer.diarizer import Diarizer
+    from sortformer.tune import tune as search
+
+    diarizer = Diarizer.load(model, device)
+    with bar(quiet=False) as shown:
+        task = shown.add_task("listening", total=len(found))
+        probabilities = {}
+        for recording in found:
+            probabilities[recording.id] = diarizer.probabilities(recording.source, preset=preset)
+            shown.advance(task)
+    tuned = search(
+        probabilities,
+        {recording.id: truth[recording.id] for recording in found},
+        diarizer.postprocess,
+        uem=regions,
+        protocol=chosen,
+    )
+    checkpoint.save(out, diarizer.model, tuned.postprocess)
+    low, high = tuned.spread()
+    say(
+        f"DER ({chosen}) on {counted(len(found), 'recording')}: "
+        f"{100 * tuned.before.der.rate:.2f} % before, {100 * tuned.after.der.rate:.2f} % after; "
+        f"gain {100 * tuned.gain:.2f} points (95 % of samples: {100 * low:.2f} to {100 * high:.2f})"
+    )
+    settings = tuned.postprocess
+    typer.echo(
+        f"--onset {settings.onset:g} --offset {settings.offset:g} --pad-on {settings.pad_on_s:g} "
+        f"--pad-off {settings.pad_off_s:g} --min-on {settings.min_on_s:g} --min-off {settings.min_off_s:g}"
+    )
+
+
+def _and_more(absent: list[str]) -> str:
+    return f" and {len(absent) - 1} more recordings" if len(absent) > 1 else ""

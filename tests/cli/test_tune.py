@@ -1,0 +1,48 @@
+"""Tuning from the command line: a model with its own settings comes out, and nothing is lost on the way."""
+
+import json
+from pathlib import Path
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.formats import rttm
+from tests.cli.conftest import Cli
+
+
+def truth(folder: Path, name: str) -> Path:
+    path = folder / f"{name}.rttm"
+    rttm.write(path, Diarization((Turn(0.5, 1.5, "a"),), 2.0, name))
+    return path
+
+
+def test_it_writes_a_model_with_its_settings_and_says_what_they_gain(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    out = tmp_path / "tuned"
+    outcome = cli("tune", wav, "--reference", truth(tmp_path, "meeting"), "--model", model, "-o", out)
+    assert outcome.code == 0
+    assert outcome.out.startswith("--onset ")
+    assert "DER (full (no collar, overlap scored)) on 1 recording" in outcome.err
+    settings = json.loads((out / "config.json").read_text())["postprocess"]
+    flags = dict(zip(*[iter(outcome.out.split())] * 2, strict=True))
+    assert float(flags["--onset"]) == settings["onset"]
+    assert float(flags["--min-off"]) == settings["min_off_s"]
+    assert cli("diarize", wav, "--model", out).code == 0
+
+
+def test_a_model_that_is_there_is_not_replaced_unasked(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    (tmp_path / "tuned").mkdir()
+    arguments = ("tune", wav, "--reference", truth(tmp_path, "meeting"), "--model", model, "-o", tmp_path / "tuned")
+    outcome = cli(*arguments)
+    assert outcome.code == 1
+    assert "use --overwrite" in outcome.errors[0]
+    assert cli(*arguments, "--overwrite").code == 0
+
+
+def test_a_recording_without_truth_is_refused_before_any_work(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    outcome = cli("tune", wav, "--reference", truth(tmp_path, "other"), "--model", model, "-o", tmp_path / "tuned")
+    assert outcome.code == 1
+    assert "says nothing about 'meeting'" in outcome.errors[0]
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_an_unknown_protocol_is_a_usage_error(cli: Cli, wav: Path, tmp_path: Path):
+    outcome = cli("tune", wav, "--reference", truth(tmp_path, "meeting"), "-o", tmp_path / "t", "--protocol", "kind")
+    assert outcome.code == 2

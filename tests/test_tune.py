@@ -1,0 +1,79 @@
+"""Tuning: it finds what was hidden, never makes things worse, and says how sure it is."""
+
+import numpy as np
+import pytest
+
+from sortformer.annotation import Turn
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.diarizer import Probabilities
+from sortformer.errors import InputError
+from sortformer.metrics.protocol import protocol_named
+from sortformer.postprocess import turns
+from sortformer.tune import Tuned, tune
+
+STEP_S = 0.08
+
+
+def recording(seed: int) -> Probabilities:
+    """Two speakers in stretches of a second or so, with probabilities around 0.3 and 0.1 instead of 1 and 0."""
+    rng = np.random.default_rng(seed)
+    speaks = np.repeat(rng.random((8, 2)) < 0.5, 12, axis=0)
+    speaks[:12] = [True, False]
+    data = np.where(speaks, 0.3, 0.1) + rng.uniform(-0.05, 0.05, speaks.shape)
+    return Probabilities(data.astype(np.float32), STEP_S, len(data) * STEP_S)
+
+
+def truth_of(found: Probabilities, settings: PostprocessConfig) -> tuple[Turn, ...]:
+    return turns(found.data, settings, STEP_S, duration=found.duration).turns
+
+
+@pytest.fixture(scope="module")
+def probabilities() -> dict[str, Probabilities]:
+    return {f"call_{seed}": recording(seed) for seed in range(3)}
+
+
+@pytest.fixture(scope="module")
+def references(probabilities: dict[str, Probabilities]) -> dict[str, tuple[Turn, ...]]:
+    hidden = PostprocessConfig(onset=0.2, offset=0.2, min_off_s=0.16)
+    return {uri: truth_of(found, hidden) for uri, found in probabilities.items()}
+
+
+@pytest.fixture(scope="module")
+def tuned(probabilities, references) -> Tuned:
+    return tune(probabilities, references, PostprocessConfig())
+
+
+def test_it_finds_the_thresholds_that_made_the_truth(tuned):
+    assert tuned.before.der.rate == 1  # nobody is heard at 0.5
+    assert tuned.after.der.rate == 0
+    assert 0.15 <= tuned.postprocess.onset <= 0.25
+    assert tuned.gain == 1
+    assert tuned.spread() == (1, 1)
+
+
+def test_what_is_best_stays(tuned, probabilities, references):
+    again = tune(probabilities, references, tuned.postprocess)
+    assert again.postprocess == tuned.postprocess
+    assert again.gain == 0
+
+
+def test_the_spread_is_around_the_gain(probabilities, references):
+    noisy = dict(references)
+    noisy["call_0"] = (Turn(0.0, 7.68, "nobody"),)
+    tuned = tune(probabilities, noisy, PostprocessConfig(onset=0.3, offset=0.3))
+    low, high = tuned.spread()
+    assert low < tuned.gain < high
+    assert tuned.spread() == (low, high)
+
+
+def test_only_what_the_uem_names_counts(tuned, probabilities, references):
+    first_half = {uri: tuple(turn for turn in found if turn.start < 3.8) for uri, found in references.items()}
+    regions = dict.fromkeys(probabilities, ((0.0, 3.8),))
+    again = tune(probabilities, first_half, tuned.postprocess, uem=regions, protocol=protocol_named("fair"))
+    assert again.after.der.errors == 0
+    assert again.after.protocol.name == "fair"
+
+
+def test_nothing_to_tune_on_is_refused():
+    with pytest.raises(InputError, match="at least one recording"):
+        tune({}, {}, PostprocessConfig())
