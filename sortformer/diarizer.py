@@ -2,9 +2,11 @@
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,10 @@ from sortformer.annotation import Diarization, Origin, TimeAxis
 from sortformer.audio import AudioSource, probe
 from sortformer.audio import blocks as read_blocks
 from sortformer.audio.files import is_file, name_of
+from sortformer.audio.signal import INAUDIBLE
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.stream import StreamConfig, stream_preset
+from sortformer.config.presets import model_preset, model_presets, nearest_preset
+from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
 from sortformer.errors import Cancelled, InputError
@@ -26,17 +30,17 @@ from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.arrival import arrival_frames, arrival_ranks
 from sortformer.postprocess import keep_slots, speaker_range, turns
-from sortformer.streaming import stream_probabilities
+from sortformer.streaming import Session, SessionPool, stream_probabilities
 
-__all__ = ["MAX_OFFLINE_S", "Diarizer", "Estimates", "LayerEstimate", "Probabilities", "Progress", "preset_named"]
+__all__ = ["MAX_OFFLINE_S", "Diarizer", "Estimates", "LayerEstimate", "Probabilities", "Progress"]
 
 MAX_OFFLINE_S = 1800.0
 """Longest recording that is taken whole; its last blocks compare every frame with every other one."""
 
 OFFLINE = "offline"
 
-INAUDIBLE = 2.0**-15
-"""One step of 16-bit audio: a recording that never exceeds it is digital silence."""
+FILE_S, LIVE_S = 30.0, 1.0
+"""Latencies that a stream aims at where none is asked for: through a file, and live."""
 
 Progress = Callable[[str, float, float | None], bool | None]
 """Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
@@ -107,6 +111,11 @@ class Diarizer:
         return self.model.config.head.num_slots
 
     @property
+    def presets(self) -> dict[str, StreamConfig]:
+        """How the model streams, by latency, the longest first; none where it needs the whole recording."""
+        return model_presets(self.model.config)
+
+    @property
     def device(self) -> torch.device:
         """Where the model runs."""
         return next(self.model.parameters()).device
@@ -122,6 +131,7 @@ class Diarizer:
         min_speakers: int | None = None,
         max_speakers: int | None = None,
         exclusive: bool = False,
+        enroll: Mapping[str, AudioSource] = MappingProxyType({}),
         postprocess: PostprocessConfig | None = None,
         progress: Progress | None = None,
     ) -> Diarization:
@@ -130,34 +140,39 @@ class Diarizer:
         Args:
             audio: a path, a binary file object, or an array with its ``sample_rate`` in Hz.
             channel: take this channel, counted from 1, instead of the mean of all.
-            preset: ``offline`` (also None) takes the recording whole; ``30s``, ``10s``, ... stream through it, in
-                memory that does not grow with it (see ``config.stream.STREAM_PRESETS``).
+            preset: ``offline`` takes the recording whole; one of ``presets`` streams through it, in memory that does
+                not grow with it. None is ``offline`` up to :data:`MAX_OFFLINE_S`, and the longest of ``presets`` for
+                longer recordings and for those with voices to ``enroll``.
             num_speakers: exactly so many: the most active slots. Excludes the other two.
             min_speakers: warn when fewer are found; nobody is invented.
             max_speakers: no more than so many.
             exclusive: one speaker at a time, for joining with a transcript.
+            enroll: clips of voices by the names that their turns shall bear (see ``Session.enroll``).
             postprocess: instead of the model's own.
             progress: told how far the work is; may cancel it.
 
         Raises:
-            InputError: when the audio cannot be used, or is longer than :data:`MAX_OFFLINE_S` and to be taken whole, or
-                the speaker counts contradict each other or the model.
+            InputError: when the audio or a clip cannot be used, the recording is longer than :data:`MAX_OFFLINE_S` and
+                has to be taken whole, or the speaker counts contradict each other or the model.
             ConfigError: when there is no such preset, or the model cannot stream.
             Cancelled: when ``progress`` returned False.
 
         Warns:
-            UserWarning: when nobody was found to speak, or fewer speakers than asked for; when a file is damaged.
+            UserWarning: when nobody was found to speak, or fewer speakers than asked for; when a file is damaged, or
+                longer than is taken whole.
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         speaker_range(self.num_slots, **wanted)
         settings = postprocess or self.postprocess
-        found = self.probabilities(audio, sample_rate=sample_rate, channel=channel, preset=preset, progress=progress)
+        found, names, preset = self._hear(audio, sample_rate, channel, preset, enroll, progress)
         probs = keep_slots(found.data, settings, found.step_s, **wanted)
-        result = turns(probs, settings, found.step_s, duration=found.duration, uri=_uri(audio), exclusive=exclusive)
+        result = turns(
+            probs, settings, found.step_s, duration=found.duration, uri=_uri(audio), exclusive=exclusive, names=names
+        )
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{_why_not(found)}", stacklevel=2)
         _report(progress, "turns", 1, 1)
-        asked = {"preset": preset or OFFLINE, "channel": channel, "exclusive": exclusive, **wanted}
+        asked = {"preset": preset, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
         return replace(result, origin=self._origin(found, asked | {"postprocess": to_dict(settings)}))
 
     def probabilities(
@@ -170,17 +185,46 @@ class Diarizer:
         progress: Progress | None = None,
     ) -> Probabilities:
         """Return how probable it is, frame by frame, that each slot speaks; arguments and errors as in a call."""
-        config = preset_named(preset)
-        heard = _Heard(audio, progress)
-        blocks = heard.blocks(sample_rate, channel, whole=config is None)
-        if config is None:
-            data = _array(self._run(blocks, progress).probs)
-        else:
-            data = stream_probabilities(self.model, config, blocks)
-        if heard.peak < INAUDIBLE:
-            # What a model says about digital silence is an accident of its training.
-            data = np.zeros_like(data)
-        return self._probabilities(data, heard)
+        return self._hear(audio, sample_rate, channel, preset, {}, progress)[0]
+
+    def stream(
+        self,
+        preset: str | StreamConfig | None = None,
+        *,
+        postprocess: PostprocessConfig | None = None,
+        max_speakers: int | None = None,
+        uri: str = "audio",
+    ) -> Session:
+        """Begin a live stream; many may share a diarizer.
+
+        Args:
+            preset: one of ``presets``, each called by its latency, or a configuration; None takes the latency nearest
+                to a second.
+            postprocess: instead of the model's own.
+            max_speakers: no more than so many: those who come first.
+            uri: the recording's id in the result.
+
+        Raises:
+            ConfigError: when the model has no such preset, or cannot stream.
+            InputError: when ``max_speakers`` is below 1.
+        """
+        return self.pool(preset, postprocess=postprocess, max_speakers=max_speakers).open(uri)
+
+    def pool(
+        self,
+        preset: str | StreamConfig | None = None,
+        *,
+        postprocess: PostprocessConfig | None = None,
+        max_speakers: int | None = None,
+    ) -> SessionPool:
+        """Return what opens live streams that advance together, in batches; arguments and errors as of a stream."""
+        speaker_range(self.num_slots, max_speakers=max_speakers)
+        if preset is None:
+            preset = nearest_preset(self.model.config, LIVE_S)
+        config = preset if isinstance(preset, StreamConfig) else model_preset(self.model.config, preset)
+        if max_speakers is not None and max_speakers < self.num_slots:
+            config = replace(config, max_speakers=max_speakers)
+        return SessionPool(self.model, config, postprocess or self.postprocess)
 
     def estimates(
         self,
@@ -195,14 +239,52 @@ class Diarizer:
         Arguments and errors as in a call.
         """
         heard = _Heard(audio, progress)
-        output = self._run(heard.blocks(sample_rate, channel, whole=True), progress)
+        blocks = heard.blocks(sample_rate, channel)
+        taken = _up_to_limit(blocks)
+        if heard.too_long:
+            raise heard.refusal()
+        output = self._run(heard.again(taken, blocks), progress)
         layers = tuple(
             _estimate(layer, torch.sigmoid(logits))
             for layer, logits in zip(self.model.config.head.estimate_layers, output.estimates, strict=True)
         )
         return Estimates(layers, self._probabilities(_array(output.probs), heard))
 
-    def _run(self, blocks: Iterator[np.ndarray], progress: Progress | None) -> SortformerOutput:
+    def _hear(
+        self,
+        audio: AudioSource,
+        sample_rate: int | None,
+        channel: int | None,
+        preset: str | None,
+        enroll: Mapping[str, AudioSource],
+        progress: Progress | None,
+    ) -> tuple[Probabilities, dict[int, str], str]:
+        """Probabilities, the names of the slots that were enrolled, and the preset that was used."""
+        heard = _Heard(audio, progress)
+        blocks = heard.blocks(sample_rate, channel)
+        if preset is None and enroll:
+            preset = nearest_preset(self.model.config, FILE_S)
+        if preset in (None, OFFLINE):
+            if enroll:
+                raise InputError("voices can be enrolled only in a stream: leave the preset out, or give another one")
+            taken = _up_to_limit(blocks)
+            if not heard.too_long:
+                output = self._run(heard.again(taken, blocks), progress)
+                return self._probabilities(_array(output.probs), heard), {}, OFFLINE
+            if preset == OFFLINE or not self.presets:
+                raise heard.refusal()
+            preset = nearest_preset(self.model.config, FILE_S)
+            warnings.warn(
+                f"{name_of(audio)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that is taken whole: "
+                f"streaming through it (preset {preset})",
+                stacklevel=4,
+            )
+            blocks = heard.again(taken, blocks)
+        session = Session(self.model, model_preset(self.model.config, preset))
+        names = {session.enroll(name, clip): name for name, clip in enroll.items()}
+        return self._probabilities(stream_probabilities(session, blocks), heard), names, preset
+
+    def _run(self, blocks: Iterable[np.ndarray], progress: Progress | None) -> SortformerOutput:
         """The model's output for a whole recording, in two steps between which it can be stopped."""
         wave = torch.from_numpy(np.concatenate(list(blocks)))
         with torch.inference_mode():
@@ -213,20 +295,14 @@ class Diarizer:
         return output
 
     def _probabilities(self, data: np.ndarray, heard: "_Heard") -> Probabilities:
+        if heard.peak < INAUDIBLE:
+            # What a model says about digital silence is an accident of its training.
+            data = np.zeros_like(data)
         return Probabilities(data, self.model.config.grid.step_s, heard.num_samples / SAMPLE_RATE)
 
     def _origin(self, found: Probabilities, settings: Mapping[str, Any]) -> Origin:
         axis = TimeAxis(found.start_s, found.step_s, len(found.data))
         return Origin(self.name, sortformer.__version__, settings, axis)
-
-
-def preset_named(name: str | None) -> StreamConfig | None:
-    """Return how a preset cuts recordings: None for ``offline``, which takes them whole.
-
-    Raises:
-        ConfigError: when there is no such preset.
-    """
-    return None if name in (None, OFFLINE) else stream_preset(name)
 
 
 class _Heard:
@@ -235,25 +311,53 @@ class _Heard:
     def __init__(self, source: AudioSource, progress: Progress | None) -> None:
         self.source = source
         self.progress = progress
+        self.total_s: float | None = None
         self.num_samples = 0
         self.peak = 0.0
 
-    def blocks(self, sample_rate: int | None, channel: int | None, *, whole: bool) -> Iterator[np.ndarray]:
-        """Yield the recording; where it is taken ``whole``, give it up as soon as it turns out to be too long."""
-        total_s = None
+    @property
+    def too_long(self) -> bool:
+        """Is it longer than what is taken whole?"""
+        return self.num_samples > MAX_OFFLINE_S * SAMPLE_RATE
+
+    def refusal(self) -> InputError:
+        """The error of a recording that is too long."""
+        return InputError(
+            f"{name_of(self.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that memory and "
+            "time allow to take whole: cut it, or stream through it with a model and a preset that can"
+        )
+
+    def blocks(self, sample_rate: int | None, channel: int | None) -> Iterator[np.ndarray]:
+        """Yield the recording."""
         if self.progress is not None and isinstance(self.source, str | os.PathLike):
-            total_s = probe(self.source).duration_s
+            self.total_s = probe(self.source).duration_s
         for block in read_blocks(self.source, sample_rate, channel):
             self.num_samples += len(block)
             self.peak = max(self.peak, float(np.abs(block).max()))
-            seconds = self.num_samples / SAMPLE_RATE
-            if whole and seconds > MAX_OFFLINE_S:
-                raise InputError(
-                    f"{name_of(self.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that memory and "
-                    "time allow to take whole: cut it, or stream it with a preset such as 30s"
-                )
             yield block
-            _report(self.progress, "read", seconds, total_s)
+            self.report()
+
+    def again(self, taken: deque[np.ndarray], rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+        """Yield what has been ``taken`` already, giving it up, and then the rest."""
+        while taken:
+            yield taken.popleft()
+            self.report()  # no news, but a chance to stop
+        yield from rest
+
+    def report(self) -> None:
+        """Tell how much has been read."""
+        _report(self.progress, "read", self.num_samples / SAMPLE_RATE, self.total_s)
+
+
+def _up_to_limit(blocks: Iterator[np.ndarray]) -> deque[np.ndarray]:
+    """The blocks of a recording, up to the one that makes it too long to be taken whole."""
+    taken, seconds = deque[np.ndarray](), 0.0
+    for block in blocks:
+        taken.append(block)
+        seconds += len(block) / SAMPLE_RATE
+        if seconds > MAX_OFFLINE_S:
+            break
+    return taken
 
 
 def _report(progress: Progress | None, stage: str, done: float, total: float | None) -> None:

@@ -5,6 +5,8 @@ to 10 ms, all comparisons are strict, and times are rounded to 10 ms. Inside, ti
 """
 
 import warnings
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -25,11 +27,12 @@ def turns(
     duration: float | None = None,
     uri: str = "audio",
     exclusive: bool = False,
+    names: Mapping[int, str] = MappingProxyType({}),
 ) -> Diarization:
     """Return the turns that the probabilities of a whole recording amount to.
 
-    Speakers are called ``speaker_0``, ``speaker_1``, ... in order of arrival (first turn); slots that never speak get
-    no name. The confidence of a turn is the slot's mean probability inside it.
+    Speakers are called ``speaker_0``, ``speaker_1``, ... in order of arrival (first turn), unless they have ``names``;
+    slots that never speak get none. The confidence of a turn is the slot's mean probability inside it.
 
     Args:
         probs: (T, S) probabilities of the slots in each output frame.
@@ -37,6 +40,7 @@ def turns(
         duration: of the recording in seconds, to which turns are cut; the end of the last frame when not given.
         exclusive: give every instant to the most probable of the speakers who have a turn there (for joining with a
             transcript).
+        names: of slots whose speakers are known.
 
     Raises:
         InputError: when the probabilities are not a finite (T, S) array or the step is not a multiple of 10 ms.
@@ -45,10 +49,11 @@ def turns(
     spans = [_spans(column, config) for column in ticks.T]
     if exclusive:
         spans = _exclusive(spans, ticks)
-    heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own))
+    heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own) and slot not in names)
+    speakers = dict(names) | {slot: f"speaker_{speaker}" for speaker, (_, slot) in enumerate(heard)}
     found = [
-        Turn(start / 100, end / 100, f"speaker_{speaker}", float(ticks[start:end, slot].mean()))
-        for speaker, (_, slot) in enumerate(heard)
+        Turn(start / 100, end / 100, name, float(ticks[start:end, slot].mean()))
+        for slot, name in speakers.items()
         for start, end in spans[slot].tolist()
     ]
     return Diarization(tuple(found), len(probs) * step_s if duration is None else duration, uri)

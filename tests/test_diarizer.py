@@ -3,6 +3,7 @@
 import io
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import sortformer
 from sortformer import audio, checkpoint
 from sortformer.annotation import Diarization
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
@@ -149,10 +151,7 @@ def test_a_stream_with_one_chunk_for_all_is_the_whole_recording(diarizer: Diariz
     assert stream.duration == whole.duration == 20.0
 
 
-def test_a_stream_takes_any_length_and_says_how_far_it_is(
-    diarizer: Diarizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 10.0)
+def test_a_stream_takes_any_length_and_says_how_far_it_is(diarizer: Diarizer, tmp_path: Path):
     path = write(tmp_path / "long.wav", chirp(25.0, 16_000), 16_000)
     seen: list[tuple[str, float, float | None]] = []
     result = diarizer(path, preset="10s", progress=lambda *report: seen.append(report))
@@ -160,8 +159,6 @@ def test_a_stream_takes_any_length_and_says_how_far_it_is(
     assert result.origin is not None
     assert result.origin.settings["preset"] == "10s"
     assert seen[:3] == [("read", 10.0, 25.0), ("read", 20.0, 25.0), ("read", 25.0, 25.0)]
-    with pytest.raises(InputError, match="stream it with a preset"):
-        diarizer(path)
 
 
 def test_a_wish_is_refused_before_the_audio_is_touched(diarizer: Diarizer):
@@ -182,12 +179,59 @@ def test_a_model_that_hears_nobody_is_not_silent_success(tmp_path: Path, wav: Pa
         assert deaf(wav).turns == ()
 
 
-def test_longer_recordings_than_memory_allows_are_refused(diarizer: Diarizer, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_too_long_to_be_taken_whole_is_streamed(diarizer: Diarizer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 60.0)
-    minute = np.tile(chirp(1.0, 16_000), 60)
+    wave = np.tile(chirp(1.0, 16_000), 75)
+    minute = wave[: 60 * 16_000]
     assert diarizer.probabilities(minute, sample_rate=16_000).duration == 60.0
-    with pytest.raises(InputError, match="the array is longer than 1 minutes"):
-        diarizer(np.append(minute, np.float32(0.1)), sample_rate=16_000)
+    seen: list[tuple[str, float, float | None]] = []
+    with pytest.warns(UserWarning, match=r"the array is longer than 1 minutes, .* \(preset 30s\)"):
+        result = diarizer(wave, sample_rate=16_000, progress=lambda *report: seen.append(report))
+    assert result == diarizer(wave, sample_rate=16_000, preset="30s")
+    assert result.duration == seen[-2][1] == 75.0
+    for refused in (
+        lambda: diarizer(wave, sample_rate=16_000, preset="offline"),
+        lambda: diarizer.estimates(wave, sample_rate=16_000),
+    ):
+        with pytest.raises(InputError, match="the array is longer than 1 minutes"):
+            refused()
+
+
+def test_a_model_that_cannot_stream_refuses_what_is_too_long(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 1.0)
+    config = small_config()
+    config = replace(config, features=replace(config.features, normalize="per_feature"))
+    diarizer = Diarizer(small_model(config), PostprocessConfig(), "small")
+    assert diarizer.presets == {}
+    with pytest.raises(InputError, match="cut it"):
+        diarizer(chirp(1.5, 16_000), sample_rate=16_000)
+    for wish in (lambda: diarizer.stream(), lambda: diarizer("absent.wav", preset="30s")):
+        with pytest.raises(ConfigError, match="cannot stream"):
+            wish()
+
+
+def test_a_live_stream_is_that_of_its_preset(diarizer: Diarizer):
+    wave = chirp(2.0, 16_000)
+    tuned = PostprocessConfig(onset=0.6)
+    session = diarizer.stream("0.3s", postprocess=tuned, max_speakers=1, uri="meeting")
+    assert (session.config.max_speakers, session.postprocess) == (1, tuned)
+    session.push(wave)
+    assert [(turn.end, turn.speaker) for turn in session.finish()] == [(1.99, "speaker_0")]
+    assert session.finish().uri == "meeting"
+    assert diarizer.stream().config == diarizer.presets["1s"]
+    config = StreamConfig(10)
+    assert diarizer.stream(config).config == config
+    with pytest.raises(InputError, match="1 or more"):
+        diarizer.stream(max_speakers=0)
+
+
+def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):
+    result = diarizer(wav, enroll={"chair": chirp(1.0, 16_000)})
+    assert [(turn.end, turn.speaker) for turn in result] == [(1.99, "chair"), (1.99, "speaker_0")]
+    assert result.origin is not None
+    assert (result.origin.settings["preset"], result.origin.settings["enroll"]) == ("30s", ["chair"])
+    with pytest.raises(InputError, match="only in a stream"):
+        diarizer(wav, preset="offline", enroll={"chair": chirp(1.0, 16_000)})
 
 
 def test_progress_goes_forward_through_the_stages(diarizer: Diarizer, wav: Path):

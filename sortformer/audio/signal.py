@@ -8,10 +8,11 @@ import soxr
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["FASTEST_RATE", "SLOWEST_RATE", "checked", "mixed", "rechunked", "resampled"]
+__all__ = ["FASTEST_RATE", "INAUDIBLE", "SLOWEST_RATE", "checked", "mixed", "rechunked", "resampled"]
 
 SLOWEST_RATE, FASTEST_RATE = 1_000, 768_000  # in Hz; what is outside is no sound, but a mistake or a broken header
 LOUDEST = 64.0  # float audio spans -1 to 1; 36 dB above that, the numbers were scaled as integers
+INAUDIBLE = 2.0**-15  # one step of 16-bit audio: a recording that never exceeds it is digital silence
 
 
 def mixed(pieces: Iterable[np.ndarray], channel: int | None, name: str) -> Iterator[np.ndarray]:

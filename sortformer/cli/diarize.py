@@ -11,7 +11,7 @@ import typer
 
 from sortformer.cli.batch import Job, run
 from sortformer.cli.console import usage_errors
-from sortformer.cli.options import Device, Model
+from sortformer.cli.options import Device, Enroll, Model, clips
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import FORMATS, Results, formats_named
 from sortformer.errors import InputError
@@ -37,12 +37,14 @@ def diarize(
     model: Model = None,
     device: Device = "auto",
     preset: Annotated[
-        str | None, typer.Option(help="30s, 10s, ...: stream through the recording, which may then be of any length.")
+        str | None,
+        typer.Option(help="offline: whole; 30s, 10s, ...: as a stream of that latency; by its length if not given."),
     ] = None,
     num_speakers: Annotated[int | None, typer.Option(help="Exactly so many speakers.")] = None,
     min_speakers: Annotated[int | None, typer.Option(help="Warn when fewer speak.")] = None,
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
     channel: Annotated[int | None, typer.Option(help="Take one channel, from 1, instead of the mean.")] = None,
+    enroll: Enroll = None,
     exclusive: Annotated[bool, typer.Option("--exclusive", help="One speaker at a time.")] = False,
     onset: Annotated[float | None, typer.Option(help="A turn starts above this probability.")] = None,
     offset: Annotated[float | None, typer.Option(help="A turn ends below this probability.")] = None,
@@ -62,17 +64,20 @@ def diarize(
     """
     with usage_errors():
         results = Results(out, formats_named(formats), overwrite, skip_existing)
+        voices = clips(enroll)
     regions = None if uem is None else uem_format.read(uem)
     tuned = {"onset": onset, "offset": offset, "pad_on_s": pad_on, "pad_off_s": pad_off}
     tuned |= {"min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
-        from sortformer.diarizer import Diarizer, preset_named
+        from sortformer.config.presets import model_preset
+        from sortformer.diarizer import OFFLINE, Diarizer
         from sortformer.postprocess import speaker_range
 
         diarizer = Diarizer.load(model, device)
         with usage_errors():
-            preset_named(preset)
+            if preset not in (None, OFFLINE):
+                model_preset(diarizer.model.config, preset)
             speaker_range(diarizer.num_slots, num_speakers, min_speakers, max_speakers)
             given = {name: value for name, value in tuned.items() if value is not None}
             settings = replace(diarizer.postprocess, **given)
@@ -86,6 +91,7 @@ def diarize(
                 min_speakers=min_speakers,
                 max_speakers=max_speakers,
                 exclusive=exclusive,
+                enroll=voices,
                 postprocess=settings,
                 progress=progress,
             )

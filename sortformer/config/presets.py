@@ -8,7 +8,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import STREAM_PRESETS, StreamConfig
 from sortformer.errors import ConfigError
 
-__all__ = ["POSTPROCESS_PRESETS", "model_presets", "postprocess_preset"]
+__all__ = ["POSTPROCESS_PRESETS", "model_preset", "model_presets", "nearest_preset", "postprocess_preset"]
 
 POSTPROCESS_PRESETS: Mapping[str, PostprocessConfig] = MappingProxyType(
     {
@@ -44,7 +44,7 @@ def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
 
     Empty where the features depend on the whole recording, as NVIDIA's v1's do: such a model knows only "offline".
     """
-    if model.features.normalize != "none" or model.features.gain != "none":
+    if model.features.normalize == "per_feature" or model.features.gain != "none":
         return {}
     if model.labelling != "nemo":
         family = _OURS
@@ -55,3 +55,32 @@ def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
         for name, config in STREAM_PRESETS.items()
         if (name.startswith(family) if family else "-" not in name)
     }
+
+
+def model_preset(model: ModelConfig, name: str) -> StreamConfig:
+    """Return how a model streams at the latency of that name.
+
+    Raises:
+        ConfigError: if it cannot stream, or has none of that name; the message lists them.
+    """
+    presets = _presets(model)
+    if name not in presets:
+        raise ConfigError(f"this model has no streaming preset '{name}'; known: {', '.join(presets)}")
+    return presets[name]
+
+
+def nearest_preset(model: ModelConfig, latency_s: float) -> str:
+    """Return the name of the preset of a model whose latency is nearest.
+
+    Raises:
+        ConfigError: if the model cannot stream.
+    """
+    presets = _presets(model)
+    return min(presets, key=lambda name: abs(presets[name].latency_s - latency_s))
+
+
+def _presets(model: ModelConfig) -> dict[str, StreamConfig]:
+    presets = model_presets(model)
+    if not presets:
+        raise ConfigError("this model needs the whole recording and cannot stream: take another model")
+    return presets

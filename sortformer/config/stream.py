@@ -6,7 +6,7 @@ from types import MappingProxyType
 from sortformer.errors import ConfigError
 from sortformer.grid import FrameGrid
 
-__all__ = ["STREAM_PRESETS", "SpeakerCacheConfig", "StreamConfig", "stream_preset"]
+__all__ = ["STREAM_PRESETS", "SpeakerCacheConfig", "StreamConfig"]
 
 
 def _require(condition: bool, message: str) -> None:
@@ -127,14 +127,3 @@ STREAM_PRESETS = MappingProxyType(
     }
 )
 """Named configurations, each called by its latency; the first four are for our own models."""
-
-
-def stream_preset(name: str) -> StreamConfig:
-    """Return the named configuration.
-
-    Raises:
-        ConfigError: if there is none of that name; the message lists them.
-    """
-    if name not in STREAM_PRESETS:
-        raise ConfigError(f"there is no streaming preset '{name}'; known: {', '.join(STREAM_PRESETS)}")
-    return STREAM_PRESETS[name]

@@ -1,14 +1,17 @@
 """A live session: samples in, at any pace, turns out. The one mutable object of the package."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from sortformer.annotation import Diarization, Turn
-from sortformer.audio.arrays import as_samples, float_pieces
-from sortformer.audio.signal import checked, mixed
+from sortformer.audio.arrays import as_samples, float_pieces, is_array
+from sortformer.audio.reading import AudioSource, read
+from sortformer.audio.signal import INAUDIBLE, checked, mixed
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
@@ -19,19 +22,24 @@ from sortformer.model import Sortformer
 from sortformer.streaming.forget import forget
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
-from sortformer.streaming.state import StreamState, start
-from sortformer.streaming.step import step
+from sortformer.streaming.state import StreamState, row, side_by_side, start
+from sortformer.streaming.step import Chunk, step, together
 from sortformer.streaming.turns import (
     SlotState,
     TurnState,
     add_frames,
     end_turns,
     free_slot,
+    name_slot,
     start_turns,
     tentative_turns,
 )
 
-__all__ = ["Session", "Update"]
+__all__ = ["Session", "Update", "advance"]
+
+SHORTEST_CLIP_S = 1.0
+"""Shortest clip, and SHORTEST_VOICE_S the least speech in it, by which a voice can be enrolled."""
+SHORTEST_VOICE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,12 @@ class Update:
     turns: tuple[Turn, ...]
     tentative: tuple[Turn, ...]  # all turns, beside the final ones, that there would be if the stream ended now
     time_s: float  # the end of the last final frame
+
+    @property
+    def speaking(self) -> tuple[str, ...]:
+        """Who speaks at ``time_s``."""
+        # A turn that is cut off by the end of the stream stops 10 ms early.
+        return tuple(sorted(turn.speaker for turn in self.tentative if turn.end > self.time_s - 0.015))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +140,46 @@ class Session:
         self._new_turns: list[Turn] = []
         self._ended = False
 
+    def enroll(self, name: str, audio: AudioSource, sample_rate: int | None = None) -> int:
+        """Give a slot to a person, whose turns then bear that name; return the slot.
+
+        The model hears a clip of the voice before the conversation, and remembers it as if it had been part of it. A
+        few seconds in which nobody else speaks are enough.
+
+        Args:
+            name: of the person; ``reset`` forgets it, and so does ``reset_slot``.
+            audio: a path, a binary file object, or an array, at 16 kHz if ``sample_rate`` does not say otherwise.
+
+        Raises:
+            InputError: after the first sample of the stream; if the name is empty or taken, every slot is, or the clip
+                is too short, silent, or sounds like somebody else's. Nothing has changed then.
+        """
+        self._require_open()
+        here = self._position
+        taken = {slot: state.name for slot, state in enumerate(here.turns.slots) if state.name is not None}
+        free = [slot for slot in range(self.config.max_speakers or len(here.channels)) if slot not in taken]
+        if self.duration_s:
+            raise InputError(f"'{name}' comes too late: enroll voices before the first samples, or after reset()")
+        if not name or name in taken.values() or name.removeprefix("speaker_").isdigit():
+            raise InputError(f"the name '{name}' is empty, taken, or one that the toolkit gives: choose another")
+        if not free:
+            raise InputError(f"there is no slot left for '{name}': {', '.join(taken.values())} have them all")
+        wave = read(audio, SAMPLE_RATE if sample_rate is None and is_array(audio) else sample_rate)
+        if len(wave) < SHORTEST_CLIP_S * SAMPLE_RATE:
+            raise InputError(
+                f"the clip of '{name}' lasts {len(wave) / SAMPLE_RATE:.2f} s: at least {SHORTEST_CLIP_S:g} s is needed"
+            )
+        _, memory, probs = self._to_the_end(here.front, here.memory, wave)
+        spoken = (probs > 0.5).sum(axis=0) * self.step_s
+        slot = max(free, key=lambda slot: spoken[slot])
+        rival = max(taken, key=lambda slot: spoken[slot], default=slot)
+        if np.abs(wave).max() < INAUDIBLE or max(spoken[slot], spoken[rival]) < SHORTEST_VOICE_S:
+            raise InputError(f"no voice is heard in the clip of '{name}': give a few seconds of clear speech")
+        if spoken[rival] > spoken[slot]:
+            raise InputError(f"the clip of '{name}' sounds like '{taken[rival]}': give a clip with one voice only")
+        self._position = replace(here, memory=memory, turns=name_slot(here.turns, slot, name))
+        return slot
+
     def push(self, samples: Any, sample_rate: int | None = None) -> Update:
         """Take in any number of samples, also none, and return what has become final.
 
@@ -135,13 +189,8 @@ class Session:
             InputError: if a sample is NaN, infinite or far out of scale, if the sample rate is another one, or after
                 the stream has ended. The block is then not taken in.
         """
-        self._require_open()
-        if sample_rate is not None and sample_rate != SAMPLE_RATE:
-            raise InputError(f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first")
-        if 0 not in np.shape(samples):
-            pieces = mixed(float_pieces(as_samples(samples)), None, self.uri)
-            self._waiting += list(checked(pieces, SAMPLE_RATE, f"the block pushed at {self.duration_s:.2f} s"))
-        self._work()
+        self._take(samples, sample_rate)
+        advance([self])
         return self._update()
 
     def flush(self) -> Update:
@@ -151,9 +200,12 @@ class Session:
             InputError: if the stream has ended before.
         """
         self._require_open()
-        self._work()
-        self._advance(_joined(self._waiting), last=True)
-        self._waiting, self._ended = [], True
+        advance([self])
+        here = self._position
+        front, memory, probs = self._to_the_end(here.front, here.memory, _joined(self._waiting))
+        probs = probs[: self._grid.output_frames(front.received) - here.frames]  # the last 80 ms may be begun only
+        self._commit(front, memory, probs, np.zeros(0, np.float32), last=True)
+        self._ended = True
         return self._update()
 
     def finish(self) -> Diarization:
@@ -236,37 +288,64 @@ class Session:
         if self._ended:
             raise InputError("this stream has ended: call reset() to begin another")
 
-    def _work(self) -> None:
-        """Work through the whole chunks among the waiting samples."""
-        if sum(map(len, self._waiting)) < missing_samples(self.config, self._position.front):
-            return
-        wave, used = _joined(self._waiting), 0
-        try:
-            while len(wave) - used >= (need := missing_samples(self.config, self._position.front)):
-                self._advance(wave[used : used + need], last=False)
-                used += need
-        finally:
-            self._waiting = [wave[used:].copy()]
+    def _take(self, samples: Any, sample_rate: int | None = None) -> None:
+        self._require_open()
+        if sample_rate is not None and sample_rate != SAMPLE_RATE:
+            raise InputError(f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first")
+        if 0 not in np.shape(samples):
+            pieces = mixed(float_pieces(as_samples(samples)), None, self.uri)
+            self._waiting += list(checked(pieces, SAMPLE_RATE, f"the block pushed at {self.duration_s:.2f} s"))
+
+    def _ready(self) -> tuple[Front, Chunk, np.ndarray] | None:
+        """The next whole chunk, the front end after it and the samples that it leaves, if enough of them wait."""
+        here, waiting = self._position, sum(map(len, self._waiting))
+        need = missing_samples(self.config, here.front)
+        if waiting < need:
+            return None
+        if len(self._waiting) > 1:
+            self._waiting = [_joined(self._waiting)]
+        (wave,) = self._waiting
+        front, chunk = self._chunk(self._hear(here.front, wave[:need]))
+        assert chunk is not None
+        return front, chunk, wave[need:]
 
     @torch.no_grad()
-    def _advance(self, samples: np.ndarray, *, last: bool) -> None:
-        here = self._position
-        wave = torch.as_tensor(samples, device=self._device)[None]
-        front, memory, found = hear(self._log_mel, here.front, wave, last=last), here.memory, []
+    def _to_the_end(self, front: Front, memory: StreamState, wave: np.ndarray) -> tuple[Front, StreamState, np.ndarray]:
+        """Work through a stream that ends with these samples: its last state, and the probabilities (t, S)."""
+        front, found = self._hear(front, wave, last=True), [self._no_probs()]
         while True:
-            front, chunk = next_chunk(self.model.encoder, self.config, front)
+            front, chunk = self._chunk(front)
             if chunk is None:
-                break
+                return front, memory, np.concatenate(found)
             memory, probs = step(self.model, self.config, memory, chunk)
-            found.append(probs[0][:, list(here.channels)])
-        probs = torch.cat(found).cpu().numpy() if found else np.zeros((0, len(here.channels)), np.float32)
-        if last:  # the last 80 ms may be begun only
-            probs = probs[: self._grid.output_frames(front.received) - here.frames]
+            found.append(self._by_slot(probs[0]))
+
+    @torch.no_grad()
+    def _hear(self, front: Front, wave: np.ndarray, *, last: bool = False) -> Front:
+        return hear(self._log_mel, front, torch.as_tensor(wave, device=self._device)[None], last=last)
+
+    @torch.no_grad()
+    def _chunk(self, front: Front) -> tuple[Front, Chunk | None]:
+        return next_chunk(self.model.encoder, self.config, front)
+
+    def _by_slot(self, probs: Tensor) -> np.ndarray:
+        """The probabilities of this stream's slots, given those (t, S) of the model's output channels."""
+        return probs[:, list(self._position.channels)].cpu().numpy()
+
+    def _no_probs(self) -> np.ndarray:
+        return np.zeros((0, len(self._position.channels)), np.float32)
+
+    def _commit(
+        self, front: Front, memory: StreamState, probs: np.ndarray, rest: np.ndarray, *, last: bool = False
+    ) -> None:
+        """Move on: past final probabilities (t, S), to the samples that still wait."""
+        here = self._position
         turns, given = add_frames(self.postprocess, here.turns, probs, self._frame_ticks)
         if last:
             turns, closing = end_turns(self.postprocess, turns, self._frame_ticks)
             given += closing
         self._position = _Position(front, memory, turns, here.channels, here.frames + len(probs))
+        self._waiting = [rest]
         self._keep([probs], given)
 
     def _keep(self, probs: list[np.ndarray], turns: tuple[Turn, ...]) -> None:
@@ -276,12 +355,23 @@ class Session:
 
     def _update(self) -> Update:
         here = self._position
-        empty = np.zeros((0, len(here.channels)), np.float32)
-        probs, turns = np.concatenate([empty, *self._new_probs]), tuple(self._new_turns)
+        probs, turns = np.concatenate([self._no_probs(), *self._new_probs]), tuple(self._new_turns)
         tentative = tentative_turns(self.postprocess, here.turns, self._frame_ticks)
         update = Update(here.frames - len(probs), probs, turns, tentative, here.frames * self._grid.step_s)
         self._new_probs, self._new_turns = [], []
         return update
+
+
+def advance(sessions: Sequence[Session]) -> None:
+    """Work through the whole chunks that wait in sessions of one model and configuration, in batched steps."""
+    while ready := [(session, *found) for session in sessions if (found := session._ready()) is not None]:
+        model, config = ready[0][0].model, ready[0][0].config
+        memory = side_by_side([session._position.memory for session, *_ in ready])
+        with torch.no_grad():
+            memory, probs = step(model, config, memory, together([chunk for _, _, chunk, _ in ready]))
+        for index, (session, front, chunk, rest) in enumerate(ready):
+            count = int(chunk.length) * model.config.head.upsampling
+            session._commit(front, row(memory, index), session._by_slot(probs[index, :count]), rest)
 
 
 def _joined(pieces: list[np.ndarray]) -> np.ndarray:

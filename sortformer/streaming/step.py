@@ -4,10 +4,11 @@ The model looks at [speaker cache | FIFO | left context, chunk, right context]; 
 frames join the FIFO, and what a full FIFO gives away goes to the speaker cache.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sortformer.config.stream import StreamConfig
 from sortformer.layers.subsampling import length_mask
@@ -15,7 +16,7 @@ from sortformer.model import Sortformer
 from sortformer.streaming.speaker_cache import add_silence, compress
 from sortformer.streaming.state import StreamState, end_to_end, window
 
-__all__ = ["Chunk", "step", "update"]
+__all__ = ["Chunk", "step", "together", "update"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,15 @@ class Chunk:
     left: Tensor  # (B,) int64: frames of left context
     length: Tensor  # (B,) frames of the chunk
     right: Tensor  # (B,) frames of right context
+
+
+def together(chunks: Sequence[Chunk]) -> Chunk:
+    """Return the chunks of single streams as the rows of one."""
+    emb = nn.utils.rnn.pad_sequence([chunk.emb[0] for chunk in chunks], batch_first=True)
+    left, length, right = (
+        torch.cat([getattr(chunk, name) for chunk in chunks]) for name in ("left", "length", "right")
+    )
+    return Chunk(emb, left, length, right)
 
 
 def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chunk) -> tuple[StreamState, Tensor]:

@@ -14,7 +14,7 @@ from sortformer.annotation import Turn
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.postprocess import speaking
 
-__all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "start_turns", "tentative_turns"]
+__all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "start_turns", "tentative_turns"]
 
 Span = tuple[int, int]  # start and end
 
@@ -93,6 +93,11 @@ def free_slot(
     slots = _with(state.slots, slot, _closed(config, state.slots[slot], state.ticks))
     state, given = _give(config, replace(state, slots=slots), frame_ticks, certain_only=False)
     return replace(state, slots=_with(state.slots, slot, SlotState())), given
+
+
+def name_slot(state: TurnState, slot: int, name: str) -> TurnState:
+    """Name a slot before it speaks; it is left out when the others are named in order of arrival."""
+    return replace(state, slots=_with(state.slots, slot, replace(state.slots[slot], name=name)))
 
 
 def _settle(config: PostprocessConfig, slot: SlotState, closed: Iterable[Span], open_from: int, now: int) -> SlotState:

@@ -20,7 +20,7 @@ def test_help_takes_less_than_a_second_of_cpu():
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert process.returncode == 0
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.0
-    for command in ("diarize", "score", "plot", "train", "doctor"):
+    for command in ("diarize", "stream", "score", "plot", "train", "doctor"):
         assert command in out
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.presets import POSTPROCESS_PRESETS, model_presets, postprocess_preset
+from sortformer.config.presets import POSTPROCESS_PRESETS, model_preset, model_presets, postprocess_preset
 from sortformer.config.stream import STREAM_PRESETS, StreamConfig
 from sortformer.errors import ConfigError
 
@@ -22,6 +22,7 @@ NEMOTRON3 = replace(V2, encoder=EncoderConfig(learned_silence=True))
         (V2, ["30.4s", "10s", "1.04s", "0.32s"]),
         (NEMOTRON3, ["30.4s", "1.04s", "0.64s", "0.32s"]),
         (ModelConfig(), ["30s", "10s", "1s", "0.3s"]),
+        (ModelConfig(FeatureConfig(normalize="fixed")), ["30s", "10s", "1s", "0.3s"]),
     ],
 )
 def test_a_model_knows_its_own_presets_the_slowest_first(model, names):
@@ -49,6 +50,14 @@ def test_the_published_numbers():
 def test_every_preset_belongs_to_a_model():
     known = [config for model in (V2, NEMOTRON3, ModelConfig()) for config in model_presets(model).values()]
     assert sorted(map(repr, known)) == sorted(map(repr, STREAM_PRESETS.values()))
+
+
+def test_a_preset_that_the_model_does_not_have_is_refused_with_those_that_it_has():
+    assert model_preset(V2, "10s") == STREAM_PRESETS["nvidia-10s"]
+    with pytest.raises(ConfigError, match=r"no streaming preset '30s'; known: 30\.4s, 10s, 1\.04s, 0\.32s"):
+        model_preset(V2, "30s")
+    with pytest.raises(ConfigError, match="cannot stream"):
+        model_preset(V1, "30s")
 
 
 def test_post_processing_by_name():

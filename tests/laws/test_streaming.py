@@ -116,7 +116,7 @@ def test_one_chunk_as_long_as_the_recording_is_offline(wave, subsampling):
     config = StreamConfig(chunk_frames=max(1, model.config.grid.output_frames(len(wave))))
     with torch.no_grad():
         offline = model(torch.from_numpy(wave)[None]).probs[0].numpy()
-    np.testing.assert_allclose(stream_probabilities(model, config, [wave]), offline, atol=1e-5)
+    np.testing.assert_allclose(stream_probabilities(Session(model, config), [wave]), offline, atol=1e-5)
 
 
 @given(wave=sounds, config=stream_configs)
@@ -177,6 +177,6 @@ def _assert_same_row(before, after, row):
 @pytest.mark.parametrize("limit", [1, 2])
 def test_slots_past_the_limit_stay_silent(limit):
     config = StreamConfig(5, 1, fifo_frames=6, speaker_cache=SpeakerCacheConfig(12, 1), max_speakers=limit)
-    probs = stream_probabilities(MODEL, config, [noise(60_000)])
+    probs = stream_probabilities(Session(MODEL, config), [noise(60_000)])
     assert not probs[:, limit:].any()
     assert (probs[:, :limit] > 0.5).any()

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sortformer.config.stream import stream_preset
+from sortformer.config.stream import STREAM_PRESETS
 from sortformer.errors import ConfigError
 from sortformer.model import Sortformer
 from sortformer.streaming import Session
@@ -19,7 +19,7 @@ def normalized(kind: str) -> Sortformer:
 
 
 def test_constants_are_known_in_advance():
-    session = Session(normalized("fixed"), stream_preset("1s"))
+    session = Session(normalized("fixed"), STREAM_PRESETS["1s"])
     session.push(noise(48_000))
     session.finish()
     assert session.num_frames == 38
@@ -27,4 +27,4 @@ def test_constants_are_known_in_advance():
 
 def test_the_statistics_of_a_recording_are_not():
     with pytest.raises(ConfigError, match="over the whole recording"):
-        Session(normalized("per_feature"), stream_preset("1s"))
+        Session(normalized("per_feature"), STREAM_PRESETS["1s"])

@@ -9,7 +9,7 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig, StreamConfig
-from sortformer.streaming import step, stream_probabilities
+from sortformer.streaming import Session, step, stream_probabilities
 from sortformer.streaming.front import next_chunk, start_front
 from sortformer.streaming.state import start
 
@@ -35,7 +35,7 @@ def _recorded(name):
 def test_version_2_streams_as_in_nemo(name):
     model, _ = checkpoint.load(_recorded("tiny_v2.nemo"))
     with np.load(_recorded("tiny_v2.npz")) as recorded:
-        found = stream_probabilities(model, PRESETS[name], [recorded["stream_wave"][0]])
+        found = stream_probabilities(Session(model, PRESETS[name]), [recorded["stream_wave"][0]])
         expected = recorded[f"stream_{name}_probs"][0]
     assert np.ptp(expected) > 0.5
     np.testing.assert_allclose(found, expected, atol=2e-4)

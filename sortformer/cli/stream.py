@@ -1,0 +1,122 @@
+"""``sortformer stream``: who speaks, while they speak."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sortformer.annotation import Diarization
+from sortformer.cli.console import say, usage_errors
+from sortformer.cli.interrupt import ctrl_c
+from sortformer.cli.options import Device, Enroll, Model, clips
+from sortformer.errors import InputError
+from sortformer.formats import rttm
+from sortformer.formats.names import without_white_space
+from sortformer.formats.text import clock
+from sortformer.formats.write import write_text
+from sortformer.grid import SAMPLE_RATE
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sortformer.streaming import Session, Update
+
+__all__ = ["stream"]
+
+_PIPE = "-"
+
+
+def stream(
+    source: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE|-]", help="A recording, or - for raw samples on stdin; else the microphone."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RTTM", help="Write all turns here too.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="The latency: 30s, 10s, 1s, 0.3s; about a second if not given.")
+    ] = None,
+    max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
+    enroll: Enroll = None,
+    rate: Annotated[
+        int | None, typer.Option(metavar="HZ", help="Of stdin (16-bit mono) or microphone; 16000 if not given.")
+    ] = None,
+    pace: Annotated[bool, typer.Option("--pace", help="Take a file as slowly as if it were live.")] = False,
+    model: Model = None,
+    device: Device = "auto",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a result that is there.")] = False,
+) -> None:
+    """Say who speaks, while they speak.
+
+    Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. Ctrl-C ends
+    the stream in good order.
+    """
+    live = source in (None, _PIPE)
+    with usage_errors():
+        voices = clips(enroll)
+        if rate is not None and not live:
+            raise InputError("--rate is for raw samples and the microphone; a file says its own")
+        if pace and live:
+            raise InputError("--pace is for files; what is live has its own pace")
+    if out is not None and out.exists() and not overwrite:
+        raise InputError(f"{out} exists already; use --overwrite, or another name with -o")
+    if source == _PIPE and sys.stdin.isatty():
+        raise InputError("'-' reads raw samples from stdin: pipe some in, or leave it out for the microphone")
+
+    from sortformer.audio.live import microphone, pcm
+    from sortformer.audio.reading import blocks as file_blocks
+    from sortformer.diarizer import Diarizer
+
+    diarizer = Diarizer.load(model, device)
+    uri = {None: "microphone", _PIPE: "stdin"}.get(source) or without_white_space(Path(source or "").stem)
+    with usage_errors():
+        session = diarizer.stream(preset, max_speakers=max_speakers, uri=uri)
+    for name, clip in voices.items():
+        session.enroll(name, clip)
+    if source is None:
+        blocks = microphone(rate or SAMPLE_RATE)
+    elif source == _PIPE:
+        blocks = pcm(sys.stdin.buffer, rate or SAMPLE_RATE)
+    else:
+        blocks = file_blocks(source, block_s=0.1 if pace else 1.0)
+    with ctrl_c() as interrupt:
+        with contextlib.suppress(KeyboardInterrupt):
+            for block in _paced(blocks) if pace else blocks:
+                interrupt.hold(True)
+                _show(session, session.push(block))
+                interrupt.hold(not live)
+        _show(session, session.flush())
+    _status("")
+    result = session.finish()
+    if not result.turns:
+        say(f"warning: no speech found in {uri}")
+    if out is not None:
+        write_text(out, rttm.format(result), overwrite=overwrite)
+
+
+def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield each block when it would have been heard."""
+    due = time.monotonic()
+    for block in blocks:
+        due += len(block) / SAMPLE_RATE
+        time.sleep(max(0.0, due - time.monotonic()))
+        yield block
+
+
+def _show(session: Session, update: Update) -> None:
+    if update.turns:
+        _status("")
+        sys.stdout.write(rttm.format(Diarization(update.turns, session.duration_s, session.uri)))
+        sys.stdout.flush()
+    _status(f"{clock(update.time_s)}  {', '.join(update.speaking) or '-'}")
+
+
+def _status(line: str) -> None:
+    """Replace the last line of the terminal."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,215 @@
+"""A live stream on the command line: the turns of a file, a pipe or a microphone, and an end in good order."""
+
+import io
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sortformer import audio
+from sortformer.formats import rttm
+from tests.audio.makers import chirp
+from tests.cli.conftest import Cli
+
+USAGE = 2
+
+
+class Pipe(io.BytesIO):
+    """A stdin that gives as much at a time as one wishes, and may press Ctrl-C before its end."""
+
+    def __init__(self, content: bytes, piece: int = 1_001, ctrl_c: bool = False) -> None:
+        super().__init__(content)
+        self.piece, self.ctrl_c = piece, ctrl_c
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        content = self.read(min(self.piece, size or self.piece))
+        if not content and self.ctrl_c:
+            signal.raise_signal(signal.SIGINT)
+        return content
+
+
+@pytest.fixture
+def pipe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def put(content: bytes, **options: bool | int) -> None:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Pipe(content, **options), isatty=lambda: False))
+
+    return put
+
+
+def raw(path: Path) -> bytes:
+    return (audio.read(path) * 32_768).astype("<i2").tobytes()
+
+
+def turns(lines: str) -> list[tuple[float, float, str]]:
+    return sorted((turn.start, turn.end, turn.speaker) for found in rttm.parse(lines).values() for turn in found)
+
+
+# Both always speak; a turn that the end cuts off stops 10 ms early.
+EXPECTED = [(0.0, 1.99, "speaker_0"), (0.0, 1.99, "speaker_1")]
+
+
+def test_a_file_gives_its_turns_on_stdout_and_in_a_file(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    outcome = cli("stream", wav, "--model", model, "-o", tmp_path / "new" / "meeting.rttm")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert turns(outcome.out) == EXPECTED
+    assert (tmp_path / "new" / "meeting.rttm").read_text() == outcome.out
+    assert turns(cli("diarize", wav, "--model", model, "--preset", "1s").out) == EXPECTED
+
+
+@pytest.mark.parametrize("piece", [1_001, 100_000])
+def test_raw_samples_in_any_pieces_are_the_file(
+    cli: Cli, model: Path, wav: Path, pipe: Callable[..., None], piece: int
+):
+    pipe(raw(wav), piece=piece)
+    outcome = cli("stream", "-", "--model", model, "--preset", "0.3s")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert turns(outcome.out) == EXPECTED
+
+
+def test_raw_samples_of_another_rate(cli: Cli, model: Path, wav: Path, pipe: Callable[..., None]):
+    pipe(raw(wav))
+    assert turns(cli("stream", "-", "--rate", 8_000, "--model", model).out)[0][1] == pytest.approx(4.0, abs=0.02)
+
+
+def test_ctrl_c_ends_the_stream_in_good_order(
+    cli: Cli, model: Path, wav: Path, pipe: Callable[..., None], tmp_path: Path
+):
+    pipe(raw(wav), ctrl_c=True)
+    outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert turns((tmp_path / "meeting.rttm").read_text()) == turns(outcome.out) == EXPECTED
+
+
+def test_ctrl_c_while_a_file_is_worked_on(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
+    def interrupted(*_: object, **__: object) -> Iterator[np.ndarray]:
+        yield audio.read(wav)[:16_000]
+        signal.raise_signal(signal.SIGINT)
+        yield audio.read(wav)[16_000:24_000]
+        raise AssertionError
+
+    monkeypatch.setattr("sortformer.audio.reading.blocks", interrupted)
+    outcome = cli("stream", wav, "--model", model)
+    assert outcome.code == 0
+    assert [end for _, end, _ in turns(outcome.out)] == [1.0, 1.0]
+
+
+def test_a_terminal_shows_who_speaks_now(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    outcome = cli("stream", wav, "--model", model, "--preset", "0.3s")
+    assert "0:00:00.72  speaker_0, speaker_1" in outcome.err
+    assert outcome.err.endswith("\r\x1b[K")
+    assert turns(outcome.out) == EXPECTED
+
+
+def test_a_paced_file_takes_its_time(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr("time.sleep", lambda seconds: now.append(now.pop() + seconds))
+    assert turns(cli("stream", wav, "--pace", "--model", model).out) == EXPECTED
+    assert now[0] == pytest.approx(2.0)
+
+
+def test_nobody_is_said(cli: Cli, deaf_model: Path, wav: Path):
+    outcome = cli("stream", wav, "--model", deaf_model)
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "warning: no speech found in meeting\n")
+
+
+class Microphone:
+    """Stands in for sounddevice: two pieces of sound, and then it is unplugged."""
+
+    class PortAudioError(Exception):
+        pass
+
+    class InputStream:
+        def __init__(self, rate: int, *, channels: int, dtype: str, callback, finished_callback) -> None:
+            if rate == 11_025:
+                raise Microphone.PortAudioError("Invalid sample rate")
+            assert (channels, dtype) == (1, "float32")
+            self.heard, self.ended, self.rate = callback, finished_callback, rate
+
+        def __enter__(self) -> None:
+            for piece in np.split(chirp(2.0, self.rate)[:, None], 2):
+                self.heard(piece, len(piece), None, None)
+            self.ended()
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+
+def test_the_microphone_is_what_is_heard_if_nothing_is_named(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "sounddevice", Microphone)
+    outcome = cli("stream", "--model", model)
+    assert turns(outcome.out) == EXPECTED
+    assert outcome.out.startswith("SPEAKER microphone 1 ")
+    assert cli("stream", "--model", model, "--rate", 48_000).code == 0
+    outcome = cli("stream", "--model", model, "--rate", 11_025)
+    assert (outcome.code, len(outcome.errors)) == (1, 1)
+    assert "cannot be opened (Invalid sample rate)" in outcome.errors[0]
+
+
+def test_without_sounddevice_one_sentence_says_what_to_install(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "sounddevice", None)
+    outcome = cli("stream", "--model", model)
+    assert outcome.code == 1
+    assert outcome.err == 'error: the microphone needs the package sounddevice: pip install "sortformer[mic]"\n'
+
+
+def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make: Callable[..., Path]):
+    clip = make("clip.wav", chirp(1.5, 8_000), 8_000)
+    for arguments in (("stream", wav), ("diarize", wav)):
+        outcome = cli(*arguments, "--model", model, "--enroll", f"chair={clip}")
+        assert outcome.code == 0
+        assert turns(outcome.out) == [(0.0, 1.99, "chair"), (0.0, 1.99, "speaker_0")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["{wav}", "--rate", 8_000], "its own"),
+        (["-", "--pace"], "its own pace"),
+        (["{wav}", "--preset", "psychic"], "known: 30s"),
+        (["{wav}", "--max-speakers", 0], "1 or more"),
+        (["{wav}", "--enroll", "chair"], "like chair=chair.wav"),
+        (["{wav}", "--enroll", "the chair=a.wav"], "white space"),
+        (["{wav}", "--enroll", "a=a.wav", "--enroll", "a=b.wav"], "twice"),
+    ],
+)
+def test_wrong_options_are_usage_errors(
+    cli: Cli, model: Path, wav: Path, pipe: Callable[..., None], arguments: list, words: str
+):
+    pipe(b"")
+    outcome = cli("stream", *(str(each).format(wav=wav) for each in arguments), "--model", model)
+    assert (outcome.code, outcome.out) == (USAGE, "")
+    assert words in " ".join(outcome.err.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["absent.wav"], "does not exist"),
+        (["-"], "give its file instead"),
+        (["-", "--rate", 10], "between 1000 and 768000 Hz"),
+        (["{wav}", "-o", "{wav}"], "--overwrite"),
+        (["{wav}", "--enroll", "chair=absent.wav"], "absent.wav does not exist"),
+        (["{wav}", "--enroll", "chair={short}"], "clip of 'chair' lasts 0.50 s"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(
+    cli: Cli, model: Path, wav: Path, make: Callable[..., Path], pipe: Callable[..., None], arguments: list, words: str
+):
+    short = make("short.wav", chirp(0.5, 16_000))
+    pipe(wav.read_bytes())
+    outcome = cli("stream", *(str(each).format(wav=wav, short=short) for each in arguments), "--model", model)
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+    assert words in outcome.errors[0]
+
+
+def test_a_keyboard_is_no_stream(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
+    outcome = cli("stream", "-")
+    assert outcome.code == 1
+    assert "pipe some in" in outcome.errors[0]

@@ -1,0 +1,87 @@
+"""Many sessions in one batch: each gets what it would get alone."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.errors import InputError
+from sortformer.streaming import Session, SessionPool, StreamState
+from tests.streaming.tiny import noise, tiny_model
+
+MODEL = tiny_model(gain=5.0)
+CONFIG = StreamConfig(5, 2, 1, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
+WAVES = [noise(count, seed=count) for count in (60_000, 25_000, 47_111)]
+
+
+def _alone(wave):
+    session = Session(MODEL, CONFIG)
+    return np.concatenate([session.push(wave).probs, session.flush().probs]), session.finish()
+
+
+def test_rows_that_come_and_go_get_what_they_would_get_alone():
+    pool = SessionPool(MODEL, CONFIG)
+    sessions, found, begin = [], [], [0, 9_000, 21_000]  # when each begins, in samples
+    for now in range(0, 70_000, 3_000):
+        while len(sessions) < len(WAVES) and begin[len(sessions)] <= now:
+            sessions.append(pool.open())
+            found.append([])
+        places = [now - first for first in begin]
+        blocks = {
+            session: wave[max(0, place) : place + 3_000]
+            for session, wave, place in zip(sessions, WAVES, places, strict=False)
+            if place < len(wave)
+        }
+        for session, update in pool.push(blocks).items():
+            found[sessions.index(session)].append(update.probs)
+    for session, parts, wave in zip(sessions, found, WAVES, strict=True):
+        probs, diarization = _alone(wave)
+        np.testing.assert_allclose(np.concatenate([*parts, session.flush().probs]), probs, atol=1e-5)
+        assert [(turn.start, turn.end, turn.speaker) for turn in session.finish()] == [
+            (turn.start, turn.end, turn.speaker) for turn in diarization
+        ]
+
+
+def test_a_pool_of_one_is_a_session_to_the_bit():
+    pool = SessionPool(MODEL, CONFIG)
+    session = pool.open()
+    probs = [pool.push({session: part})[session].probs for part in np.array_split(WAVES[0], 7)]
+    np.testing.assert_array_equal(np.concatenate([*probs, session.flush().probs]), _alone(WAVES[0])[0])
+
+
+def test_an_idle_row_keeps_its_bits():
+    pool = SessionPool(MODEL, CONFIG)
+    busy, idle = pool.open(), pool.open()
+    pool.push({busy: WAVES[0][:20_000], idle: WAVES[1][:20_000]})
+    before = idle._position.memory
+    updates = pool.push({busy: WAVES[0][20_000:], idle: []})
+    assert len(updates[idle].probs) == 0 < len(updates[busy].probs)
+    for field in dataclasses.fields(StreamState):
+        assert torch.equal(getattr(before, field.name), getattr(idle._position.memory, field.name)), field.name
+
+
+def test_a_row_keeps_nothing_of_the_others_alive():
+    pool = SessionPool(MODEL, CONFIG)
+    sessions = [pool.open() for _ in range(3)]
+    pool.push(dict.fromkeys(sessions, WAVES[0]))
+    memory = sessions[0]._position.memory
+    assert memory.cache.untyped_storage().nbytes() == memory.cache.numel() * 4
+
+
+def test_a_refused_block_leaves_every_session_usable():
+    pool = SessionPool(MODEL, CONFIG)
+    one, other = pool.open(), pool.open()
+    with pytest.raises(InputError, match=r"NaN.*at 0\.000 s"):
+        pool.push({one: WAVES[0], other: np.full(10, np.nan, np.float32)})
+    assert (one.duration_s, other.duration_s) == (3.75, 0.0)
+    probs = [pool.push({one: []})[one].probs, one.flush().probs]
+    np.testing.assert_array_equal(np.concatenate(probs), _alone(WAVES[0])[0])
+
+
+def test_a_session_of_another_configuration_is_refused():
+    pool = SessionPool(MODEL, CONFIG)
+    for stranger in (Session(MODEL, StreamConfig(5)), Session(tiny_model(), CONFIG)):
+        with pytest.raises(InputError, match="its own model and configuration"):
+            pool.push({stranger: WAVES[0]})
