@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.config.train import DataConfig, TrainConfig
 from sortformer.simulate import Conversations, Rooms, Simulator, TurnPatterns, VoiceBank
@@ -32,17 +33,19 @@ class Sources:
         rooms = Rooms.make(data.rooms, cache=data.cache) if data.rooms else None
         return cls(bank, patterns, rooms)
 
-    def simulator(self, config: SimulationConfig) -> Simulator:
-        """Return a simulator of these sources."""
-        return Simulator(self.bank, config, self.patterns, self.rooms)
+    def simulator(self, config: SimulationConfig, model: ModelConfig) -> Simulator:
+        """Return a simulator of these sources, with targets for a model."""
+        return Simulator(self.bank, config, self.patterns, self.rooms, model)
 
 
 class SimulatedBatches(Dataset[Conversations]):
     """The batch of each step, a function of the run's seed and the step alone: so a run resumes where it was."""
 
-    def __init__(self, sources: Sources, config: TrainConfig) -> None:
+    def __init__(self, sources: Sources, config: TrainConfig, model: ModelConfig) -> None:
         self.config = config
-        self.simulators = {stage: sources.simulator(stage.simulation(config.simulation)) for stage in config.stages}
+        self.simulators = {
+            stage: sources.simulator(stage.simulation(config.simulation), model) for stage in config.stages
+        }
 
     def __len__(self) -> int:
         return self.config.steps
@@ -55,10 +58,10 @@ class SimulatedBatches(Dataset[Conversations]):
         return self.simulators[stage].batch(generator, stage.batch_size, stage.duration_s)
 
 
-def batches(sources: Sources, config: TrainConfig, first_step: int) -> Iterator[Conversations]:
-    """Yield the batches from ``first_step`` to the end of the run, prepared ahead by worker processes."""
+def batches(sources: Sources, config: TrainConfig, model: ModelConfig, first_step: int) -> Iterator[Conversations]:
+    """Yield the batches for a model from ``first_step`` to the end of the run, prepared ahead by worker processes."""
     loader = DataLoader(
-        SimulatedBatches(sources, config),
+        SimulatedBatches(sources, config, model),
         batch_size=None,
         sampler=range(first_step, config.steps),
         num_workers=config.workers,

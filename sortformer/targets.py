@@ -9,7 +9,7 @@ from sortformer.annotation import Turn, merged
 from sortformer.errors import InputError
 from sortformer.grid import FrameGrid
 
-__all__ = ["Labelling", "activity"]
+__all__ = ["Labelling", "activity", "pool_nemo"]
 
 Labelling = Literal["cover", "nemo"]
 
@@ -62,22 +62,28 @@ def _cover(turns: list[Turn], num_frames: int, grid: FrameGrid) -> np.ndarray:
 
 
 def _nemo(turns: list[Turn], num_frames: int, grid: FrameGrid) -> np.ndarray:
-    """Frames (num_frames,) as NeMo 3.0.0 pools them: mean of the 10 ms labels 8i-5 to 8i+3, active from 0.5 on.
-
-    The first pool starts at 0 and the last runs to the end of the last frame.
-    """
-    pooled = grid.subsampling
-    fine = np.zeros(num_frames * pooled, dtype=np.int64)
+    """Frames (num_frames,) of one speaker's turns, labelled every 10 ms and pooled."""
+    labels = np.zeros(num_frames * grid.subsampling, dtype=bool)
     rate = grid.sample_rate / grid.hop_samples
     for turn in turns:
-        fine[int(turn.start * rate) : int(turn.end * rate)] = 1
-    centres = pooled * np.arange(num_frames) - 1
-    first = np.maximum(centres - pooled // 2, 0)
-    last = np.minimum(centres + pooled // 2 + 1, len(fine))
-    if num_frames:
-        last[-1] = len(fine)
-    cumulative = np.concatenate([[0], np.cumsum(fine)])
-    return 2 * (cumulative[last] - cumulative[first]) >= last - first
+        labels[int(turn.start * rate) : int(turn.end * rate)] = True
+    return pool_nemo(labels, grid.subsampling)
+
+
+def pool_nemo(labels: np.ndarray, subsampling: int) -> np.ndarray:
+    """Pool labels (..., num_frames * subsampling) of 10 ms to frames (..., num_frames) as NeMo 3.0.0 does.
+
+    Frame i is active where half or more of the labels 8i-5 to 8i+3 are; the first pool starts at 0 and the last runs
+    to the end. Output that is not subsampled has nothing to pool.
+    """
+    if subsampling == 1 or labels.shape[-1] == 0:
+        return labels
+    centres = np.arange(0, labels.shape[-1], subsampling) - 1
+    first = np.maximum(centres - subsampling // 2, 0)
+    last = centres + subsampling // 2 + 1
+    last[-1] = labels.shape[-1]
+    cumulative = np.insert(np.cumsum(labels, axis=-1), 0, 0, axis=-1)
+    return 2 * (cumulative[..., last] - cumulative[..., first]) >= last - first
 
 
 _LABELLINGS = {"cover": _cover, "nemo": _nemo}

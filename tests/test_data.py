@@ -34,25 +34,25 @@ def assert_same(found: Conversations, expected: Conversations) -> None:
 
 def test_a_batch_depends_on_seed_and_step_alone(config, sources):
     torch.manual_seed(5)
-    batch = SimulatedBatches(sources, config)[4]
+    batch = SimulatedBatches(sources, config, config.model)[4]
     torch.manual_seed(6)
-    assert_same(SimulatedBatches(sources, config)[4], batch)
-    assert not SimulatedBatches(sources, config)[5].wave.equal(batch.wave)
-    assert not SimulatedBatches(sources, replace(config, seed=4))[4].wave.equal(batch.wave)
+    assert_same(SimulatedBatches(sources, config, config.model)[4], batch)
+    assert not SimulatedBatches(sources, config, config.model)[5].wave.equal(batch.wave)
+    assert not SimulatedBatches(sources, replace(config, seed=4), config.model)[4].wave.equal(batch.wave)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_batches_come_in_the_order_of_steps_whoever_prepares_them(workers, config, sources):
-    expected = SimulatedBatches(sources, config)
+    expected = SimulatedBatches(sources, config, config.model)
     steps = range(2, config.steps)
-    found = list(batches(sources, replace(config, workers=workers), first_step=2))
+    found = list(batches(sources, replace(config, workers=workers), config.model, first_step=2))
     assert len(found) == len(steps)
     for step, batch in zip(steps, found, strict=True):
         assert_same(batch, expected[step])
 
 
 def test_stages_set_size_length_and_number_of_speakers(config, sources):
-    dataset = SimulatedBatches(sources, config)
+    dataset = SimulatedBatches(sources, config, config.model)
     assert len(dataset) == 6
     assert [tuple(dataset[step].wave.shape) for step in (0, 2, 3, 5)] == [(2, 32_000)] * 2 + [(1, 48_000)] * 2
     assert all((dataset[step].voice >= 0).sum() <= 2 for step in range(6))
@@ -60,7 +60,7 @@ def test_stages_set_size_length_and_number_of_speakers(config, sources):
 
 def test_targets_lie_on_the_models_grid_in_order_of_arrival(config, sources):
     for step in range(config.steps):
-        batch = SimulatedBatches(sources, config)[step]
+        batch = SimulatedBatches(sources, config, config.model)[step]
         frames = config.model.grid.output_frames(batch.wave.shape[1])
         assert batch.activity.shape == (len(batch.wave), frames, 2)
         valid = torch.ones(batch.activity.shape[:2], dtype=torch.bool)
@@ -70,9 +70,9 @@ def test_targets_lie_on_the_models_grid_in_order_of_arrival(config, sources):
 
 
 def test_a_repeating_run_sees_its_first_batch_for_ever(config, sources):
-    repeating = SimulatedBatches(sources, replace(config, repeat=True))
+    repeating = SimulatedBatches(sources, replace(config, repeat=True), config.model)
     assert_same(repeating[2], repeating[0])
-    assert_same(repeating[0], SimulatedBatches(sources, config)[0])
+    assert_same(repeating[0], SimulatedBatches(sources, config, config.model)[0])
 
 
 def test_voices_to_evaluate_on_keep_their_own_speed(config):
@@ -101,7 +101,7 @@ def test_real_turn_taking_is_gathered_from_all_folders(config, tmp_path):
 def test_too_few_voices_are_refused_before_training(config):
     crowd = SimulationConfig(num_slots=8, speaker_weights=(1.0,) * 8)
     with pytest.raises(InputError, match="the bank has 5 speakers and conversations of up to 8"):
-        Sources.load(config.data).simulator(crowd)
+        Sources.load(config.data).simulator(crowd, config.model)
 
 
 def test_a_bank_that_is_not_there_is_one_sentence():

@@ -119,7 +119,8 @@ class TrainConfig:
         steps: optimisation steps in all.
         stages: the curriculum, by rising ``until_step``; the last one reaches ``steps``.
         seed: of the first weights, the data and the dropout.
-        init: a checkpoint folder to start from (None: random weights).
+        model: what to train (None: that of ``init``, or else our own default, with the slots of ``simulation``).
+        init: weights to start from: a folder, a ``.nemo`` file or a Hugging Face id (None: random weights).
         precision: bf16 autocast pays on a GPU; this repository's CPUs are faster in float32.
         workers: processes that prepare batches ahead (0: none).
         repeat: one batch for ever, to see whether a model can learn it by heart.
@@ -128,7 +129,7 @@ class TrainConfig:
     data: DataConfig
     stages: tuple[StageConfig, ...]
     steps: int
-    model: ModelConfig = field(default_factory=ModelConfig)
+    model: ModelConfig | None = None
     simulation: SimulationConfig = field(default_factory=SimulationConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     loss: LossConfig = field(default_factory=LossConfig)
@@ -150,7 +151,7 @@ class TrainConfig:
         ends = [stage.until_step for stage in self.stages]
         if not ends or ends != sorted(set(ends)) or ends[-1] < self.steps:
             raise ConfigError(f"stages must rise and reach the {self.steps} steps of the run, got until_step {ends}")
-        if self.simulation.num_slots != self.model.head.num_slots:
+        if self.model is not None and self.simulation.num_slots != self.model.head.num_slots:
             raise ConfigError(
                 f"simulation makes {self.simulation.num_slots} slots, the model has {self.model.head.num_slots}"
             )
@@ -162,6 +163,8 @@ class TrainConfig:
     @classmethod
     def read(cls, path: str | Path) -> "TrainConfig":
         """Read a recipe; its relative paths become paths beside the file.
+
+        An ``init`` that is not there stays as it is, as it may be a Hugging Face id.
 
         Raises:
             InputError: if the file is absent or no TOML.
@@ -186,5 +189,7 @@ class TrainConfig:
             cache=beside(config.data.cache) if config.data.cache else None,
         )
         teacher = replace(config.teacher, table=beside(config.teacher.table)) if config.teacher else None
-        init = beside(config.init) if config.init else None
+        init = config.init
+        if init is not None and Path(beside(init)).exists():
+            init = beside(init)
         return replace(config, data=data, teacher=teacher, init=init)

@@ -1,13 +1,16 @@
-"""Targets from speech activity at 10 ms: frames that are at least half active, slots in order of arrival."""
+"""Targets from speech activity at 10 ms: output frames, slots in order of arrival."""
 
 import numpy as np
 
 from sortformer.grid import FrameGrid
+from sortformer.targets import Labelling, pool_nemo
 
 __all__ = ["arrival_targets"]
 
 
-def arrival_targets(active: np.ndarray, grid: FrameGrid) -> tuple[np.ndarray, np.ndarray]:
+def arrival_targets(
+    active: np.ndarray, grid: FrameGrid, labelling: Labelling = "cover"
+) -> tuple[np.ndarray, np.ndarray]:
     """Pool hops to output frames and sort the slots by first active frame, then by first active hop.
 
     The same rule as :func:`sortformer.targets.activity`, for a whole batch at once and without turns.
@@ -23,7 +26,10 @@ def arrival_targets(active: np.ndarray, grid: FrameGrid) -> tuple[np.ndarray, np
     num_frames = grid.output_frames(num_hops * grid.hop_samples)
     padded = np.zeros((batch, slots, num_frames * grid.subsampling), dtype=bool)
     padded[..., :num_hops] = active
-    frames = 2 * padded.reshape(batch, slots, num_frames, grid.subsampling).sum(axis=-1) >= grid.subsampling
+    if labelling == "nemo":
+        frames = pool_nemo(padded, grid.subsampling)
+    else:
+        frames = 2 * padded.reshape(batch, slots, num_frames, grid.subsampling).sum(axis=-1) >= grid.subsampling
     arrival = np.where(frames.any(axis=-1), frames.argmax(axis=-1), num_frames)
     order = np.lexsort((padded.argmax(axis=-1), arrival), axis=-1)
     ordered = np.take_along_axis(frames, order[..., None], axis=1)

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.errors import InputError
-from sortformer.grid import FrameGrid
 from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
 from sortformer.simulate.labels import arrival_targets
@@ -22,6 +22,7 @@ from sortformer.simulate.voice_bank import VoiceBank
 __all__ = ["Conversations", "Simulator"]
 
 _SHORTEST_TURN = 15  # hops
+_OURS = ModelConfig()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,6 +50,7 @@ class Simulator:
         config: what conversations are like.
         turn_patterns: real turn-taking to replay; without it all turn-taking is parametric.
         rooms: impulse responses; without them all voices are dry.
+        model: whose output the targets are for: on its grid, labelled as its weights are used to.
 
     Raises:
         InputError: if the bank has fewer speakers than a conversation may need.
@@ -60,13 +62,15 @@ class Simulator:
         config: SimulationConfig,
         turn_patterns: TurnPatterns | None = None,
         rooms: Rooms | None = None,
+        model: ModelConfig = _OURS,
     ) -> None:
         self.bank = bank
         self.config = config
         self._patterns = turn_patterns
         self._rooms = rooms
         self._caster = Caster(bank, config.casting)
-        self._grid = FrameGrid()
+        self._grid = model.grid
+        self._model = model
         most = len(config.speaker_weights)
         if self._caster.num_speakers < most:
             raise InputError(
@@ -106,7 +110,7 @@ class Simulator:
             num_samples,
             noise,
         )
-        activity, order = arrival_targets(stage.activity, self._grid)
+        activity, order = arrival_targets(stage.activity, self._grid, self._model.labelling)
         voices = np.where(activity.any(axis=1), np.take_along_axis(voices, order, axis=1), -1)
         return Conversations(
             wave=wave,

@@ -4,6 +4,7 @@ import json
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -13,8 +14,10 @@ from sortformer import checkpoint
 from sortformer.config.strict import to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
+from sortformer.errors import ConfigError
 from sortformer.simulate import Conversations
 from sortformer.train.evaluation import dev_conversations, dev_der
+from sortformer.train.initial import initial_checkpoint
 from sortformer.train.objective import objective
 from sortformer.train.schedule import learning_rate, teacher_weight
 from sortformer.train.state import TrainState
@@ -44,21 +47,26 @@ def train(
         report: called with every line of the log.
 
     Raises:
-        InputError: if data, initial weights or the state to resume from cannot be read.
+        InputError: if data, initial weights or the state to resume from cannot be read, or the recipe asks for another
+            model than that of its initial weights.
+        ConfigError: if the model has no use for a teacher.
     """
     out, place = Path(out), torch.device(device)
     out.mkdir(parents=True, exist_ok=True)
     # Activations that fade to denormal numbers would slow a CPU down many times.
     torch.set_flush_denormal(True)
     sources = Sources.load(config.data)
+    initial = initial_checkpoint(config)
+    model = initial.model.config
+    config = replace(config, model=model)
     teacher = None
     if config.teacher is not None:
+        if model.head.upsampling > 1:
+            raise ConfigError("a teacher compares frames of 80 ms, and the output of this model is finer")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            teacher = VoiceTeacher.read(
-                config.teacher.table, sources.bank, config.model.encoder.dim, config.teacher.scale
-            )
-    state = TrainState.start(config, teacher, place)
+            teacher = VoiceTeacher.read(config.teacher.table, sources.bank, model.encoder.dim, config.teacher.scale)
+    state = TrainState.start(initial.model, config.optimizer, teacher, place)
     if (out / "state.pt").exists():
         state.load(out / "state.pt")
     _forget_after(out / "log.jsonl", state.step)
@@ -67,7 +75,7 @@ def train(
     if config.evaluate_conversations:
         dev_sources = Sources.load(config.data, "dev")
         dev = dev_conversations(
-            dev_sources.simulator(config.simulation), config.evaluate_conversations, config.stages[-1].duration_s
+            dev_sources.simulator(config.simulation, model), config.evaluate_conversations, config.stages[-1].duration_s
         )
     last = min(config.steps, stop_after or config.steps)
 
@@ -80,7 +88,7 @@ def train(
             if report is not None:
                 report(line)
 
-        for batch in batches(sources, config, state.step):
+        for batch in batches(sources, config, model, state.step):
             if state.step >= last:
                 break
             write(_step(state, _to(batch, place), config))
@@ -88,7 +96,7 @@ def train(
                 write({"step": state.step} | dev_der(state.average, dev, place))
             if state.step % config.checkpoint_every == 0 or state.step == last:
                 state.save(out / "state.pt")
-                checkpoint.save(out / "model", state.average)
+                checkpoint.save(out / "model", state.average, licence=initial.licence)
     return out / "model"
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from sortformer import checkpoint
-from sortformer.config.train import OptimizerConfig, TrainConfig
+from sortformer.config.train import OptimizerConfig
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
 from sortformer.train.teacher import VoiceTeacher
@@ -28,24 +27,16 @@ class TrainState:
     step: int = 0
 
     @classmethod
-    def start(cls, config: TrainConfig, teacher: VoiceTeacher | None, device: torch.device) -> "TrainState":
-        """Begin a run: random weights from the run's seed, or those of ``config.init``."""
-        if config.init:
-            model = checkpoint.load(config.init)[0]
-            if model.config != config.model:
-                raise InputError(f"the model in {config.init} has another config than the recipe's [model] table")
-        else:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(config.seed)
-                model = Sortformer(config.model)
+    def start(
+        cls, model: Sortformer, config: OptimizerConfig, teacher: VoiceTeacher | None, device: torch.device
+    ) -> "TrainState":
+        """Begin a run with the weights that ``model`` has."""
         model.to(device).train()
         average = copy.deepcopy(model).eval().requires_grad_(False)
         modules: list[nn.Module] = [model]
         if teacher is not None:
             modules.append(teacher.to(device))
-        optimizer = torch.optim.AdamW(
-            parameter_groups(modules, config.optimizer), config.optimizer.learning_rate, config.optimizer.betas
-        )
+        optimizer = torch.optim.AdamW(parameter_groups(modules, config), config.learning_rate, config.betas)
         return cls(model, average, teacher, optimizer)
 
     @torch.no_grad()

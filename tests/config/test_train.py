@@ -45,12 +45,17 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_paths_in_a_recipe_are_beside_it(tmp_path):
-    config = TrainConfig.read(write(tmp_path, 'init = "start"\n' + RECIPE))
+    config = TrainConfig.read(write(tmp_path, RECIPE))
     assert config.data.bank == str(tmp_path / "voices")
     assert config.data.turns == (str(tmp_path / "meetings"), str(tmp_path / "../talks"))
     assert config.data.cache == str(tmp_path / "cache")
     assert config.teacher == TeacherConfig(str(tmp_path / "table.npz"))
-    assert config.init == str(tmp_path / "start")
+
+
+def test_initial_weights_are_beside_the_recipe_if_they_are_there_and_may_be_an_id_if_not(tmp_path):
+    (tmp_path / "acme").mkdir()
+    for init, found in (("acme", str(tmp_path / "acme")), ("acme/model", "acme/model"), ("/an/other", "/an/other")):
+        assert TrainConfig.read(write(tmp_path, f'init = "{init}"\n' + RECIPE)).init == found
 
 
 def test_absolute_paths_stay(tmp_path):
@@ -60,7 +65,7 @@ def test_absolute_paths_stay(tmp_path):
 
 def test_what_a_recipe_does_not_say_is_the_default(tmp_path):
     config = TrainConfig.read(write(tmp_path, RECIPE))
-    assert config.model == ModelConfig()
+    assert config.model is None
     assert config.data.rooms == 0
     assert config.init is None
 

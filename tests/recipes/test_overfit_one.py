@@ -48,5 +48,5 @@ def test_a_batch_is_learnt_by_heart(voices, tmp_path):
     assert lines[0]["output"] > 0.6  # it began by knowing nothing: ln 2
     assert lines[-1]["output"] < 0.1
     assert lines[-1]["estimates"] < 0.2
-    batch = SimulatedBatches(Sources.load(config.data), config)[0]
+    batch = SimulatedBatches(Sources.load(config.data), config, config.model)[0]
     assert dev_der(model, [batch], torch.device("cpu"))["der_sorted"] < 0.1

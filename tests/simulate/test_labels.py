@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -13,16 +14,19 @@ GRID = FrameGrid()
 _masks = arrays.arrays(bool, st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 60)))
 
 
-@given(_masks)
-def test_the_targets_are_those_of_the_turns(active):
-    targets, order = arrival_targets(active, GRID)
+@pytest.mark.parametrize("labelling", ["cover", "nemo"])
+@pytest.mark.parametrize("subsampling", [8, 1])
+@given(active=_masks)
+def test_the_targets_are_those_of_the_turns(labelling, subsampling, active):
+    grid = FrameGrid(subsampling=subsampling)
+    targets, order = arrival_targets(active, grid, labelling)
     for row, mask in enumerate(active):
         turns = [
-            Turn(start / 100, end / 100, str(slot))
+            Turn(start / 100 + 1e-6, end / 100 + 1e-6, str(slot))  # NeMo truncates: 0.29 * 100 is below 29
             for slot in range(len(mask))
             for start, end in zip(*active_runs(mask[slot]), strict=True)
         ]
-        expected, speakers = activity(turns, targets.shape[1], len(mask), GRID)
+        expected, speakers = activity(turns, targets.shape[1], len(mask), grid, labelling)
         assert np.array_equal(targets[row], expected)
         assert [str(slot) for slot in order[row][: len(speakers)]] == list(speakers)
 

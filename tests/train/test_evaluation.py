@@ -52,7 +52,7 @@ def test_errors_add_up_over_conversations():
 
 
 def test_the_conversations_are_fixed(run_config, sources):
-    simulator = sources.simulator(run_config.simulation)
+    simulator = sources.simulator(run_config.simulation, run_config.model)
     first, again = (dev_conversations(simulator, 3, 2.0) for _ in range(2))
     assert len(first) == 3
     for one, other in zip(first, again, strict=True):

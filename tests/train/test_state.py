@@ -1,23 +1,19 @@
 """What a run remembers: averaged weights by their formula, decay for matrices alone, files whole or not at all."""
 
-from dataclasses import replace
-
 import pytest
 import torch
 
 from sortformer.config.train import OptimizerConfig
 from sortformer.model import Sortformer
 from sortformer.train.state import TrainState, parameter_groups
-from tests.small_models import small_config
-from tests.train.runs import small_run
+from tests.small_models import small_config, small_model
 
 CPU = torch.device("cpu")
 
 
 @pytest.fixture
-def state(tmp_path) -> TrainState:
-    config = small_run(tmp_path, tmp_path)
-    return TrainState.start(replace(config, model=small_config({"conv_norm": "batch"}, {"num_slots": 2})), None, CPU)
+def state() -> TrainState:
+    return TrainState.start(small_model(small_config({"conv_norm": "batch"})), OptimizerConfig(), None, CPU)
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5, 0.999])

@@ -1,0 +1,97 @@
+"""What a run starts from: random weights, or those of a checkpoint, which may grow more slots."""
+
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from sortformer.checkpoint.contents import Checkpoint
+from sortformer.checkpoint.licences import remind
+from sortformer.checkpoint.loading import read
+from sortformer.config.model import ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.strict import to_dict
+from sortformer.config.train import TrainConfig
+from sortformer.errors import InputError
+from sortformer.model import Sortformer
+
+__all__ = ["initial_checkpoint", "with_slots"]
+
+_SILENT_LOGIT = -4.0
+
+
+def initial_checkpoint(config: TrainConfig) -> Checkpoint:
+    """Return the model that a run starts from, on the CPU.
+
+    Random weights are drawn from the run's seed. Those of ``config.init`` keep its config; only slots can be added.
+
+    Raises:
+        InputError: if the checkpoint cannot be read, or its model differs from the recipe's by more than that.
+    """
+    slots = config.simulation.num_slots
+    if config.init is None:
+        return Checkpoint(_random(config.model or _slots(ModelConfig(), slots), config.seed), PostprocessConfig())
+    start = read(config.init)
+    remind(config.init, start.licence)
+    found = start.model.config
+    if config.model is not None:
+        _check_same(config.init, config.model, found)
+    if slots < found.head.num_slots:
+        raise InputError(
+            f"the model in {config.init} has {found.head.num_slots} slots and num_slots of the recipe is {slots}: "
+            "slots can be added, not taken away"
+        )
+    if slots > found.head.num_slots:
+        start = replace(start, model=with_slots(start.model, slots, config.seed))
+    return start
+
+
+def with_slots(model: Sortformer, num_slots: int, seed: int) -> Sortformer:
+    """Return a copy of a model with more slots: the old ones as they were, the new ones silent.
+
+    A silent slot never arrives, so that the old ones are sorted and encoded as before.
+    """
+    wider = _random(_slots(model.config, num_slots), seed)
+    with torch.no_grad():
+        grown = wider.state_dict()
+        for name, weights in grown.items():
+            if name.startswith(("head.out.", "head.estimates.")):
+                weights.fill_(_SILENT_LOGIT if name.endswith("bias") else 0.0)
+        for name, weights in model.state_dict().items():
+            grown[name][tuple(map(slice, weights.shape))] = weights
+    return wider
+
+
+def _random(config: ModelConfig, seed: int) -> Sortformer:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Sortformer(config)
+
+
+def _slots(config: ModelConfig, num_slots: int) -> ModelConfig:
+    return replace(config, head=replace(config.head, num_slots=num_slots))
+
+
+def _check_same(source: str, wanted: ModelConfig, found: ModelConfig) -> None:
+    """Refuse a [model] table that differs from the checkpoint's config by more than slots."""
+    theirs = _flat(to_dict(found))
+    ours = _flat(to_dict(_slots(wanted, found.head.num_slots)))
+    differences = [
+        f"{name} is {ours[name]!r} and not {value!r}" for name, value in theirs.items() if value != ours[name]
+    ]
+    if differences:
+        raise InputError(
+            f"the recipe's [model] table is not the model in {source}: {'; '.join(differences)} "
+            "(leave the table out to train that model)"
+        )
+
+
+def _flat(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of nested dictionaries by dotted name."""
+    flat: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            flat |= {f"{key}.{name}": inner for name, inner in _flat(value).items()}
+        else:
+            flat[key] = value
+    return flat
