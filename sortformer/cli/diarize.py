@@ -46,6 +46,10 @@ def diarize(
     channel: Annotated[int | None, typer.Option(help="Take one channel, from 1, instead of the mean.")] = None,
     enroll: Enroll = None,
     exclusive: Annotated[bool, typer.Option("--exclusive", help="One speaker at a time.")] = False,
+    postprocess: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Published settings instead of the model's own: v2-dihard3, none, ..."),
+    ] = None,
     onset: Annotated[float | None, typer.Option(help="A turn starts above this probability.")] = None,
     offset: Annotated[float | None, typer.Option(help="A turn ends below this probability.")] = None,
     pad_on: Annotated[float | None, typer.Option(help="Seconds by which turns start earlier.")] = None,
@@ -70,7 +74,7 @@ def diarize(
     tuned |= {"min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
-        from sortformer.config.presets import model_preset
+        from sortformer.config.presets import model_preset, postprocess_preset
         from sortformer.diarizer import OFFLINE, Diarizer
         from sortformer.postprocess import speaker_range
 
@@ -80,7 +84,8 @@ def diarize(
                 model_preset(diarizer.model.config, preset)
             speaker_range(diarizer.num_slots, num_speakers, min_speakers, max_speakers)
             given = {name: value for name, value in tuned.items() if value is not None}
-            settings = replace(diarizer.postprocess, **given)
+            base = diarizer.postprocess if postprocess is None else postprocess_preset(postprocess)
+            settings = replace(base, **given)
 
         def job(recording: Recording, progress: Progress) -> Diarization:
             result = diarizer(

@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,6 +53,22 @@ def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):
     assert document["settings"]["postprocess"]["onset"] == 0.75
     assert document["settings"]["max_speakers"] == 1
     assert 0.9 < document["turns"][0]["confidence"] < 1
+
+
+def test_published_post_processing_by_name_with_changes_on_top(cli: Cli, model: Path, wav: Path):
+    options = ("--postprocess", "v2-dihard3", "--onset", 0.75)
+    document = json.loads(cli("diarize", wav, "--model", model, "-f", "json", *options).out)
+    settings = document["settings"]["postprocess"]
+    assert (settings["onset"], settings["offset"], settings["pad_on_s"]) == (0.75, 1.0, 0.063)
+
+
+def test_a_licence_is_said_once_however_many_recordings(cli: Cli, wav: Path, tmp_path: Path):
+    nemo = Path(__file__).resolve().parents[1] / "golden/models/tiny_v1.nemo"
+    model = shutil.copyfile(nemo, tmp_path / "diar_sortformer_4spk-v1.nemo")
+    again = shutil.copyfile(wav, tmp_path / "again.wav")
+    outcome = cli("diarize", wav, again, "--model", model)
+    assert outcome.code == 0
+    assert outcome.err.count("CC-BY-NC-4.0") == 1
 
 
 def test_json_keeps_the_white_space_that_rttm_cannot_hold(cli: Cli, model: Path, make: Callable[..., Path]):
