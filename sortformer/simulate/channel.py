@@ -14,8 +14,10 @@ FILTER_BINS = 257  # magnitudes from 0 to 8 kHz: filters of 512 samples
 _FREQUENCY = np.linspace(0, SAMPLE_RATE / 2, FILTER_BINS)
 _OCTAVE = np.log2(np.maximum(_FREQUENCY, 31.25) / 31.25)  # 0 to 8
 _STOP = 0.01  # what a band filter leaves of the rest (-40 dB)
-_CLEAN = ChannelConfig(
-    **{field.name: 0.0 for field in fields(ChannelConfig) if field.name.endswith("_probability")}, equaliser_db=0.0
+_CLEAN = replace(
+    ChannelConfig(),
+    equaliser_db=0.0,
+    **{field.name: 0.0 for field in fields(ChannelConfig) if field.name.endswith("_probability")},
 )
 
 
