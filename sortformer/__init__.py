@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization, Turn
     from sortformer.config.postprocess import PostprocessConfig
+    from sortformer.config.stream import StreamConfig
     from sortformer.diarizer import Diarizer, Estimates, LayerEstimate, Probabilities
     from sortformer.errors import Cancelled, ConfigError, InputError, SortformerError
+    from sortformer.streaming import Session, SessionPool, Update
 
     __version__: str
 
@@ -22,8 +24,12 @@ _HOMES = {
     "LayerEstimate": "diarizer",
     "PostprocessConfig": "config.postprocess",
     "Probabilities": "diarizer",
+    "Session": "streaming",
+    "SessionPool": "streaming",
     "SortformerError": "errors",
+    "StreamConfig": "config.stream",
     "Turn": "annotation",
+    "Update": "streaming",
 }
 
 __all__ = [
@@ -36,8 +42,12 @@ __all__ = [
     "LayerEstimate",
     "PostprocessConfig",
     "Probabilities",
+    "Session",
+    "SessionPool",
     "SortformerError",
+    "StreamConfig",
     "Turn",
+    "Update",
     "__version__",
 ]
 

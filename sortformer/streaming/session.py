@@ -157,7 +157,8 @@ class Session:
         self._require_open()
         here = self._position
         taken = {slot: state.name for slot, state in enumerate(here.turns.slots) if state.name is not None}
-        free = [slot for slot in range(self.config.max_speakers or len(here.channels)) if slot not in taken]
+        slots = min(self.config.max_speakers or len(here.channels), len(here.channels))
+        free = [slot for slot in range(slots) if slot not in taken]
         if self.duration_s:
             raise InputError(f"'{name}' comes too late: enroll voices before the first samples, or after reset()")
         if not name or name in taken.values() or name.removeprefix("speaker_").isdigit():
