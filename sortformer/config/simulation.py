@@ -99,6 +99,9 @@ class ChannelConfig:
         noise_swing_db: range of the standard deviation of the slowly wandering level of the noise.
         snr_db: range of active speech to noise.
         hum_probability: mains hum and its harmonics are present.
+        burst_probability: breaths, clicks, knocks: noise that does not last.
+        burst_hz: range of their number in a second.
+        burst_snr_db: range of active speech to such a burst.
         babble_probability: other voices of the bank murmur in the background.
         babble_voices: range of their number.
         babble_snr_db: range of active speech to babble.
@@ -125,6 +128,9 @@ class ChannelConfig:
     noise_swing_db: tuple[float, float] = (0.0, 6.0)
     snr_db: tuple[float, float] = (3.0, 40.0)
     hum_probability: float = 0.08
+    burst_probability: float = 0.3
+    burst_hz: tuple[float, float] = (0.05, 1.5)
+    burst_snr_db: tuple[float, float] = (-5.0, 20.0)
     babble_probability: float = 0.15
     babble_voices: tuple[int, int] = (4, 8)
     babble_snr_db: tuple[float, float] = (8.0, 30.0)

@@ -32,6 +32,9 @@ class ChannelPlan:
         noise_swing_db: how much the level of the noise wanders (standard deviation).
         snr_db, babble_snr_db, hum_snr_db: active speech to disturbance; infinite where there is none.
         hum_hz: frequency of the mains.
+        burst_hz: how many bursts there are in a second, 0 for none.
+        burst_snr_db: active speech to a burst.
+        burst_seed: of their generator.
         mu_law: quantise to 8-bit mu-law.
         step: of uniform quantisation, 0 for none.
         clip_share: of the peak; 1 for none.
@@ -47,6 +50,9 @@ class ChannelPlan:
     babble_snr_db: np.ndarray
     hum_snr_db: np.ndarray
     hum_hz: np.ndarray
+    burst_hz: np.ndarray
+    burst_snr_db: np.ndarray
+    burst_seed: np.ndarray
     mu_law: np.ndarray
     step: np.ndarray
     clip_share: np.ndarray
@@ -62,6 +68,7 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
         drawn = rng.uniform(*bounds)
         return drawn if rng.random() < probability else otherwise
 
+    bursting = bool(config.burst_probability) and rng.random() < config.burst_probability
     direct, wet = _mixing(rng, config, rooms)
     bits = sometimes(config.coarse_probability, config.coarse_bits, 0.0)
     return ChannelPlan(
@@ -74,6 +81,9 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
         babble_snr_db=_number(sometimes(config.babble_probability, config.babble_snr_db, np.inf)),
         hum_snr_db=_number(sometimes(config.hum_probability, config.snr_db, np.inf)),
         hum_hz=_number(rng.choice([50.0, 60.0])),
+        burst_hz=_number(rng.uniform(*config.burst_hz) if bursting else 0.0),
+        burst_snr_db=_number(rng.uniform(*config.burst_snr_db) if bursting else np.inf),
+        burst_seed=np.asarray(rng.integers(2**31) if bursting else 0),
         mu_law=np.asarray(rng.random() < config.mu_law_probability),
         step=_number(2.0 ** (1 - round(bits)) if bits else 0.0),
         clip_share=_number(sometimes(config.clip_probability, config.clip_share, 1.0)),

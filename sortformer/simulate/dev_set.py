@@ -21,6 +21,7 @@ _PLAIN = ChannelConfig(
     near_probability=0.0,
     noise_probability=1.0,
     hum_probability=0.0,
+    burst_probability=0.0,
     babble_probability=0.0,
     telephone_probability=0.0,
     low_pass_probability=0.0,

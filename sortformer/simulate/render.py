@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from sortformer.grid import SAMPLE_RATE
+from sortformer.simulate.bursts import bursts
 from sortformer.simulate.channel import FILTER_BINS, ChannelPlan
 from sortformer.simulate.rooms import ROOM_SAMPLES, Rooms
 
@@ -123,8 +124,13 @@ def _overlap_add(spectrum: Tensor, num_samples: int) -> Tensor:
 
 
 def _record(wave: Tensor, power: Tensor, plan: ChannelPlan) -> Tensor:
-    """Hum, level, clipping and quantisation."""
+    """Hum, bursts, level, clipping and quantisation."""
     wave = wave.contiguous()
+    for row in np.flatnonzero(plan.burst_hz):
+        sound = bursts(np.random.default_rng(int(plan.burst_seed[row])), wave.shape[1], float(plan.burst_hz[row]))
+        wave[row] += torch.from_numpy(sound).to(wave.device) * (
+            power[row].sqrt() * 10 ** (-float(plan.burst_snr_db[row]) / 20)
+        )
     for row in np.flatnonzero(np.isfinite(plan.hum_snr_db)):
         wave[row] += _hum(wave.shape[1], float(plan.hum_hz[row]), wave.device) * (
             power[row].sqrt() * 10 ** (-float(plan.hum_snr_db[row]) / 20)

@@ -28,6 +28,9 @@ def plain(**changes) -> ChannelPlan:
         babble_snr_db=INFINITE,
         hum_snr_db=INFINITE,
         hum_hz=np.full(1, 50, np.float32),
+        burst_hz=np.zeros(1, np.float32),
+        burst_snr_db=INFINITE,
+        burst_seed=np.zeros(1, np.int64),
         mu_law=np.zeros(1, bool),
         step=np.zeros(1, np.float32),
         clip_share=np.ones(1, np.float32),
@@ -89,6 +92,18 @@ def test_disturbances_have_the_drawn_level(tracks, kind, snr_db):
     rest = noisy - gain * clean
     measured = 10 * torch.log10((gain * clean).square().sum() / rest.square().sum())
     assert float(measured) == pytest.approx(snr_db, abs=0.5)
+
+
+def test_bursts_come_as_often_and_as_loud_as_drawn(tracks):
+    drawn = {"burst_hz": np.full(1, 2, np.float32), "burst_seed": np.full(1, 3)}
+    clean = run(tracks, plain())[0]
+    loud, soft, again = (
+        run(tracks, plain(burst_snr_db=np.full(1, snr, np.float32), **drawn))[0] for snr in (0, 20, 20)
+    )
+    assert torch.equal(soft, again)
+    scale = (clean * soft).sum() / clean.square().sum()
+    assert float((soft - scale * clean).abs().max()) > 0.01
+    assert (loud - soft).square().sum() > (soft - scale * clean).square().sum()
 
 
 def test_the_level_is_that_of_the_active_speech(tracks):

@@ -1,0 +1,36 @@
+"""Bursts: as many as asked for, short, of every colour, and the same for the same seed."""
+
+import numpy as np
+import pytest
+
+from sortformer.simulate.bursts import bursts
+
+RATE = 16_000
+
+
+@pytest.mark.parametrize("rate_hz", [0.1, 1.0])
+def test_there_are_as_many_as_asked_for(rate_hz):
+    rng = np.random.default_rng(0)
+    quiet = np.mean([not bursts(rng, RATE, rate_hz).any() for _ in range(400)])
+    assert quiet == pytest.approx(np.exp(-rate_hz), abs=0.08)  # of a Poisson process
+
+
+def test_the_same_seed_gives_the_same_sound():
+    first, second = (bursts(np.random.default_rng(4), 5 * RATE, 1.0) for _ in range(2))
+    assert first.dtype == np.float32
+    assert np.array_equal(first, second)
+
+
+def test_they_are_of_every_colour_and_do_not_last():
+    sounds = [bursts(np.random.default_rng(seed), 3 * RATE, 0.4) for seed in range(60)]
+    spectra = [np.abs(np.fft.rfft(sound)) ** 2 for sound in sounds if sound.any()]
+    hertz = np.fft.rfftfreq(3 * RATE, 1 / RATE)
+    centroids = [float((hertz * power).sum() / power.sum()) for power in spectra]
+    assert min(centroids) < 300
+    assert max(centroids) > 3000
+    assert np.mean([np.mean(sound != 0) for sound in sounds]) < 0.5
+
+
+def test_a_burst_at_the_end_is_cut():
+    for seed in range(20):
+        assert len(bursts(np.random.default_rng(seed), 50, 500.0)) == 50
