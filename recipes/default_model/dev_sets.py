@@ -15,7 +15,7 @@ import torch
 from sortformer.annotation import Diarization, Turn
 from sortformer.formats import rttm, uem
 from sortformer.grid import FrameGrid
-from sortformer.simulate import Rooms, VoiceBank
+from sortformer.simulate import Conversations, Rooms, VoiceBank
 from sortformer.simulate.dev_set import dev_set
 
 SETS = {
@@ -28,7 +28,7 @@ DURATION_S = 60.0
 SEED = 7
 
 
-def turns(activity: torch.Tensor, grid: FrameGrid) -> list[Turn]:
+def turns(activity: torch.Tensor, grid: FrameGrid) -> tuple[Turn, ...]:
     """Return the runs of each column of an activity matrix (T, S) as turns."""
     found = []
     for slot, column in enumerate(activity.T):
@@ -36,7 +36,19 @@ def turns(activity: torch.Tensor, grid: FrameGrid) -> list[Turn]:
         for start, end in itertools.pairwise(edges):
             if column[start]:
                 found.append(Turn(grid.seconds(start), grid.seconds(end), f"speaker_{slot}"))
-    return found
+    return tuple(found)
+
+
+def write(folder: Path, name: str, conversations: Conversations) -> None:
+    """Write a batch of conversations as ``name_00.wav``, ``.rttm`` and ``.uem``, ..."""
+    folder.mkdir(parents=True, exist_ok=True)
+    grid = FrameGrid()
+    for index, (wave, activity) in enumerate(zip(conversations.wave, conversations.activity, strict=True)):
+        uri = f"{name}_{index:02d}"
+        duration = len(wave) / grid.sample_rate
+        soundfile.write(folder / f"{uri}.wav", wave.numpy(), grid.sample_rate)
+        rttm.write(folder / f"{uri}.rttm", Diarization(turns(activity, grid), duration, uri), overwrite=True)
+        uem.write(folder / f"{uri}.uem", {uri: [(0.0, duration)]}, overwrite=True)
 
 
 def main() -> None:
@@ -45,19 +57,10 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--cache", type=Path)
     arguments = parser.parse_args()
-    grid = FrameGrid()
     bank = VoiceBank.load(arguments.bank, "dev", (1.0,), arguments.cache)
     rooms = Rooms.make(50, seed=1, cache=arguments.cache)
     for name, (kind, speakers, count) in SETS.items():
-        folder = arguments.out / name
-        folder.mkdir(parents=True, exist_ok=True)
-        conversations = dev_set(bank, kind, speakers, count, DURATION_S, SEED, rooms)
-        for index in range(count):
-            uri = f"{name}_{index:02d}"
-            soundfile.write(folder / f"{uri}.wav", conversations.wave[index].numpy(), grid.sample_rate)
-            truth = Diarization(turns(conversations.activity[index], grid), DURATION_S, uri)
-            rttm.write(folder / f"{uri}.rttm", truth, overwrite=True)
-            uem.write(folder / f"{uri}.uem", {uri: [(0.0, DURATION_S)]}, overwrite=True)
+        write(arguments.out / name, name, dev_set(bank, kind, speakers, count, DURATION_S, SEED, rooms))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,11 @@ runs=../../runs
 
 # The voice table is in this folder. To make it again: teacher.py, and what its first lines say.
 sortformer train recipe.toml -o "$runs/default_model"
-python package.py "$runs/default_model/model" ../../sortformer/weights
+
+# Post-processing, on training voices at speeds that training does not use.
+python tuning_set.py recipe.toml "$runs/tuning"
+sortformer tune "$runs/tuning" --reference "$runs/tuning" --uem "$runs/tuning" --model "$runs/default_model/model" -o "$runs/tuned" --overwrite
+python package.py "$runs/tuned" ../../sortformer/weights
 
 python dev_sets.py "$data/bank" "$runs/dev" --cache "$runs/cache"
 for set in near-2 rooms-2 rooms-3 rooms-4 real; do
