@@ -1,0 +1,143 @@
+"""Measure what live streams cost: python recipes/benchmark/streaming.py
+
+Concurrent streams, batched in one pool, once their speaker caches are full; an hour from a file, which is streamed
+through by itself; and the peak memory of one endless stream. Each measurement runs in a process of its own, on the
+meeting in demos/ over and over.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+DEMO = Path(__file__).resolve().parents[2] / "demos" / "meeting.wav"
+RATE = 16_000
+FULL_S = 30.0  # until every cache is full, and a step costs what it will always cost
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--streams", type=int, nargs="*", default=[1, 4, 16])
+    parser.add_argument("--preset", help="of the concurrent streams; the shortest of the model's if not given")
+    parser.add_argument("--seconds", type=float, default=30.0, help="of audio in each of them that are measured")
+    parser.add_argument("--file-minutes", type=float, default=60.0, help="0: no file")
+    parser.add_argument("--hours", type=float, default=10.0, help="of the endless stream; 0: none")
+    parser.add_argument("--model", help="a model's folder; the one inside the package if not given")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one is not None:
+        kind, size = options.one
+        for line in {"streams": _streams, "file": _file, "endless": _endless}[kind](options, float(size)):
+            print(json.dumps(line), flush=True)
+        return
+    print(f"{os.cpu_count()} processors, device {options.device}\n")
+    if options.streams:
+        print("| preset | streams | compute a second of audio | processor seconds | slowest step | streams that fit |")
+        print("|---|---:|---:|---:|---:|---:|")
+    for count in options.streams:
+        for line in _apart("streams", count):
+            fit = count / line["load"]
+            print(
+                f"| {line['preset']} | {count} | {line['load']:.3f} s | {line['cpu']:.3f} s "
+                f"| {1000 * line['slowest']:.0f} ms | {fit:.0f} |",
+                flush=True,
+            )
+    for line in _apart("file", options.file_minutes) if options.file_minutes else ():
+        print(
+            f"\n{options.file_minutes:g} min from a file: {line['seconds']:.1f} s, "
+            f"{100 * line['seconds'] / (60 * options.file_minutes):.2f} % of real time, peak {line['peak']:.0f} MiB",
+            flush=True,
+        )
+    if options.hours:
+        print("\n| endless stream, minute | compute a second of audio | peak memory |\n|---:|---:|---:|")
+        for line in _apart("endless", options.hours):
+            print(f"| {line['minute']:.0f} | {line['load']:.4f} s | {line['peak']:.0f} MiB |", flush=True)
+
+
+def _apart(kind: str, size: float) -> Iterator[dict[str, float]]:
+    """What a measurement in a process of its own says, line by line."""
+    command = [sys.executable, __file__, *sys.argv[1:], "--one", kind, str(size)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield from map(json.loads, process.stdout)
+    if process.returncode:
+        sys.exit(process.returncode)
+
+
+def _streams(options: argparse.Namespace, count: float) -> Iterator[dict[str, float | str]]:
+    """Seconds, and processor seconds, for a second of audio in each of some streams, and the slowest step (seconds)."""
+    from sortformer import Diarizer
+
+    diarizer = Diarizer.load(options.model, options.device)
+    preset = options.preset or list(diarizer.presets)[-1]
+    pool = diarizer.pool(preset)
+    sessions = [pool.open() for _ in range(int(count))]
+    waves = [_meeting(FULL_S + options.seconds, shift=index) for index in range(len(sessions))]
+    chunk = round(diarizer.presets[preset].chunk_frames * 0.08 * RATE)
+    spent = []
+    begun, used = 0.0, 0.0
+    for start in range(0, len(waves[0]) - chunk + 1, chunk):
+        if not begun and start >= FULL_S * RATE:
+            spent, begun, used = [], time.perf_counter(), time.process_time()
+        step = time.perf_counter()
+        pool.push({session: wave[start : start + chunk] for session, wave in zip(sessions, waves, strict=True)})
+        spent.append(time.perf_counter() - step)
+    audio_s = len(spent) * chunk / RATE
+    yield {
+        "preset": preset,
+        "load": (time.perf_counter() - begun) / audio_s,
+        "cpu": (time.process_time() - used) / audio_s,
+        "slowest": max(spent),
+    }
+
+
+def _file(options: argparse.Namespace, minutes: float) -> Iterator[dict[str, float]]:
+    """Seconds for a file, loading the model apart, and the peak memory (MiB) of the process."""
+    from sortformer import Diarizer
+
+    diarizer = Diarizer.load(options.model, options.device)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "long.wav"
+        with soundfile.SoundFile(path, "w", RATE, 1, "PCM_16") as file:
+            for _ in range(round(minutes)):
+                file.write(_meeting(60.0))
+        started = time.perf_counter()
+        diarizer(path)
+        yield {"seconds": time.perf_counter() - started, "peak": _peak()}
+
+
+def _endless(options: argparse.Namespace, hours: float) -> Iterator[dict[str, float]]:
+    """Every ten minutes of a stream: seconds for a second of audio, and the peak memory (MiB) so far."""
+    from sortformer import Diarizer
+
+    diarizer = Diarizer.load(options.model, options.device)
+    session = diarizer.stream(next(iter(diarizer.presets)))
+    for ten in range(round(6 * hours)):
+        started = time.perf_counter()
+        for _ in range(10):
+            session.push(_meeting(60.0))
+        yield {"minute": 10.0 * (ten + 1), "load": (time.perf_counter() - started) / 600, "peak": _peak()}
+
+
+def _meeting(seconds: float, shift: int = 0) -> np.ndarray:
+    samples, rate = soundfile.read(DEMO, dtype="float32")
+    assert rate == RATE
+    return np.resize(np.roll(samples, shift * RATE), round(seconds * RATE))
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    main()
