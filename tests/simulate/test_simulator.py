@@ -20,6 +20,7 @@ STILL = ChannelConfig(
     near_probability=0,
     noise_probability=0,
     hum_probability=0,
+    burst_probability=0,
     babble_probability=0,
     telephone_probability=0,
     low_pass_probability=0,
