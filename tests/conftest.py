@@ -1,6 +1,6 @@
-"""What holds for all tests: no deadline on single examples, because machines that test are shared and slow to start."""
+"""What holds for all tests: neither examples nor their making have a deadline, because machines that test are shared."""
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("shared", deadline=None)
+settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
