@@ -14,7 +14,7 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 
-__all__ = ["keep_slots", "speaker_range", "speaking", "turns"]
+__all__ = ["decisive", "expected_gain", "keep_slots", "speaker_range", "speaking", "turns"]
 
 _TICK_US = 10_000
 
@@ -46,7 +46,7 @@ def turns(
         InputError: when the probabilities are not a finite (T, S) array or the step is not a multiple of 10 ms.
     """
     ticks = _ticks(probs, step_s)
-    spans = [_spans(column, config) for column in ticks.T]
+    spans = [_spans(column, config) for column in decisive(ticks, config).T]
     if exclusive:
         spans = _exclusive(spans, ticks)
     heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own) and slot not in names)
@@ -57,6 +57,28 @@ def turns(
         for start, end in spans[slot].tolist()
     ]
     return Diarization(tuple(found), len(probs) * step_s if duration is None else duration, uri)
+
+
+def decisive(probs: np.ndarray, config: PostprocessConfig) -> np.ndarray:
+    """Return what the thresholds are compared with, (T, S), as ``config.decision`` says."""
+    return probs if config.decision == "slots" else expected_gain(probs)
+
+
+def expected_gain(probs: np.ndarray) -> np.ndarray:
+    """Return, for each slot (T, S), p / (p + P(fewer speak)): above 1/2 where naming it lowers the expected error.
+
+    A frame's error is max(spoken, named) minus those named rightly (the DER's miss, false alarm and confusion). To name
+    the j-th most probable slot too costs one where fewer than j speak, and saves one where it does speak: it pays where
+    p > P(fewer than j). The number of speakers is taken to be as certain as its mean, the sum of the probabilities,
+    allows: two slots at 1/2 are one speaker of whom it is not known who it is, and the likelier one is named.
+    """
+    order = np.argsort(-probs, axis=1, kind="stable")
+    ranked = np.take_along_axis(probs, order, axis=1)
+    enough = np.clip(probs.sum(axis=1, keepdims=True) - np.arange(probs.shape[1]), 0.0, 1.0)
+    gain = ranked / np.maximum(ranked + 1 - enough, 1e-9)
+    result = np.empty_like(probs)
+    np.put_along_axis(result, order, gain, axis=1)
+    return result
 
 
 def keep_slots(
@@ -82,7 +104,7 @@ def keep_slots(
     """
     fewest, most = speaker_range(probs.shape[-1], num_speakers, min_speakers, max_speakers)
     ticks = _ticks(probs, step_s)
-    spoken = np.array([np.diff(_spans(column, config)).sum() for column in ticks.T])
+    spoken = np.array([np.diff(_spans(column, config)).sum() for column in decisive(ticks, config).T])
     heard = np.count_nonzero(spoken)
     if heard < fewest:
         asked = f"{fewest} speakers" if num_speakers else f"at least {fewest} speakers"

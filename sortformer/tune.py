@@ -18,9 +18,11 @@ __all__ = ["Tuned", "tune"]
 
 _THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(2, 18))
 _DURATIONS = (0.0, 0.04, 0.08, 0.12, 0.16, 0.24, 0.32, 0.4, 0.56, 0.72, 0.96)
+_DECISIONS = ("slots", "least_error")
 # Both thresholds at once first: apart they only widen or narrow the hysteresis.
 _AXES = (
-    *((("onset", "offset"), _THRESHOLDS), (("onset",), _THRESHOLDS), (("offset",), _THRESHOLDS)),
+    (("decision",), _DECISIONS),
+    *((names, _THRESHOLDS) for names in (("onset", "offset"), ("onset",), ("offset",))),
     *(((name,), _DURATIONS) for name in ("min_off_s", "min_on_s", "pad_on_s", "pad_off_s")),
 )
 _DRAWS = 2000

@@ -1,16 +1,18 @@
 """Probabilities to turns: equal to the tick-by-tick oracle; one speaker at a time; speaker counts."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from sortformer.annotation import speakers
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
-from sortformer.postprocess import keep_slots, turns
+from sortformer.postprocess import expected_gain, keep_slots, turns
 from tests.oracles.postprocess_loops import slot_segments
 from tests.strategies import probabilities
 
@@ -161,3 +163,39 @@ def test_a_step_off_the_grid_and_broken_probabilities_are_refused():
 def test_two_slots_that_start_together_keep_their_order():
     found = turns(np.ones((2, 3)), replace(PostprocessConfig(), onset=0.7), STEP)
     assert speakers(found.turns) == ("speaker_0", "speaker_1", "speaker_2")
+
+
+def brute_force_decision(probs: np.ndarray) -> set[int]:
+    """The set of slots with the least expected error, where the number of speakers is known up to one.
+
+    Every set of named slots is tried against the law of the error: max(spoken, named) - named rightly.
+    """
+    mean = probs.sum()
+    fewer, rest = int(np.floor(mean)), mean - np.floor(mean)
+    spoken = {fewer: 1 - rest, fewer + 1: rest}
+    sets = [set(each) for size in range(len(probs) + 1) for each in itertools.combinations(range(len(probs)), size)]
+
+    def error(named: set[int]) -> float:
+        return sum(chance * max(count, len(named)) for count, chance in spoken.items()) - probs[list(named)].sum()
+
+    return min(sets, key=lambda named: (round(error(named), 9), len(named)))
+
+
+@given(arrays(np.float64, 4, elements=st.floats(0.01, 0.99)))
+def test_least_error_names_the_set_with_the_least_expected_error(probs):
+    probs = np.round(probs, 3) + np.array([0, 1e-4, 2e-4, 3e-4])  # no ties
+    gain = expected_gain(probs[None])[0]
+    assume(np.abs(gain - 0.5).min() > 1e-6)
+    assert set(np.flatnonzero(gain > 0.5)) == brute_force_decision(probs)
+
+
+def test_least_error_names_the_likelier_of_two_who_cannot_be_told_apart():
+    probs = np.full((10, 2), [0.48, 0.45])
+    assert not turns(probs, PostprocessConfig(), 0.08).turns
+    (only,) = turns(probs, PostprocessConfig(decision="least_error"), 0.08).turns
+    assert only.confidence == pytest.approx(0.48)
+
+
+def test_least_error_leaves_silence_and_certainty_alone():
+    probs = np.array([[0.02, 0.01], [0.99, 0.01], [0.98, 0.97]])
+    assert ((expected_gain(probs) > 0.5) == (probs > 0.5)).all()

@@ -50,6 +50,9 @@ def diarize(
         str | None,
         typer.Option(metavar="NAME", help="Published settings instead of the model's own: v2-dihard3, none, ..."),
     ] = None,
+    decision: Annotated[
+        str | None, typer.Option(metavar="slots|least_error", help="Judge each slot alone, or by all together.")
+    ] = None,
     onset: Annotated[float | None, typer.Option(help="A turn starts above this probability.")] = None,
     offset: Annotated[float | None, typer.Option(help="A turn ends below this probability.")] = None,
     pad_on: Annotated[float | None, typer.Option(help="Seconds by which turns start earlier.")] = None,
@@ -70,8 +73,8 @@ def diarize(
         results = Results(out, formats_named(formats), overwrite, skip_existing)
         voices = clips(enroll)
     regions = None if uem is None else uem_format.read(uem)
-    tuned = {"onset": onset, "offset": offset, "pad_on_s": pad_on, "pad_off_s": pad_off}
-    tuned |= {"min_on_s": min_on, "min_off_s": min_off}
+    tuned = {"decision": decision, "onset": onset, "offset": offset}
+    tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
         from sortformer.config.presets import model_preset, postprocess_preset

@@ -70,8 +70,9 @@ def tune(
     )
     settings = tuned.postprocess
     typer.echo(
-        f"--onset {settings.onset:g} --offset {settings.offset:g} --pad-on {settings.pad_on_s:g} "
-        f"--pad-off {settings.pad_off_s:g} --min-on {settings.min_on_s:g} --min-off {settings.min_off_s:g}"
+        f"--decision {settings.decision} --onset {settings.onset:g} --offset {settings.offset:g} "
+        f"--pad-on {settings.pad_on_s:g} --pad-off {settings.pad_off_s:g}"
+        f" --min-on {settings.min_on_s:g} --min-off {settings.min_off_s:g}"
     )
 
 

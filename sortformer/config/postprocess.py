@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields
+from typing import Literal
 
 from sortformer.errors import ConfigError
 
@@ -15,8 +16,13 @@ class PostprocessConfig:
     A speaker starts above ``onset`` and stops below ``offset``. ``offset`` may exceed ``onset``: then nearly every
     frame ends a turn, and padding and gap filling join the pieces (NVIDIA's setting for DIHARD 3 has offset 1.0).
 
+    ``decision`` says what the thresholds are compared with: with "slots" each slot's probability, by itself, as NVIDIA
+    does; with "least_error" how much is expected to be gained by naming a speaker, given what the other slots say (see
+    ``postprocess.expected_gain``). The two differ where a model knows that somebody speaks, and not who.
+
     Raises:
-        ConfigError: when a threshold is outside [0, 1] or a duration is negative or not finite.
+        ConfigError: when there is no such decision, a threshold is outside [0, 1], or a duration is negative or not
+            finite.
     """
 
     onset: float = 0.5
@@ -25,12 +31,15 @@ class PostprocessConfig:
     pad_off_s: float = 0.0
     min_on_s: float = 0.0
     min_off_s: float = 0.0
+    decision: Literal["slots", "least_error"] = "slots"
 
     def __post_init__(self) -> None:
+        if self.decision not in ("slots", "least_error"):
+            raise ConfigError(f"decision must be slots or least_error, got {self.decision!r}")
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
             if name.endswith("_s"):
                 if not 0 <= value < math.inf:
                     raise ConfigError(f"{name} must be a number of seconds >= 0, got {value}")
-            elif not 0 <= value <= 1:
+            elif name != "decision" and not 0 <= value <= 1:
                 raise ConfigError(f"{name} must be a probability between 0 and 1, got {value}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from sortformer.annotation import Turn
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.postprocess import speaking
+from sortformer.postprocess import decisive, speaking
 
 __all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "start_turns", "tentative_turns"]
 
@@ -60,7 +60,7 @@ def add_frames(
     """
     now = state.ticks + len(probs) * frame_ticks
     slots = []
-    for slot, column in zip(state.slots, probs.T, strict=True):
+    for slot, column in zip(state.slots, decisive(probs, config).T, strict=True):
         spoke = slot.since is not None
         changes = speaking(np.repeat(column, frame_ticks), config.onset, config.offset, spoke)
         closed, since = [], slot.since

@@ -18,7 +18,7 @@ def test_it_writes_a_model_with_its_settings_and_says_what_they_gain(cli: Cli, m
     out = tmp_path / "tuned"
     outcome = cli("tune", wav, "--reference", truth(tmp_path, "meeting"), "--model", model, "-o", out)
     assert outcome.code == 0
-    assert outcome.out.startswith("--onset ")
+    assert outcome.out.startswith("--decision ")
     assert "DER (full (no collar, overlap scored)) on 1 recording" in outcome.err
     settings = json.loads((out / "config.json").read_text())["postprocess"]
     flags = dict(zip(*[iter(outcome.out.split())] * 2, strict=True))

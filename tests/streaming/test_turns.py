@@ -21,6 +21,7 @@ configs = st.builds(
     pad_off_s=seconds,
     min_on_s=seconds,
     min_off_s=seconds,
+    decision=st.sampled_from(["slots", "least_error"]),
 )
 PLAIN = PostprocessConfig()
 
