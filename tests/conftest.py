@@ -1,4 +1,4 @@
-"""What holds for all tests: neither examples nor their making have a deadline, because machines that test are shared."""
+"""What holds for all tests: neither examples nor their making have a deadline, as test machines are shared."""
 
 from hypothesis import HealthCheck, settings
 
