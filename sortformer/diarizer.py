@@ -100,8 +100,6 @@ class Diarizer:
             InputError: when the device or the model is absent, or the model's files are damaged.
         """
         place = device_named(device)
-        # Activations that fade to denormal numbers would slow a CPU down many times.
-        torch.set_flush_denormal(True)
         network, settings = checkpoint.load(checkpoint.EMBEDDED if model is None else model)
         return cls(network.to(place), settings, "embedded" if model is None else str(model))
 

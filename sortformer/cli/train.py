@@ -32,10 +32,14 @@ def train(
     A run goes on where its folder has a state. The folder gets model/ (averaged weights, for --model), log.jsonl and
     state.pt.
     """
+    import torch
+
     from sortformer.config.train import TrainConfig
     from sortformer.device import device_named
     from sortformer.train import train as run
 
+    # Moments that fade to denormal numbers would slow a CPU down many times. Threads inherit this as they start.
+    torch.set_flush_denormal(True)
     config = TrainConfig.read(recipe)
     folder = out or Path("runs") / (recipe.resolve().parent.name if recipe.stem == "recipe" else recipe.stem)
     place = str(device_named(device))

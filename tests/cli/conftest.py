@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from sortformer.cli import main
 from tests.audio.makers import chirp, write
@@ -47,6 +48,7 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
         capfd.readouterr()
         with pytest.raises(SystemExit) as left:
             main([str(argument) for argument in arguments])
+        torch.set_flush_denormal(False)  # a command's process is its own, the tests' is not
         out, err = capfd.readouterr()
         assert "Traceback" not in err
         return Outcome(left.value.code, out, err)
