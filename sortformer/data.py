@@ -1,6 +1,7 @@
 """Batches for training: which conversations step ``n`` of a run sees."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -55,7 +56,8 @@ class SimulatedBatches(Dataset[Conversations]):
         step = 0 if self.config.repeat else step
         stage = self.config.stage(step)
         generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + step)
-        return self.simulators[stage].batch(generator, stage.batch_size, stage.duration_s)
+        with _one_thread():
+            return self.simulators[stage].batch(generator, stage.batch_size, stage.duration_s)
 
 
 def batches(sources: Sources, config: TrainConfig, model: ModelConfig, first_step: int) -> Iterator[Conversations]:
@@ -66,11 +68,17 @@ def batches(sources: Sources, config: TrainConfig, model: ModelConfig, first_ste
         sampler=range(first_step, config.steps),
         num_workers=config.workers,
         prefetch_factor=4 if config.workers else None,
-        worker_init_fn=_one_thread,
         generator=torch.Generator(),  # of seeds that nobody uses; the global one is not ours to draw from
     )
     yield from loader
 
 
-def _one_thread(_: int) -> None:
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let torch use one thread, as data workers do: where threads share out an array, its last bits depend on it."""
+    before = torch.get_num_threads()
     torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
