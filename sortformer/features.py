@@ -143,7 +143,8 @@ def mel_filterbank(num_mels: int) -> np.ndarray:
     rising = -slopes[:-2] / widths[:-1, None]
     falling = slopes[2:] / widths[1:, None]
     triangles = np.maximum(0.0, np.minimum(rising, falling))
-    return (triangles * (2.0 / (edges[2:] - edges[:-2]))[:, None]).astype(np.float32)
+    # Rounded twice, as librosa's are, so that they are NVIDIA's bit for bit.
+    return (triangles.astype(np.float32) * (2.0 / (edges[2:] - edges[:-2]))[:, None]).astype(np.float32)
 
 
 # The Slaney scale: linear below 1 kHz (15 mel), then 27 steps for each factor of 6.4.
