@@ -21,7 +21,7 @@ from sortformer.audio import blocks as read_blocks
 from sortformer.audio.files import is_file, name_of
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.presets import model_preset, model_presets, nearest_preset
+from sortformer.config.presets import model_preset, model_presets, nearest_preset, streams_files
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
@@ -140,7 +140,7 @@ class Diarizer:
             channel: take this channel, counted from 1, instead of the mean of all.
             preset: ``offline`` takes the recording whole; one of ``presets`` streams through it, in memory that does
                 not grow with it. None is ``offline`` up to :data:`MAX_OFFLINE_S`, and the longest of ``presets`` for
-                longer recordings and for those with voices to ``enroll``.
+                longer recordings, for those with voices to ``enroll``, and for NVIDIA's models that stream.
             num_speakers: exactly so many: the most active slots. Excludes the other two.
             min_speakers: warn when fewer are found; nobody is invented.
             max_speakers: no more than so many.
@@ -260,7 +260,7 @@ class Diarizer:
         """Probabilities, the names of the slots that were enrolled, and the preset that was used."""
         heard = _Heard(audio, progress)
         blocks = heard.blocks(sample_rate, channel)
-        if preset is None and enroll:
+        if preset is None and (enroll or streams_files(self.model.config)):
             preset = nearest_preset(self.model.config, FILE_S)
         if preset in (None, OFFLINE):
             if enroll:

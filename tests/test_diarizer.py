@@ -21,6 +21,7 @@ from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
 from tests.audio.makers import chirp, write
+from tests.checkpoint.goldens import GOLDEN
 from tests.small_models import small_config, small_model
 from tests.tiny import SLOTS, tiny_model
 
@@ -195,6 +196,15 @@ def test_what_is_too_long_to_be_taken_whole_is_streamed(diarizer: Diarizer, monk
     ):
         with pytest.raises(InputError, match="the array is longer than 1 minutes"):
             refused()
+
+
+def test_nvidias_streaming_models_take_files_as_streams(wav: Path):
+    model, settings = checkpoint.load(GOLDEN / "tiny_nemotron3")
+    diarizer = Diarizer(model, settings, "tiny")
+    for preset, used in ((None, "30.4s"), ("1.04s", "1.04s"), ("offline", "offline")):
+        result = diarizer(wav, preset=preset)
+        assert result.origin is not None
+        assert result.origin.settings["preset"] == used
 
 
 def test_a_model_that_cannot_stream_refuses_what_is_too_long(monkeypatch: pytest.MonkeyPatch):

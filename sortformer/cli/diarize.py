@@ -38,7 +38,7 @@ def diarize(
     device: Device = "auto",
     preset: Annotated[
         str | None,
-        typer.Option(help="offline: whole; 30s, 10s, ...: as a stream of that latency; by its length if not given."),
+        typer.Option(help="offline: whole; 30s, 10s, ...: as a stream of that latency; else by model and length."),
     ] = None,
     num_speakers: Annotated[int | None, typer.Option(help="Exactly so many speakers.")] = None,
     min_speakers: Annotated[int | None, typer.Option(help="Warn when fewer speak.")] = None,

@@ -8,7 +8,14 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import STREAM_PRESETS, StreamConfig
 from sortformer.errors import ConfigError
 
-__all__ = ["POSTPROCESS_PRESETS", "model_preset", "model_presets", "nearest_preset", "postprocess_preset"]
+__all__ = [
+    "POSTPROCESS_PRESETS",
+    "model_preset",
+    "model_presets",
+    "nearest_preset",
+    "postprocess_preset",
+    "streams_files",
+]
 
 POSTPROCESS_PRESETS: Mapping[str, PostprocessConfig] = MappingProxyType(
     {
@@ -67,6 +74,14 @@ def model_preset(model: ModelConfig, name: str) -> StreamConfig:
     if name not in presets:
         raise ConfigError(f"this model has no streaming preset '{name}'; known: {', '.join(presets)}")
     return presets[name]
+
+
+def streams_files(model: ModelConfig) -> bool:
+    """Say whether recordings are better streamed through a model than taken whole.
+
+    So NVIDIA publishes those of its models that stream: they never saw more at once than the longest preset shows them.
+    """
+    return model.labelling == "nemo" and bool(model_presets(model))
 
 
 def nearest_preset(model: ModelConfig, latency_s: float) -> str:

@@ -6,7 +6,14 @@ import pytest
 
 from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.presets import POSTPROCESS_PRESETS, model_preset, model_presets, postprocess_preset
+from sortformer.config.presets import (
+    POSTPROCESS_PRESETS,
+    model_preset,
+    model_presets,
+    nearest_preset,
+    postprocess_preset,
+    streams_files,
+)
 from sortformer.config.stream import STREAM_PRESETS, StreamConfig
 from sortformer.errors import ConfigError
 
@@ -58,6 +65,11 @@ def test_a_preset_that_the_model_does_not_have_is_refused_with_those_that_it_has
         model_preset(V2, "30s")
     with pytest.raises(ConfigError, match="cannot stream"):
         model_preset(V1, "30s")
+
+
+def test_files_go_through_nvidias_streams_and_whole_into_other_models():
+    assert [streams_files(model) for model in (V1, V2, NEMOTRON3, ModelConfig())] == [False, True, True, False]
+    assert nearest_preset(V2, 30.0) == nearest_preset(NEMOTRON3, 30.0) == "30.4s"
 
 
 def test_post_processing_by_name():

@@ -38,7 +38,7 @@ def test_version_2_streams_as_in_nemo(name):
         found = stream_probabilities(Session(model, PRESETS[name]), [recorded["stream_wave"][0]])
         expected = recorded[f"stream_{name}_probs"][0]
     assert np.ptp(expected) > 0.5
-    np.testing.assert_allclose(found, expected, atol=2e-4)
+    np.testing.assert_allclose(found, expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.data
