@@ -10,6 +10,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Probabilities
 from sortformer.errors import InputError
 from sortformer.evaluate import Parts, Report, score_recordings
+from sortformer.metrics.bootstrap import ratio_interval
 from sortformer.metrics.frames import frame_der
 from sortformer.metrics.protocol import FULL, Protocol
 from sortformer.postprocess import turns
@@ -25,7 +26,6 @@ _AXES = (
     *((names, _THRESHOLDS) for names in (("onset", "offset"), ("onset",), ("offset",))),
     *(((name,), _DURATIONS) for name in ("min_off_s", "min_on_s", "pad_on_s", "pad_off_s")),
 )
-_DRAWS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +46,8 @@ class Tuned:
 
         It says how the gain varies with the choice of recordings, not what is lost by having tuned on them.
         """
-        saved = np.array([a.der.errors - b.der.errors for a, b in zip(self.before.rows, self.after.rows, strict=True)])
-        speech = np.array([row.der.total for row in self.before.rows])
-        drawn = np.random.default_rng(seed).integers(len(saved), size=(_DRAWS, len(saved)))
-        gains = saved[drawn].sum(1) / np.maximum(speech[drawn].sum(1), 1e-9)
-        low, high = np.percentile(gains, [2.5, 97.5])
-        return float(low), float(high)
+        saved = [a.der.errors - b.der.errors for a, b in zip(self.before.rows, self.after.rows, strict=True)]
+        return ratio_interval(saved, [row.der.total for row in self.before.rows], seed)
 
 
 def tune(

@@ -1,5 +1,6 @@
 """Scoring files and folders: what belongs together, what is refused, and how a report reads."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -8,8 +9,9 @@ import pytest
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import ConfigError, InputError
-from sortformer.evaluate import as_json, as_markdown, as_text, score, score_recordings
+from sortformer.evaluate import as_csv, as_json, as_markdown, as_text, score, score_recordings, truth_in
 from sortformer.formats import rttm, uem
+from sortformer.manifests import Entry, write
 
 DATA = Path(__file__).resolve().parents[1] / "../shared/data"
 
@@ -121,6 +123,7 @@ def test_the_text_is_a_table_that_says_how_it_was_counted(folders):
         "one        21.43   0.00        10.71      10.71  30.00       2 of 2      7.00",
         "two        50.00  50.00         0.00       0.00  50.00       1 of 1      1.50",
         "TOTAL      26.47   8.82         8.82       8.82  36.67  off by 0.00      8.50",
+        "DER 26.47 %; 95 % interval 21.43 to 50.00 % (bootstrap over 2 recordings).",
         "Protocol: fair (collar 0.25 s each side, overlap scored). "
         "Scored: from the first to the last turn of either side, for want of a UEM.",
     ]
@@ -129,6 +132,7 @@ def test_the_text_is_a_table_that_says_how_it_was_counted(folders):
 def test_markdown_has_a_cell_for_every_column(folders):
     lines = as_markdown(score(*folders)).splitlines()
     assert len({line.count("|") for line in lines[:5]}) == 1
+    assert lines[-2].startswith("DER 30.00 %; 95 % interval ")
     assert lines[-1].startswith("Protocol: full (no collar, overlap scored).")
 
 
@@ -140,6 +144,71 @@ def test_json_holds_the_same_numbers(folders):
     assert document["total"]["der"] == pytest.approx(0.3)
     assert document["total"]["speaker_count_error"] == 0
     assert document["files"][0]["scored_region"] == {"basis": "extent", "duration_s": 9.0}
+
+
+def test_the_interval_needs_two_recordings_and_holds_the_rate(folders):
+    report = score(*folders)
+    low, high = report.interval or (1, 0)
+    assert low == pytest.approx(2 / 8)
+    assert high == pytest.approx(1 / 2)
+    alone = score_recordings({"one": ONE}, {"one": ONE_FOUND})
+    assert alone.interval is None
+    assert "interval" not in as_text(alone)
+
+
+def test_recordings_are_grouped_by_their_speakers(folders):
+    groups = score(*folders).by_speakers
+    assert {number: [row.uri for row in group.rows] for number, group in groups.items()} == {1: ["two"], 2: ["one"]}
+    assert groups[2].der.rate == pytest.approx(2 / 8)
+
+
+def test_the_breakdown_adds_up(folders):
+    (folders[1] / "two.rttm").write_text("SPEAKER two 1 1.0 4.0 <NA> <NA> x <NA> <NA>\n")
+    report = score(*folders)
+    assert sum(counts.errors for counts in report.by_overlap.values()) == pytest.approx(report.der.errors)
+    assert report.by_overlap[0].false_alarm == pytest.approx(3)
+    tables = as_text(report, breakdown=True).split("\n\n")
+    assert [table.split()[0] for table in tables] == ["recording", "speakers", "at"]
+    assert tables[2].splitlines()[1].split() == ["0", "-", "0.00", "30.00", "0.00", "0.00"]
+    assert as_markdown(report, breakdown=True).count("|---|") == 3
+
+
+def test_csv_has_a_line_a_recording_and_group(folders):
+    lines = list(csv.DictReader(as_csv(score(*folders)).splitlines()))
+    assert [(line["group"], line["name"]) for line in lines] == [
+        *(("recording", "one"), ("recording", "two"), ("total", "TOTAL")),
+        *(("speakers", "1"), ("speakers", "2"), ("overlap", "0"), ("overlap", "1")),
+    ]
+    assert float(lines[2]["der"]) == pytest.approx(0.3)
+    assert float(lines[2]["der_low"]) <= 0.3 <= float(lines[2]["der_high"])
+    assert lines[3]["der_low"] == ""
+
+
+def test_a_manifest_is_a_reference_with_durations_and_scored_parts(folders, tmp_path):
+    entries = [Entry(each.uri, tmp_path / "x.wav", 0, 10, folders[0] / f"{each.uri}.rttm") for each in (ONE, TWO)]
+    write(tmp_path / "m.jsonl", entries)
+    report = score(tmp_path / "m.jsonl", folders[1])
+    assert [row.region.parts for row in report.rows] == [((0, 10),)] * 2
+    assert report.basis == "Scored: the whole recording."
+    uem.write(tmp_path / "one.uem", {"one": [(0, 4)]})
+    with_uem = Entry("one", tmp_path / "x.wav", 0, 10, folders[0] / "one.rttm", tmp_path / "one.uem")
+    write(tmp_path / "m.jsonl", [with_uem, entries[1]], overwrite=True)
+    assert truth_in(tmp_path / "m.jsonl").uem == {"one": ((0, 4),), "two": ((0, 10),)}
+    uem.write(tmp_path / "given.uem", {"one": [(0, 5)], "two": [(0, 5)]})
+    given = score(tmp_path / "m.jsonl", folders[1], uem=tmp_path / "given.uem")
+    assert [row.region.duration for row in given.rows] == [5, 5]
+
+
+def test_a_manifest_without_what_scoring_needs_is_refused(folders, tmp_path):
+    write(tmp_path / "m.jsonl", [Entry("one", tmp_path / "x.wav")])
+    with pytest.raises(InputError, match="names no RTTM"):
+        score(tmp_path / "m.jsonl", folders[1])
+    uem.write(tmp_path / "one.uem", {"one": [(0, 4)]})
+    one = Entry("one", tmp_path / "x.wav", rttm=folders[0] / "one.rttm", uem=tmp_path / "one.uem")
+    two = Entry("two", tmp_path / "x.wav", rttm=folders[0] / "two.rttm")
+    write(tmp_path / "m.jsonl", [one, two], overwrite=True)
+    with pytest.raises(InputError, match="gives 'two' neither a UEM nor a duration"):
+        score(tmp_path / "m.jsonl", folders[1])
 
 
 @pytest.mark.data

@@ -13,6 +13,7 @@ from sortformer.cli.console import say, sentence, show_warning
 from sortformer.cli.convert import convert
 from sortformer.cli.diarize import diarize
 from sortformer.cli.doctor import doctor
+from sortformer.cli.manifest import manifest
 from sortformer.cli.plot import plot
 from sortformer.cli.score import score
 from sortformer.cli.stream import stream
@@ -36,6 +37,7 @@ app = typer.Typer(
 )
 for command in (diarize, stream, score, plot, train, tune, convert, doctor):
     app.command()(command)
+app.add_typer(manifest)
 
 
 def _print_version(wanted: bool) -> None:

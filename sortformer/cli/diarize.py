@@ -26,7 +26,7 @@ __all__ = ["diarize"]
 
 def diarize(
     inputs: Annotated[
-        list[str], typer.Argument(metavar="FILES|DIRS|-", help="Recordings, folders of recordings, or - for stdin.")
+        list[str], typer.Argument(metavar="FILES|DIRS|-", help="Recordings, folders, manifests, or - for stdin.")
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write files into this folder, not to stdout.")
@@ -92,8 +92,7 @@ def diarize(
 
         def job(recording: Recording, progress: Progress) -> Diarization:
             result = diarizer(
-                recording.source,
-                channel=channel,
+                **recording.heard(channel),
                 preset=preset,
                 num_speakers=num_speakers,
                 min_speakers=min_speakers,

@@ -4,42 +4,65 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from sortformer.errors import InputError
-from sortformer.formats.names import file_ids, without_white_space
+from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
+from sortformer.grid import SAMPLE_RATE
+from sortformer.manifests import is_manifest, read
 
-__all__ = ["AUDIO_SUFFIXES", "Recording", "distinct", "recordings"]
+__all__ = ["Recording", "distinct", "recordings"]
 
-AUDIO_SUFFIXES = frozenset(
-    f".{suffix}"
-    for line in (
-        "wav flac ogg oga opus mp3 m4a m4b mp4 aac",
-        "webm mkv mka mov avi 3gp wma aif aiff aifc au caf w64 rf64",
-    )
-    for suffix in line.split()
-)
-"""What is taken from a folder; a file that is named itself may have any suffix."""
+_SLACK_S = 0.05  # a manifest's duration may be rounded
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recording: where it is read from, and its display name."""
+    """One recording: where it is read from, its display name, and which window of the file is meant (None: the end)."""
 
     source: Path | BinaryIO
     name: str
+    offset_s: float = 0.0
+    duration_s: float | None = None
 
     @property
     def id(self) -> str:
         """The name as RTTM and UEM can express it."""
         return without_white_space(self.name)
 
+    def heard(self, channel: int | None = None) -> dict[str, Any]:
+        """Return what a diarizer takes: ``audio``, with ``sample_rate`` and ``channel``; a window is cut out in memory.
+
+        Raises:
+            InputError: when a window is to be cut out of what is no recording, or starts after its end.
+        """
+        if not self._is_window():
+            return {"audio": self.source, "channel": channel}
+        from sortformer.audio import read as read_audio
+
+        wave = read_audio(self.source, channel=channel)
+        first = round(self.offset_s * SAMPLE_RATE)
+        last = None if self.duration_s is None else first + round(self.duration_s * SAMPLE_RATE)
+        if first >= len(wave):
+            raise InputError(
+                f"{self.source} ends at {len(wave) / SAMPLE_RATE:.2f} s, before {self.name!r} starts in it"
+            )
+        return {"audio": wave[first:last], "sample_rate": SAMPLE_RATE}
+
+    def _is_window(self) -> bool:
+        if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):
+            return self.offset_s > 0
+        from sortformer.audio import probe
+
+        length_s = probe(self.source).duration_s
+        return length_s is None or length_s > self.duration_s + _SLACK_S
+
 
 def recordings(argument: str) -> Iterator[Recording]:
-    """Yield what one argument means: a file, the audio files directly in a folder, or (``-``) stdin.
+    """Yield what one argument means: a file, the audio files in a folder, those of a manifest, or (``-``) stdin.
 
     Raises:
-        InputError: when a folder has no audio, or nothing comes through stdin.
+        InputError: when a folder has no audio, a manifest is broken, or nothing comes through stdin.
     """
     path = Path(argument)
     if argument == "-":
@@ -51,6 +74,8 @@ def recordings(argument: str) -> Iterator[Recording]:
         if not files:
             raise InputError(f"the folder {path} has no audio files; name the files if their suffixes are unusual")
         yield from (Recording(file, file.stem) for file in files)
+    elif is_manifest(path):
+        yield from (Recording(entry.audio, entry.id, entry.offset, entry.duration) for entry in read(path))
     else:
         yield Recording(path, path.stem)
 
@@ -61,6 +86,16 @@ def distinct(found: Iterable[Recording]) -> list[Recording]:
     Raises:
         InputError: when two that differ have one name, because their results would overwrite each other.
     """
-    once = {each.source.resolve() if isinstance(each.source, Path) else Path(each.name): each for each in found}
-    file_ids(once)
+    once = {(_place(each), each.offset_s, each.duration_s): each for each in found}
+    taken: dict[str, Recording] = {}
+    for each in once.values():
+        other = taken.setdefault(each.id, each)
+        if other is not each:
+            raise InputError(
+                f"{_place(other)} and {_place(each)} have the same name {each.id!r}; rename one or treat them apart"
+            )
     return list(once.values())
+
+
+def _place(recording: Recording) -> Path | str:
+    return recording.source.resolve() if isinstance(recording.source, Path) else recording.name

@@ -12,11 +12,16 @@ from sortformer.metrics.protocol import PROTOCOLS, protocol_named
 
 __all__ = ["score"]
 
-_TABLES = {"text": evaluate.as_text, "markdown": evaluate.as_markdown, "json": evaluate.as_json}
+_TABLES = {
+    "text": evaluate.as_text,
+    "markdown": evaluate.as_markdown,
+    "json": lambda report, _: evaluate.as_json(report),
+    "csv": lambda report, _: evaluate.as_csv(report),
+}
 
 
 def score(
-    reference: Annotated[Path, typer.Argument(metavar="REF", help="RTTM, or a folder of it: who spoke when.")],
+    reference: Annotated[Path, typer.Argument(metavar="REF", help="The truth: RTTM, a folder of it, or a manifest.")],
     hypothesis: Annotated[Path, typer.Argument(metavar="HYP", help="RTTM, or a folder of it: what a system said.")],
     uem: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Which parts to score; a file or a folder of UEM.")
@@ -25,15 +30,18 @@ def score(
         str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
     ] = "full",
     table: Annotated[str, typer.Option("--format", "-f", metavar="|".join(_TABLES), help="How to print it.")] = "text",
+    breakdown: Annotated[
+        bool, typer.Option("--breakdown", help="Also by number of speakers, and by how many speak at once.")
+    ] = False,
 ) -> None:
     """Score RTTM against RTTM: error rates and their parts.
 
-    DER with miss, false alarm and confusion, JER, speaker counts: one line a recording, and the total. A recording that
-    is on one side only is an error.
+    DER with miss, false alarm and confusion, JER, speaker counts: one line a recording, and the total with its 95 %
+    interval, by a bootstrap over recordings. A recording that is on one side only is an error.
     """
     with usage_errors():
         protocol_named(protocol)
         if table not in _TABLES:
             raise InputError(f"there is no format {table!r}; choose one of {', '.join(_TABLES)}")
     report = evaluate.score(reference, hypothesis, uem=uem, protocol=protocol)
-    typer.echo(_TABLES[table](report), nl=False)
+    typer.echo(_TABLES[table](report, breakdown), nl=False)

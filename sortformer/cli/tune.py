@@ -9,16 +9,23 @@ from sortformer.cli.console import bar, counted, say, usage_errors
 from sortformer.cli.options import Device, Model
 from sortformer.cli.recordings import distinct, recordings
 from sortformer.errors import InputError
-from sortformer.evaluate import turns_by_recording, uem_by_recording
+from sortformer.evaluate import truth_in
+from sortformer.formats.uem import Regions
+from sortformer.manifests import is_manifest
+from sortformer.metrics.der import Turns
 from sortformer.metrics.protocol import PROTOCOLS, protocol_named
 
 __all__ = ["tune"]
 
 
 def tune(
-    inputs: Annotated[list[str], typer.Argument(metavar="FILES|DIRS", help="Recordings, or folders of recordings.")],
-    reference: Annotated[Path, typer.Option(metavar="RTTM|DIR", help="Who spoke when in them.")],
+    inputs: Annotated[
+        list[str], typer.Argument(metavar="FILES|DIRS", help="Recordings, folders of recordings, or manifests.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder for the model with its settings.")],
+    reference: Annotated[
+        Path | None, typer.Option(metavar="RTTM|DIR", help="Who spoke when in them; manifests say so themselves.")
+    ] = None,
     uem: Annotated[Path | None, typer.Option(metavar="FILE|DIR", help="Which parts to score.")] = None,
     protocol: Annotated[
         str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
@@ -38,10 +45,9 @@ def tune(
     if out.exists() and not overwrite:
         raise InputError(f"{out} exists already; use --overwrite, or another name with -o")
     found = distinct(recording for argument in inputs for recording in recordings(argument))
-    truth = turns_by_recording(reference)
+    truth, regions = _truth(inputs, reference, uem)
     if absent := [recording.id for recording in found if recording.id not in truth]:
-        raise InputError(f"{reference} says nothing about {absent[0]!r}" + _and_more(absent))
-    regions = None if uem is None else uem_by_recording(uem)
+        raise InputError(f"{reference or 'the manifest'} says nothing about {absent[0]!r}" + _and_more(absent))
 
     from sortformer import checkpoint
     from sortformer.diarizer import Diarizer
@@ -52,11 +58,11 @@ def tune(
         task = shown.add_task("listening", total=len(found))
         probabilities = {}
         for recording in found:
-            probabilities[recording.id] = diarizer.probabilities(recording.source, preset=preset)
+            probabilities[recording.id] = diarizer.probabilities(**recording.heard(), preset=preset)
             shown.advance(task)
     tuned = search(
         probabilities,
-        {recording.id: truth[recording.id] for recording in found},
+        {recording.id: tuple(truth[recording.id]) for recording in found},
         diarizer.postprocess,
         uem=regions,
         protocol=chosen,
@@ -74,6 +80,19 @@ def tune(
         f"--pad-on {settings.pad_on_s:g} --pad-off {settings.pad_off_s:g}"
         f" --min-on {settings.min_on_s:g} --min-off {settings.min_off_s:g}"
     )
+
+
+def _truth(
+    inputs: list[str], reference: Path | None, uem: Path | None
+) -> tuple[dict[str, Turns], dict[str, Regions] | None]:
+    """Turns and scored parts by recording: from the reference, else from the manifests among the inputs."""
+    if reference is None and not all(is_manifest(argument) for argument in inputs):
+        raise InputError("tuning needs the truth: give --reference, or manifests with 'rttm_filepath' alone")
+    sides = [truth_in(place, uem) for place in ([reference] if reference is not None else inputs)]
+    turns = {uri: found for side in sides for uri, found in side.turns.items()}
+    if all(side.uem is None for side in sides):
+        return turns, None
+    return turns, {uri: parts for side in sides for uri, parts in (side.uem or {}).items()}
 
 
 def _and_more(absent: list[str]) -> str:

@@ -6,7 +6,17 @@ from pathlib import Path
 
 from sortformer.errors import InputError
 
-__all__ = ["check_name", "file_ids", "without_white_space"]
+__all__ = ["AUDIO_SUFFIXES", "check_name", "file_ids", "without_white_space"]
+
+AUDIO_SUFFIXES = frozenset(
+    f".{suffix}"
+    for line in (
+        "wav flac ogg oga opus mp3 m4a m4b mp4 aac",
+        "webm mkv mka mov avi 3gp wma aif aiff aifc au caf w64 rf64 sph",
+    )
+    for suffix in line.split()
+)
+"""What is taken from a folder of recordings; a file that is named itself may have any suffix."""
 
 
 def without_white_space(name: str) -> str:

@@ -1,0 +1,198 @@
+"""``sortformer manifest``: lists of recordings with their references, from folders and corpora, and a look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sortformer.cli.console import counted, say, usage_errors
+from sortformer.errors import InputError
+
+if TYPE_CHECKING:
+    from sortformer.manifests import Draft
+    from sortformer.manifests.voices import Utterance
+
+__all__ = ["manifest"]
+
+manifest = typer.Typer(
+    name="manifest",
+    help="Lists of recordings with their references (JSON lines, as NeMo reads them), made and checked.",
+    no_args_is_help=True,
+)
+
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="JSONL", help="The manifest.")]
+OutDir = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for one manifest a split.")]
+Bank = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for segments.tsv, the voice bank.")]
+Corpus = Annotated[Path, typer.Argument(metavar="CORPUS", help="The folder of the recordings, as the corpus unpacks.")]
+Partial = Annotated[bool, typer.Option("--partial", help="Go on without recordings that are not there.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+
+
+@manifest.command()
+def folder(
+    place: Annotated[Path, typer.Argument(metavar="DIR", help="Recordings, in it or below it.")],
+    out: Out,
+    rttm: Annotated[
+        Path | None, typer.Option(metavar="DIR|FILE", help="Where the RTTM is, if not beside the recordings.")
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """From a folder of recordings and RTTM with the same names."""
+    from sortformer.manifests.folder import from_folder
+
+    _write({out: from_folder(place, rttm)}, overwrite)
+
+
+@manifest.command()
+def kaldi(
+    place: Annotated[Path, typer.Argument(metavar="DIR", help="A data directory with wav.scp.")],
+    out: Out,
+    overwrite: Overwrite = False,
+) -> None:
+    """From a Kaldi data directory: wav.scp with rttm, or with segments and utt2spk."""
+    from sortformer.manifests.kaldi import from_kaldi
+
+    _write({out: from_kaldi(place)}, overwrite)
+
+
+@manifest.command()
+def lhotse(
+    recordings: Annotated[Path, typer.Argument(metavar="RECORDINGS|CUTS", help="recordings.jsonl[.gz], or cuts.")],
+    out: Out,
+    supervisions: Annotated[
+        Path | None, typer.Argument(metavar="SUPERVISIONS", help="supervisions.jsonl[.gz]; cuts have their own.")
+    ] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """From lhotse's recordings and supervisions, or its cuts."""
+    from sortformer.manifests.lhotse import from_lhotse
+
+    _write({out: from_lhotse(recordings, supervisions)}, overwrite)
+
+
+@manifest.command()
+def ami(
+    corpus: Corpus,
+    setup: Annotated[Path, typer.Option(metavar="DIR", help="AMI-diarization-setup: only_words/rttms and uems.")],
+    out: OutDir,
+    mic: Annotated[
+        str, typer.Option(metavar="mix-headset|sdm", help="sdm: the first table microphone.")
+    ] = "mix-headset",
+    partial: Partial = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """AMI meetings: train, dev and test of Full-corpus-ASR, references only_words."""
+    from sortformer.manifests.ami import MICROPHONES, from_ami
+
+    with usage_errors():
+        if mic not in MICROPHONES:
+            raise InputError(f"there is no microphone {mic!r}; choose one of {', '.join(MICROPHONES)}")
+    found = from_ami(corpus, setup, mic, partial)  # pyright: ignore[reportArgumentType]
+    if found.without:
+        say(f"note: the corpus has no {MICROPHONES[mic]} of {', '.join(found.without)}: left out")
+    _write(_files(out, found.splits), overwrite)
+
+
+@manifest.command()
+def callhome(
+    corpus: Corpus,
+    rttm: Annotated[Path, typer.Option(metavar="FILE|DIR", help="fullref.rttm of the SRE 2000 key.")],
+    out: OutDir,
+    partial: Partial = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """CALLHOME calls (LDC2001S97): part1 to adapt on, part2 to report on."""
+    from sortformer.manifests.callhome import from_callhome
+
+    _write(_files(out, from_callhome(corpus, rttm, partial)), overwrite)
+
+
+@manifest.command()
+def voxconverse(
+    corpus: Corpus,
+    rttm: Annotated[Path, typer.Option(metavar="DIR", help="The annotations, with the folders dev and test.")],
+    out: OutDir,
+    partial: Partial = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """VoxConverse: dev and test."""
+    from sortformer.manifests.voxconverse import from_voxconverse
+
+    _write(_files(out, from_voxconverse(corpus, rttm, partial)), overwrite)
+
+
+@manifest.command()
+def librispeech(corpus: Corpus, out: Bank, overwrite: Overwrite = False) -> None:
+    """LibriSpeech as a bank of voices for `sortformer train`."""
+    from sortformer.manifests.voices import from_librispeech
+
+    _bank(out, from_librispeech(corpus), overwrite)
+
+
+@manifest.command()
+def voices(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Manifest of recordings to take voices from.")],
+    out: Bank,
+    dev: Annotated[Path | None, typer.Option(metavar="MANIFEST", help="The same for the bank's split dev.")] = None,
+    name: Annotated[
+        str, typer.Option(help="The beginning of the speakers' names: who sounds like one corpus.")
+    ] = "own",
+    shortest: Annotated[float, typer.Option(metavar="SECONDS", help="Leave out shorter stretches.")] = 1.0,
+    shared_names: Annotated[
+        bool, typer.Option("--shared-names", help="A speaker's name means one person in all recordings.")
+    ] = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """A bank of voices from recordings with references: where one speaker is alone."""
+    from sortformer.manifests import read
+    from sortformer.manifests.voices import voices_of
+
+    found = voices_of(read(train), "train", name, shortest, shared_names)
+    if dev is not None:
+        found += voices_of(read(dev), "dev", name, shortest, shared_names)
+    _bank(out, found, overwrite)
+
+
+@manifest.command()
+def check(
+    manifests: Annotated[list[Path], typer.Argument(metavar="MANIFEST...", help="One a split.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Read only the headers of recordings.")] = False,
+) -> None:
+    """Find what is missing, broken, silent, doubled or in two splits.
+
+    Says what the recordings are like; the exit code is 1 if anything is wrong.
+    """
+    from sortformer.manifests.check import check as look
+
+    found = look(manifests, listen=not quick)
+    for path, statistics in found.statistics.items():
+        typer.echo(f"{path}: {statistics}")
+    for problem in found.problems:
+        say(f"problem: {problem}")
+    if found.problems:
+        say(f"{counted(len(found.problems), 'problem')} found")
+        raise typer.Exit(1)
+
+
+def _files(out: Path, splits: Mapping[str, Iterable[Draft]]) -> dict[Path, Iterable[Draft]]:
+    return {out / f"{split}.jsonl": drafts for split, drafts in splits.items()}
+
+
+def _write(manifests: Mapping[Path, Iterable[Draft]], overwrite: bool) -> None:
+    from sortformer.manifests import write
+
+    for path, drafts in manifests.items():
+        entries = write(path, drafts, overwrite=overwrite)
+        typer.echo(f"{path}: {counted(len(entries), 'recording')}")
+
+
+def _bank(out: Path, utterances: list[Utterance], overwrite: bool) -> None:
+    from sortformer.manifests.voices import write_bank
+
+    path = write_bank(out, utterances, overwrite=overwrite)
+    speakers = len({each.speaker for each in utterances})
+    hours = sum(each.end_s - each.start_s for each in utterances) / 3600
+    typer.echo(f"{path}: {counted(speakers, 'voice')}, {counted(len(utterances), 'utterance')}, {hours:.2f} h")

@@ -1,0 +1,20 @@
+"""Score diarizations against references, recording by recording and in total, and show the result as a table."""
+
+from sortformer.evaluate.report import Report, Row
+from sortformer.evaluate.scoring import Parts, score, score_recordings
+from sortformer.evaluate.sides import Truth, truth_in
+from sortformer.evaluate.tables import as_csv, as_json, as_markdown, as_text
+
+__all__ = [
+    "Parts",
+    "Report",
+    "Row",
+    "Truth",
+    "as_csv",
+    "as_json",
+    "as_markdown",
+    "as_text",
+    "score",
+    "score_recordings",
+    "truth_in",
+]

@@ -1,0 +1,89 @@
+"""What scoring gives: the errors of each recording, and sums of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sortformer.metrics.counts import DerCounts, JerCounts
+from sortformer.metrics.protocol import Protocol
+from sortformer.metrics.region import Region
+
+__all__ = ["Report", "Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The errors of one recording; ``by_overlap`` has them apart by how many reference speakers speak at once."""
+
+    uri: str
+    der: DerCounts
+    jer: JerCounts
+    reference_speakers: int
+    hypothesis_speakers: int
+    region: Region
+    by_overlap: Mapping[int, DerCounts] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The errors of several recordings under one protocol; rates in total are sums of errors over sums of speech."""
+
+    protocol: Protocol
+    rows: tuple[Row, ...]
+
+    @property
+    def der(self) -> DerCounts:
+        """Diarization errors of all recordings."""
+        return sum((row.der for row in self.rows), DerCounts.zero())
+
+    @property
+    def jer(self) -> JerCounts:
+        """Jaccard errors of the reference speakers of all recordings."""
+        return sum((row.jer for row in self.rows), JerCounts.zero())
+
+    @property
+    def speaker_count_error(self) -> float:
+        """Mean absolute difference of the numbers of speakers, 0 without recordings."""
+        return sum(abs(row.hypothesis_speakers - row.reference_speakers) for row in self.rows) / max(1, len(self.rows))
+
+    @property
+    def by_overlap(self) -> dict[int, DerCounts]:
+        """Errors by how many reference speakers speak at once (0: nobody); the sum is ``der``."""
+        return _summed((number, counts) for row in self.rows for number, counts in row.by_overlap.items())
+
+    @property
+    def by_speakers(self) -> dict[int, Report]:
+        """The recordings in groups of as many reference speakers, each a report of its own."""
+        numbers = sorted({row.reference_speakers for row in self.rows})
+        return {
+            number: Report(self.protocol, tuple(row for row in self.rows if row.reference_speakers == number))
+            for number in numbers
+        }
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the DER by a bootstrap over recordings; None where there are fewer than two."""
+        if len(self.rows) < 2:
+            return None
+        from sortformer.metrics.bootstrap import ratio_interval
+
+        return ratio_interval([row.der.errors for row in self.rows], [row.der.total for row in self.rows])
+
+    @property
+    def basis(self) -> str:
+        """A sentence that says which parts were scored."""
+        said = {
+            "uem": "the parts in the UEM",
+            "duration": "the whole recording",
+            "extent": "from the first to the last turn of either side, for want of a UEM",
+        }
+        used = [said[basis] for basis in said if any(row.region.basis == basis for row in self.rows)]
+        return f"Scored: {'; '.join(used) or 'nothing'}."
+
+
+def _summed(parts: Iterable[tuple[int, DerCounts]]) -> dict[int, DerCounts]:
+    totals: dict[int, DerCounts] = {}
+    for number, counts in parts:
+        totals[number] = totals.get(number, DerCounts.zero()) + counts
+    return dict(sorted(totals.items()))

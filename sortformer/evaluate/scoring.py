@@ -1,0 +1,86 @@
+"""Score RTTM against RTTM, or turns against turns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+
+from sortformer.errors import InputError
+from sortformer.evaluate.report import Report, Row
+from sortformer.evaluate.sides import truth_in
+from sortformer.formats.gather import turns_in
+from sortformer.formats.names import without_white_space
+from sortformer.metrics.der import Turns, der, der_by_overlap, jer, speaker_counts
+from sortformer.metrics.protocol import FULL, Protocol, protocol_named
+from sortformer.metrics.region import scored_region
+
+__all__ = ["Parts", "score", "score_recordings"]
+
+Parts = Iterable[tuple[float, float]]
+
+
+def score(
+    reference: str | os.PathLike[str],
+    hypothesis: str | os.PathLike[str],
+    *,
+    uem: str | os.PathLike[str] | None = None,
+    protocol: str = "full",
+) -> Report:
+    """Score RTTM against RTTM; each a file (one or more recordings) or a folder of files. The UEM likewise.
+
+    The reference may be a manifest, which names the RTTM and may name the UEM; else its durations are the scored parts.
+    A file of a folder without a turn stands for a recording of its own name in which nobody speaks; a single file
+    without a turn for silence in all recordings of the other side.
+
+    Raises:
+        InputError: when a path is missing or broken, or a recording is on one side only or missing in the UEM.
+        ConfigError: when there is no such protocol.
+    """
+    chosen = protocol_named(protocol)
+    truth, hypotheses = truth_in(reference, uem), turns_in(Path(hypothesis))
+    names = truth.turns or hypotheses or {without_white_space(Path(reference).stem): ()}
+    references = truth.turns or dict.fromkeys(names, ())
+    hypotheses = hypotheses or dict.fromkeys(names, ())
+    _check_same(references, hypotheses, str(reference), str(hypothesis))
+    return score_recordings(references, hypotheses, uem=truth.uem, protocol=chosen)
+
+
+def score_recordings(
+    references: Mapping[str, Turns],
+    hypotheses: Mapping[str, Turns],
+    *,
+    uem: Mapping[str, Parts] | None = None,
+    protocol: Protocol = FULL,
+) -> Report:
+    """Score diarizations or turns by the id of their recording; what is scored is as in ``metrics.region``.
+
+    Raises:
+        InputError: when a recording is on one side only or missing in the UEM.
+    """
+    _check_same(references, hypotheses, "the references", "the hypotheses")
+    if uem is not None and (missing := sorted(set(references) - set(uem))):
+        raise InputError(f"the UEM says nothing about {_listed(missing)}; add it, or score without it")
+    rows = []
+    for uri in sorted(references):
+        reference, hypothesis = references[uri], hypotheses[uri]
+        region = scored_region(reference, hypothesis, None if uem is None else uem[uri])
+        counts = der(reference, hypothesis, region.parts, protocol)
+        jaccard = jer(reference, hypothesis, region.parts)
+        speakers = speaker_counts(reference, hypothesis, region.parts)
+        overlap = der_by_overlap(reference, hypothesis, region.parts, protocol)
+        rows.append(Row(uri, counts, jaccard, *speakers, region, overlap))
+    return Report(protocol, tuple(rows))
+
+
+def _check_same(references: Collection[str], hypotheses: Collection[str], reference: str, hypothesis: str) -> None:
+    missing, extra = sorted(set(references) - set(hypotheses)), sorted(set(hypotheses) - set(references))
+    if missing:
+        raise InputError(f"{hypothesis} has no {_listed(missing)}, which {reference} has; an empty file means silence")
+    if extra:
+        raise InputError(f"{hypothesis} has {_listed(extra)}, but {reference} does not; remove it, or add a reference")
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

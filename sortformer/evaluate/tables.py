@@ -1,0 +1,201 @@
+"""A report as text for the terminal, as Markdown, JSON or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+from sortformer.evaluate.report import Report
+from sortformer.metrics.counts import DerCounts, JerCounts
+
+__all__ = ["as_csv", "as_json", "as_markdown", "as_text"]
+
+Table = list[tuple[str, ...]]
+
+_HEAD = ("recording", "DER", "miss", "false alarm", "confusion", "JER", "speakers", "speech s")
+_BY_SPEAKERS = (
+    "speakers",
+    "recordings",
+    "DER",
+    "95 %",
+    "miss",
+    "false alarm",
+    "confusion",
+    "JER",
+    "off by",
+    "speech s",
+)
+_BY_OVERLAP = ("at once", "DER", "of all: miss", "false alarm", "confusion", "speech s")
+
+
+def as_text(report: Report, breakdown: bool = False) -> str:
+    """Return aligned tables for the terminal, with protocol and scored parts below; rates in percent.
+
+    ``breakdown`` adds the tables by number of speakers, and by how many of them speak at once.
+    """
+    tables = [_aligned(table) for table in _tables(report, breakdown)]
+    return "\n".join([tables[0] + _notes(report, "\n"), *tables[1:]])
+
+
+def as_markdown(report: Report, breakdown: bool = False) -> str:
+    """Return Markdown tables, with protocol and scored parts below the first; contents as in :func:`as_text`."""
+    tables = [_piped(table) for table in _tables(report, breakdown)]
+    return "\n".join([f"{tables[0]}\n{_notes(report, '  ' + chr(10))}", *tables[1:]])
+
+
+def _notes(report: Report, line_break: str) -> str:
+    lines = [f"Protocol: {report.protocol}. {report.basis}"]
+    if report.interval is not None:
+        low, high = report.interval
+        lines.insert(
+            0, f"DER {_percent(report.der.rate)} %; 95 % interval {_percent(low)} to {_percent(high)} % "
+            f"(bootstrap over {len(report.rows)} recordings)."
+        )  # fmt: skip
+    return line_break.join(lines) + "\n"
+
+
+def _tables(report: Report, breakdown: bool) -> list[Table]:
+    return [_main(report), *([_by_speakers(report), _by_overlap(report)] if breakdown else [])]
+
+
+def _main(report: Report) -> Table:
+    """Head, one row a recording, total; rates in percent of reference speech."""
+    body = [
+        _cells(row.uri, row.der, row.jer, f"{row.hypothesis_speakers} of {row.reference_speakers}")
+        for row in report.rows
+    ]
+    return [_HEAD, *body, _cells("TOTAL", report.der, report.jer, f"off by {report.speaker_count_error:.2f}")]
+
+
+def _cells(name: str, counts: DerCounts, jaccard: JerCounts, speakers: str) -> tuple[str, ...]:
+    return name, _percent(counts.rate), *_shares(counts), _percent(jaccard.rate), speakers, f"{counts.total:.2f}"
+
+
+def _by_speakers(report: Report) -> Table:
+    body = []
+    for number, group in report.by_speakers.items():
+        spread = "-" if group.interval is None else " to ".join(map(_percent, group.interval))
+        body.append(
+            (
+                *(str(number), str(len(group.rows)), _percent(group.der.rate), spread, *_shares(group.der)),
+                *(_percent(group.jer.rate), f"{group.speaker_count_error:.2f}", f"{group.der.total:.2f}"),
+            )
+        )
+    return [_BY_SPEAKERS, *body]
+
+
+def _by_overlap(report: Report) -> Table:
+    """DER within each class, and its parts as shares of all reference speech, so that they add up to the total."""
+    body = [
+        (
+            str(number),
+            _percent(counts.rate) if number else "-",
+            *_shares(counts, report.der.total),
+            f"{counts.total:.2f}",
+        )
+        for number, counts in report.by_overlap.items()
+    ]
+    return [_BY_OVERLAP, *body]
+
+
+def _shares(counts: DerCounts, total: float | None = None) -> tuple[str, str, str]:
+    whole = counts.total if total is None else total
+    miss, false_alarm, confusion = (
+        f"{100 * part / whole if whole else 0.0:.2f}" for part in (counts.miss, counts.false_alarm, counts.confusion)
+    )
+    return miss, false_alarm, confusion
+
+
+def _percent(rate: float) -> str:
+    return f"{100 * rate:.2f}"
+
+
+def _aligned(table: Table) -> str:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = [
+        [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        for row in table
+    ]
+    return "".join("  ".join(line) + "\n" for line in lines)
+
+
+def _piped(table: Table) -> str:
+    head, *body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in table]
+    rule = "|---|" + "---:|" * (len(table[0]) - 1)
+    return "\n".join([head, rule, *body]) + "\n"
+
+
+def as_json(report: Report) -> str:
+    """Return a JSON document: protocol, files, total and breakdowns; times in seconds, rates as fractions."""
+    document = {
+        "protocol": {
+            "name": report.protocol.name,
+            "collar_s": report.protocol.collar_s,
+            "skip_overlap": report.protocol.skip_overlap,
+        },
+        "files": [
+            {
+                "uri": row.uri,
+                **_measures(row.der, row.jer),
+                "reference_speakers": row.reference_speakers,
+                "hypothesis_speakers": row.hypothesis_speakers,
+                "scored_region": {"basis": row.region.basis, "duration_s": round(row.region.duration, 6)},
+            }
+            for row in report.rows
+        ],
+        "total": _whole(report),
+        "by_speakers": {str(number): _whole(group) for number, group in report.by_speakers.items()},
+        "by_overlap": {str(number): _seconds(counts) for number, counts in report.by_overlap.items()},
+    }
+    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+
+
+def _whole(report: Report) -> dict[str, Any]:
+    return {
+        "recordings": len(report.rows),
+        **_measures(report.der, report.jer),
+        "der_interval": report.interval,
+        "speaker_count_error": report.speaker_count_error,
+    }
+
+
+def _measures(counts: DerCounts, jaccard: JerCounts) -> dict[str, Any]:
+    return {"der": counts.rate, **_seconds(counts), "jer": jaccard.rate}
+
+
+def _seconds(counts: DerCounts) -> dict[str, float]:
+    parts = {
+        "total_s": counts.total,
+        "miss_s": counts.miss,
+        "false_alarm_s": counts.false_alarm,
+        "confusion_s": counts.confusion,
+    }
+    return {key: round(value, 6) for key, value in parts.items()}
+
+
+def as_csv(report: Report) -> str:
+    """Return CSV: a line a recording, then (``group`` says what a line is) the total and the breakdowns.
+
+    Times in seconds, rates as fractions; a cell is empty where it means nothing.
+    """
+    lines = [
+        {"group": "recording", "name": row.uri, **_measures(row.der, row.jer)}
+        | {"reference_speakers": row.reference_speakers, "hypothesis_speakers": row.hypothesis_speakers}
+        for row in report.rows
+    ]
+    groups = {("total", "TOTAL"): report, **{("speakers", str(n)): part for n, part in report.by_speakers.items()}}
+    for (group, name), part in groups.items():
+        low, high = part.interval or ("", "")
+        measures = _measures(part.der, part.jer) | {"der_low": low, "der_high": high}
+        lines.append({"group": group, "name": name, "recordings": len(part.rows), **measures})
+    for number, counts in report.by_overlap.items():
+        rate = {"der": counts.rate} if number else {}
+        lines.append({"group": "overlap", "name": str(number), **rate, **_seconds(counts)})
+    columns = list(dict.fromkeys(("group", "name", *(key for line in lines for key in line))))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return out.getvalue()

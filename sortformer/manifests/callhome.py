@@ -1,0 +1,49 @@
+"""CALLHOME for diarization (NIST SRE 2000, disk 8, LDC2001S97): telephone calls of two to seven people."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sortformer.errors import InputError
+from sortformer.formats.gather import turns_in
+from sortformer.formats.names import AUDIO_SUFFIXES
+from sortformer.manifests.entry import Draft, Entry
+from sortformer.manifests.splits import split_of
+from sortformer.manifests.tree import Tree, duration_of
+
+__all__ = ["from_callhome"]
+
+_SPLITS = ("part1", "part2")
+
+
+def from_callhome(corpus: str | Path, references: str | Path, partial: bool = False) -> Mapping[str, tuple[Draft, ...]]:
+    """Return the calls of part 1 (to adapt on) and part 2 (to report on).
+
+    Args:
+        corpus: holds ``iaaa.sph``, ..., or the same in another format, at any depth.
+        references: one RTTM file about all calls (``fullref.rttm`` of the SRE 2000 key), or a folder of RTTM.
+        partial: leave out calls that are not in the corpus folder, and a part of which none is.
+
+    Raises:
+        InputError: when a folder, a recording or a reference is missing.
+    """
+    audio = {path.stem: path for path in Tree.of(corpus, AUDIO_SUFFIXES)}
+    references = Path(references)
+    turns = turns_in(references)
+    splits: dict[str, tuple[Draft, ...]] = {}
+    for split in _SPLITS:
+        names = split_of("callhome", split)
+        missing = [name for name in names if name not in audio]
+        if missing and not partial:
+            raise InputError(
+                f"{corpus} lacks {missing[0]}.sph of {split}"
+                f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}; copy it, or allow a partial corpus"
+            )
+        drafts = []
+        for name in (name for name in names if name in audio):
+            if name not in turns:
+                raise InputError(f"{references} says nothing about {name!r}, which is in {corpus}")
+            drafts.append(Draft(Entry(name, audio[name], duration=duration_of(audio[name])), turns[name]))
+        splits[split] = tuple(drafts)
+    if not any(splits.values()):
+        raise InputError(f"{corpus} has no call of CALLHOME (iaaa.sph, ...)")
+    return {split: drafts for split, drafts in splits.items() if drafts}

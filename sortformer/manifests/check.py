@@ -1,0 +1,168 @@
+"""Find what is wrong with manifests before hours are spent on them."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sortformer.annotation import Turn
+from sortformer.audio import AudioWarning, blocks
+from sortformer.errors import InputError
+from sortformer.formats.source import read_text
+from sortformer.grid import SAMPLE_RATE
+from sortformer.manifests.entry import Entry
+from sortformer.manifests.jsonl import parse
+from sortformer.manifests.references import own_turns, regions_of
+from sortformer.manifests.statistics import Statistics
+from sortformer.manifests.tree import duration_of
+
+__all__ = ["Checked", "Problem", "check"]
+
+_SLACK_S = 0.1  # annotators often end a turn a little after the recording
+_SILENCE = 10 ** (-60 / 20)  # of full scale, the loudest sample
+_NUMBERED = re.compile(r"(spk|spkr|speaker|s)?[_-]?\d+|[a-z]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something to put right before training or scoring."""
+
+    manifest: Path
+    recording: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.manifest}: {self.recording}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is wrong, and what the recordings of each manifest are like."""
+
+    problems: tuple[Problem, ...]
+    statistics: dict[Path, Statistics]
+
+
+def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
+    """Look at manifests, each taken to be a split of its own.
+
+    Problems are: a missing or broken recording, RTTM or UEM; a recording without a reference, or in whose reference
+    nobody speaks; turns or scored parts that end after the recording; a duration that is not the file's; another number
+    of speakers than the manifest says; one id or one file twice; silent or damaged audio; a recording or a speaker in
+    two splits. Names that only number speakers (``spk01``, ``A``) are taken to mean others in each recording.
+
+    Args:
+        listen: decode the recordings, which finds silence and damage; else only their headers are read.
+
+    Raises:
+        InputError: when a manifest itself cannot be read.
+    """
+    problems: list[Problem] = []
+    statistics: dict[Path, Statistics] = {}
+    owner: dict[str, Path] = {}
+    for path in map(Path, manifests):
+        entries = parse(read_text(path), path)
+        found = list(_repeated(entries))
+        total = Statistics()
+        for entry in entries:
+            look = _look(entry, listen)
+            total += Statistics.of(look.turns, look.length_s)
+            found += [(entry.id, what) for what in look.problems]
+            for what in _belongings(entry, look.turns or ()):
+                if owner.setdefault(what, path) != path:
+                    found.append((entry.id, f"{what} is also in {owner[what]}"))
+        problems += [Problem(path, *each) for each in dict.fromkeys(found)]
+        statistics[path] = total
+    return Checked(tuple(problems), statistics)
+
+
+def _repeated(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+    """Ids and windows of files that come again."""
+    ids: set[str] = set()
+    windows: dict[tuple[Path, float, float | None], str] = {}
+    for entry in entries:
+        if entry.id in ids:
+            yield entry.id, "another recording has the same id"
+        elif (other := windows.setdefault((entry.audio.resolve(), entry.offset, entry.duration), entry.id)) != entry.id:
+            yield entry.id, f"{entry.audio} is also the recording {other!r}"
+        ids.add(entry.id)
+
+
+def _belongings(entry: Entry, turns: Sequence[Turn]) -> Iterator[str]:
+    """What must not be in two splits."""
+    yield f"the recording {entry.id!r}"
+    yield f"the file {entry.audio.resolve()}"
+    for speaker in sorted({turn.speaker for turn in turns}):
+        if not _NUMBERED.fullmatch(speaker):
+            yield f"the speaker {speaker!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What one entry turns out to be."""
+
+    problems: tuple[str, ...]
+    length_s: float | None
+    turns: tuple[Turn, ...] | None
+
+
+def _look(entry: Entry, listen: bool) -> _Look:
+    problems: list[str] = []
+    whole_s = None
+    try:
+        whole_s = duration_of(entry.audio)
+        if listen:
+            heard_s, fault = _heard(entry.audio)
+            problems += [fault] if fault else []
+            whole_s = heard_s if whole_s is None else whole_s
+    except InputError as error:
+        problems.append(str(error))
+    if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + _SLACK_S:
+        problems.append(
+            f"it should last until {entry.offset + (entry.duration or 0.0):.2f} s, the file {whole_s:.2f} s"
+        )
+    turns = None
+    if entry.rttm is None:
+        problems.append("it has no reference ('rttm_filepath')")
+    else:
+        try:
+            turns = own_turns(entry, entry.rttm)
+            problems += _turn_problems(entry, turns, whole_s)
+        except InputError as error:
+            problems.append(str(error))
+    try:
+        late = [end for _, end in regions_of(entry) or () if whole_s is not None and end > whole_s + _SLACK_S]
+        problems += [f"the UEM ends at {max(late):.2f} s, the recording at {whole_s:.2f} s"] if late else []
+    except InputError as error:
+        problems.append(str(error))
+    return _Look(tuple(problems), whole_s if entry.duration is None else entry.duration, turns)
+
+
+def _turn_problems(entry: Entry, turns: Sequence[Turn], whole_s: float | None) -> list[str]:
+    if not turns:
+        return ["nobody speaks in its reference"]
+    problems = []
+    last, speakers = max(turn.end for turn in turns), len({turn.speaker for turn in turns})
+    if whole_s is not None and last > whole_s + _SLACK_S:
+        problems.append(f"the reference ends at {last:.2f} s, the recording at {whole_s:.2f} s")
+    if entry.num_speakers is not None and entry.num_speakers != speakers:
+        problems.append(f"'num_speakers' is {entry.num_speakers}, the reference has {speakers}")
+    return problems
+
+
+def _heard(path: Path) -> tuple[float, str | None]:
+    """The length of a recording in seconds, and what is wrong with its sound."""
+    loudest, samples = 0.0, 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", AudioWarning)
+        for block in blocks(path):
+            loudest, samples = max(loudest, float(np.abs(block).max(initial=0.0))), samples + len(block)
+    faults = [str(warning.message) for warning in caught if issubclass(warning.category, AudioWarning)]
+    if loudest < _SILENCE:
+        faults.append("it is silent: no sample reaches -60 dB of full scale")
+    return samples / SAMPLE_RATE, "; ".join(faults) or None

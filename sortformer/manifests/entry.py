@@ -1,0 +1,53 @@
+"""One recording of a manifest, as a value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from sortformer.annotation import Turn
+from sortformer.errors import InputError
+from sortformer.formats.names import check_name
+
+__all__ = ["Draft", "Entry"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One recording, or a window of one, and where to find who speaks when in it.
+
+    Attributes:
+        id: what it is called in RTTM and UEM.
+        audio: the file.
+        offset: where the window starts in the file, in seconds.
+        duration: length in seconds; None is unknown, to the end of the file.
+        rttm, uem: the reference and the parts to score, in the time of the file.
+        num_speakers: how many speak, where that is known.
+
+    Raises:
+        InputError: when the id has white space, or a time is negative or not finite.
+    """
+
+    id: str
+    audio: Path
+    offset: float = 0.0
+    duration: float | None = None
+    rttm: Path | None = None
+    uem: Path | None = None
+    num_speakers: int | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.id, "recording")
+        if not 0 <= self.offset < math.inf:
+            raise InputError(f"the offset of {self.id!r} must be a number of seconds >= 0, got {self.offset}")
+        if self.duration is not None and not 0 < self.duration < math.inf:
+            raise InputError(f"the duration of {self.id!r} must be a number of seconds > 0, got {self.duration}")
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An entry, and its turns where no RTTM file of its own holds them: writing the manifest writes that too."""
+
+    entry: Entry
+    turns: tuple[Turn, ...] | None = None

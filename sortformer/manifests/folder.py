@@ -1,0 +1,66 @@
+"""A manifest of a folder with recordings and their RTTM, however they are arranged."""
+
+from pathlib import Path
+
+from sortformer.errors import InputError
+from sortformer.formats import rttm, uem
+from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
+from sortformer.manifests.entry import Draft, Entry
+from sortformer.manifests.tree import Tree, duration_of
+
+__all__ = ["from_folder"]
+
+
+def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
+    """Return every recording in a folder and below it, with the RTTM and the UEM that are about it.
+
+    A reference belongs to the recording whose name without suffix it bears, as a file name or inside. A recording may
+    say more: ``ES2002a.Mix-Headset.wav`` goes with ``ES2002a`` where nothing is called ``ES2002a.Mix-Headset``. One
+    without a reference gets an entry without.
+
+    Args:
+        references: the folder (or the RTTM file) with the references, if they are elsewhere.
+
+    Raises:
+        InputError: when a folder is missing, there is no recording, a file is broken, or two references compete.
+    """
+    recordings = Tree.of(folder, AUDIO_SUFFIXES)
+    elsewhere = Path(references) if references is not None else Path(folder)
+    turns = _by_id(elsewhere, ".rttm", rttm.read)
+    regions = _by_id(elsewhere, ".uem", uem.read) if elsewhere.is_dir() else {}
+    drafts = []
+    for path in recordings:
+        name = _known(without_white_space(path.stem), turns)
+        source, alone = turns.get(name, (None, True))
+        entry = Entry(
+            name,
+            path,
+            duration=duration_of(path),
+            rttm=source if alone else None,
+            uem=regions[name][0] if name in regions else None,
+        )
+        drafts.append(Draft(entry, None if source is None or alone else rttm.read(source)[name]))
+    if not drafts:
+        raise InputError(f"{folder} has no recordings, neither itself nor in a folder below")
+    return drafts
+
+
+def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
+    """The id of a recording: its name, or as much of it before a dot as references know."""
+    short = name
+    while short not in turns and "." in short:
+        short = short.rpartition(".")[0]
+    return short if short in turns else name
+
+
+def _by_id(place: Path, suffix: str, read) -> dict[str, tuple[Path, bool]]:
+    """For each recording, the file about it, and whether that is about nothing else."""
+    files = Tree.of(place, {suffix}) if place.is_dir() else [place]
+    found: dict[str, tuple[Path, bool]] = {}
+    for path in files:
+        ids = list(read(path)) or [without_white_space(path.stem)]
+        for name in ids:
+            if name in found:
+                raise InputError(f"{found[name][0]} and {path} are both about {name!r}; keep one of them")
+            found[name] = (path, len(ids) == 1)
+    return found

@@ -1,0 +1,166 @@
+"""Manifests as files: one JSON object a line, with the fields of NeMo's diarization manifests.
+
+``audio_filepath``, ``offset``, ``duration``, ``label``, ``text``, ``num_speakers``, ``rttm_filepath``,
+``uem_filepath``, ``ctm_filepath`` (NeMo, "Speaker diarization: dataset preparation"), and ``uniq_id``: the id in RTTM,
+which NeMo takes from the name of a file. Relative paths are relative to the manifest.
+"""
+
+import itertools
+import json
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sortformer.annotation import Diarization
+from sortformer.errors import InputError
+from sortformer.formats import rttm
+from sortformer.formats.names import without_white_space
+from sortformer.formats.source import read_text
+from sortformer.formats.write import write_text
+from sortformer.manifests.entry import Draft, Entry
+
+__all__ = ["is_manifest", "parse", "read", "write"]
+
+_SUFFIXES = frozenset({".jsonl", ".json"})
+
+
+def is_manifest(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is called like a manifest: ``.jsonl``, or ``.json`` as NeMo often does."""
+    return Path(path).suffix.lower() in _SUFFIXES
+
+
+def read(path: str | os.PathLike[str]) -> list[Entry]:
+    """Read a manifest.
+
+    Raises:
+        InputError: when the file is missing or no manifest, it is empty, or two entries have one id.
+    """
+    entries = parse(read_text(path), Path(path))
+    if not entries:
+        raise InputError(f"the manifest {path} has no recordings")
+    taken: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.id in taken:
+            raise InputError(
+                f"the manifest {path} has two recordings called {entry.id!r}: {taken[entry.id].audio} and "
+                f"{entry.audio}; give each its own 'uniq_id'"
+            )
+        taken[entry.id] = entry
+    return entries
+
+
+def parse(text: str, source: Path) -> list[Entry]:
+    """Return the entries of a manifest's text, ids as they are; ``source`` is where its relative paths start from.
+
+    Raises:
+        InputError: with source and line number, on a line that is no entry.
+    """
+    entries = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                entries.append(_entry(json.loads(line), source.parent))
+            except json.JSONDecodeError as error:
+                raise InputError(f"{source}, line {number}: not JSON ({error.msg}); is this a manifest?") from error
+            except InputError as error:
+                raise InputError(f"{source}, line {number}: {error}") from error
+    return entries
+
+
+def _entry(fields: Any, base: Path) -> Entry:
+    if not isinstance(fields, dict):
+        raise InputError("a manifest has one JSON object a line, with 'audio_filepath'")
+    audio = _path(fields, "audio_filepath", base)
+    if audio is None:
+        raise InputError("there is no 'audio_filepath'")
+    name, speakers = fields.get("uniq_id") or audio.stem, fields.get("num_speakers")
+    if not isinstance(name, str):
+        raise InputError(f"'uniq_id' must be text, got {name!r}")
+    if speakers is not None and (isinstance(speakers, bool) or not isinstance(speakers, int)):
+        raise InputError(f"'num_speakers' must be a whole number or null, got {speakers!r}")
+    return Entry(
+        id=without_white_space(name),
+        audio=audio,
+        offset=_seconds(fields, "offset") or 0.0,
+        duration=_seconds(fields, "duration"),
+        rttm=_path(fields, "rttm_filepath", base),
+        uem=_path(fields, "uem_filepath", base),
+        num_speakers=speakers,
+    )
+
+
+def _path(fields: dict[str, Any], key: str, base: Path) -> Path | None:
+    value = fields.get(key)
+    if value in (None, ""):
+        return None
+    if not isinstance(value, str):
+        raise InputError(f"'{key}' must be one path, got {value!r}")
+    return base / value
+
+
+def _seconds(fields: dict[str, Any], key: str) -> float | None:
+    value = fields.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"'{key}' must be a number of seconds or null, got {value!r}")
+    return float(value)
+
+
+def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, overwrite: bool = False) -> list[Entry]:
+    """Write a manifest, sorted by id, and beside it ``rttm/ID.rttm`` for each draft that brings its turns.
+
+    Paths to what lies in the manifest's folder are relative, all others absolute.
+
+    Raises:
+        InputError: when a file exists and ``overwrite`` is not set, there is no recording, or two have one id.
+    """
+    path = Path(path)
+    if path.exists() and not overwrite:
+        raise InputError(f"{path} exists already; ask for overwriting, or write elsewhere")
+    found = sorted(
+        (each if isinstance(each, Draft) else Draft(each) for each in drafts), key=lambda each: each.entry.id
+    )
+    if not found:
+        raise InputError(f"there are no recordings to write to {path}")
+    for one, two in itertools.pairwise(found):
+        if one.entry.id == two.entry.id:
+            raise InputError(f"{one.entry.audio} and {two.entry.audio} are both called {one.entry.id!r}; rename one")
+    entries = [_with_rttm(each, path.parent / "rttm", overwrite) for each in found]
+    write_text(path, "".join(_line(entry, path.parent) for entry in entries), overwrite=overwrite)
+    return entries
+
+
+def _with_rttm(draft: Draft, folder: Path, overwrite: bool) -> Entry:
+    if draft.turns is None:
+        return draft.entry
+    target = folder / f"{draft.entry.id}.rttm"
+    end = max((turn.end for turn in draft.turns), default=0.0)
+    rttm.write(target, Diarization(draft.turns, end, draft.entry.id), overwrite=overwrite)
+    return replace(draft.entry, rttm=target)
+
+
+def _line(entry: Entry, base: Path) -> str:
+    fields = {
+        "audio_filepath": _written(entry.audio, base),
+        "offset": entry.offset,
+        "duration": entry.duration,
+        "label": "infer",
+        "text": "-",
+        "num_speakers": entry.num_speakers,
+        "rttm_filepath": _written(entry.rttm, base),
+        "uem_filepath": _written(entry.uem, base),
+        "ctm_filepath": None,
+        "uniq_id": entry.id,
+    }
+    return json.dumps(fields, ensure_ascii=False) + "\n"
+
+
+def _written(path: Path | None, base: Path) -> str | None:
+    if path is None:
+        return None
+    whole, home = path.resolve(), base.resolve()
+    return whole.relative_to(home).as_posix() if whole.is_relative_to(home) else str(whole)

@@ -1,0 +1,63 @@
+"""What an entry's files say about it: its turns and the parts to score."""
+
+from pathlib import Path
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.errors import InputError
+from sortformer.formats import rttm, uem
+from sortformer.formats.uem import Regions
+from sortformer.manifests.entry import Entry
+
+__all__ = ["own_turns", "reference_of", "regions_of"]
+
+
+def own_turns(entry: Entry, path: Path) -> tuple[Turn, ...]:
+    """Return the turns that an RTTM file gives an entry, in the file's own time.
+
+    A file about one recording is taken to be about this one whatever it calls it, as NeMo does.
+
+    Raises:
+        InputError: when the file is missing or broken, or speaks of several recordings and not of this one.
+    """
+    found = rttm.read(path)
+    if entry.id in found:
+        return found[entry.id]
+    if len(found) > 1:
+        raise InputError(f"{path} says nothing about {entry.id!r}, only about {len(found)} other recordings")
+    return next(iter(found.values()), ())
+
+
+def reference_of(entry: Entry) -> tuple[Turn, ...] | Diarization:
+    """Return who speaks when in an entry, from its start on; with its duration where that is known.
+
+    Raises:
+        InputError: when it has no RTTM, or that cannot be used.
+    """
+    if entry.rttm is None:
+        raise InputError(f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}")
+    turns = own_turns(entry, entry.rttm)
+    if entry.duration is not None:
+        end = entry.offset + entry.duration
+        whole = Diarization(turns, max([end, *(turn.end for turn in turns)]), entry.id)
+        return whole.crop(entry.offset, end)
+    if entry.offset:
+        end = max([entry.offset, *(turn.end for turn in turns)])
+        return Diarization(turns, end, entry.id).crop(entry.offset, end).turns
+    return turns
+
+
+def regions_of(entry: Entry) -> Regions | None:
+    """Return the parts to score, from the entry's start on; None where it has no UEM.
+
+    Raises:
+        InputError: when the UEM is missing or broken, or speaks of several recordings and not of this one.
+    """
+    if entry.uem is None:
+        return None
+    found = uem.read(entry.uem)
+    if entry.id not in found and len(found) != 1:
+        raise InputError(f"{entry.uem} says nothing about {entry.id!r}")
+    parts = found[entry.id] if entry.id in found else next(iter(found.values()))
+    length = float("inf") if entry.duration is None else entry.duration
+    moved = ((max(0.0, start - entry.offset), min(length, end - entry.offset)) for start, end in parts)
+    return tuple((start, end) for start, end in moved if start < end)

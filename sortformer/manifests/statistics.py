@@ -1,0 +1,73 @@
+"""What recordings are like: how much speech, how many speakers, how much of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sortformer.annotation import Turn, merged
+
+__all__ = ["Statistics"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Sums over recordings, in seconds; add two to have those of both.
+
+    Attributes:
+        recordings: how many, with or without turns.
+        duration_s: length of all, as far as known.
+        speech_s: time in which at least one speaks; overlap_s: at least two.
+        turns: turns, those of one speaker that touch or overlap joined.
+        turn_s: length of them all.
+        speakers: the number of speakers of each recording with a reference.
+    """
+
+    recordings: int = 0
+    duration_s: float = 0.0
+    speech_s: float = 0.0
+    overlap_s: float = 0.0
+    turns: int = 0
+    turn_s: float = 0.0
+    speakers: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, turns: Iterable[Turn] | None, duration_s: float | None) -> Statistics:
+        """Return those of one recording; without turns where it has no reference."""
+        if turns is None:
+            return cls(1, duration_s or 0.0)
+        whole = merged(turns)
+        edges = sorted((time, step) for turn in whole for time, step in ((turn.start, 1), (turn.end, -1)))
+        speech = overlap = before = 0.0
+        active = 0
+        for time, step in edges:
+            speech += (time - before) * (active > 0)
+            overlap += (time - before) * (active > 1)
+            before, active = time, active + step
+        spoken = sum(turn.duration for turn in whole)
+        speakers = len({turn.speaker for turn in whole})
+        return cls(1, duration_s or 0.0, speech, overlap, len(whole), spoken, (speakers,))
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return Statistics(
+            self.recordings + other.recordings,
+            self.duration_s + other.duration_s,
+            self.speech_s + other.speech_s,
+            self.overlap_s + other.overlap_s,
+            self.turns + other.turns,
+            self.turn_s + other.turn_s,
+            self.speakers + other.speakers,
+        )
+
+    def __str__(self) -> str:
+        parts = [f"{self.recordings} recording{'' if self.recordings == 1 else 's'}, {self.duration_s / 3600:.2f} h"]
+        if self.speakers:
+            share = 100 * self.speech_s / self.duration_s if self.duration_s else 0.0
+            low, high = min(self.speakers), max(self.speakers)
+            parts.append(f"{low} to {high} speakers (mean {sum(self.speakers) / len(self.speakers):.1f})")
+            parts.append(f"speech {share:.1f} % of the time")
+            parts.append(
+                f"overlap {100 * self.overlap_s / self.speech_s if self.speech_s else 0.0:.1f} % of the speech"
+            )
+            parts.append(f"{self.turns} turns of {self.turn_s / self.turns if self.turns else 0.0:.2f} s on average")
+        return ", ".join(parts)

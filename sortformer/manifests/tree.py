@@ -1,0 +1,73 @@
+"""Files of a corpus by their name, wherever in its folders they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sortformer.audio import probe
+from sortformer.errors import InputError
+
+__all__ = ["Tree", "duration_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The files under a folder with certain suffixes, by name; hidden ones and ``__MACOSX`` are passed over."""
+
+    root: Path
+    files: Mapping[str, tuple[Path, ...]]
+
+    @classmethod
+    def of(cls, root: str | Path, suffixes: Collection[str]) -> Tree:
+        """Look through a folder and all below it.
+
+        Raises:
+            InputError: when there is no such folder.
+        """
+        root = Path(root)
+        if not root.is_dir():
+            raise InputError(f"there is no folder {root}")
+        found: dict[str, list[Path]] = {}
+        for path in sorted(root.rglob("*")):
+            inside = path.relative_to(root).parts
+            hidden = any(part.startswith(".") or part == "__MACOSX" for part in inside)
+            if not hidden and path.suffix.lower() in suffixes and path.is_file():
+                found.setdefault(path.name, []).append(path)
+        return cls(root, {name: tuple(paths) for name, paths in found.items()})
+
+    def __iter__(self) -> Iterator[Path]:
+        return (path for paths in self.files.values() for path in paths)
+
+    def find(self, name: str) -> Path | None:
+        """Return the file of that name, None where there is none.
+
+        Raises:
+            InputError: when there are several.
+        """
+        paths = self.files.get(name, ())
+        if len(paths) > 1:
+            raise InputError(f"{paths[0]} and {paths[1]} have one name; give the folder that holds only one of them")
+        return paths[0] if paths else None
+
+    def require(self, name: str, what: str) -> Path:
+        """Return the file of that name.
+
+        Raises:
+            InputError: when there is none (``what`` says what it would be), or several.
+        """
+        path = self.find(name)
+        if path is None:
+            raise InputError(f"{self.root} has no {name}, {what}")
+        return path
+
+
+def duration_of(path: Path) -> float | None:
+    """Return the length that a recording's header says, in seconds; None where it does not say.
+
+    Raises:
+        InputError: when it is missing or not audio.
+    """
+    found = probe(path).duration_s
+    return None if found is None else round(found, 6)

@@ -1,0 +1,127 @@
+"""Banks of single voices for simulation: ``segments.tsv``, from LibriSpeech or from any manifest with references."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sortformer.annotation import Turn, merged
+from sortformer.errors import InputError
+from sortformer.formats.names import without_white_space
+from sortformer.formats.source import read_text
+from sortformer.formats.write import write_text
+from sortformer.manifests.entry import Entry
+from sortformer.manifests.references import own_turns
+from sortformer.manifests.tree import Tree, duration_of
+
+__all__ = ["Utterance", "alone", "from_librispeech", "voices_of", "write_bank"]
+
+_COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
+
+
+class Utterance(NamedTuple):
+    """One stretch of one voice; the speaker's name begins with its corpus and an underscore."""
+
+    file: Path
+    speaker: str
+    split: str
+    gender: str
+    start_s: float
+    end_s: float
+
+
+def from_librispeech(corpus: str | Path) -> list[Utterance]:
+    """Return every utterance of LibriSpeech: train-* is the split train, dev-* is dev, test-* is test.
+
+    Args:
+        corpus: the folder with ``SPEAKERS.TXT``, as the archives unpack (``LibriSpeech``); any of the subsets.
+
+    Raises:
+        InputError: when it is not LibriSpeech, has no subset, or a recording has no length.
+    """
+    corpus = Path(corpus)
+    gender = {}
+    for line in read_text(corpus / "SPEAKERS.TXT").splitlines():
+        fields = [field.strip() for field in line.split("|")]
+        if not line.startswith(";") and len(fields) >= 3:
+            gender[fields[0]] = fields[1].lower()
+    found = []
+    for path in Tree.of(corpus, {".flac", ".wav", ".opus"}):
+        split = path.relative_to(corpus).parts[0].partition("-")[0]
+        speaker = path.stem.partition("-")[0]
+        if split in ("train", "dev", "test"):
+            found.append(Utterance(path, f"librispeech_{speaker}", split, gender.get(speaker, ""), 0.0, _length(path)))
+    if not found:
+        raise InputError(f"{corpus} has none of LibriSpeech's subsets (train-clean-100, ...)")
+    return found
+
+
+def voices_of(
+    entries: Iterable[Entry], split: str, corpus: str, shortest_s: float = 1.0, shared_names: bool = False
+) -> list[Utterance]:
+    """Return the stretches of recordings in which one speaker is alone, as utterances of that voice.
+
+    Args:
+        split: the one that they go to.
+        corpus: the beginning of the speakers' names.
+        shared_names: a name means the same person in all recordings; else a speaker is one of a recording.
+
+    Raises:
+        InputError: when an entry has no usable RTTM, or nobody is alone anywhere.
+    """
+    found = []
+    for entry in entries:
+        if entry.rttm is None:
+            raise InputError(f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}")
+        ends = [_length(entry.audio), *([] if entry.duration is None else [entry.offset + entry.duration])]
+        for turn in alone(own_turns(entry, entry.rttm)):
+            start, end = max(turn.start, entry.offset), min(turn.end, *ends)
+            name = turn.speaker if shared_names else f"{entry.id}_{turn.speaker}"
+            if end - start >= shortest_s:
+                found.append(Utterance(entry.audio, f"{corpus}_{name}", split, "", start, end))
+    if not found:
+        raise InputError(f"nobody speaks alone for {shortest_s:g} s in any of the recordings of {split!r}")
+    return found
+
+
+def alone(turns: Sequence[Turn]) -> tuple[Turn, ...]:
+    """Return the stretches in which exactly one speaker is active, as turns of that speaker."""
+    whole = merged(turns)
+    borders = sorted({border for turn in whole for border in (turn.start, turn.end)})
+    edges: dict[float, list[tuple[bool, str]]] = {border: [] for border in borders}
+    for turn in whole:
+        edges[turn.start].append((True, turn.speaker))
+        edges[turn.end].append((False, turn.speaker))
+    active: set[str] = set()
+    found = []
+    for start, end in itertools.pairwise(borders):
+        active -= {speaker for starts, speaker in edges[start] if not starts}
+        active |= {speaker for starts, speaker in edges[start] if starts}
+        if len(active) == 1:
+            found.append(Turn(start, end, next(iter(active))))
+    return merged(found)
+
+
+def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite: bool = False) -> Path:
+    """Write ``segments.tsv``, which makes a folder a voice bank; the recordings stay where they are.
+
+    Raises:
+        InputError: when the file exists and ``overwrite`` is not set.
+    """
+    target = Path(folder) / "segments.tsv"
+    rows = [
+        (
+            *(str(each.file.resolve()), without_white_space(each.speaker), each.split, "", each.gender),
+            *(f"{each.start_s:.3f}", f"{each.end_s:.3f}"),
+        )
+        for each in utterances
+    ]
+    write_text(target, "".join("\t".join(row) + "\n" for row in (_COLUMNS, *rows)), overwrite=overwrite)
+    return target
+
+
+def _length(path: Path) -> float:
+    length = duration_of(path)
+    if length is None:
+        raise InputError(f"{path} does not say how long it is; convert it to WAV or FLAC")
+    return length

@@ -1,0 +1,48 @@
+"""VoxConverse: debates and talk from YouTube, 216 recordings to develop on and 232 to test on."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from sortformer.errors import InputError
+from sortformer.manifests.entry import Draft, Entry
+from sortformer.manifests.tree import Tree, duration_of
+
+__all__ = ["from_voxconverse"]
+
+_SPLITS = ("dev", "test")
+
+
+def from_voxconverse(
+    corpus: str | Path, references: str | Path, partial: bool = False
+) -> Mapping[str, tuple[Draft, ...]]:
+    """Return the recordings of dev and test.
+
+    Args:
+        corpus: holds ``abjxc.wav``, ... at any depth, as the published archives unpack (``audio`` for dev,
+            ``voxconverse_test_wav``).
+        references: the repository of the annotations, with the folders ``dev`` and ``test`` of RTTM.
+        partial: leave out recordings that are not in the corpus folder, and a split of which none is.
+
+    Raises:
+        InputError: when a folder or a recording is missing, or the references have neither dev nor test.
+    """
+    audio = Tree.of(corpus, {".wav", ".flac"})
+    references = Path(references)
+    splits: dict[str, tuple[Draft, ...]] = {}
+    for split in _SPLITS:
+        drafts, missing = [], []
+        for reference in sorted((references / split).glob("[!.]*.rttm")):
+            path = audio.find(f"{reference.stem}.wav") or audio.find(f"{reference.stem}.flac")
+            if path is None:
+                missing.append(reference.stem)
+            else:
+                drafts.append(Draft(Entry(reference.stem, path, duration=duration_of(path), rttm=reference)))
+        if missing and not partial:
+            raise InputError(
+                f"{corpus} lacks {missing[0]}.wav of the split {split!r}"
+                f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}; fetch it, or allow a partial corpus"
+            )
+        splits[split] = tuple(drafts)
+    if not any(splits.values()):
+        raise InputError(f"no recording in {corpus} has a reference in {references}/dev or {references}/test")
+    return {split: drafts for split, drafts in splits.items() if drafts}

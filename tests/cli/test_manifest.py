@@ -1,0 +1,117 @@
+"""``sortformer manifest``, and the commands that take what it makes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sortformer.formats import rttm
+from tests.cli.conftest import Cli
+from tests.manifests import trees
+
+
+@pytest.fixture
+def calls(cli: Cli, tmp_path: Path) -> Path:
+    """A manifest of two recordings with references."""
+    for name in ("one", "two"):
+        trees.sound(tmp_path / "calls" / f"{name}.wav", 2.0, 16_000)
+        trees.truth(tmp_path / "calls" / f"{name}.rttm", (0.2, 1.0, "anna"), (0.9, 1.8, "bert"))
+    outcome = cli("manifest", "folder", tmp_path / "calls", "-o", tmp_path / "calls.jsonl")
+    assert (outcome.code, outcome.out) == (0, f"{tmp_path / 'calls.jsonl'}: 2 recordings\n")
+    return tmp_path / "calls.jsonl"
+
+
+def test_ami_makes_a_manifest_a_split_and_says_what_the_corpus_lacks(cli: Cli, tmp_path: Path):
+    root = trees.ami(tmp_path)
+    arguments = ("manifest", "ami", root / "amicorpus", "--setup", root / "AMI-diarization-setup", "-o", tmp_path / "m")
+    outcome = cli(*arguments, "--mic", "sdm", "--partial")
+    assert outcome.code == 0
+    assert outcome.err == "note: the corpus has no Array1-01 of IS1003b, IS1007d: left out\n"
+    assert sorted(path.name for path in (tmp_path / "m").iterdir()) == ["dev.jsonl", "test.jsonl", "train.jsonl"]
+    assert cli(*arguments).code == 1
+    assert cli(*arguments, "--mic", "lapel").code == 2
+    assert cli("manifest", "check", *sorted((tmp_path / "m").iterdir())).code == 0
+
+
+def test_callhome_gets_its_references_as_files_of_their_own(cli: Cli, tmp_path: Path):
+    root = trees.callhome(tmp_path)
+    key = root / "sre2000-key" / "fullref.rttm"
+    outcome = cli("manifest", "callhome", root / "r65_8_1", "--rttm", key, "-o", tmp_path / "m", "--partial")
+    assert outcome.code == 0
+    first = json.loads((tmp_path / "m" / "part2.jsonl").read_text().splitlines()[0])
+    assert (first["uniq_id"], first["rttm_filepath"]) == ("iaab", "rttm/iaab.rttm")
+
+
+def test_voxconverse_kaldi_lhotse_and_librispeech(cli: Cli, tmp_path: Path):
+    root = trees.voxconverse(tmp_path)
+    assert cli("manifest", "voxconverse", root, "--rttm", root / "voxconverse", "-o", tmp_path / "vox").code == 0
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "wav.scp").write_text(f"one {root / 'audio' / 'abjxc.wav'}\n")
+    assert cli("manifest", "kaldi", tmp_path / "data", "-o", tmp_path / "kaldi.jsonl").code == 0
+    row = {"id": "one", "sources": [{"type": "file", "source": str(root / "audio/abjxc.wav")}], "duration": 1.0}
+    (tmp_path / "recordings.jsonl").write_text(json.dumps(row) + "\n")
+    assert cli("manifest", "lhotse", tmp_path / "recordings.jsonl", "-o", tmp_path / "lhotse.jsonl").code == 0
+    outcome = cli("manifest", "librispeech", trees.librispeech(tmp_path), "-o", tmp_path / "bank")
+    assert outcome.out == f"{tmp_path / 'bank' / 'segments.tsv'}: 3 voices, 3 utterances, 0.00 h\n"
+
+
+def test_check_says_what_recordings_are_like_and_what_is_wrong(cli: Cli, calls: Path):
+    outcome = cli("manifest", "check", calls)
+    assert outcome.code == 0
+    assert "2 recordings, 0.00 h, 2 to 2 speakers" in outcome.out
+    (calls.parent / "calls" / "two.wav").unlink()
+    outcome = cli("manifest", "check", calls, "--quick")
+    assert outcome.code == 1
+    assert "two.wav does not exist" in outcome.err
+    assert outcome.err.endswith("1 problem found\n")
+
+
+def test_voices_come_from_a_manifest(cli: Cli, calls: Path, tmp_path: Path):
+    outcome = cli(
+        "manifest", "voices", calls, "--dev", calls, "--shortest", 0.5, "--name", "calls", "-o", tmp_path / "b"
+    )
+    assert outcome.code == 0
+    rows = (tmp_path / "b" / "segments.tsv").read_text().splitlines()[1:]
+    assert rows[0].split("\t")[1:] == ["calls_one_anna", "train", "", "", "0.200", "0.900"]
+    assert [row.split("\t")[2] for row in rows] == ["train"] * 4 + ["dev"] * 4
+
+
+def test_a_manifest_is_diarized_and_scored(cli: Cli, calls: Path, model: Path, tmp_path: Path):
+    outcome = cli("diarize", calls, "-o", tmp_path / "found", "--model", model)
+    assert outcome.code == 0
+    assert sorted(path.name for path in (tmp_path / "found").iterdir()) == ["one.rttm", "two.rttm"]
+    outcome = cli("score", calls, tmp_path / "found", "-f", "json")
+    assert outcome.code == 0
+    document = json.loads(outcome.out)
+    assert [each["scored_region"] for each in document["files"]] == [{"basis": "duration", "duration_s": 2.0}] * 2
+    assert document["total"]["total_s"] == pytest.approx(3.4)
+
+
+def test_a_window_is_diarized_alone(cli: Cli, calls: Path, model: Path, tmp_path: Path):
+    entry = json.loads(calls.read_text().splitlines()[0]) | {"offset": 0.5, "duration": 0.8}
+    window = tmp_path / "window.jsonl"
+    window.write_text(json.dumps(entry) + "\n")
+    assert cli("diarize", window, "-o", tmp_path / "found", "--model", model).code == 0
+    turns = rttm.read(tmp_path / "found" / "one.rttm")["one"]
+    assert max(turn.end for turn in turns) == pytest.approx(0.8, abs=0.081)
+    assert cli("score", window, tmp_path / "found").out.splitlines()[1].split()[-1] == "0.90"  # 0.5 to 1, 0.9 to 1.3
+    window.write_text(json.dumps(entry | {"offset": 5.0}) + "\n")
+    outcome = cli("diarize", window, "-o", tmp_path / "more", "--model", model)
+    assert outcome.code == 1
+    assert "ends at 2.00 s, before 'one' starts" in outcome.errors[0]
+
+
+def test_tuning_takes_the_truth_from_a_manifest(cli: Cli, calls: Path, model: Path, tmp_path: Path):
+    outcome = cli("tune", calls, "--model", model, "-o", tmp_path / "tuned")
+    assert outcome.code == 0
+    assert "on 2 recordings" in outcome.err
+    outcome = cli("tune", tmp_path / "calls", "--model", model, "-o", tmp_path / "again")
+    assert outcome.code == 1
+    assert "give --reference" in outcome.errors[0]
+
+
+def test_a_broken_manifest_is_an_error(cli: Cli, model: Path, tmp_path: Path):
+    (tmp_path / "m.jsonl").write_text("SPEAKER\n")
+    outcome = cli("diarize", tmp_path / "m.jsonl", "--model", model)
+    assert outcome.code == 1
+    assert "m.jsonl, line 1: not JSON" in outcome.errors[0]

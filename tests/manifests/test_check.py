@@ -1,0 +1,130 @@
+"""Checking: each kind of problem is found where it is, and nothing is found where nothing is."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from sortformer.manifests import Entry, write
+from sortformer.manifests.ami import from_ami
+from sortformer.manifests.check import check
+from sortformer.manifests.statistics import Statistics
+from tests.audio.makers import write as write_audio
+from tests.manifests import trees
+from tests.oracles.der_cells import speakers_by_cell
+from tests.strategies import turn_lists
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Entry:
+    """A recording with which all is well."""
+    reference = trees.truth(tmp_path / "one.rttm", (0.1, 0.6, "anna"), (0.5, 0.9, "bert"))
+    (tmp_path / "one.uem").write_text("one 1 0 1\n")
+    audio = trees.sound(tmp_path / "one.wav")
+    return Entry("one", audio, duration=1.0, rttm=reference, uem=tmp_path / "one.uem", num_speakers=2)
+
+
+def problems(folder: Path, *entries: Entry, **options: bool) -> list[str]:
+    write(folder / "m.jsonl", entries, overwrite=True)
+    return [each.what for each in check([folder / "m.jsonl"], **options).problems]
+
+
+def test_a_corpus_in_order_has_no_problem(tmp_path: Path):
+    root = trees.ami(tmp_path)
+    manifests = []
+    for split, drafts in from_ami(root / "amicorpus", root / "AMI-diarization-setup", partial=True).splits.items():
+        manifests.append(tmp_path / f"{split}.jsonl")
+        write(manifests[-1], drafts)
+    found = check(manifests)
+    assert found.problems == ()
+    assert [each.recordings for each in found.statistics.values()] == [3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"audio": Path("absent.wav")}, "absent.wav does not exist"),
+        ({"rttm": None}, "it has no reference"),
+        ({"rttm": Path("absent.rttm")}, "absent.rttm does not exist"),
+        ({"uem": Path("absent.uem")}, "absent.uem does not exist"),
+        ({"duration": 3.0}, "it should last until 3.00 s, the file 1.00 s"),
+        ({"offset": 0.5}, "it should last until 1.50 s, the file 1.00 s"),
+        ({"num_speakers": 3}, "'num_speakers' is 3, the reference has 2"),
+    ],
+)
+def test_what_a_manifest_gets_wrong_is_found(tmp_path: Path, entry: Entry, change: dict, said: str):
+    assert problems(tmp_path, entry) == []
+    found = problems(tmp_path, replace(entry, **change))
+    assert len(found) == 1
+    assert said in found[0]
+
+
+def test_a_reference_past_the_end_or_without_speech_is_found(tmp_path: Path, entry: Entry):
+    late = trees.truth(tmp_path / "late.rttm", (0.1, 1.05, "anna"), (0.5, 1.5, "bert"))
+    assert problems(tmp_path, replace(entry, rttm=late)) == ["the reference ends at 1.50 s, the recording at 1.00 s"]
+    (tmp_path / "empty.rttm").write_text("")
+    assert problems(tmp_path, replace(entry, rttm=tmp_path / "empty.rttm")) == ["nobody speaks in its reference"]
+    (tmp_path / "one.uem").write_text("one 1 0 2\n")
+    assert problems(tmp_path, entry) == []  # the entry's own duration bounds what is scored
+    assert problems(tmp_path, replace(entry, duration=None)) == ["the UEM ends at 2.00 s, the recording at 1.00 s"]
+
+
+def test_silence_and_damage_are_heard(tmp_path: Path, entry: Entry):
+    write_audio(tmp_path / "silent.wav", np.zeros(8_000, np.float32), 8_000)
+    silent = replace(entry, audio=tmp_path / "silent.wav")
+    assert problems(tmp_path, silent) == ["it is silent: no sample reaches -60 dB of full scale"]
+    assert problems(tmp_path, silent, listen=False) == []
+    whole = trees.sound(tmp_path / "cut.flac", 4.0).read_bytes()
+    (tmp_path / "cut.flac").write_bytes(whole[: len(whole) // 2])
+    assert "damaged or cut short" in problems(tmp_path, replace(entry, audio=tmp_path / "cut.flac"))[0]
+
+
+def test_what_comes_twice_in_a_manifest_is_found(tmp_path: Path, entry: Entry):
+    assert problems(tmp_path, entry, replace(entry, id="two"))[0].endswith("one.wav is also the recording 'one'")
+    write(tmp_path / "m.jsonl", [entry], overwrite=True)
+    (tmp_path / "m.jsonl").write_text((tmp_path / "m.jsonl").read_text() * 2)
+    assert [each.what for each in check([tmp_path / "m.jsonl"]).problems] == ["another recording has the same id"]
+
+
+def test_what_is_in_two_splits_is_found_but_numbers_are_no_names(tmp_path: Path, entry: Entry):
+    other = replace(entry, id="two", audio=trees.sound(tmp_path / "two.wav"), uem=None)
+    other = replace(other, rttm=trees.truth(tmp_path / "two.rttm", (0, 0.5, "bert"), (0.5, 1, "spk00")))
+    third = replace(other, id="three", audio=trees.sound(tmp_path / "three.wav"))
+    third = replace(third, rttm=trees.truth(tmp_path / "three.rttm", (0, 0.5, "A"), (0.5, 1, "spk00")))
+    write(tmp_path / "train.jsonl", [entry])
+    write(tmp_path / "dev.jsonl", [other])
+    write(tmp_path / "test.jsonl", [third])
+    found = check([tmp_path / f"{split}.jsonl" for split in ("train", "dev", "test")])
+    assert [str(each) for each in found.problems] == [
+        f"{tmp_path / 'dev.jsonl'}: two: the speaker 'bert' is also in {tmp_path / 'train.jsonl'}"
+    ]
+    write(tmp_path / "dev.jsonl", [entry], overwrite=True)
+    leaks = [each.what for each in check([tmp_path / "train.jsonl", tmp_path / "dev.jsonl"]).problems]
+    assert [leak.partition(" is also in ")[0].split()[1] for leak in leaks] == [
+        "recording",
+        "file",
+        "speaker",
+        "speaker",
+    ]
+
+
+@given(turn_lists(end_s=6, speakers="abc", max_size=6))
+def test_statistics_are_those_of_counting_cells(turns):
+    cells = speakers_by_cell(turns, 600)
+    found = Statistics.of(turns, 6.0)
+    assert found.speech_s == pytest.approx(sum(len(cell) > 0 for cell in cells) / 100)
+    assert found.overlap_s == pytest.approx(sum(len(cell) > 1 for cell in cells) / 100)
+    assert found.turn_s == pytest.approx(sum(map(len, cells)) / 100)
+    assert found.speakers == (len(set().union(*cells)),)
+
+
+def test_statistics_add_up_and_read_well():
+    turns = [trees.Turn(0, 2, "a"), trees.Turn(1, 3, "b")]
+    total = Statistics.of(turns, 4.0) + Statistics.of(None, 2.0)
+    assert (total.recordings, total.duration_s, total.speech_s, total.overlap_s) == (2, 6.0, 3.0, 1.0)
+    assert str(total) == (
+        "2 recordings, 0.00 h, 2 to 2 speakers (mean 2.0), speech 50.0 % of the time, overlap 33.3 % of the speech, "
+        "2 turns of 2.00 s on average"
+    )

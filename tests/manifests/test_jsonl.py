@@ -1,0 +1,129 @@
+"""Manifests as files: what is written is read back; NeMo's fields; what is no manifest is refused by line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.errors import InputError
+from sortformer.formats import rttm
+from sortformer.manifests import Draft, Entry, is_manifest, read, write
+from sortformer.manifests.jsonl import parse
+from sortformer.manifests.references import reference_of, regions_of
+from tests.manifests.trees import truth
+
+NEMO = [
+    "audio_filepath",
+    "offset",
+    "duration",
+    "label",
+    "text",
+    "num_speakers",
+    "rttm_filepath",
+    "uem_filepath",
+    "ctm_filepath",
+]
+
+names = st.text(st.characters(categories=("L", "N"), include_characters="._-"), min_size=1, max_size=12)
+seconds = st.integers(1, 10**7).map(lambda tick: tick / 1000)
+
+
+@settings(max_examples=25)
+@given(
+    st.dictionaries(names, st.tuples(seconds, st.none() | seconds, st.booleans(), st.none() | st.integers(1, 20))),
+)
+def test_what_is_written_is_read_back(tmp_path_factory, found):
+    home = tmp_path_factory.mktemp("m")
+    entries = [
+        Entry(name, home / f"{number}.wav", offset, duration, home / "there.rttm" if known else None, None, speakers)
+        for number, (name, (offset, duration, known, speakers)) in enumerate(sorted(found.items()))
+    ]
+    if entries:
+        write(home / "m.jsonl", entries)
+        assert read(home / "m.jsonl") == entries
+
+
+def test_the_fields_are_nemos_and_the_name(tmp_path: Path):
+    write(tmp_path / "m.jsonl", [Entry("call", tmp_path / "audio" / "call.wav", duration=3.5)])
+    fields = json.loads((tmp_path / "m.jsonl").read_text())
+    assert list(fields) == [*NEMO, "uniq_id"]
+    assert (fields["audio_filepath"], fields["duration"], fields["label"]) == ("audio/call.wav", 3.5, "infer")
+
+
+def test_a_path_elsewhere_is_absolute_and_a_relative_one_starts_at_the_manifest(tmp_path: Path):
+    write(tmp_path / "lists" / "m.jsonl", [Entry("call", tmp_path / "call.wav")])
+    written = json.loads((tmp_path / "lists" / "m.jsonl").read_text())["audio_filepath"]
+    assert written == str((tmp_path / "call.wav").resolve())
+    (tmp_path / "lists" / "m.jsonl").write_text('{"audio_filepath": "../call.wav"}\n')
+    assert read(tmp_path / "lists" / "m.jsonl")[0].audio.resolve() == (tmp_path / "call.wav").resolve()
+
+
+def test_nemos_own_manifests_are_read(tmp_path: Path):
+    (tmp_path / "m.json").write_text(
+        '{"audio_filepath": "a b.wav", "offset": 0, "duration": null, "label": "infer", "text": "-", '
+        '"num_speakers": null, "rttm_filepath": "x.rttm", "uem_filepath": "", "more": [1]}\n\n'
+    )
+    assert read(tmp_path / "m.json") == [Entry("a_b", tmp_path / "a b.wav", rttm=tmp_path / "x.rttm")]
+    assert is_manifest("m.json")
+    assert not is_manifest("m.rttm")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("SPEAKER a 1 0 1", "line 1: not JSON"),
+        ("[1]", "one JSON object a line"),
+        ("{}", "no 'audio_filepath'"),
+        ('{"audio_filepath": ["a.wav", "b.wav"]}', "must be one path"),
+        ('{"audio_filepath": "a.wav", "offset": "now"}', "'offset' must be a number"),
+        ('{"audio_filepath": "a.wav", "duration": -1}', "the duration of 'a'"),
+        ('{"audio_filepath": "a.wav", "offset": NaN}', "'offset' must be a number"),
+        ('{"audio_filepath": "a.wav", "num_speakers": 2.5}', "'num_speakers' must be"),
+        ('{"audio_filepath": "a.wav", "uniq_id": 7}', "'uniq_id' must be text"),
+    ],
+)
+def test_what_is_no_entry_is_refused(line: str, said: str):
+    with pytest.raises(InputError, match=said):
+        parse(line, Path("m.jsonl"))
+
+
+def test_two_of_one_name_and_no_recordings_are_refused(tmp_path: Path):
+    (tmp_path / "m.jsonl").write_text('{"audio_filepath": "a.wav"}\n{"audio_filepath": "x/a.wav"}\n')
+    with pytest.raises(InputError, match="two recordings called 'a'"):
+        read(tmp_path / "m.jsonl")
+    (tmp_path / "m.jsonl").write_text("\n")
+    with pytest.raises(InputError, match="no recordings"):
+        read(tmp_path / "m.jsonl")
+    with pytest.raises(InputError, match="both called 'a'"):
+        write(tmp_path / "new.jsonl", [Entry("a", Path("a.wav")), Entry("a", Path("b.wav"))])
+    with pytest.raises(InputError, match="no recordings to write"):
+        write(tmp_path / "new.jsonl", [])
+    with pytest.raises(InputError, match="exists already"):
+        write(tmp_path / "m.jsonl", [Entry("a", Path("a.wav"))])
+
+
+def test_turns_without_a_file_of_their_own_get_one(tmp_path: Path):
+    draft = Draft(Entry("call", tmp_path / "call.wav"), (Turn(0, 1, "a"),))
+    assert write(tmp_path / "m.jsonl", [draft])[0].rttm == tmp_path / "rttm" / "call.rttm"
+    assert rttm.read(tmp_path / "rttm" / "call.rttm") == {"call": draft.turns}
+
+
+def test_a_reference_is_found_by_id_or_by_being_the_only_one(tmp_path: Path):
+    entry = Entry("call", Path("call.wav"), rttm=truth(tmp_path / "other.rttm", (0, 1, "a")))
+    assert reference_of(entry) == (Turn(0, 1, "a"),)
+    one, two = (Diarization((Turn(0, 1, uri),), 1, uri) for uri in ("call", "more"))
+    rttm.write(tmp_path / "all.rttm", one, two)
+    assert reference_of(Entry("call", Path("call.wav"), rttm=tmp_path / "all.rttm")) == one.turns
+    with pytest.raises(InputError, match="says nothing about 'third'"):
+        reference_of(Entry("third", Path("third.wav"), rttm=tmp_path / "all.rttm"))
+
+
+def test_a_window_sees_its_part_of_the_truth(tmp_path: Path):
+    source = truth(tmp_path / "call.rttm", (0, 4, "a"), (5, 9, "b"))
+    (tmp_path / "call.uem").write_text("call 1 1.0 3.0\ncall 1 6.0 20.0\n")
+    entry = Entry("call", Path("call.wav"), 2.0, 5.0, source, tmp_path / "call.uem")
+    assert reference_of(entry) == Diarization((Turn(0, 2, "a"), Turn(3, 5, "b")), 5.0, "call")
+    assert regions_of(entry) == ((0.0, 1.0), (4.0, 5.0))

@@ -1,0 +1,157 @@
+"""Manifests from folders, Kaldi and lhotse: what goes with what, and what is refused."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from sortformer.annotation import Turn
+from sortformer.errors import InputError
+from sortformer.manifests.folder import from_folder
+from sortformer.manifests.kaldi import from_kaldi
+from sortformer.manifests.lhotse import from_lhotse
+from tests.manifests.trees import sound, truth
+
+
+def test_recordings_go_with_rttm_of_their_name_wherever_it_lies(tmp_path: Path):
+    sound(tmp_path / "monday" / "one.wav", 1.5)
+    sound(tmp_path / "two.flac")
+    sound(tmp_path / ".trash" / "three.wav")
+    reference = truth(tmp_path / "refs" / "one.rttm", (0, 1, "a"))
+    (tmp_path / "refs" / "one.uem").write_text("one 1 0 1\n")
+    one, two = sorted((draft.entry for draft in from_folder(tmp_path)), key=lambda entry: entry.id)
+    assert (one.id, one.duration, one.rttm, one.uem) == ("one", 1.5, reference, reference.with_suffix(".uem"))
+    assert (two.id, two.rttm, two.uem) == ("two", None, None)
+
+
+def test_a_name_with_a_microphone_goes_with_the_meeting(tmp_path: Path):
+    sound(tmp_path / "ES2002a.Mix-Headset.wav")
+    truth(tmp_path / "ES2002a.rttm", (0, 1, "a"))
+    assert from_folder(tmp_path)[0].entry.id == "ES2002a"
+
+
+def test_one_file_about_all_is_taken_apart(tmp_path: Path):
+    sound(tmp_path / "wav" / "one.wav")
+    sound(tmp_path / "wav" / "two.wav")
+    (tmp_path / "all.rttm").write_text(
+        "SPEAKER one 1 0 0.5 <NA> <NA> a <NA> <NA>\nSPEAKER two 1 0 0.7 <NA> <NA> b <NA> <NA>\n"
+    )
+    drafts = from_folder(tmp_path / "wav", tmp_path / "all.rttm")
+    assert {draft.entry.id: draft.turns for draft in drafts} == {
+        "one": (Turn(0, 0.5, "a"),),
+        "two": (Turn(0, 0.7, "b"),),
+    }
+
+
+def test_competing_references_and_empty_folders_are_refused(tmp_path: Path):
+    truth(tmp_path / "a" / "one.rttm", (0, 1, "a"))
+    with pytest.raises(InputError, match="has no recordings"):
+        from_folder(tmp_path)
+    sound(tmp_path / "one.wav")
+    truth(tmp_path / "b" / "one.rttm", (0, 1, "b"))
+    with pytest.raises(InputError, match="are both about 'one'"):
+        from_folder(tmp_path)
+    with pytest.raises(InputError, match="there is no folder"):
+        from_folder(tmp_path / "absent")
+
+
+def kaldi(folder: Path, **files: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / name.replace("_", ".")).write_text(text)
+    return folder
+
+
+def test_kaldi_segments_become_turns(tmp_path: Path):
+    wav = sound(tmp_path / "my calls" / "one.wav", 2.0)
+    data = kaldi(
+        tmp_path / "data",
+        wav_scp=f"one {wav}\n",
+        segments="u2 one 1.0 1.5\nu1 one 0.0 0.8\n",
+        utt2spk="u1 anna\nu2 bert\n",
+    )
+    draft = from_kaldi(data)[0]
+    assert (draft.entry.id, draft.entry.audio, draft.entry.duration) == ("one", wav, 2.0)
+    assert draft.turns == (Turn(0, 0.8, "anna"), Turn(1, 1.5, "bert"))
+
+
+def test_kaldis_rttm_and_reco2dur_go_first(tmp_path: Path):
+    data = kaldi(
+        tmp_path / "data",
+        wav_scp=f"one {tmp_path / 'one.wav'}\n",
+        rttm="SPEAKER one 1 0 0.5 <NA> <NA> a <NA> <NA>\n",
+        reco2dur="one 12.5\n",
+        segments="broken\n",
+    )
+    draft = from_kaldi(data)[0]
+    assert (draft.entry.duration, draft.turns) == (12.5, (Turn(0, 0.5, "a"),))
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"wav_scp": "one sph2pipe -f wav one.sph |\n"}, "commands in a data file are not run"),
+        ({"wav_scp": "one\n"}, "is no file but 'nothing'"),
+        ({"segments": "u1 one 0.0 0.8\n"}, "does not say who speaks in 'u1'"),
+        ({"segments": "u1 two 0.0 0.8\n", "utt2spk": "u1 a\n"}, "has no recording 'two'"),
+        ({"segments": "u1 one 0.8 0.8\n", "utt2spk": "u1 a\n"}, "not after its start"),
+        ({"segments": "u1 one 0.8\n", "utt2spk": "u1 a\n"}, "has 4 fields"),
+    ],
+)
+def test_what_kaldi_data_cannot_mean_is_refused(tmp_path: Path, files: dict[str, str], said: str):
+    given = {"wav_scp": "one one.wav\n", "reco2dur": "one 1.0\n"} | files
+    with pytest.raises(InputError, match=said):
+        from_kaldi(kaldi(tmp_path, **given))
+
+
+RECORDING = {"id": "one", "sources": [{"type": "file", "channels": [0], "source": "one.wav"}], "duration": 9.0}
+SPOKEN = {"id": "s1", "recording_id": "one", "start": 1.0, "duration": 2.0, "channel": 0, "speaker": "anna"}
+
+
+def lines(path: Path, *rows: dict) -> Path:
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
+def test_lhotses_recordings_go_with_their_supervisions(tmp_path: Path, suffix: str):
+    recordings = lines(tmp_path / f"recordings{suffix}", RECORDING, RECORDING | {"id": "two"})
+    supervisions = lines(tmp_path / f"supervisions{suffix}", SPOKEN, SPOKEN | {"start": 0.0, "speaker": "bert"})
+    one, two = from_lhotse(recordings, supervisions)
+    assert (one.entry.id, one.entry.audio, one.entry.duration) == ("one", Path("one.wav"), 9.0)
+    assert one.turns == (Turn(0, 2, "bert"), Turn(1, 3, "anna"))
+    assert two.turns == ()
+
+
+def test_a_lhotse_cut_is_a_window_with_turns_in_the_recordings_time(tmp_path: Path):
+    cut = {"id": "cut-1", "start": 4.0, "duration": 3.0, "channel": 0, "recording": RECORDING, "type": "MonoCut"}
+    cut["supervisions"] = [SPOKEN | {"start": -0.5}]
+    draft = from_lhotse(lines(tmp_path / "cuts.jsonl", cut))[0]
+    assert (draft.entry.id, draft.entry.offset, draft.entry.duration) == ("cut-1", 4.0, 3.0)
+    assert draft.turns == (Turn(3.5, 5.5, "anna"),)
+
+
+@pytest.mark.parametrize(
+    ("recording", "spoken", "said"),
+    [
+        ({"sources": [{"type": "command", "source": "sox"}]}, {}, "must be one local file, got command"),
+        ({"sources": RECORDING["sources"] * 2}, {}, "got file and file"),
+        ({}, {"speaker": None}, "'speaker' must be text"),
+        ({}, {"recording_id": "three"}, "speaks of the recording 'three'"),
+        ({"duration": "long"}, {}, "'duration' must be a number"),
+    ],
+)
+def test_what_lhotse_cannot_mean_is_refused(tmp_path: Path, recording: dict, spoken: dict, said: str):
+    with pytest.raises(InputError, match=said):
+        from_lhotse(
+            lines(tmp_path / "recordings.jsonl", RECORDING | recording),
+            lines(tmp_path / "supervisions.jsonl", SPOKEN | spoken),
+        )
+
+
+def test_a_damaged_archive_is_refused(tmp_path: Path):
+    (tmp_path / "recordings.jsonl.gz").write_bytes(b"\x1f\x8b\x08\x00nonsense")
+    with pytest.raises(InputError, match="cannot be unpacked"):
+        from_lhotse(tmp_path / "recordings.jsonl.gz")

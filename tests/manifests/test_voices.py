@@ -1,0 +1,68 @@
+"""Voice banks: LibriSpeech's utterances, and the stretches where one speaker is alone; simulation can load them."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from sortformer.errors import InputError
+from sortformer.manifests import Entry
+from sortformer.manifests.voices import alone, from_librispeech, voices_of, write_bank
+from sortformer.simulate import VoiceBank
+from tests.manifests.trees import librispeech, sound, truth
+from tests.oracles.der_cells import speakers_by_cell
+from tests.strategies import turn_lists
+
+MAKE_VOICES = Path(__file__).resolve().parents[2] / "recipes/overfit_one/make_voices.py"
+
+
+@given(turn_lists(end_s=6, speakers="abc", max_size=6))
+def test_alone_is_where_exactly_one_is_active(turns):
+    expected = [cell if len(cell) == 1 else set() for cell in speakers_by_cell(turns, 600)]
+    assert speakers_by_cell(alone(turns), 600) == expected
+
+
+def test_librispeech_gives_a_voice_a_reader(tmp_path: Path):
+    found = {each.speaker: each for each in from_librispeech(librispeech(tmp_path))}
+    assert {name: (each.split, each.gender) for name, each in found.items()} == {
+        "librispeech_103": ("train", "f"),
+        "librispeech_84": ("dev", "m"),
+        "librispeech_61": ("test", ""),
+    }
+    assert found["librispeech_103"].end_s == 1.0
+
+
+def test_what_is_not_librispeech_is_refused(tmp_path: Path):
+    with pytest.raises(InputError, match=r"SPEAKERS.TXT does not exist"):
+        from_librispeech(tmp_path)
+    (tmp_path / "SPEAKERS.TXT").write_text("")
+    with pytest.raises(InputError, match="none of LibriSpeech's subsets"):
+        from_librispeech(tmp_path)
+
+
+def test_a_name_is_one_person_in_one_recording_or_in_all(tmp_path: Path):
+    reference = truth(tmp_path / "one.rttm", (0, 2, "anna"), (1.9, 4, "bert"))
+    entry = Entry("one", sound(tmp_path / "one.wav", 3.5), rttm=reference)
+    found = voices_of([entry], "train", "own")
+    assert [(each.speaker, each.start_s, each.end_s) for each in found] == [
+        ("own_one_anna", 0.0, 1.9),
+        ("own_one_bert", 2.0, 3.5),  # the recording ends there
+    ]
+    assert [each.speaker for each in voices_of([entry], "train", "own", shared_names=True)] == ["own_anna", "own_bert"]
+    with pytest.raises(InputError, match="nobody speaks alone for 9 s"):
+        voices_of([entry], "train", "own", 9)
+    with pytest.raises(InputError, match="names no RTTM"):
+        voices_of([Entry("two", tmp_path / "one.wav")], "train", "own")
+
+
+def test_a_bank_of_ones_own_recordings_loads(tmp_path: Path):
+    runpy.run_path(str(MAKE_VOICES))["main"](tmp_path / "voices")
+    reference = truth(tmp_path / "bass.rttm", (0, 6, "him"))
+    entry = Entry("bass", tmp_path / "voices/bass.ogg", rttm=reference)
+    write_bank(tmp_path / "bank", voices_of([entry], "train", "own"))
+    bank = VoiceBank.load(tmp_path / "bank", "train", (1.0,))
+    assert [(voice.speaker, voice.corpus) for voice in bank.voices] == [("own_bass_him", "own")]
+    assert bank.activity.mean() > 0.3
+    with pytest.raises(InputError, match="exists already"):
+        write_bank(tmp_path / "bank", [])
