@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 import sortformer
+from sortformer.cli.average import average
 from sortformer.cli.console import say, sentence, show_warning
 from sortformer.cli.convert import convert
 from sortformer.cli.diarize import diarize
 from sortformer.cli.doctor import doctor
 from sortformer.cli.manifest import manifest
+from sortformer.cli.mechanisms import mechanisms
 from sortformer.cli.plot import plot
 from sortformer.cli.score import score
 from sortformer.cli.stream import stream
@@ -35,7 +37,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (diarize, stream, score, plot, train, tune, convert, doctor):
+for command in (diarize, stream, score, plot, train, tune, average, convert, mechanisms, doctor):
     app.command()(command)
 app.add_typer(manifest)
 

@@ -1,0 +1,64 @@
+"""Checkpoint averaging: one model whose weights are the mean of several from the same run."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sortformer import checkpoint
+from sortformer.checkpoint.contents import Checkpoint
+from sortformer.checkpoint.licences import remind
+from sortformer.checkpoint.loading import read
+from sortformer.config.strict import to_dict
+from sortformer.errors import InputError
+
+__all__ = ["average"]
+
+
+def average(sources: Sequence[str | Path], out: str | Path) -> None:
+    """Write the model whose weights are the mean of those of ``sources`` into the folder ``out``.
+
+    Makes sense for states of one run, or of runs from one start, which lie in one valley of the loss (Izmailov et al.,
+    "Averaging Weights Leads to Wider Optima and Better Generalization", 2018). Counters are those of the last one. The
+    post-processing is kept where all have the same, and else left at its defaults: tune it.
+
+    Args:
+        sources: two or more, each anything that loads.
+
+    Raises:
+        InputError: when there are fewer, one cannot be read, or their configs or licences differ.
+    """
+    if len(sources) < 2:
+        raise InputError(f"averaging needs at least two models, got {len(sources)}")
+    first = read(sources[0])
+    sums = {name: weights.double() for name, weights in first.model.state_dict().items()}
+    last, settings = first, {first.postprocess}
+    for source in sources[1:]:
+        last = read(source)
+        _check_same(str(sources[0]), first, str(source), last)
+        settings.add(last.postprocess)
+        for name, weights in last.model.state_dict().items():
+            sums[name] += weights.double()
+    remind(str(sources[0]), first.licence)
+    mean = {
+        name: (sums[name] / len(sources)).to(weights.dtype) if weights.is_floating_point() else weights
+        for name, weights in last.model.state_dict().items()
+    }
+    last.model.load_state_dict(mean)
+    checkpoint.save(out, last.model, first.postprocess if len(settings) == 1 else None, licence=first.licence)
+
+
+def _check_same(one: str, ours: Checkpoint, two: str, theirs: Checkpoint) -> None:
+    if ours.licence != theirs.licence:
+        raise InputError(f"{one} and {two} have different licences ({ours.licence} and {theirs.licence})")
+    found, other = _flat(to_dict(ours.model.config)), _flat(to_dict(theirs.model.config))
+    different = [name for name in found | other if found.get(name) != other.get(name)]
+    if different:
+        name = different[0]
+        raise InputError(f"{one} and {two} are different models: {name} is {found.get(name)!r} and {other.get(name)!r}")
+
+
+def _flat(values: dict[str, object], prefix: str = "") -> dict[str, object]:
+    """The values of nested dictionaries by dotted name."""
+    flat: dict[str, object] = {}
+    for key, value in values.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat

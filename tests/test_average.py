@@ -1,0 +1,67 @@
+"""Averaging: the mean of the weights, the same model for the same ones, and no mixing of what does not belong."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from sortformer import checkpoint
+from sortformer.average import average
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.errors import InputError
+from tests.small_models import SHAPES, small_model
+
+
+def saved(folder: Path, shape: str = "xl-batch-norm", seed: int = 0, **options: object) -> Path:
+    model = small_model(SHAPES[shape], seed)
+    for name, counter in model.state_dict().items():
+        if not counter.is_floating_point() and name.endswith("num_batches_tracked"):
+            counter.fill_(seed)
+    checkpoint.save(folder, model, **options)  # pyright: ignore[reportArgumentType]
+    return folder
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return checkpoint.load(folder)[0].state_dict()
+
+
+def test_every_weight_is_the_mean_and_every_counter_the_last(tmp_path: Path):
+    sources = [saved(tmp_path / str(seed), seed=seed) for seed in (1, 2, 4)]
+    average(sources, tmp_path / "mean")
+    found, parts = weights(tmp_path / "mean"), [weights(source) for source in sources]
+    counters = [name for name, tensor in found.items() if not tensor.is_floating_point()]
+    assert counters
+    for name, tensor in found.items():
+        if name in counters:
+            assert torch.equal(tensor, parts[-1][name])
+        else:
+            expected = torch.stack([part[name].double() for part in parts]).mean(0)
+            torch.testing.assert_close(tensor.double(), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_the_mean_of_one_and_the_same_is_the_same_bits(tmp_path: Path):
+    source = saved(tmp_path / "one")
+    average([source] * 3, tmp_path / "mean")
+    ours, theirs = weights(source), weights(tmp_path / "mean")
+    assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_post_processing_stays_where_all_agree(tmp_path: Path):
+    settings = PostprocessConfig(onset=0.3)
+    one, two = (saved(tmp_path / name, postprocess=settings) for name in ("one", "two"))
+    other = saved(tmp_path / "other", postprocess=PostprocessConfig(onset=0.4))
+    average([one, two], tmp_path / "same")
+    average([one, two, other], tmp_path / "mixed")
+    assert checkpoint.load(tmp_path / "same")[1] == settings
+    assert checkpoint.load(tmp_path / "mixed")[1] == PostprocessConfig()
+
+
+def test_different_models_licences_and_single_ones_are_refused(tmp_path: Path):
+    one, other = saved(tmp_path / "one"), saved(tmp_path / "other", "local")
+    with pytest.raises(InputError, match=r"are different models: encoder\.\w+ is"):
+        average([one, other], tmp_path / "mean")
+    with pytest.raises(InputError, match="different licences"):
+        average([one, saved(tmp_path / "bought", licence="MIT")], tmp_path / "mean")
+    with pytest.raises(InputError, match="at least two models"):
+        average([one], tmp_path / "mean")
+    assert not (tmp_path / "mean").exists()
