@@ -1,0 +1,37 @@
+"""The interval of a rate: around it, the same for the same seed, and right about as often as it says."""
+
+import numpy as np
+import pytest
+
+from sortformer.metrics.bootstrap import ratio_interval
+
+
+def test_equal_recordings_leave_no_doubt():
+    assert ratio_interval([2.0] * 5, [10.0] * 5) == pytest.approx((0.2, 0.2))
+
+
+def test_it_is_around_the_rate_and_the_same_again():
+    errors, totals = [1.0, 4.0, 2.0, 9.0], [10.0, 10.0, 20.0, 30.0]
+    low, high = ratio_interval(errors, totals)
+    assert 0.1 <= low < 16 / 70 < high <= 0.4
+    assert ratio_interval(errors, totals) == (low, high)
+    assert ratio_interval(errors * 5, totals * 5, seed=1) != ratio_interval(errors * 5, totals * 5)
+    narrow = ratio_interval(errors, totals, level=0.5)
+    assert low < narrow[0] < narrow[1] < high
+
+
+def test_long_recordings_weigh_more():
+    assert ratio_interval([0, 50], [1, 99])[1] == pytest.approx(50 / 99)
+    assert ratio_interval([0, 50], [99, 99])[1] == pytest.approx(50 / 99)
+    assert ratio_interval([0, 50] * 20, [1, 99] * 20)[0] > ratio_interval([0, 50] * 20, [99, 99] * 20)[1]
+
+
+def test_it_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(100):
+        totals = rng.uniform(50, 150, 40)
+        errors = totals * rng.beta(2, 8, 40)  # the mean is 0.2
+        low, high = ratio_interval(errors.tolist(), totals.tolist())
+        hits += low <= 0.2 <= high
+    assert 85 <= hits <= 100
