@@ -1,11 +1,19 @@
-"""Attention: one wrapper that owns the projections, one small file a core.
+"""Attention: one wrapper that owns the projections, one small file a core; what a core is, is in ``protocol``."""
 
-A core is called with query, key and value (B, H, T, d), and ``valid`` (B, T), True where a frame may be attended to
-(None: everywhere).
-"""
-
+from sortformer.attention.build import build_core
 from sortformer.attention.full import full_attention
 from sortformer.attention.local import local_attention
-from sortformer.attention.multi_head import MultiHeadAttention
+from sortformer.attention.multi_head import AttentionState, AttentionStep, MultiHeadAttention
+from sortformer.attention.protocol import Context, Core, RecurrentCore
 
-__all__ = ["MultiHeadAttention", "full_attention", "local_attention"]
+__all__ = [
+    "AttentionState",
+    "AttentionStep",
+    "Context",
+    "Core",
+    "MultiHeadAttention",
+    "RecurrentCore",
+    "build_core",
+    "full_attention",
+    "local_attention",
+]

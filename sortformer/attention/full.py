@@ -3,10 +3,32 @@
 import torch
 from torch import Tensor, nn
 
-__all__ = ["MASKED_SCORE", "full_attention"]
+from sortformer.attention.protocol import Context, Core
+
+__all__ = ["MASKED_SCORE", "FullAttention", "attend", "full_attention", "may_see"]
 
 # Finite, so that a row of which nothing is valid gives a finite (and later masked) mean instead of NaN gradients.
 MASKED_SCORE = -1e9
+
+
+class FullAttention(Core):
+    """Every frame attends to every frame, or to those up to itself."""
+
+    def __init__(self, causal: bool) -> None:
+        super().__init__()
+        self.causal = causal
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        bias = None if context.bias is None else context.bias(slice(None), None)
+        factor = None if context.factor is None else context.factor(slice(None), None)
+        if not self.causal and factor is None:
+            return full_attention(query, key, value, context.valid, bias)
+        allowed = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=query.device)
+        if self.causal:
+            at = torch.arange(key.shape[2], device=query.device)
+            allowed = (at <= at[context.past :, None])[None, None]
+        return attend(query, key, value, may_see(allowed, context.valid), bias, factor)
 
 
 def full_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -16,3 +38,25 @@ def full_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | No
         keys = torch.zeros(valid.shape, dtype=query.dtype, device=query.device).masked_fill(~valid, MASKED_SCORE)
         mask = keys[:, None, None] if mask is None else mask + keys[:, None, None]
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+
+
+def may_see(allowed: Tensor, valid: Tensor | None) -> Tensor:
+    """Return which pairs count: ``allowed`` (B or 1, H or 1, T, S) where the key is ``valid`` (B, S)."""
+    return allowed if valid is None else allowed & valid[:, None, None]
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, bias: Tensor | None, factor: Tensor | None
+) -> Tensor:
+    """Return softmax((q k^T + bias) / sqrt(d)) v over the ``allowed`` pairs (broadcast to (B, H, T, S)).
+
+    With a ``factor`` the scores are rectified and multiplied by it (Wu et al., arXiv 2010.06925, equation 7).
+    """
+    scale = query.shape[-1] ** -0.5
+    mask = torch.zeros(allowed.shape, dtype=query.dtype, device=query.device).masked_fill(~allowed, MASKED_SCORE)
+    if bias is not None:
+        mask = mask + bias * scale
+    if factor is None:
+        return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    scores = torch.relu(query @ key.transpose(-1, -2)) * factor * scale + mask
+    return scores.softmax(dim=-1) @ value

@@ -4,18 +4,34 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.full import MASKED_SCORE, full_attention
+from sortformer.attention.protocol import Context, Core
 
-__all__ = ["local_attention"]
+__all__ = ["LocalAttention", "local_attention"]
 
 
-def local_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None, window: int) -> Tensor:
-    """Return attention (B, H, T, d) over the keys with ``|i - j| <= window``.
+class LocalAttention(Core):
+    """A frame attends to a window around it, or to the half of it that ends in the frame."""
+
+    def __init__(self, window: int, causal: bool) -> None:
+        super().__init__()
+        self.window = window
+        self.causal = causal
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        return local_attention(query, key, value, context.valid, self.window, causal=self.causal)
+
+
+def local_attention(
+    query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None, window: int, *, causal: bool = False
+) -> Tensor:
+    """Return attention (B, H, T, d) over the keys with ``|i - j| <= window``, and ``j <= i`` where it is causal.
 
     Beltagy et al., "Longformer", arXiv 2004.05150, section 3.1, without global tokens. Computed in blocks of ``window``
     queries against their own block of keys and its two neighbours; all at once where no frame is out of reach.
     """
     batch, _, frames, _ = query.shape
-    if frames <= window + 1:
+    if frames <= window + 1 and not causal:
         return full_attention(query, key, value, valid, None)
     if valid is None:
         valid = torch.ones(batch, frames, dtype=torch.bool, device=query.device)
@@ -27,7 +43,8 @@ def local_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | N
         for x in (key, value, valid[:, None, :, None])
     )
     offset = torch.arange(3 * window, device=query.device) - window - torch.arange(window, device=query.device)[:, None]
-    allowed = (offset.abs() <= window) & reachable.transpose(-1, -2)  # (B, 1, blocks, window, 3 * window)
+    near = (offset.abs() <= window) & (offset <= 0) if causal else offset.abs() <= window
+    allowed = near & reachable.transpose(-1, -2)  # (B, 1, blocks, window, 3 * window)
     mask = torch.zeros(allowed.shape, dtype=query.dtype, device=query.device).masked_fill(~allowed, MASKED_SCORE)
     # Blocks go where the fused kernels expect the batch.
     query, key, value, mask = (x.transpose(1, 2).flatten(0, 1) for x in (query, key, value, mask))

@@ -1,53 +1,191 @@
-"""Multi-head self-attention: projections, positions and a core put together."""
+"""Multi-head self-attention: projections around a core, with positions and a memory."""
 
+from dataclasses import dataclass
+from typing import Any
+
+import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import full_attention
-from sortformer.attention.local import local_attention
-from sortformer.position import RotaryPosition, ShawPosition, TransformerXLPosition
+from sortformer.attention.build import build_core
+from sortformer.attention.full import MASKED_SCORE
+from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.mechanisms import CORES, MEMORIES, POSITIONS
+from sortformer.config.memories import NoMemory
+from sortformer.memory import Chunk, Recall, build_memory
+from sortformer.position import Places, build_position
 
-__all__ = ["MultiHeadAttention"]
+__all__ = ["AttentionState", "AttentionStep", "MultiHeadAttention"]
+
+_ALL = slice(None)
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionState:
+    """What a layer carries from chunk to chunk."""
+
+    clock: int
+    """How many frames it has seen."""
+    core: Any
+    memory: Any
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionStep:
+    """What a layer makes of a chunk."""
+
+    out: Tensor  # (B, T, D)
+    state: AttentionState
+    losses: dict[str, Tensor]
+    """What trains the memory, by name."""
 
 
 class MultiHeadAttention(nn.Module):
-    """Self-attention with a chosen position mechanism, over all frames or over a window."""
+    """Self-attention of a legal combination of core, position and memory.
+
+    Weights of the projections mean the same whatever the combination, so they can be copied from one to another.
+    """
 
     def __init__(
-        self, dim: int, heads: int, *, position: str, window: int | None = None, qkv_bias: bool = True
+        self, dim: int, heads: int, attention: AttentionConfig, *, depth: int = 0, qkv_bias: bool = True
     ) -> None:
         super().__init__()
         self.heads = heads
-        self.window = window
         self.query = nn.Linear(dim, dim, bias=qkv_bias)
         self.key = nn.Linear(dim, dim, bias=qkv_bias)
         self.value = nn.Linear(dim, dim, bias=qkv_bias)
         self.out = nn.Linear(dim, dim)
-        self.position = _position(position, heads, dim // heads)
+        self.position = build_position(attention, dim, heads, depth)
+        self.core = build_core(attention.core, heads, dim // heads)
+        self.memory = build_memory(attention.memory, dim, heads)
+        self.how = POSITIONS[attention.position].how
+        self.chunk_frames = None if isinstance(attention.memory, NoMemory) else attention.memory.chunk_frames
+        causal = getattr(attention.core, "causal", False)
+        extra_frames = MEMORIES[attention.memory.kind].extra_frames
+        self.recurrent = CORES[attention.core.kind].state and causal and not extra_frames
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
-        """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) are never attended to."""
-        if valid is not None:
-            x = x.masked_fill(~valid[..., None], 0.0)  # a weight of zero does not silence NaN
-        query, key, value = (
-            layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for layer in (self.query, self.key, self.value)
-        )
-        bias = None
-        if self.position is not None:
-            query, key, bias = self.position(query, key)
-        if self.window is None:
-            mixed = full_attention(query, key, value, valid, bias)
+        """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) are never attended to.
+
+        With a memory, ``x`` is cut into chunks that are taken one after the other.
+        """
+        if self.chunk_frames is None:
+            x = _silenced(x, valid)
+            places = Places.whole(x.shape[1], x.device)
+            query, key, value = self._project(x, x, places)
+            return self._merged(
+                self.core(*self._rotated(query, key, places), value, self._context(query, places, valid))
+            )
+        state, outs = self.init_state(x), []
+        for start in range(0, x.shape[1], self.chunk_frames):
+            chunk = slice(start, start + self.chunk_frames)
+            step = self.step(x[:, chunk], None if valid is None else valid[:, chunk], state)
+            state = step.state
+            outs.append(step.out)
+        return torch.cat(outs, dim=1)
+
+    def init_state(self, x: Tensor) -> AttentionState:
+        """Return the state before the first frame, for frames like ``x`` (B, T, D).
+
+        Raises:
+            ValueError: if neither the core nor a memory carries anything from chunk to chunk.
+        """
+        if self.chunk_frames is None and not self.recurrent:
+            raise ValueError("this attention has no memory, and its core no state: it takes recordings whole")
+        core = None
+        if self.recurrent and isinstance(self.core, RecurrentCore):
+            core = self.core.init_state(self._heads(self.query, x[:, :0]))
+        return AttentionState(0, core, self.memory.init_state(x))
+
+    def step(self, x: Tensor, valid: Tensor | None, state: AttentionState) -> AttentionStep:
+        """Attend from a chunk ``x`` (B, T, D), of which ``valid`` (B, T) count, to itself and to what is remembered."""
+        x = _silenced(x, valid)
+        rows, frames, _ = x.shape
+        valid = torch.ones(rows, frames, dtype=torch.bool, device=x.device) if valid is None else valid
+        at = torch.arange(state.clock, state.clock + frames, device=x.device)[None]
+        recall = self.memory.recall(state.memory)
+        places, everything, seen = Places(at, at), x, valid
+        if recall is not None:
+            places = Places(at, torch.cat((recall.at, at.to(recall.at.dtype).expand(rows, -1)), dim=1))
+            everything, seen = torch.cat((recall.frames, x), dim=1), torch.cat((recall.valid, valid), dim=1)
+        query, key, value = self._project(x, everything, places)
+        past = everything.shape[1] - frames
+        context = self._context(query, places, seen, past)
+        turned, core = self._rotated(query, key, places), state.core
+        if self.recurrent and isinstance(self.core, RecurrentCore):
+            mixed, core = self.core.step(*turned, value, context, core)
         else:
-            mixed = local_attention(query, key, value, valid, self.window)
+            mixed = self.core(*turned, value, context)
+        mixed = self.memory.mix(mixed, query, state.memory)
+        chunk = Chunk(
+            x,
+            valid,
+            at,
+            key[:, :, past:],
+            value[:, :, past:],
+            read=lambda old, there: self._read(x, old, there),
+            usage=lambda past_frames: self._usage(x, valid, past_frames),
+        )
+        memory, losses = self.memory.update(state.memory, chunk)
+        return AttentionStep(self._merged(mixed), AttentionState(state.clock + frames, core, memory), losses)
+
+    def _project(self, asking: Tensor, asked: Tensor, places: Places) -> tuple[Tensor, Tensor, Tensor]:
+        """Return query (B, H, T, d), key and value (B, H, S, d)."""
+        if self.how == "embed":
+            alike = asking is asked
+            asking = self.position.embed(asking, places.query)
+            asked = asking if alike else self.position.embed(asked, places.key)
+        return self._heads(self.query, asking), self._heads(self.key, asked), self._heads(self.value, asked)
+
+    def _heads(self, layer: nn.Linear, x: Tensor) -> Tensor:
+        return layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+
+    def _merged(self, mixed: Tensor) -> Tensor:
         return self.out(mixed.transpose(1, 2).flatten(2))
 
+    def _rotated(self, query: Tensor, key: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        return self.position.rotate(query, key, places)
 
-def _position(name: str, heads: int, head_dim: int) -> nn.Module | None:
-    if name == "none":
-        return None
-    if name == "rope":
-        return RotaryPosition(head_dim)
-    if name == "shaw":
-        return ShawPosition(head_dim)
-    if name == "xl":
-        return TransformerXLPosition(heads, head_dim)
-    raise ValueError(f"unknown position mechanism '{name}'; known: none, rope, shaw, xl")
+    def _context(self, query: Tensor, places: Places, valid: Tensor | None, past: int = 0) -> Context:
+        def part(rows: slice, columns: Tensor | None) -> Places:
+            return places if rows == _ALL and columns is None else places.part(rows, columns)
+
+        def bias(rows: slice, columns: Tensor | None) -> Tensor:
+            return _there(self.position.bias(query[:, :, rows], part(rows, columns)))
+
+        def factor(rows: slice, columns: Tensor | None) -> Tensor:
+            return _there(self.position.factor(part(rows, columns)))
+
+        return Context(valid, past, bias if self.how == "add" else None, factor if self.how == "multiply" else None)
+
+    def _read(self, x: Tensor, old: Tensor, valid: Tensor) -> Tensor:
+        """Read old frames (B, n, D) by content alone, with weights and queries that learn nothing from it."""
+        query = self._heads(self.query, x.detach()).detach()
+        key, value = (
+            nn.functional.linear(old, layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
+            .unflatten(-1, (self.heads, -1))
+            .transpose(1, 2)
+            for layer in (self.key, self.value)
+        )
+        scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+        return scores.masked_fill(~valid[:, None, None], MASKED_SCORE).softmax(dim=-1) @ value
+
+    @torch.no_grad()
+    def _usage(self, x: Tensor, valid: Tensor, recall: Recall) -> Tensor:
+        """Return the attention by content (B, M) that the past gets from a chunk which also attends to itself."""
+        everything, seen = torch.cat((recall.frames, x), dim=1), torch.cat((recall.valid, valid), dim=1)
+        query, key = self._heads(self.query, x), self._heads(self.key, everything)
+        scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+        weights = scores.masked_fill(~seen[:, None, None], MASKED_SCORE).softmax(dim=-1)
+        return (weights * valid[:, None, :, None]).sum(dim=(1, 2))[:, : recall.frames.shape[1]]
+
+
+def _silenced(x: Tensor, valid: Tensor | None) -> Tensor:
+    """Return ``x`` with zeros where it is not valid: a weight of zero does not silence NaN."""
+    return x if valid is None else x.masked_fill(~valid[..., None], 0.0)
+
+
+def _there(scores: Tensor | None) -> Tensor:
+    if scores is None:
+        raise ValueError("the position mechanism has no scores for pairs of frames")
+    return scores

@@ -3,12 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sortformer.config.attention import AttentionConfig, Position
+from sortformer.config.cores import FullCore, LocalCore
 from sortformer.errors import ConfigError
 from sortformer.grid import FrameGrid
 
 __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
-
-Position = Literal["none", "rope", "shaw", "xl"]
 
 
 def _require(condition: bool, message: str) -> None:
@@ -16,12 +16,24 @@ def _require(condition: bool, message: str) -> None:
         raise ConfigError(message)
 
 
-def _require_heads(place: str, dim: int, heads: int, position: Position) -> None:
+def _require_heads(place: str, dim: int, heads: int, positions: set[Position]) -> None:
     _require(dim % heads == 0, f"{place} dim {dim} is not a multiple of its {heads} heads")
     _require(
-        position != "rope" or dim // heads % 2 == 0,
+        "rope" not in positions or dim // heads % 2 == 0,
         f"position 'rope' needs an even number of channels in each head of the {place}, got {dim // heads}",
     )
+
+
+def _positions(position: Position, attention: tuple[AttentionConfig, ...], place: str, layers: int) -> set[Position]:
+    _require(
+        len(attention) in (0, 1, layers),
+        f"attention of the {place} must be one for all layers or one for each of its {layers}, got {len(attention)}",
+    )
+    return {layer.position for layer in attention} or {position}
+
+
+def _one_each(attention: tuple[AttentionConfig, ...], layers: int) -> tuple[AttentionConfig, ...]:
+    return attention * layers if len(attention) == 1 else attention
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,8 @@ class EncoderConfig:
     position: Position = "rope"
     window_frames: int | None = None
     """A frame attends to this many frames on each side (None: to all)."""
+    attention: tuple[AttentionConfig, ...] = ()
+    """What each layer attends with, in place of ``position`` and ``window_frames``: one for all layers, or one each."""
     input_scale: bool = False
     """Multiply the subsampled frames by sqrt(dim) before the first block (NVIDIA's Conformer does)."""
     learned_silence: bool = False
@@ -63,15 +77,23 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         _require(min(self.dim, self.heads, self.ff_dim, self.subsampling_channels) >= 1, "encoder sizes must be >= 1")
         _require(self.layers >= 0, f"encoder layers must be >= 0, got {self.layers}")
-        _require_heads("encoder", self.dim, self.heads, self.position)
+        positions = _positions(self.position, self.attention, "encoder", self.layers)
+        _require_heads("encoder", self.dim, self.heads, positions)
         _require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
         _require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
         if self.window_frames is not None:
+            _require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
             _require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
             _require(
                 self.position in ("none", "rope"),
                 f"a local window takes positions 'none' or 'rope', not '{self.position}', which scores all pairs",
             )
+
+    @property
+    def layer_attention(self) -> tuple[AttentionConfig, ...]:
+        """What each layer attends with."""
+        core = FullCore() if self.window_frames is None else LocalCore(window_frames=self.window_frames)
+        return _one_each(self.attention or (AttentionConfig(core, self.position),), self.layers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +112,8 @@ class HeadConfig:
     norm: Literal["pre", "post"] = "pre"
     activation: Literal["relu", "gelu"] = "relu"
     position: Position = "rope"
+    attention: tuple[AttentionConfig, ...] = ()
+    """What each layer attends with, in place of ``position``: one for all layers, or one each."""
     permutation: Literal["hard", "soft", "softsort", "label", "none"] = "hard"
     """Designs A, B and C, and the two controls: unsorted labels, and no encoding at all."""
     estimate_layers: tuple[int, ...] = (1, 2, 3)
@@ -106,7 +130,8 @@ class HeadConfig:
     def __post_init__(self) -> None:
         _require(min(self.num_slots, self.dim, self.heads, self.ff_dim) >= 1, "head sizes must be >= 1")
         _require(self.layers >= 0, f"head layers must be >= 0, got {self.layers}")
-        _require_heads("head", self.dim, self.heads, self.position)
+        positions = _positions(self.position, self.attention, "head", self.layers)
+        _require_heads("head", self.dim, self.heads, positions)
         _require(
             all(0 <= layer < self.layers for layer in self.estimate_layers),
             f"estimate_layers {self.estimate_layers} must lie in 0..{self.layers - 1}: "
@@ -123,6 +148,11 @@ class HeadConfig:
         _require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
         _require(self.order_temperature_frames > 0, "order_temperature_frames must be positive")
         _require(self.arrival_sharpness > 0, "arrival_sharpness must be positive")
+
+    @property
+    def layer_attention(self) -> tuple[AttentionConfig, ...]:
+        """What each layer attends with."""
+        return _one_each(self.attention or (AttentionConfig(position=self.position),), self.layers)
 
 
 @dataclass(frozen=True, slots=True)

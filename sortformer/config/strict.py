@@ -17,6 +17,8 @@ Config = TypeVar("Config")
 def from_dict(kind: type[Config], values: Mapping[str, Any], where: str = "") -> Config:
     """Build a config dataclass from a mapping; nested mappings fill nested configs, lists fill tuples.
 
+    Where a field admits several configs, the mapping's ``kind`` says which; its name alone stands for its defaults.
+
     Raises:
         ConfigError: on an unknown key (the nearest known one is named), a missing key or an invalid value.
     """
@@ -44,7 +46,10 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         if value is None:
             return None
-        hint = next(option for option in typing.get_args(hint) if option is not type(None))
+        options = [option for option in typing.get_args(hint) if option is not type(None)]
+        if len(options) > 1:
+            return _convert_tagged(options, value, where)
+        hint = options[0]
     if dataclasses.is_dataclass(hint):
         return from_dict(typing.cast(type, hint), value, where)
     if typing.get_origin(hint) is tuple:
@@ -61,6 +66,15 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if hint in (int, float, str, bool) and (not isinstance(value, hint) or (hint is int and isinstance(value, bool))):
         raise ConfigError(f"{where} must be {hint.__name__}, got {value!r}")
     return value
+
+
+def _convert_tagged(options: list[Any], value: Any, where: str) -> Any:
+    """Build the one of several configs whose ``kind``, a literal, is the value's."""
+    kinds = {typing.get_args(typing.get_type_hints(option)["kind"])[0]: option for option in options}
+    kind = value.get("kind") if isinstance(value, Mapping) else value
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ConfigError(f"{where} must be a table whose kind is one of {', '.join(kinds)}, got {value!r}")
+    return from_dict(kinds[kind], value if isinstance(value, Mapping) else {}, where)
 
 
 def to_dict(config: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from sortformer.attention import MultiHeadAttention
+from sortformer.config.attention import AttentionConfig
 
 __all__ = ["ConformerBlock"]
 
@@ -18,14 +19,14 @@ class ConformerBlock(nn.Module):
         conv_kernel: int,
         *,
         conv_norm: str,
-        position: str,
-        window: int | None,
+        attention: AttentionConfig,
+        depth: int = 0,
         dropout: float,
     ) -> None:
         super().__init__()
         self.feed_forward_1 = _feed_forward(dim, ff_dim, dropout)
         self.attention_norm = nn.LayerNorm(dim)
-        self.attention = MultiHeadAttention(dim, heads, position=position, window=window)
+        self.attention = MultiHeadAttention(dim, heads, attention, depth=depth)
         self.convolution = ConvolutionModule(dim, conv_kernel, conv_norm)
         self.feed_forward_2 = _feed_forward(dim, ff_dim, dropout)
         self.norm = nn.LayerNorm(dim)

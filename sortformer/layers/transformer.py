@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from sortformer.attention import MultiHeadAttention
+from sortformer.config.attention import AttentionConfig
 
 __all__ = ["TransformerBlock"]
 
@@ -18,15 +19,15 @@ class TransformerBlock(nn.Module):
         *,
         norm: str,
         activation: str,
-        position: str,
-        window: int | None = None,
+        attention: AttentionConfig,
+        depth: int = 0,
         dropout: float,
         qkv_bias: bool = True,
     ) -> None:
         super().__init__()
         self.pre = norm == "pre"
         self.attention_norm = nn.LayerNorm(dim)
-        self.attention = MultiHeadAttention(dim, heads, position=position, window=window, qkv_bias=qkv_bias)
+        self.attention = MultiHeadAttention(dim, heads, attention, depth=depth, qkv_bias=qkv_bias)
         self.feed_forward_norm = nn.LayerNorm(dim)
         self.expand = nn.Linear(dim, ff_dim)
         self.activation = nn.GELU() if activation == "gelu" else nn.ReLU()

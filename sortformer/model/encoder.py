@@ -36,11 +36,11 @@ class Encoder(nn.Module):
                     config.ff_dim,
                     config.conv_kernel,
                     conv_norm=config.conv_norm,
-                    position=config.position,
-                    window=config.window_frames,
+                    attention=attention,
+                    depth=depth,
                     dropout=config.dropout,
                 )
-                for _ in range(config.layers)
+                for depth, attention in enumerate(config.layer_attention)
             )
             self.input_norm = self.norm = None
         else:
@@ -51,12 +51,12 @@ class Encoder(nn.Module):
                     config.ff_dim,
                     norm="pre",
                     activation="gelu",
-                    position=config.position,
-                    window=config.window_frames,
+                    attention=attention,
+                    depth=depth,
                     dropout=config.dropout,
                     qkv_bias=False,
                 )
-                for _ in range(config.layers)
+                for depth, attention in enumerate(config.layer_attention)
             )
             self.input_norm, self.norm = nn.LayerNorm(config.dim), nn.LayerNorm(config.dim)
 

@@ -24,10 +24,11 @@ class Head(nn.Module):
                 config.ff_dim,
                 norm=config.norm,
                 activation=config.activation,
-                position=config.position,
+                attention=attention,
+                depth=depth,
                 dropout=config.dropout,
             )
-            for _ in range(config.layers)
+            for depth, attention in enumerate(config.layer_attention)
         )
         self.estimates = nn.ModuleList(nn.Linear(config.dim, config.num_slots) for _ in config.estimate_layers)
         self.encodings = nn.ModuleList(

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from sortformer.config.model import HeadConfig
 from sortformer.model.arrival import arrival_frames, arrival_ranks, expected_arrival, soft_ranks, soft_slots
-from sortformer.position.relative import sinusoids
+from sortformer.position.absolute import sinusoids
 
 __all__ = ["PermutationEncoding"]
 

@@ -1,10 +1,22 @@
-"""Position information, one small file a mechanism.
+"""Position information, one small file a family; what a mechanism may do is in ``position.protocol``."""
 
-Every mechanism is a module called with queries and keys (B, H, T, d) of one sequence; it returns them, possibly
-changed, and an additive bias (B, H, T, T) for the attention scores *before* they are divided by sqrt(d), or None.
-"""
-
+from sortformer.position.absolute import CoordinatePosition, LearnedPosition, SinusoidalPosition
+from sortformer.position.build import build_position
+from sortformer.position.distance import AlibiPosition, DistanceAwarePosition
+from sortformer.position.protocol import Places, Position
 from sortformer.position.relative import ShawPosition, TransformerXLPosition
 from sortformer.position.rotary import RotaryPosition
 
-__all__ = ["RotaryPosition", "ShawPosition", "TransformerXLPosition"]
+__all__ = [
+    "AlibiPosition",
+    "CoordinatePosition",
+    "DistanceAwarePosition",
+    "LearnedPosition",
+    "Places",
+    "Position",
+    "RotaryPosition",
+    "ShawPosition",
+    "SinusoidalPosition",
+    "TransformerXLPosition",
+    "build_position",
+]

@@ -1,12 +1,14 @@
 """Rotary positions (RoPE): Su et al., "RoFormer", arXiv 2104.09864, equation 34, in the rotate-half layout."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from sortformer.position.protocol import Places, Position
 
 __all__ = ["RotaryPosition"]
 
 
-class RotaryPosition(nn.Module):
+class RotaryPosition(Position):
     """Rotate queries and keys by their frame index, so that their product depends on the distance alone."""
 
     def __init__(self, head_dim: int, base: float = 10_000.0) -> None:
@@ -17,11 +19,18 @@ class RotaryPosition(nn.Module):
         frequencies = base ** (-torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
         self.register_buffer("frequencies", frequencies, persistent=False)
 
-    def forward(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Return the rotated query and key (B, H, T, d); there is no bias."""
-        angles = torch.arange(query.shape[2], device=query.device)[:, None] * self.frequencies
-        cos, sin = angles.cos().to(query.dtype), angles.sin().to(query.dtype)
-        return _rotate(query, cos, sin), _rotate(key, cos, sin), None
+    def rotate(self, query: Tensor, key: Tensor, places: Places) -> tuple[Tensor, Tensor]:
+        """Return the rotated query (B, H, T, d) and key (B, H, S, d)."""
+        if places.consecutive:
+            cos, sin = self._turns(places.query, query.dtype)
+            return _rotate(query, cos, sin), _rotate(key, cos, sin)
+        # Hours into a stream, float32 no longer tells the angles of neighbours apart.
+        turned = [self._turns(at.double(), query.dtype) for at in (places.query, places.key)]
+        return _rotate(query, *turned[0]), _rotate(key, *turned[1])
+
+    def _turns(self, at: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        angles = at[:, None, :, None] * self.frequencies
+        return angles.cos().to(dtype), angles.sin().to(dtype)
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

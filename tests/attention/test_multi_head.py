@@ -1,10 +1,12 @@
-"""The wrapper: projections, positions and core put together, for every mechanism, and the refusal of unknown ones."""
+"""The wrapper: projections, positions and core put together."""
 
 import numpy as np
 import pytest
 import torch
 
 from sortformer.attention import MultiHeadAttention
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import FullCore, LocalCore
 from tests.oracles import attention_loops as oracle
 
 DIM, HEADS, FRAMES = 8, 2, 11
@@ -12,7 +14,8 @@ DIM, HEADS, FRAMES = 8, 2, 11
 
 def build(position: str, window: int | None = None) -> MultiHeadAttention:
     torch.manual_seed(0)
-    module = MultiHeadAttention(DIM, HEADS, position=position, window=window)
+    core = FullCore() if window is None else LocalCore(window_frames=window)
+    module = MultiHeadAttention(DIM, HEADS, AttentionConfig(core, position))
     for parameter in module.parameters():
         torch.nn.init.normal_(parameter, std=0.5)
     return module
@@ -91,11 +94,6 @@ def test_order_does_not_matter_without_positions():
         torch.testing.assert_close(module(x[:, shuffled]), module(x)[:, shuffled], atol=1e-5, rtol=0)
 
 
-def test_an_unknown_position_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match="unknown position mechanism 'alibi'; known: none, rope, shaw, xl"):
-        MultiHeadAttention(DIM, HEADS, position="alibi")
-
-
 def test_query_key_and_value_can_do_without_bias():
-    module = MultiHeadAttention(DIM, HEADS, position="none", qkv_bias=False)
+    module = MultiHeadAttention(DIM, HEADS, AttentionConfig(), qkv_bias=False)
     assert [name for name in module.state_dict() if name.endswith("bias")] == ["out.bias"]

@@ -5,6 +5,8 @@ import pytest
 import torch
 from torch import nn
 
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import FullCore, LocalCore
 from sortformer.layers import ConformerBlock
 from tests.oracles import blocks as oracle
 
@@ -13,9 +15,9 @@ DIM, HEADS, FF, KERNEL = 8, 2, 12, 5
 
 def build(conv_norm: str = "layer", position: str = "rope", window: int | None = None) -> ConformerBlock:
     torch.manual_seed(0)
-    block = ConformerBlock(
-        DIM, HEADS, FF, KERNEL, conv_norm=conv_norm, position=position, window=window, dropout=0.0
-    ).eval()
+    core = FullCore() if window is None else LocalCore(window_frames=window)
+    attention = AttentionConfig(core, position)
+    block = ConformerBlock(DIM, HEADS, FF, KERNEL, conv_norm=conv_norm, attention=attention, dropout=0.0).eval()
     for parameter in block.parameters():
         nn.init.normal_(parameter, std=0.4)
     if isinstance(block.convolution.norm, nn.BatchNorm1d):

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from sortformer.config.attention import AttentionConfig
 from sortformer.layers import TransformerBlock
 
 DIM, HEADS, FF = 8, 2, 12
@@ -12,7 +13,7 @@ DIM, HEADS, FF = 8, 2, 12
 def build(norm: str = "pre", activation: str = "relu", position: str = "none", dropout: float = 0.0):
     torch.manual_seed(0)
     block = TransformerBlock(
-        DIM, HEADS, FF, norm=norm, activation=activation, position=position, dropout=dropout
+        DIM, HEADS, FF, norm=norm, activation=activation, attention=AttentionConfig(position=position), dropout=dropout
     ).eval()
     for parameter in block.parameters():
         nn.init.normal_(parameter, std=0.4)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from sortformer.position import ShawPosition, TransformerXLPosition
-from sortformer.position.relative import sinusoids
+from sortformer.position import Places, Position, ShawPosition, TransformerXLPosition
+from sortformer.position.absolute import sinusoids
 from tests.oracles import attention_loops as oracle
 
 
@@ -16,10 +16,12 @@ def draw(seed: int, *shape: int) -> torch.Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def scores(position: nn.Module, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-    with torch.no_grad():
-        query, key, bias = position(query, key)
-        return query @ key.transpose(-1, -2) + bias
+def scores(position: Position, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+    places = Places.whole(query.shape[2])
+    bias = position.bias(query, places)
+    query, key = position.rotate(query, key, places)
+    assert bias is not None
+    return query @ key.transpose(-1, -2) + bias
 
 
 def transformer_xl(heads: int, head_dim: int) -> TransformerXLPosition:
@@ -41,7 +43,8 @@ def test_shaw_equals_the_loop_over_pairs(frames, reach):
     torch.manual_seed(0)
     position = ShawPosition(4, max_distance=reach)
     query, key = draw(1, 2, 2, 3, frames, 4).unbind()
-    found = scores(position, query, key)
+    with torch.no_grad():
+        found = scores(position, query, key)
     table = position.keys.detach().double().numpy()
     for b, h, i, j in np.ndindex(2, 3, frames, frames):
         q, k = query[b, h, i].double().numpy(), key[b, h, j].double().numpy()
@@ -52,7 +55,8 @@ def test_shaw_equals_the_loop_over_pairs(frames, reach):
 def test_transformer_xl_equals_the_loop_over_pairs(frames):
     position = transformer_xl(heads=3, head_dim=4)
     query, key = draw(1, 2, 2, 3, frames, 4).unbind()
-    found = scores(position, query, key)
+    with torch.no_grad():
+        found = scores(position, query, key)
     rows = position.projection.weight.detach().double().numpy().reshape(3, 4, 12)
     u, v = (bias.detach().double().numpy() for bias in (position.content_bias, position.distance_bias))
     for b, h, i, j in np.ndindex(2, 3, frames, frames):
@@ -64,16 +68,15 @@ def test_transformer_xl_equals_the_loop_over_pairs(frames):
 @pytest.mark.parametrize("build", [lambda: ShawPosition(4, max_distance=3), lambda: transformer_xl(2, 4)])
 def test_scores_of_equal_frames_depend_on_the_distance_alone(build):
     query, key = draw(2, 2, 1, 2, 1, 4).expand(-1, -1, -1, 9, -1).unbind()
-    found = scores(build(), query, key)
+    with torch.no_grad():
+        found = scores(build(), query, key)
     torch.testing.assert_close(found[..., 1:, 1:], found[..., :-1, :-1], atol=1e-5, rtol=0)
     assert not torch.allclose(found[..., 0, 1], found[..., 1, 0])
 
 
 def test_gradients_reach_every_parameter():
     for position in (ShawPosition(4, max_distance=3), transformer_xl(2, 4)):
-        query, key, bias = position(*draw(3, 2, 1, 2, 6, 4).unbind())
-        assert bias is not None
-        (query @ key.transpose(-1, -2) + bias).square().sum().backward()
+        scores(position, *draw(3, 2, 1, 2, 6, 4).unbind()).square().sum().backward()
         for parameter in position.parameters():
             assert parameter.grad is not None
             assert parameter.grad.abs().sum() > 0

@@ -1,0 +1,37 @@
+"""Blockwise attention: each block of queries attends to one block of keys, another one in each head."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.attention.combiner import expectation, validity
+from sortformer.attention.protocol import Context, Core
+
+__all__ = ["BlockwiseAttention"]
+
+
+class BlockwiseAttention(Core):
+    """Qiu et al., arXiv 1911.02972, section 3, with the shifts by 0, 1, 2, ... blocks as the heads' permutations.
+
+    The shift goes around a recording's own last block, whatever it is padded to.
+    """
+
+    def __init__(self, block: int) -> None:
+        super().__init__()
+        self.block = block
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        batch, heads, frames, dim = query.shape
+        tail = -frames % self.block
+        valid = nn.functional.pad(validity(key, context.valid), (0, tail)).unflatten(1, (-1, self.block))
+        query, key, value = (
+            nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.block)) for x in (query, key, value)
+        )
+        number = torch.arange(query.shape[2], device=query.device)
+        blocks = (valid.any(-1) * (number + 1)).amax(dim=1).clamp(min=1)  # (B,) up to the last with a valid frame
+        shift = torch.arange(heads, device=query.device)[:, None]
+        partner = (number + shift) % blocks[:, None, None]  # (B, H, n)
+        where = partner[..., None, None].expand(batch, heads, -1, self.block, dim)
+        seen = valid[:, None].expand(-1, heads, -1, -1).gather(2, where[..., 0])
+        mixed = expectation(query, key.gather(2, where), value.gather(2, where), seen[..., None, :])
+        return mixed.flatten(2, 3)[:, :, :frames]

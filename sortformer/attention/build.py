@@ -1,0 +1,81 @@
+"""From the config of a core to the module."""
+
+from sortformer.attention import patterns
+from sortformer.attention.blockwise import BlockwiseAttention
+from sortformer.attention.combiner_axial import CombinerAxial, CombinerMixture
+from sortformer.attention.combiner_fixed import CombinerFixed
+from sortformer.attention.combiner_logsparse import CombinerLogsparse
+from sortformer.attention.favor import FavorAttention
+from sortformer.attention.full import FullAttention
+from sortformer.attention.linear import LinearAttention
+from sortformer.attention.linformer import LinformerAttention
+from sortformer.attention.local import LocalAttention
+from sortformer.attention.pattern import Pattern, PatternAttention
+from sortformer.attention.protocol import Core
+from sortformer.attention.random_feature import RandomFeatureAttention
+from sortformer.attention.reformer import ReformerAttention
+from sortformer.attention.routing import RoutingAttention
+from sortformer.attention.sinkhorn import SinkhornAttention
+from sortformer.attention.span import SpanAttention
+from sortformer.config import cores
+
+__all__ = ["build_core"]
+
+
+def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
+    """Return the core of a layer with ``heads`` of ``head_dim`` channels each."""
+    match config:
+        case cores.FullCore():
+            return FullAttention(config.causal)
+        case cores.LocalCore():
+            return LocalAttention(config.window_frames, config.causal)
+        case cores.FavorCore():
+            return FavorAttention(head_dim, config.features, config.kernel, config.causal)
+        case cores.RandomFeatureCore():
+            return RandomFeatureAttention(head_dim, config.features, config.causal)
+        case cores.LinearCore():
+            return LinearAttention(head_dim, config.causal)
+        case cores.CombinerFixedCore():
+            return CombinerFixed(head_dim, config.block_frames, config.pool, config.causal)
+        case cores.CombinerLogsparseCore():
+            return CombinerLogsparse(head_dim, config.pool, config.causal)
+        case cores.CombinerAxialCore():
+            return CombinerAxial(head_dim, config.row_frames, config.plan, config.pool, config.causal)
+        case cores.CombinerMixtureCore():
+            fixed = CombinerFixed(head_dim, config.block_frames, config.pool, config.causal)
+            axial = CombinerAxial(head_dim, config.block_frames, "vertical", config.pool, config.causal)
+            return CombinerMixture([fixed, axial])
+        case cores.BlockwiseCore():
+            return BlockwiseAttention(config.block_frames)
+        case cores.LinformerCore():
+            return LinformerAttention(config.ratio, config.projection)
+        case cores.ReformerCore():
+            return ReformerAttention(head_dim, config.buckets, config.rounds, config.chunk_frames)
+        case cores.RoutingCore():
+            return RoutingAttention(heads, head_dim, config.clusters, config.window_frames, config.decay)
+        case cores.SinkhornCore():
+            return SinkhornAttention(config.block_frames, config.iterations, config.temperature)
+        case cores.SpanCore():
+            return SpanAttention(heads, head_dim, config.max_frames, config.ramp_frames, config.dynamic, config.causal)
+        case _:
+            return PatternAttention(_pattern(config), config.causal)
+
+
+def _pattern(config: cores.PatternCore) -> Pattern:
+    match config:
+        case cores.BlockLocalCore():
+            return patterns.BlockLocal(config.block_frames, config.neighbours)
+        case cores.StridedCore():
+            return patterns.Strided(config.stride_frames)
+        case cores.FixedCore():
+            return patterns.Fixed(config.block_frames, config.summary_frames)
+        case cores.DilatedCore():
+            return patterns.Dilated(config.reach, config.dilation)
+        case cores.GlobalLocalCore():
+            return patterns.GlobalLocal(config.window_frames, config.global_frames)
+        case cores.BigBirdCore():
+            return patterns.BigBird(config.block_frames, config.global_blocks, config.random_blocks, config.seed)
+        case cores.LogsparseCore():
+            return patterns.Logsparse()
+        case cores.AxialCore():
+            return patterns.Axial(config.row_frames)

@@ -1,0 +1,119 @@
+"""What all Combiners share: every key is attended to, near ones directly, the others through abstractions of groups.
+
+Ren et al., arXiv 2107.05768, equations 7 to 9: a group is given the weight exp(q . k_group), in one softmax with the
+keys that are attended to directly, and shares it out by softmax(q_group . k). ``k_group`` and ``q_group`` are pooled
+from its keys and queries, so what a group says does not depend on who asks.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.attention.full import MASKED_SCORE
+
+__all__ = ["Abstraction", "Groups", "Terms", "expectation", "join", "scores", "validity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Groups of frames as queries see them."""
+
+    key: Tensor  # (B, H, ..., d)
+    value: Tensor  # (B, H, ..., d)
+    valid: Tensor  # (B, 1, ...) whether there is a valid frame in the group
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Some terms of a softmax for queries (B, H, r, T): the scores, which of them count, and the values."""
+
+    scores: Tensor  # (B, H, r, T, n)
+    allowed: Tensor  # broadcast to the scores
+    value: Tensor  # (B, H, r or 1, n, d); with ``by_column`` (B, H, T, n, d)
+    by_column: bool = False
+
+    def mix(self, weights: Tensor) -> Tensor:
+        """Return the values (B, H, r, T, d) summed with weights like the scores."""
+        if self.by_column:
+            return (weights.transpose(2, 3) @ self.value).transpose(2, 3)
+        return weights @ self.value
+
+
+class Abstraction(nn.Module):
+    """One key and one query for a group: their maximum or mean, or those of ReLU(W x) (DeepSets, section 5.1)."""
+
+    def __init__(self, head_dim: int, pool: str) -> None:
+        super().__init__()
+        self.pool = pool.removeprefix("deepsets_")
+        deep = pool.startswith("deepsets")
+        self.key_map = nn.Linear(head_dim, head_dim, bias=False) if deep else None
+        self.query_map = nn.Linear(head_dim, head_dim, bias=False) if deep else None
+
+    def elements(self, key: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what is pooled, of the same shapes."""
+        if self.key_map is None or self.query_map is None:
+            return key, query
+        return self.key_map(key).relu(), self.query_map(query).relu()
+
+    def forward(self, key: Tensor, query: Tensor, value: Tensor, valid: Tensor) -> Groups:
+        """Return groups (B, H, ..., d) of frames (B, H, ..., n, d), of which ``valid`` (B, 1, ..., n) count."""
+        keys, queries = (self.pooled(x, valid) for x in self.elements(key, query))
+        return Groups(
+            keys, expectation(queries[..., None, :], key, value, valid[..., None, :])[..., 0, :], valid.any(-1)
+        )
+
+    def pooled(self, x: Tensor, valid: Tensor) -> Tensor:
+        """Return (..., d) from elements (..., n, d); zero where none is valid."""
+        there = valid[..., None]
+        if self.pool == "mean":
+            return (x * there).sum(dim=-2) / there.sum(dim=-2).clamp(min=1)
+        return x.masked_fill(~there, MASKED_SCORE).amax(dim=-2) * valid.any(-1)[..., None]
+
+    def before(self, x: Tensor, valid: Tensor) -> Tensor:
+        """Return (..., n, d): for each element the pool of those before it along the last axis but one."""
+        there = valid[..., None]
+        if self.pool == "mean":
+            summed, count = (x * there).cumsum(dim=-2) - x * there, there.cumsum(dim=-2) - there.long()
+            return summed / count.clamp(min=1)
+        largest = x.masked_fill(~there, MASKED_SCORE).cummax(dim=-2).values
+        largest = nn.functional.pad(largest[..., :-1, :], (0, 0, 1, 0), value=MASKED_SCORE)
+        return largest.masked_fill(largest <= MASKED_SCORE, 0.0)
+
+    def others(self, x: Tensor, valid: Tensor) -> Tensor:
+        """Return (..., n, d): for each element the pool of all but itself."""
+        there = valid[..., None]
+        if self.pool == "mean":
+            count = there.sum(dim=-2, keepdim=True) - there.long()
+            return ((x * there).sum(dim=-2, keepdim=True) - x * there) / count.clamp(min=1)
+        x = x.masked_fill(~there, MASKED_SCORE)
+        before = nn.functional.pad(x.cummax(dim=-2).values[..., :-1, :], (0, 0, 1, 0), value=MASKED_SCORE)
+        after = nn.functional.pad(
+            x.flip(-2).cummax(dim=-2).values.flip(-2)[..., 1:, :], (0, 0, 0, 1), value=MASKED_SCORE
+        )
+        largest = torch.maximum(before, after)
+        return largest.masked_fill(largest <= MASKED_SCORE, 0.0)
+
+
+def scores(query: Tensor, key: Tensor) -> Tensor:
+    """Return q . k / sqrt(d), (..., T, n) from query (..., T, d) and key (..., n, d)."""
+    return query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+
+
+def expectation(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
+    """Return softmax(q . k / sqrt(d)) v, (..., T, d), over the ``allowed`` keys (broadcast to (..., T, n))."""
+    return scores(query, key).masked_fill(~allowed, MASKED_SCORE).softmax(dim=-1) @ value
+
+
+def join(terms: list[Terms]) -> Tensor:
+    """Return (B, H, r, T, d): one softmax over the scores of all terms, applied to their values."""
+    masked = [term.scores.masked_fill(~term.allowed, MASKED_SCORE) for term in terms]
+    weights = torch.cat(masked, dim=-1).softmax(dim=-1).split([score.shape[-1] for score in masked], dim=-1)
+    return torch.stack([term.mix(weight) for term, weight in zip(terms, weights, strict=True)]).sum(dim=0)
+
+
+def validity(key: Tensor, valid: Tensor | None) -> Tensor:
+    """Return which keys (B, H, S, d) count, as (B, S)."""
+    if valid is not None:
+        return valid
+    return torch.ones(key.shape[0], key.shape[2], dtype=torch.bool, device=key.device)

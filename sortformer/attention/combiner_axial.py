@@ -1,0 +1,122 @@
+"""Combiner-Axial: time as a grid of rows; one axis or two directly, the rest through abstractions."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.attention.combiner import Abstraction, Groups, Terms, expectation, join, scores, validity
+from sortformer.attention.protocol import Context, Core
+
+__all__ = ["CombinerAxial", "CombinerMixture"]
+
+_TILE_FRAMES = 512
+
+
+class CombinerAxial(Core):
+    """Ren et al., arXiv 2107.05768, section 4.3; without causality the groups lie on both sides.
+
+    - "vertical": row and column directly; each other column through what of it lies above one's row, and below it;
+    - "horizontal": row and column directly; each other row, without one's column, as a group;
+    - "rowmajor": the row directly; each other row as a group, whose abstraction is what its frame in one's column
+      would attend to.
+    """
+
+    def __init__(self, head_dim: int, row: int, plan: str, pool: str, causal: bool) -> None:
+        super().__init__()
+        self.row = row
+        self.plan = plan
+        self.causal = causal
+        self.abstraction = Abstraction(head_dim, pool)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        frames = query.shape[2]
+        tail = -frames % self.row
+        there = nn.functional.pad(validity(key, context.valid), (0, tail)).unflatten(1, (-1, self.row))[:, None]
+        query, key, value = (
+            nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.row)) for x in (query, key, value)
+        )
+        query = query * there[..., None]  # what a group of frames asks for is not for padding to say
+        by_row = None if self.plan == "vertical" else self._row_groups(query, key, value, there)
+        tiles = []
+        step = max(1, _TILE_FRAMES // self.row)
+        for first in range(0, query.shape[2], step):
+            rows = slice(first, first + step)
+            asked = query[:, :, rows]
+            terms = [self._own_rows(asked, key[:, :, rows], value[:, :, rows], there[:, :, rows])]
+            if self.plan != "rowmajor":
+                terms.append(self._columns(asked, key, value, there, first))
+            if by_row is not None:
+                terms.append(self._other_rows(asked, by_row, first))
+            else:
+                terms.extend(self._other_columns(asked, key, query, value, there, rows))
+            tiles.append(join(terms))
+        return torch.cat(tiles, dim=2).flatten(2, 3)[:, :, :frames]
+
+    def _own_rows(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Terms:
+        allowed = torch.ones(self.row, self.row, dtype=torch.bool, device=query.device)
+        return Terms(scores(query, key), (allowed.tril() if self.causal else allowed) & valid[..., None, :], value)
+
+    def _columns(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, first: int) -> Terms:
+        """The frames (B, H, r, m, n) in the column of each query (B, H, r, m, d), without its own row."""
+        by_column = scores(query.transpose(2, 3), key.transpose(2, 3)).transpose(2, 3)
+        allowed = self._foreign(query, key, first)[:, None] & valid.transpose(2, 3)[:, :, None]
+        return Terms(by_column, allowed, value.transpose(2, 3), by_column=True)
+
+    def _foreign(self, query: Tensor, key: Tensor, first: int) -> Tensor:
+        """Which rows (r, n) a row of queries may see beside itself."""
+        mine = torch.arange(first, first + query.shape[2], device=query.device)[:, None]
+        every = torch.arange(key.shape[2], device=query.device)
+        return every < mine if self.causal else every != mine
+
+    def _other_rows(self, query: Tensor, groups: Groups, first: int) -> Terms:
+        """The groups (B, H, n, m) of other rows, each as the query's column sees them."""
+        by_row = scores(query.transpose(2, 3), groups.key.transpose(2, 3)).transpose(2, 3)
+        allowed = self._foreign(query, groups.key, first)[:, None] & groups.valid.transpose(2, 3)[:, :, None]
+        return Terms(by_row, allowed, groups.value.transpose(2, 3), by_column=True)
+
+    def _row_groups(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Groups:
+        """One group (B, H, n, m, d) for each row and each column that looks at it."""
+        others = valid[..., None, :]
+        if self.plan == "rowmajor":
+            return Groups(
+                expectation(query, key, key, others), expectation(query, key, value, others), _any(others, self.row)
+            )
+        others = others & ~torch.eye(self.row, dtype=torch.bool, device=query.device)
+        keys, queries = (self.abstraction.others(x, valid) for x in self.abstraction.elements(key, query))
+        return Groups(keys, expectation(queries, key, value, others), others.any(-1))
+
+    def _other_columns(
+        self, asked: Tensor, key: Tensor, query: Tensor, value: Tensor, valid: Tensor, rows: slice
+    ) -> list[Terms]:
+        """What of each other column is above the row of a query, and below it."""
+        pooled = [x.transpose(2, 3) for x in self.abstraction.elements(key, query)]  # (B, H, m, n, d)
+        key, value, there = key.transpose(2, 3), value.transpose(2, 3), valid.transpose(2, 3)
+        above = torch.ones(key.shape[3], key.shape[3], dtype=torch.bool, device=key.device).tril(-1)
+        foreign = ~torch.eye(self.row, dtype=torch.bool, device=key.device)
+        sides = [([self.abstraction.before(x, there) for x in pooled], above)]
+        if not self.causal:
+            after = [self.abstraction.before(x.flip(3), there.flip(3)).flip(3) for x in pooled]
+            sides.append((after, above.T))
+        terms = []
+        for (keys, queries), seen in sides:
+            allowed = seen[rows] & there[..., None, :]  # (B, 1, m, r, n)
+            mixed = expectation(queries[:, :, :, rows], key, value, allowed)
+            columns = [x.transpose(2, 3) for x in (keys[:, :, :, rows], mixed, allowed.any(-1))]
+            terms.append(Terms(scores(asked, columns[0]), foreign & columns[2][..., None, :], columns[1]))
+        return terms
+
+
+class CombinerMixture(Core):
+    """The mean of several plans: Ren et al., arXiv 2107.05768, section 3.3."""
+
+    def __init__(self, plans: list[Core]) -> None:
+        super().__init__()
+        self.plans = nn.ModuleList(plans)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        return torch.stack([plan(query, key, value, context) for plan in self.plans]).mean(dim=0)
+
+
+def _any(valid: Tensor, columns: int) -> Tensor:
+    return valid.any(-1).expand(*valid.shape[:-2], columns)

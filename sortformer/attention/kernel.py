@@ -1,0 +1,125 @@
+"""Attention by a kernel phi(q) . phi(k) in the place of the exponential: sums of the past are all that it has to keep.
+
+Features of keys come with a logarithmic scale: phi(k_j) = exp(s_j) features_j. Sums are kept relative to the largest
+scale so far, which grows while a stream runs and never looks ahead.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sortformer.attention.protocol import Context, RecurrentCore
+
+__all__ = ["KernelAttention", "KernelState"]
+
+BLOCK_FRAMES = 128
+_NO_SCALE = -1e9  # finite, so that differences of scales are
+_LEAST_SUM = 1e-30
+
+
+@dataclass(frozen=True, slots=True)
+class KernelState:
+    """What has been summed up of the past: m features, d channels."""
+
+    mixed: Tensor  # (B, H, m, d) the sum of phi(k) v, divided by exp(scale)
+    total: Tensor  # (B, H, m) the sum of phi(k), divided likewise
+    scale: Tensor  # (B, H, 1)
+
+
+class KernelAttention(RecurrentCore):
+    """The sums of Katharopoulos et al., arXiv 2006.16236, equations 5 and 9, for any feature map."""
+
+    features: int
+
+    def __init__(self, causal: bool) -> None:
+        super().__init__()
+        self.causal = causal
+
+    def query_features(self, query: Tensor) -> Tensor:
+        """Return (B, H, T, m), up to a positive factor for each query."""
+        raise NotImplementedError
+
+    def key_features(self, key: Tensor) -> tuple[Tensor, Tensor]:
+        """Return features (B, H, T, m) and their logarithmic scale (B, H, T)."""
+        raise NotImplementedError
+
+    def init_state(self, query: Tensor) -> KernelState:
+        """Return empty sums."""
+        batch, heads, _, dim = query.shape
+        return KernelState(
+            query.new_zeros(batch, heads, self.features, dim),
+            query.new_zeros(batch, heads, self.features),
+            query.new_full((batch, heads, 1), _NO_SCALE),
+        )
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        valid = _validity(key, context)
+        state, past = self.init_state(query), context.past if self.causal else key.shape[2]
+        for block in _blocks(past):
+            state = self._absorb(state, key[:, :, block], value[:, :, block], valid[:, block])
+        if self.causal:
+            return self._scan(query, key[:, :, past:], value[:, :, past:], valid[:, past:], state)[0]
+        return torch.cat([self._read(query[:, :, block], state) for block in _blocks(query.shape[2])], dim=2)
+
+    def step(
+        self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: KernelState
+    ) -> tuple[Tensor, KernelState]:
+        """Return (B, H, T, d) and the sums up to the last frame."""
+        return self._scan(query, key, value, _validity(key, context), state)
+
+    def _scan(
+        self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState
+    ) -> tuple[Tensor, KernelState]:
+        out = []
+        for block in _blocks(query.shape[2]):
+            keys, values, there = key[:, :, block], value[:, :, block], valid[:, block]
+            out.append(self._read_within(query[:, :, block], keys, values, there, state))
+            state = self._absorb(state, keys, values, there)
+        return torch.cat(out, dim=2), state
+
+    def _absorb(self, state: KernelState, key: Tensor, value: Tensor, valid: Tensor) -> KernelState:
+        features, scales = self._valid_features(key, valid)
+        scale = torch.maximum(state.scale, scales.amax(dim=-1, keepdim=True)).detach()  # it cancels in the quotient
+        features = features * (scales - scale).exp()[..., None]
+        kept = (state.scale - scale).exp()
+        return KernelState(
+            state.mixed * kept[..., None] + features.transpose(-1, -2) @ value,
+            state.total * kept + features.sum(dim=2),
+            scale,
+        )
+
+    def _read(self, query: Tensor, state: KernelState) -> Tensor:
+        features = self.query_features(query)
+        return _quotient(features @ state.mixed, features @ state.total[..., None])
+
+    def _read_within(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState) -> Tensor:
+        """Read the past and, up to each query, its own block."""
+        asked = self.query_features(query)
+        features, scales = self._valid_features(key, valid)
+        scale = torch.maximum(scales.cummax(dim=-1).values, state.scale).detach()  # (B, H, T): none looks ahead
+        weights = (asked @ features.transpose(-1, -2)).tril()
+        weights = weights * (scales[:, :, None] - scale[..., None]).clamp(max=0.0).exp()
+        kept = (state.scale - scale).exp()[..., None]
+        mixed = weights @ value + kept * (asked @ state.mixed)
+        return _quotient(mixed, weights.sum(dim=-1, keepdim=True) + kept * (asked @ state.total[..., None]))
+
+    def _valid_features(self, key: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        features, scales = self.key_features(key)
+        return features * valid[:, None, :, None], scales.masked_fill(~valid[:, None], _NO_SCALE)
+
+
+def _quotient(mixed: Tensor, total: Tensor) -> Tensor:
+    """Divide by the sum of weights; one that is next to nothing, of either sign, counts as a little."""
+    return mixed / torch.where(total.abs() < _LEAST_SUM, _LEAST_SUM, total)
+
+
+def _blocks(frames: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK_FRAMES, frames)) for start in range(0, frames, BLOCK_FRAMES)]
+
+
+def _validity(key: Tensor, context: Context) -> Tensor:
+    if context.valid is not None:
+        return context.valid
+    return torch.ones(key.shape[0], key.shape[2], dtype=torch.bool, device=key.device)

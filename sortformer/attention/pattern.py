@@ -1,0 +1,61 @@
+"""Sparse attention by a pattern of pairs, computed for one tile of queries at a time: memory linear in the length."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from sortformer.attention.full import attend, may_see
+from sortformer.attention.protocol import Context, Core
+
+__all__ = ["TILE_FRAMES", "Pattern", "PatternAttention"]
+
+TILE_FRAMES = 128
+
+
+class Pattern(Protocol):
+    """Which frames attend to which, without regard to validity and causality."""
+
+    def allowed(self, i: Tensor, j: Tensor) -> Tensor:
+        """Return (t, s), True where the query with index ``i`` (t, 1) attends to the key with index ``j`` (1, s)."""
+        ...
+
+    def columns(self, first: int, last: int, frames: int) -> Tensor | None:
+        """Return the indices (s,), rising, of all keys that queries ``first`` to ``last - 1`` need (None: all)."""
+        ...
+
+
+class PatternAttention(Core):
+    """Softmax attention over the pairs of a pattern."""
+
+    def __init__(self, pattern: Pattern, causal: bool) -> None:
+        super().__init__()
+        self.pattern = pattern
+        self.causal = causal
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        frames, tiles = key.shape[2], []
+        every = torch.arange(frames, device=query.device)
+        for start in range(0, query.shape[2], TILE_FRAMES):
+            rows = slice(start, min(start + TILE_FRAMES, query.shape[2]))
+            first, last = context.past + rows.start, context.past + rows.stop
+            columns = self.pattern.columns(first, last, frames)
+            columns = every if columns is None else columns.to(query.device)
+            if self.causal:
+                columns = columns[columns < last]
+            i, j = every[first:last, None], columns[None]
+            allowed = self.pattern.allowed(i, j)
+            if self.causal:
+                allowed = allowed & (j <= i)
+            tiles.append(
+                attend(
+                    query[:, :, rows],
+                    key[:, :, columns],
+                    value[:, :, columns],
+                    may_see(allowed[None, None], None if context.valid is None else context.valid[:, columns]),
+                    None if context.bias is None else context.bias(rows, columns),
+                    None if context.factor is None else context.factor(rows, columns),
+                )
+            )
+        return torch.cat(tiles, dim=2)

@@ -1,0 +1,168 @@
+"""The sparse patterns, each as its paper draws it, made symmetric where the paper has the causal half alone.
+
+None of them depends on the length of the recording: what follows a frame's last partner changes nothing.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+__all__ = ["Axial", "BigBird", "BlockLocal", "Dilated", "Fixed", "GlobalLocal", "Logsparse", "Strided", "random_blocks"]
+
+
+def _range(first: int, last: int, frames: int) -> Tensor:
+    return torch.arange(max(0, first), min(frames, last))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLocal:
+    """Blocks attend to themselves and to ``neighbours`` on each side: Parmar et al., arXiv 1802.05751, section 3.2."""
+
+    block: int
+    neighbours: int
+
+    def allowed(self, i: Tensor, j: Tensor) -> Tensor:
+        return (i // self.block - j // self.block).abs() <= self.neighbours
+
+    def columns(self, first: int, last: int, frames: int) -> Tensor:
+        before, after = first // self.block - self.neighbours, (last - 1) // self.block + self.neighbours + 1
+        return _range(before * self.block, after * self.block, frames)
+
+
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """The nearest ``stride`` frames and all multiples of it away: Child et al., arXiv 1904.10509, section 4.3."""
+
+    stride: int
+
+    def allowed(self, i: Tensor, j: Tensor) -> Tensor:
+        return ((i - j).abs() <= self.stride) | ((i - j) % self.stride == 0)
+
+    def columns(self, first: int, last: int, frames: int) -> None:
+        del first, last, frames
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The own block and the last ``summary`` frames of all: Child et al., arXiv 1904.10509, section 4.3."""
+
+    block: int
+    summary: int
+
+    def allowed(self, i: Tensor, j: Tensor) -> Tensor:
+        return (i // self.block == j // self.block) | (j % self.block >= self.block - self.summary)
+
+    def columns(self, first: int, last: int, frames: int) -> Tensor:
+        j = torch.arange(frames)
+        own = (j >= first // self.block * self.block) & (j < ((last - 1) // self.block + 1) * self.block)
+        return j[own | (j % self.block >= self.block - self.summary)]
+
+
+@dataclass(frozen=True, slots=True)
+class Dilated:
+    """``reach`` frames on each side, ``dilation`` apart: Beltagy et al., arXiv 2004.05150, section 3.1."""
+
+    reach: int
+    dilation: int
+
+    def allowed(self, i: Tensor, j: Tensor) -> Tensor:
+        return ((i - j).abs() <= self.reach * self.dilation) & ((i - j) % self.dilation == 0)
+
+    def columns(self, first: int, last: int, frames: int) -> Tensor:
+        return _range(first - self.reach * self.dilation, last + self.reach * self.dilation, frames)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalLocal:
+    """A window, and the first ``tokens`` frames, which see all and are seen by all: arXiv 2004.05150, section 3.1."""
+
+    window: int
+    tokens: int
+
+    def allowed(self, i: Tensor, j: Tensor) -> Tensor:
+        return ((i - j).abs() <= self.window) | (j < self.tokens) | (i < self.tokens)
+
+    def columns(self, first: int, last: int, frames: int) -> Tensor | None:
+        if first < self.tokens:
+            return None
+        near = _range(max(first - self.window, self.tokens), last + self.window, frames)
+        return torch.cat((_range(0, self.tokens, frames), near))
+
+
+@dataclass(frozen=True, slots=True)
+class BigBird:
+    """Neighbouring, global and random blocks: Zaheer et al., arXiv 2007.14062, section 2.
+
+    Each block draws among the blocks before it, and both ends of a draw see each other: so the graph of a recording's
+    beginning does not depend on its end.
+    """
+
+    block: int
+    global_blocks: int
+    random_blocks: int
+    seed: int
+
+    def allowed(self, i: Tensor, j: Tensor) -> Tensor:
+        a, b = i // self.block, j // self.block
+        drawn = self._drawn(int(max(a.max(), b.max())) + 1).to(i.device)
+        return ((a - b).abs() <= 1) | (a < self.global_blocks) | (b < self.global_blocks) | drawn[a, b]
+
+    def columns(self, first: int, last: int, frames: int) -> Tensor:
+        j = torch.arange(frames)
+        block, own = j // self.block, torch.arange(first // self.block, (last - 1) // self.block + 1)
+        drawn = self._drawn(int(max(block[-1], own[-1])) + 1)[own].any(dim=0)
+        near = (block >= own[0] - 1) & (block <= own[-1] + 1)
+        return j[near | (block < self.global_blocks) | (own[0] < self.global_blocks) | drawn[block]]
+
+    def _drawn(self, blocks: int) -> Tensor:
+        pairs = torch.zeros(blocks, blocks, dtype=torch.bool)
+        for block in range(1, blocks):
+            for other in random_blocks(self.seed, block, self.random_blocks):
+                pairs[block, other] = pairs[other, block] = True
+        return pairs
+
+
+@lru_cache(maxsize=65_536)
+def random_blocks(seed: int, block: int, count: int) -> tuple[int, ...]:
+    """Return the blocks, all before it, that a block draws (with repeats)."""
+    generator = torch.Generator().manual_seed((seed << 32) + block)
+    return tuple(torch.randint(0, block, (count,), generator=generator).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Logsparse:
+    """The near ends of spans that double in length: Ren et al., arXiv 2107.05768, section 4.2, after Li et al.
+
+    The spans to the left are those of the index's binary digits; those to the right are their siblings.
+    """
+
+    def allowed(self, i: Tensor, j: Tensor) -> Tensor:
+        seen = i == j
+        for level in range(int(j.max()).bit_length() + 1):
+            span = i >> level
+            partner = torch.where(span % 2 == 1, (span << level) - 1, (span + 1) << level)
+            seen = seen | (j == partner)
+        return seen
+
+    def columns(self, first: int, last: int, frames: int) -> Tensor:
+        i, partners = torch.arange(first, last), [torch.arange(first, last)]
+        for level in range(frames.bit_length() + 1):
+            span = i >> level
+            partners.append(torch.where(span % 2 == 1, (span << level) - 1, (span + 1) << level))
+        needed = torch.cat(partners).unique()
+        return needed[needed < frames]
+
+
+@dataclass(frozen=True, slots=True)
+class Axial:
+    """The same row or the same column of a grid with ``row`` frames a row: Ho et al., arXiv 1912.12180, section 2."""
+
+    row: int
+
+    def allowed(self, i: Tensor, j: Tensor) -> Tensor:
+        return (i // self.row == j // self.row) | (i % self.row == j % self.row)
+
+    def columns(self, first: int, last: int, frames: int) -> None:
+        del first, last, frames

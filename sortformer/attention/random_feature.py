@@ -1,0 +1,32 @@
+"""RFA: softmax attention over unit vectors by random Fourier features."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.attention.favor import orthogonal_directions
+from sortformer.attention.kernel import KernelAttention
+
+__all__ = ["RandomFeatureAttention"]
+
+
+class RandomFeatureAttention(KernelAttention):
+    """Features [sin(w . x), cos(w . x)] of unit vectors x: Peng et al., arXiv 2103.02143, section 3.1, without a gate.
+
+    The exponentials of the lengths are the same for all and cancel. Features are negative at times, and so can a weight
+    or even a sum of weights be: unlike FAVOR+ it may blow up.
+    """
+
+    def __init__(self, head_dim: int, features: int, causal: bool) -> None:
+        super().__init__(causal)
+        self.features = 2 * features
+        self.directions: Tensor
+        self.register_buffer("directions", orthogonal_directions(features, head_dim))
+
+    def query_features(self, query: Tensor) -> Tensor:
+        """Return (B, H, T, 2 m)."""
+        projected = nn.functional.normalize(query, dim=-1) @ self.directions.T.to(query.dtype)
+        return torch.cat([projected.sin(), projected.cos()], dim=-1)
+
+    def key_features(self, key: Tensor) -> tuple[Tensor, Tensor]:
+        """Return features (B, H, T, 2 m), and no scale."""
+        return self.query_features(key), key.new_zeros(key.shape[:-1])

@@ -1,0 +1,81 @@
+"""Reformer: frames whose keys hash alike attend to each other, in chunks of the sorted order."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.attention.combiner import validity
+from sortformer.attention.full import MASKED_SCORE
+from sortformer.attention.protocol import Context, Core
+
+__all__ = ["ReformerAttention"]
+
+_SELF_SCORE = -1e5
+"""What a frame thinks of itself: it is its own last resort (section 2 of the paper)."""
+
+
+class ReformerAttention(Core):
+    """Kitaev et al., arXiv 2001.04451, section 2: shared queries and keys, LSH by random rotations, several rounds.
+
+    Keys are the queries with length one. In each round the frames are sorted by bucket and then by time and cut into
+    chunks; a frame attends to those of its bucket in its own chunk and in the one before. Rounds are weighed by their
+    sums of exponentials: a pair that meets twice counts twice. The rotations are drawn once.
+    """
+
+    def __init__(self, head_dim: int, buckets: int, rounds: int, chunk: int) -> None:
+        super().__init__()
+        self.buckets = buckets
+        self.rounds = rounds
+        self.chunk = chunk
+        self.rotations: Tensor
+        self.register_buffer("rotations", torch.randn(rounds, head_dim, max(1, buckets // 2)))
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d) from query and value; the key is not used. See :class:`Core`."""
+        valid = validity(key, context.valid)[:, None].expand(-1, query.shape[1], -1)
+        unit = nn.functional.normalize(query, dim=-1)
+        mixed, weight = zip(*(self._round(query, unit, value, valid, r) for r in range(self.rounds)), strict=True)
+        shares = torch.stack(weight).softmax(dim=0)
+        return (shares[..., None] * torch.stack(mixed)).sum(dim=0)
+
+    def bucket(self, query: Tensor, number: int) -> Tensor:
+        """Return the bucket (B, H, T) of each query in one round: the direction that it is closest to."""
+        if self.buckets == 1:
+            return torch.zeros(query.shape[:3], dtype=torch.long, device=query.device)
+        rotated = query @ self.rotations[number].to(query.dtype)
+        return torch.cat([rotated, -rotated], dim=-1).argmax(dim=-1)
+
+    def _round(self, query: Tensor, unit: Tensor, value: Tensor, valid: Tensor, number: int) -> tuple[Tensor, Tensor]:
+        """Return what one round mixes (B, H, T, d), and its logarithmic sum of exponentials (B, H, T)."""
+        frames = query.shape[2]
+        bucket = self.bucket(query, number).masked_fill(~valid, self.buckets)  # padding comes last
+        order = bucket.argsort(dim=-1, stable=True)
+        tail = -frames % self.chunk
+
+        def chunks(x: Tensor, fill: int = 0) -> Tensor:
+            """Sort (B, H, T, ...) and cut it into chunks (B, H, n, chunk, ...)."""
+            index = order if x.dim() == 3 else order[..., None].expand(x.shape)
+            padding = (0, tail) if x.dim() == 3 else (0, 0, 0, tail)
+            return nn.functional.pad(x.gather(2, index), padding, value=fill).unflatten(2, (-1, self.chunk))
+
+        at = torch.arange(frames, device=query.device).expand(bucket.shape)
+        asked, mine, when = chunks(query), chunks(bucket, self.buckets), chunks(at, -1)
+        keys, values, theirs, then = (
+            torch.cat((_previous(x), x), dim=3) for x in (chunks(unit), chunks(value), mine, when)
+        )
+        first = torch.zeros(keys.shape[2], keys.shape[3], dtype=torch.bool, device=query.device)
+        first[0, : self.chunk] = True  # there is no chunk before the first one
+        allowed = (mine[..., None] == theirs[..., None, :]) & (theirs < self.buckets)[..., None, :]
+        allowed = allowed & ~first[:, None]
+        scores = (asked @ keys.transpose(-1, -2)) * query.shape[-1] ** -0.5
+        scores = scores.masked_fill(when[..., None] == then[..., None, :], _SELF_SCORE)
+        scores = scores.masked_fill(~allowed, MASKED_SCORE)
+        total = scores.logsumexp(dim=-1)
+        mixed = (scores - total[..., None]).exp() @ values
+        back = order.argsort(dim=-1)
+        mixed = mixed.flatten(2, 3)[:, :, :frames].gather(2, back[..., None].expand(value.shape))
+        return mixed, total.flatten(2, 3)[:, :, :frames].gather(2, back)
+
+
+def _previous(x: Tensor) -> Tensor:
+    """Return the chunks (B, H, n, c, ...) shifted by one, with zeros before the first."""
+    return torch.cat((torch.zeros_like(x[:, :, :1]), x[:, :, :-1]), dim=2)

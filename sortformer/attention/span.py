@@ -1,0 +1,62 @@
+"""Adaptive span: each head learns how far it looks, or how far each of its frames does."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.attention.full import attend, may_see
+from sortformer.attention.pattern import TILE_FRAMES
+from sortformer.attention.protocol import Context, Core
+
+__all__ = ["SpanAttention"]
+
+_LEAST_WEIGHT = 1e-30
+
+
+class SpanAttention(Core):
+    """Weights m(|i - j|) exp(s_ij) with m(x) = clamp((R + z - x) / R, 0, 1): Sukhbaatar et al., arXiv 1905.07799.
+
+    The span z = S sigmoid(b + v . q_i) of at most S frames falls off over R more; v is there where it is dynamic
+    (section 2.3 has the input in the query's place).
+    """
+
+    def __init__(self, heads: int, head_dim: int, max_frames: int, ramp_frames: int, dynamic: bool, causal: bool):
+        super().__init__()
+        self.max_frames = max_frames
+        self.ramp_frames = ramp_frames
+        self.causal = causal
+        self.level = nn.Parameter(torch.zeros(heads))
+        self.direction = nn.Parameter(torch.zeros(heads, head_dim)) if dynamic else None
+
+    def spans(self, query: Tensor) -> Tensor:
+        """Return how many frames (B, H, T) each query (B, H, T, d) looks to each side; a loss may keep them small."""
+        level = self.level[:, None].expand(query.shape[:3])
+        if self.direction is not None:
+            level = level + (query @ self.direction[..., None])[..., 0]
+        return self.max_frames * level.sigmoid()
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        spans, reach = self.spans(query), self.max_frames + self.ramp_frames
+        every, tiles = torch.arange(key.shape[2], device=query.device), []
+        for start in range(0, query.shape[2], TILE_FRAMES):
+            rows = slice(start, min(start + TILE_FRAMES, query.shape[2]))
+            first, last = context.past + rows.start, context.past + rows.stop
+            columns = every[max(0, first - reach) : last if self.causal else last + reach]
+            distance = every[first:last, None] - columns
+            weight = (self.ramp_frames + spans[:, :, rows, None] - distance.abs()) / self.ramp_frames
+            allowed = (weight > 0) & (distance >= 0) if self.causal else weight > 0
+            # The logarithm joins the scores before they are divided by sqrt(d).
+            bias = weight.clamp(_LEAST_WEIGHT, 1.0).log() * query.shape[-1] ** 0.5
+            if context.bias is not None:
+                bias = bias + context.bias(rows, columns)
+            tiles.append(
+                attend(
+                    query[:, :, rows],
+                    key[:, :, columns],
+                    value[:, :, columns],
+                    may_see(allowed, None if context.valid is None else context.valid[:, columns]),
+                    bias,
+                    None if context.factor is None else context.factor(rows, columns),
+                )
+            )
+        return torch.cat(tiles, dim=2)

@@ -1,0 +1,48 @@
+"""What one layer attends with: core x memory x position, three choices of which not every combination works."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sortformer.config.cores import Core, FullCore
+from sortformer.config.mechanisms import CORES, MEMORIES, POSITIONS
+from sortformer.config.memories import Memory, NoMemory
+from sortformer.errors import ConfigError
+
+__all__ = ["AttentionConfig", "Position"]
+
+Position = Literal["none", "sinusoidal", "learned", "coordinates", "rope", "shaw", "xl", "alibi", "distance_aware"]
+
+_HOW = {
+    "add": "adds to the score of each pair of frames",
+    "multiply": "multiplies the score of each pair of frames",
+    "rotate": "rotates queries and keys",
+    "embed": "adds a code to each frame",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionConfig:
+    """The attention of one layer; a combination that cannot work is refused with the reason."""
+
+    core: Core = field(default_factory=FullCore)
+    position: Position = "none"
+    memory: Memory = field(default_factory=NoMemory)
+    learned_positions: int = 4096
+    """How many frames the table of the position 'learned' has; longer recordings are refused."""
+
+    def __post_init__(self) -> None:
+        core, memory = CORES[self.core.kind], MEMORIES[self.memory.kind]
+        how = POSITIONS[self.position].how
+        if how is not None and how not in core.positions:
+            fitting = ", ".join(f"'{name}'" for name, position in POSITIONS.items() if position.how in core.positions)
+            raise ConfigError(
+                f"the attention core '{core.name}' does not take the position '{self.position}', which {_HOW[how]}; "
+                f"it takes 'none'{', ' if fitting else ''}{fitting}"
+            )
+        if memory.extra_frames and not core.memory:
+            raise ConfigError(
+                f"the attention core '{core.name}' does not take the memory '{memory.name}', "
+                "whose frames stand beside those of the chunk"
+            )
+        if self.learned_positions < 1:
+            raise ConfigError(f"learned_positions must be >= 1, got {self.learned_positions}")

@@ -1,0 +1,364 @@
+"""The attention cores and what each can be told: one frozen record a core, told apart by ``kind``.
+
+What they compute is in ``sortformer.attention``, what they cost and who published them in ``config.mechanisms``.
+``causal`` means that a frame attends to itself and to frames before it alone.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sortformer.errors import ConfigError
+
+__all__ = [
+    "AxialCore",
+    "BigBirdCore",
+    "BlockLocalCore",
+    "BlockwiseCore",
+    "CombinerAxialCore",
+    "CombinerFixedCore",
+    "CombinerLogsparseCore",
+    "CombinerMixtureCore",
+    "Core",
+    "DilatedCore",
+    "FavorCore",
+    "FixedCore",
+    "FullCore",
+    "GlobalLocalCore",
+    "LinearCore",
+    "LinformerCore",
+    "LocalCore",
+    "LogsparseCore",
+    "PatternCore",
+    "Pool",
+    "RandomFeatureCore",
+    "ReformerCore",
+    "RoutingCore",
+    "SinkhornCore",
+    "SpanCore",
+    "StridedCore",
+]
+
+Pool = Literal["max", "mean", "deepsets_max", "deepsets_mean"]
+"""How a Combiner makes one abstract key and query of many."""
+
+
+def _at_least(kind: str, least: int, **sizes: int) -> None:
+    for name, size in sizes.items():
+        if size < least:
+            raise ConfigError(f"{name} of the attention core '{kind}' must be >= {least}, got {size}")
+
+
+@dataclass(frozen=True, slots=True)
+class FullCore:
+    """Every frame attends to every frame."""
+
+    kind: Literal["full"] = "full"
+    causal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCore:
+    """A frame attends to ``window_frames`` on each side."""
+
+    kind: Literal["local"] = "local"
+    window_frames: int = 125
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, window_frames=self.window_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLocalCore:
+    """A block attends to itself and to ``neighbours`` blocks on each side."""
+
+    kind: Literal["block_local"] = "block_local"
+    block_frames: int = 64
+    neighbours: int = 1
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, block_frames=self.block_frames)
+        _at_least(self.kind, 0, neighbours=self.neighbours)
+
+
+@dataclass(frozen=True, slots=True)
+class StridedCore:
+    """The ``stride_frames`` nearest frames, and every frame a multiple of it away."""
+
+    kind: Literal["strided"] = "strided"
+    stride_frames: int = 32
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, stride_frames=self.stride_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class FixedCore:
+    """The own block, and the last ``summary_frames`` of every block."""
+
+    kind: Literal["fixed"] = "fixed"
+    block_frames: int = 64
+    summary_frames: int = 8
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, block_frames=self.block_frames, summary_frames=self.summary_frames)
+        if self.summary_frames > self.block_frames:
+            raise ConfigError(f"summary_frames {self.summary_frames} exceeds block_frames {self.block_frames}")
+
+
+@dataclass(frozen=True, slots=True)
+class DilatedCore:
+    """``reach`` frames on each side, ``dilation`` apart."""
+
+    kind: Literal["dilated"] = "dilated"
+    reach: int = 64
+    dilation: int = 4
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, reach=self.reach, dilation=self.dilation)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalLocalCore:
+    """A window, and the first ``global_frames``, which attend to all and are attended to by all."""
+
+    kind: Literal["global_local"] = "global_local"
+    window_frames: int = 125
+    global_frames: int = 8
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, window_frames=self.window_frames)
+        _at_least(self.kind, 0, global_frames=self.global_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class BigBirdCore:
+    """Blocks: the neighbours, the first (global) ones, and ``random_blocks`` drawn once by ``seed``."""
+
+    kind: Literal["bigbird"] = "bigbird"
+    block_frames: int = 64
+    global_blocks: int = 1
+    random_blocks: int = 2
+    seed: int = 0
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, block_frames=self.block_frames)
+        _at_least(self.kind, 0, global_blocks=self.global_blocks, random_blocks=self.random_blocks, seed=self.seed)
+
+
+@dataclass(frozen=True, slots=True)
+class LogsparseCore:
+    """One frame at the near end of each of the spans, twice as long each time, that lie around a frame."""
+
+    kind: Literal["logsparse"] = "logsparse"
+    causal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AxialCore:
+    """Row and column of the grid that ``row_frames`` a row make of the time axis."""
+
+    kind: Literal["axial"] = "axial"
+    row_frames: int = 64
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, row_frames=self.row_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class BlockwiseCore:
+    """Each block attends to one block, in head ``h`` to the ``h``-th after it, around the end."""
+
+    kind: Literal["blockwise"] = "blockwise"
+    block_frames: int = 64
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, block_frames=self.block_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class FavorCore:
+    """Softmax (or ReLU) attention by random features, drawn orthogonally."""
+
+    kind: Literal["favor"] = "favor"
+    features: int = 256
+    kernel: Literal["softmax", "relu"] = "softmax"
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, features=self.features)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomFeatureCore:
+    """Softmax attention over unit vectors by sines and cosines of ``features`` random projections."""
+
+    kind: Literal["rfa"] = "rfa"
+    features: int = 128
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, features=self.features)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearCore:
+    """The kernel elu(x) + 1 in the place of the exponential."""
+
+    kind: Literal["linear"] = "linear"
+    causal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LinformerCore:
+    """Keys and values shortened ``ratio`` times, by a mean or by learned weights within each group of frames."""
+
+    kind: Literal["linformer"] = "linformer"
+    ratio: int = 8
+    projection: Literal["mean", "conv"] = "conv"
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, ratio=self.ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class ReformerCore:
+    """Frames that hash alike attend to each other; queries are the keys."""
+
+    kind: Literal["reformer"] = "reformer"
+    buckets: int = 16
+    rounds: int = 2
+    chunk_frames: int = 64
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, rounds=self.rounds, chunk_frames=self.chunk_frames)
+        if self.buckets != 1 and (self.buckets < 2 or self.buckets % 2):
+            raise ConfigError(f"buckets of the attention core 'reformer' must be 1 or even, got {self.buckets}")
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingCore:
+    """Each of ``clusters`` centroids lets its ``window_frames`` nearest queries and keys attend to each other."""
+
+    kind: Literal["routing"] = "routing"
+    clusters: int = 8
+    window_frames: int = 64
+    decay: float = 0.999
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, clusters=self.clusters, window_frames=self.window_frames)
+        if not 0 <= self.decay <= 1:
+            raise ConfigError(f"decay of the attention core 'routing' must be in [0, 1], got {self.decay}")
+
+
+@dataclass(frozen=True, slots=True)
+class SinkhornCore:
+    """A block attends to itself and to the block that a soft sorting puts in its place."""
+
+    kind: Literal["sinkhorn"] = "sinkhorn"
+    block_frames: int = 64
+    iterations: int = 8
+    temperature: float = 0.75
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, block_frames=self.block_frames)
+        _at_least(self.kind, 0, iterations=self.iterations)
+        if self.temperature <= 0:
+            raise ConfigError(f"temperature of the attention core 'sinkhorn' must be positive, got {self.temperature}")
+
+
+@dataclass(frozen=True, slots=True)
+class SpanCore:
+    """A window whose width each head learns, up to ``max_frames`` on each side; with ``dynamic`` for each frame."""
+
+    kind: Literal["span"] = "span"
+    max_frames: int = 250
+    ramp_frames: int = 32
+    dynamic: bool = False
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, max_frames=self.max_frames, ramp_frames=self.ramp_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class CombinerFixedCore:
+    """The own block directly, every other block through one abstraction of it."""
+
+    kind: Literal["combiner_fixed"] = "combiner_fixed"
+    block_frames: int = 64
+    pool: Pool = "mean"
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, block_frames=self.block_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class CombinerLogsparseCore:
+    """Itself directly, all others through spans that are the longer the farther they are."""
+
+    kind: Literal["combiner_logsparse"] = "combiner_logsparse"
+    pool: Pool = "mean"
+    causal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CombinerAxialCore:
+    """A grid of ``row_frames`` a row: one axis directly, the rest through abstractions of columns or of rows."""
+
+    kind: Literal["combiner_axial"] = "combiner_axial"
+    row_frames: int = 64
+    plan: Literal["vertical", "horizontal", "rowmajor"] = "vertical"
+    pool: Pool = "mean"
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, row_frames=self.row_frames)
+        if self.plan == "rowmajor" and self.pool != "mean":
+            raise ConfigError(f"plan 'rowmajor' pools by attention: leave pool at 'mean', got '{self.pool}'")
+
+
+@dataclass(frozen=True, slots=True)
+class CombinerMixtureCore:
+    """The mean of Combiner-Fixed and Combiner-Axial (vertical), with ``block_frames`` a block and a row."""
+
+    kind: Literal["combiner_mixture"] = "combiner_mixture"
+    block_frames: int = 64
+    pool: Pool = "mean"
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, block_frames=self.block_frames)
+
+
+PatternCore = (
+    BlockLocalCore | StridedCore | FixedCore | DilatedCore | GlobalLocalCore | BigBirdCore | LogsparseCore | AxialCore
+)
+"""Those that are nothing but a pattern of pairs."""
+
+Core = (
+    FullCore
+    | LocalCore
+    | PatternCore
+    | BlockwiseCore
+    | FavorCore
+    | RandomFeatureCore
+    | LinearCore
+    | LinformerCore
+    | ReformerCore
+    | RoutingCore
+    | SinkhornCore
+    | SpanCore
+    | CombinerFixedCore
+    | CombinerLogsparseCore
+    | CombinerAxialCore
+    | CombinerMixtureCore
+)

@@ -1,0 +1,219 @@
+"""Every attention core, memory and position there is: what it does, costs and fits, and where it was published.
+
+L frames, w window, s block, m random features, M frames of memory, C compressed ones, k neighbours.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+__all__ = ["ABSENT", "CORES", "MEMORIES", "POSITIONS", "CoreFacts", "How", "MemoryFacts", "PositionFacts"]
+
+How = Literal["embed", "rotate", "add", "multiply"]
+"""How positions enter: into the frames, into queries and keys, or into the score of each pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreFacts:
+    """What is true of a core whatever its options."""
+
+    name: str
+    what: str
+    cost: str
+    paper: str
+    causal: bool = True
+    """Whether it has a causal form."""
+    state: bool = False
+    """Whether its causal form runs over chunks with a state of its own, with the same result as at once."""
+    memory: bool = True
+    """Whether its keys may be more than the frames of its queries."""
+    positions: tuple[How, ...] = ("embed", "rotate", "add", "multiply")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFacts:
+    """What is true of a memory whatever its options."""
+
+    name: str
+    what: str
+    cost: str
+    paper: str
+    extra_frames: bool = True
+    """Whether it is read as frames beside those of the chunk, which the core must then take."""
+
+
+@dataclass(frozen=True, slots=True)
+class PositionFacts:
+    """What is true of a position mechanism; ``how`` None: it says nothing."""
+
+    name: str
+    what: str
+    cost: str
+    paper: str
+    how: How | None
+
+
+_ROTATING: tuple[How, ...] = ("embed", "rotate")
+_COMBINER = "Ren et al., Combiner, arXiv 2107.05768"
+_SPARSE = "Child et al., arXiv 1904.10509"
+
+CORES: Mapping[str, CoreFacts] = MappingProxyType(
+    {
+        facts.name: facts
+        for facts in (
+            CoreFacts("full", "every pair", "L²", "Vaswani et al., arXiv 1706.03762"),
+            CoreFacts("local", "a window", "L w", "Longformer, arXiv 2004.05150", memory=False, positions=_ROTATING),
+            CoreFacts(
+                "favor",
+                "positive orthogonal random features",
+                "L m",
+                "Choromanski et al., arXiv 2009.14794",
+                state=True,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
+                "rfa",
+                "random sines and cosines",
+                "L m",
+                "Peng et al., arXiv 2103.02143",
+                state=True,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
+                "linear", "kernel elu + 1", "L d", "Katharopoulos et al., 2006.16236", state=True, positions=_ROTATING
+            ),
+            CoreFacts(
+                "combiner_fixed",
+                "own block, and an abstraction of each other",
+                "L (s + L/s)",
+                f"{_COMBINER}, 4.1",
+                state=True,
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
+                "combiner_logsparse",
+                "itself, and abstractions of spans",
+                "L log L",
+                f"{_COMBINER}, 4.2",
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
+                "combiner_axial",
+                "row and column, and abstractions of the rest",
+                "L (s + L/s)",
+                f"{_COMBINER}, 4.3",
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
+                "combiner_mixture",
+                "the mean of fixed and axial",
+                "L (s + L/s)",
+                f"{_COMBINER}, 3.3",
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts("block_local", "own block and neighbours", "L s", "Parmar et al., arXiv 1802.05751"),
+            CoreFacts("strided", "neighbours, and every n-th frame", "L², in memory L", _SPARSE),
+            CoreFacts("fixed", "own block, and the end of each block", "L (s + L/s)", _SPARSE),
+            CoreFacts("dilated", "a window with gaps", "L w", "Longformer, arXiv 2004.05150"),
+            CoreFacts("global_local", "a window, and global frames", "L w", "Longformer; ETC, arXiv 2004.08483"),
+            CoreFacts("bigbird", "window, global and random blocks", "L s", "Zaheer et al., arXiv 2007.14062"),
+            CoreFacts("logsparse", "one frame of each doubling span", "L log L", "Li et al., arXiv 1907.00235"),
+            CoreFacts("axial", "row and column of a grid", "L², in memory L", "Ho et al., arXiv 1912.12180"),
+            CoreFacts(
+                "blockwise",
+                "one block for each block and head",
+                "L s",
+                "Qiu et al., arXiv 1911.02972",
+                causal=False,
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
+                "linformer",
+                "shortened keys and values",
+                "L²/ratio",
+                "Wang et al., arXiv 2006.04768",
+                causal=False,
+                positions=("embed",),
+            ),
+            CoreFacts(
+                "reformer",
+                "frames that hash alike",
+                "L log L",
+                "Kitaev et al., arXiv 2001.04451",
+                causal=False,
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
+                "routing",
+                "clusters by k-means",
+                "L clusters + clusters w²",
+                "Roy et al., arXiv 2003.05997",
+                causal=False,
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
+                "sinkhorn",
+                "own block, and a softly sorted one",
+                "L s + (L/s)²",
+                "Tay et al., arXiv 2002.11296",
+                causal=False,
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts("span", "a window of learned width", "L w", "Sukhbaatar et al., arXiv 1905.07799"),
+        )
+    }
+)
+
+MEMORIES: Mapping[str, MemoryFacts] = MappingProxyType(
+    {
+        facts.name: facts
+        for facts in (
+            MemoryFacts("none", "nothing", "0", "", extra_frames=False),
+            MemoryFacts("xl", "the last hidden frames", "L M", "Dai et al., arXiv 1901.02860"),
+            MemoryFacts(
+                "compressive", "the last hidden frames, older ones compressed", "L (M + C)", "Rae et al., 1911.05507"
+            ),
+            MemoryFacts(
+                "knn", "the nearest keys of a long past", "L M + L k", "Wu et al., arXiv 2203.08913", extra_frames=False
+            ),
+        )
+    }
+)
+
+POSITIONS: Mapping[str, PositionFacts] = MappingProxyType(
+    {
+        facts.name: facts
+        for facts in (
+            PositionFacts("none", "nothing", "0", "", None),
+            PositionFacts("sinusoidal", "sines of the frame's index", "L d", "Vaswani et al., 1706.03762", "embed"),
+            PositionFacts("learned", "a table, as long as it is", "L d", "Gehring et al., 1705.03122", "embed"),
+            PositionFacts("coordinates", "sines of frame and depth", "L d", "Dehghani et al., 1807.03819", "embed"),
+            PositionFacts("rope", "rotation by the frame's index", "L d", "Su et al., arXiv 2104.09864", "rotate"),
+            PositionFacts("shaw", "a learned key for each distance", "L² d", "Shaw et al., arXiv 1803.02155", "add"),
+            PositionFacts("xl", "content and distance apart", "L² d", "Dai et al., arXiv 1901.02860", "add"),
+            PositionFacts("alibi", "a penalty that grows with distance", "L²", "Press et al., 2108.12409", "add"),
+            PositionFacts(
+                "distance_aware", "a learned factor by distance", "L²", "Wu et al., arXiv 2010.06925", "multiply"
+            ),
+        )
+    }
+)
+
+ABSENT: Mapping[str, str] = MappingProxyType(
+    {
+        "Decision Transformer": "predicts actions from returns; a recording has neither",
+        "SPALM's vocabulary": "mixes distributions over words; slots have no vocabulary",
+        "2-D image blocks": "need a second axis of pixels; frames have time alone",
+        "Synthesizer": "its weights are tied to one length",
+    }
+)
+"""What the papers describe and a diarizer has no place for, with the reason."""

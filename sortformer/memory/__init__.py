@@ -1,0 +1,9 @@
+"""What a layer remembers of earlier chunks, one small file a mechanism; how it is read is in ``memory.protocol``."""
+
+from sortformer.memory.build import build_memory
+from sortformer.memory.compressive import Compressive
+from sortformer.memory.nearest import Nearest
+from sortformer.memory.protocol import Chunk, Memory, Recall
+from sortformer.memory.transformer_xl import TransformerXL
+
+__all__ = ["Chunk", "Compressive", "Memory", "Nearest", "Recall", "TransformerXL", "build_memory"]

@@ -1,0 +1,92 @@
+"""The Compressive Transformer's memory: recent frames as they were, older ones compressed.
+
+With the core 'favor' it is the Compressive Performer. Sums of features already hold the whole past there, so that it
+pays only where chunk and memory together are much longer than the features are many.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.memory.compression import build_compression
+from sortformer.memory.protocol import Chunk, Memory, Recall
+from sortformer.memory.transformer_xl import Queue, empty_queue, pushed
+
+__all__ = ["Compressive", "CompressiveState"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompressiveState:
+    """What is remembered, oldest first: compressed frames, then recent ones."""
+
+    compressed: Queue
+    recent: Queue
+
+
+class Compressive(Memory):
+    """Rae et al., arXiv 1911.05507, section 3.
+
+    Whole groups of ``ratio`` frames leave the recent ones as soon as there are that many too many, so up to
+    ``ratio - 1`` more than ``length`` wait there, and where a stream is cut into chunks does not move the groups. A
+    compressed frame stands at the mean of its group. With a loss only that trains the compression, as in the paper;
+    without one the layer's own objective does, for the chunk in which a group was compressed leaves its graph behind.
+    """
+
+    def __init__(self, dim: int, length: int, compressed: int, ratio: int, compression: str, loss: str) -> None:
+        super().__init__()
+        self.length = length
+        self.compressed = compressed
+        self.ratio = ratio if compressed else 1
+        self.loss = loss
+        self.compression = build_compression(compression, dim, ratio)
+        self.measures_usage = compression == "most_used"
+        self.decoder = nn.ConvTranspose1d(dim, dim, ratio, stride=ratio) if loss == "autoencoding" else None
+
+    def init_state(self, frames: Tensor) -> CompressiveState:
+        """Return two empty queues."""
+        return CompressiveState(empty_queue(frames), empty_queue(frames))
+
+    def recall(self, state: CompressiveState) -> Recall:
+        """Return the compressed frames and the recent ones."""
+        both = state.compressed.then(state.recent)
+        return Recall(both.frames, both.valid, both.at)
+
+    def update(self, state: CompressiveState, chunk: Chunk) -> tuple[CompressiveState, dict[str, Tensor]]:
+        """Append the chunk, compress what is too old for recent, and forget what is too old for that."""
+        recent, compressed = state.recent, state.compressed
+        if self.measures_usage and recent.frames.shape[1]:
+            given = chunk.usage(self.recall(state))[:, compressed.frames.shape[1] :]
+            recent = replace(recent, usage=recent.usage + given)
+        recent = pushed(recent, chunk)
+        overflow = max(0, recent.frames.shape[1] - self.length) // self.ratio * self.ratio
+        old, recent = recent.part(slice(0, overflow)), recent.part(slice(overflow, None))
+        if not overflow or not self.compressed:
+            return CompressiveState(compressed, recent), {}
+        fresh = self._compressed(old)
+        losses = self._losses(old, fresh, chunk)
+        if self.loss != "none":
+            fresh = replace(fresh, frames=fresh.frames.detach())
+        compressed = compressed.then(fresh)
+        kept = slice(max(0, compressed.frames.shape[1] - self.compressed), None)
+        return CompressiveState(compressed.part(kept), recent), losses
+
+    def _compressed(self, old: Queue) -> Queue:
+        at, valid = self.compression.places(old.at, old.valid, old.usage)
+        return Queue(self.compression(old.frames, old.valid, old.usage), valid, at, torch.zeros_like(at))
+
+    def _losses(self, old: Queue, fresh: Queue, chunk: Chunk) -> dict[str, Tensor]:
+        """Return the loss that trains the compression, over what is valid; none where there is nothing to train."""
+        if self.loss == "none" or not any(True for _ in self.parameters()):
+            return {}
+        if self.decoder is not None:  # section 3.2, "auto-encoding loss"
+            rebuilt = self.decoder(fresh.frames.transpose(1, 2)).transpose(1, 2)
+            return {"autoencoding": _mean((rebuilt - old.frames).square(), old.valid)}
+        read_before, read_after = (chunk.read(queue.frames, queue.valid) for queue in (old, fresh))
+        heard = chunk.valid & old.valid.any(dim=1, keepdim=True)
+        return {"attention": _mean((read_after - read_before).square().sum(dim=1), heard)}
+
+
+def _mean(error: Tensor, valid: Tensor) -> Tensor:
+    """Return the mean of errors (B, n, D) over the valid (B, n); zero where nothing is."""
+    return (error * valid[..., None]).sum() / (valid.sum() * error.shape[-1]).clamp(min=1)

@@ -1,0 +1,65 @@
+"""kNN memory: keys and values of a long past, of which each query reads the nearest (Memorizing Transformer)."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.memory.protocol import Chunk, Memory
+
+__all__ = ["Nearest", "NearestState"]
+
+
+@dataclass(frozen=True, slots=True)
+class NearestState:
+    """Keys of length one and their values, oldest first."""
+
+    key: Tensor  # (B, H, M, d)
+    value: Tensor  # (B, H, M, d)
+    valid: Tensor  # (B, M)
+
+
+class Nearest(Memory):
+    """Wu et al., arXiv 2203.08913, section 3: exact search, no gradient into the past.
+
+    A head reads softmax(t q . k) v over its ``neighbours`` nearest keys, queries too of length one and t learned, and a
+    learned gate mixes that with its attention to the chunk. Where there is no past yet, attention stays as it is.
+    """
+
+    def __init__(self, heads: int, length: int, neighbours: int) -> None:
+        super().__init__()
+        self.length = length
+        self.neighbours = neighbours
+        self.gate = nn.Parameter(torch.zeros(heads))
+        self.log_sharpness = nn.Parameter(torch.full((heads,), math.log(10.0)))
+
+    def init_state(self, frames: Tensor) -> NearestState | None:
+        """Return nothing: what keys look like shows with the first chunk."""
+        del frames
+        return None
+
+    def mix(self, mixed: Tensor, query: Tensor, state: NearestState | None) -> Tensor:
+        """Return (B, H, T, d): (1 - gate) of what attention mixed, and gate of what the queries read."""
+        if state is None or not state.key.shape[2]:
+            return mixed
+        query = nn.functional.normalize(query, dim=-1)
+        near = (query @ state.key.transpose(-1, -2)).masked_fill(~state.valid[:, None, None], -torch.inf)
+        score, index = near.topk(min(self.neighbours, near.shape[-1]), dim=-1)
+        known = score > -torch.inf
+        score = score.masked_fill(~known, -1e9) * self.log_sharpness.exp()[:, None, None]
+        index = index.flatten(2)[..., None].expand(-1, -1, -1, state.value.shape[-1])
+        values = state.value.gather(2, index).unflatten(2, score.shape[2:])  # (B, H, T, k, d)
+        read = (score.softmax(dim=-1)[..., None, :] @ values)[..., 0, :]
+        gate = self.gate.sigmoid()[:, None, None] * known.any(dim=-1)[..., None]
+        return (1 - gate) * mixed + gate * read
+
+    def update(self, state: NearestState | None, chunk: Chunk) -> tuple[NearestState, dict[str, Tensor]]:
+        """Append the chunk's keys and values, and forget what is too old."""
+        key, value = nn.functional.normalize(chunk.key.detach(), dim=-1), chunk.value.detach()
+        valid = chunk.valid
+        if state is not None:
+            key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
+            valid = torch.cat((state.valid, valid), dim=1)
+        first = max(0, key.shape[2] - self.length)
+        return NearestState(key[:, :, first:], value[:, :, first:], valid[:, first:]), {}

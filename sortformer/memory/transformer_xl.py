@@ -1,0 +1,72 @@
+"""Transformer-XL: the inputs of the last frames, as they were, without a gradient."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sortformer.memory.protocol import Chunk, Memory, Recall
+
+__all__ = ["Queue", "TransformerXL", "empty_queue", "pushed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The last frames, oldest first."""
+
+    frames: Tensor  # (B, M, D)
+    valid: Tensor  # (B, M)
+    at: Tensor  # (B, M)
+    usage: Tensor  # (B, M) the attention that each has received since it came
+
+    def part(self, where: slice) -> "Queue":
+        """Return some of the frames."""
+        return Queue(self.frames[:, where], self.valid[:, where], self.at[:, where], self.usage[:, where])
+
+    def then(self, other: "Queue") -> "Queue":
+        """Return these frames with others behind them."""
+        return Queue(
+            torch.cat((self.frames, other.frames), dim=1),
+            torch.cat((self.valid, other.valid), dim=1),
+            torch.cat((self.at, other.at), dim=1),
+            torch.cat((self.usage, other.usage), dim=1),
+        )
+
+
+class TransformerXL(Memory):
+    """Dai et al., arXiv 1901.02860, section 3.2: a chunk attends to the ``length`` frames before it, too."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.length = length
+
+    def init_state(self, frames: Tensor) -> Queue:
+        """Return an empty queue."""
+        return empty_queue(frames)
+
+    def recall(self, state: Queue) -> Recall:
+        """Return the frames of the queue."""
+        return Recall(state.frames, state.valid, state.at)
+
+    def update(self, state: Queue, chunk: Chunk) -> tuple[Queue, dict[str, Tensor]]:
+        """Append the chunk and forget what is too old."""
+        queue = pushed(state, chunk)
+        return queue.part(slice(max(0, queue.frames.shape[1] - self.length), None)), {}
+
+
+def empty_queue(frames: Tensor) -> Queue:
+    """Return a queue without frames, for frames like these, (B, T, D)."""
+    rows = frames.shape[0]
+    return Queue(
+        frames.new_zeros(rows, 0, frames.shape[2]),
+        torch.zeros(rows, 0, dtype=torch.bool, device=frames.device),
+        torch.zeros(rows, 0, dtype=torch.float64, device=frames.device),
+        frames.new_zeros(rows, 0),
+    )
+
+
+def pushed(queue: Queue, chunk: Chunk) -> Queue:
+    """Return the queue with a chunk behind it, through which no gradient goes."""
+    rows, count = chunk.valid.shape
+    at = chunk.at.to(queue.at.dtype).expand(rows, count)
+    return queue.then(Queue(chunk.frames.detach(), chunk.valid, at, queue.usage.new_zeros(rows, count)))

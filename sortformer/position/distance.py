@@ -1,0 +1,45 @@
+"""Positions that weigh pairs of frames by how far they are apart, to both sides alike: ALiBi and DA-Transformer."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.position.protocol import Places, Position
+
+__all__ = ["AlibiPosition", "DistanceAwarePosition"]
+
+
+class AlibiPosition(Position):
+    """Subtract a penalty in proportion to the distance: Press et al., arXiv 2108.12409, section 3.
+
+    Head h of H (from 1) has the slope 2^(-8 h / H). Whoever speaks again after minutes is out of reach of all heads but
+    the last ones.
+    """
+
+    def __init__(self, heads: int, head_dim: int) -> None:
+        super().__init__()
+        self.slopes: Tensor
+        # Scores are divided by sqrt(d) after the bias has joined them, which the paper's bias is not.
+        slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads) * head_dim**0.5
+        self.register_buffer("slopes", slopes, persistent=False)
+
+    def bias(self, query: Tensor, places: Places) -> Tensor:
+        """Return ``-slope_h |i - j| sqrt(d)``."""
+        return -self.slopes[:, None, None].to(query.dtype) * places.distance.abs()[:, None]
+
+
+class DistanceAwarePosition(Position):
+    """Multiply rectified scores by a learned function of the distance: Wu et al., arXiv 2010.06925, section 3.2.
+
+    The factor is (1 + e^b) / (1 + e^(b - a |i - j|)), with a and b learned for each head: 1 for equal frames, and for
+    all of them where a is zero, as it starts.
+    """
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.slope = nn.Parameter(torch.zeros(heads))
+        self.saturation = nn.Parameter(torch.zeros(heads))
+
+    def factor(self, places: Places) -> Tensor:
+        """Return the factors (B or 1, H, T, S)."""
+        slope, saturation = self.slope[:, None, None], self.saturation[:, None, None]
+        return (1 + saturation.exp()) * torch.sigmoid(slope * places.distance.abs()[:, None] - saturation)

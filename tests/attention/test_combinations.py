@@ -1,0 +1,98 @@
+"""Core x memory x position: what is legal works in a layer, with its neighbours' laws, and the rest is refused."""
+
+from itertools import product
+
+import pytest
+import torch
+
+from sortformer.attention import MultiHeadAttention
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import Core, DilatedCore, FullCore, GlobalLocalCore, LocalCore, SpanCore
+from sortformer.config.mechanisms import CORES, MEMORIES, POSITIONS
+from sortformer.config.memories import CompressiveMemory, NearestMemory, NoMemory, TransformerXLMemory
+from sortformer.errors import ConfigError
+from tests.attention.cases import CASES, name
+
+DIM, HEADS, FRAMES = 8, 2, 9
+KINDS = {case.config.kind: case.config for case in CASES}
+MEMORY = {
+    "none": NoMemory(),
+    "xl": TransformerXLMemory(frames=4, chunk_frames=3),
+    "compressive": CompressiveMemory(frames=2, compressed_frames=2, ratio=2, chunk_frames=3),
+    "knn": NearestMemory(frames=6, neighbours=2, chunk_frames=3),
+}
+SCORING = [position for position, facts in POSITIONS.items() if facts.how in ("add", "multiply")]
+
+
+def legal(core: str, memory: str, position: str) -> bool:
+    how = POSITIONS[position].how
+    return (how is None or how in CORES[core].positions) and (CORES[core].memory or not MEMORIES[memory].extra_frames)
+
+
+def build(config: AttentionConfig, seed: int = 0) -> MultiHeadAttention:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = MultiHeadAttention(DIM, HEADS, config).double().eval()
+        for parameter in layer.parameters():
+            torch.nn.init.normal_(parameter, std=0.4)
+    return layer
+
+
+def draw(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("core", KINDS)
+def test_a_layer_takes_every_legal_combination_and_no_other(core: str):
+    for memory, position in product(MEMORY, POSITIONS):
+        if not legal(core, memory, position):
+            with pytest.raises(ConfigError, match=f"core '{core}' does not take the"):
+                AttentionConfig(KINDS[core], position, MEMORY[memory])
+            continue
+        layer = build(AttentionConfig(KINDS[core], position, MEMORY[memory]))
+        valid = torch.arange(FRAMES)[None] < 7
+        x = draw(1, 1, FRAMES, DIM).masked_fill(~valid[..., None], torch.nan)
+        with torch.no_grad():
+            out, alone = layer(x, valid), layer(x[:, :7])
+        torch.testing.assert_close(out[:, :7], alone, atol=1e-6, rtol=0, msg=f"{core}, {memory}, {position}")
+
+
+@pytest.mark.parametrize("position", [*SCORING, "rope"])
+@pytest.mark.parametrize(
+    "core",
+    [DilatedCore(reach=99, dilation=1), GlobalLocalCore(window_frames=1, global_frames=150), SpanCore(max_frames=9999)],
+    ids=name,
+)
+def test_positions_mean_the_same_to_tiles_as_to_all_pairs(core: Core, position: str):
+    layer, full = build(AttentionConfig(core, position)), build(AttentionConfig(FullCore(), position))
+    full.load_state_dict({key: value for key, value in layer.state_dict().items() if not key.startswith("core.")})
+    frames = 99 if isinstance(core, DilatedCore) else 140
+    x = draw(2, 1, frames, DIM)
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x), full(x), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("position", [*SCORING, "rope", "none"])
+def test_a_memory_of_all_frames_knows_where_they_stood(position: str):
+    """Chunk by chunk over all that came before is the causal half of attention, by blocks."""
+    memory = TransformerXLMemory(frames=99, chunk_frames=3)
+    layer, plain = build(AttentionConfig(position=position, memory=memory)), build(AttentionConfig(position=position))
+    x = draw(3, 1, FRAMES, DIM)
+    with torch.no_grad():
+        for end in (3, 6, 9):
+            whole = plain(x[:, :end])
+            torch.testing.assert_close(layer(x[:, :end])[:, end - 3 :], whole[:, end - 3 :], atol=1e-5, rtol=0)
+
+
+def test_projections_keep_their_names_whatever_the_mechanism():
+    common = set(build(AttentionConfig()).state_dict())
+    assert common == {f"{part}.{kind}" for part in ("query", "key", "value", "out") for kind in ("weight", "bias")}
+    for case in CASES:
+        assert common <= set(build(AttentionConfig(case.config)).state_dict())
+
+
+def test_a_refusal_names_what_would_fit():
+    with pytest.raises(ConfigError, match=r"core 'local' does not take the position 'xl', which adds .* 'rope'"):
+        AttentionConfig(LocalCore(), "xl")
+    with pytest.raises(ConfigError, match="core 'local' does not take the memory 'xl', whose frames stand beside"):
+        AttentionConfig(LocalCore(), memory=TransformerXLMemory())

@@ -1,0 +1,194 @@
+"""The laws of attention cores, for every core that is registered."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from sortformer.attention import Context, Core, RecurrentCore, build_core
+from sortformer.attention.full import attend
+from sortformer.attention.pattern import TILE_FRAMES, PatternAttention
+from sortformer.config import cores
+from sortformer.config.mechanisms import CORES
+from tests.attention.cases import CASES, FULL_LIMITS, Case, causal, name
+
+HEADS, DIM, FRAMES = 2, 4, 11
+LENGTHS = torch.tensor([FRAMES, 7])
+VALID = torch.arange(FRAMES) < LENGTHS[:, None]
+CAUSAL = [case for case in CASES if causal(case.config)]
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: name(case.config))
+
+
+def draw(seed: int, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def build(config: cores.Core, seed: int = 0) -> Core:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        core = build_core(config, HEADS, DIM).double().eval()
+        for parameter in core.parameters():
+            torch.nn.init.normal_(parameter, std=0.5)
+    return core
+
+
+def weights(core: Core) -> dict[str, np.ndarray]:
+    return {key: value.numpy() for key, value in core.state_dict().items()}
+
+
+def test_every_core_that_is_registered_has_an_oracle():
+    assert {case.config.kind for case in CASES} == set(CORES)
+
+
+def test_every_core_with_a_causal_form_has_an_oracle_for_it():
+    assert {case.config.kind for case in CAUSAL} == {facts.name for facts in CORES.values() if facts.causal}
+
+
+@every_case
+def test_it_equals_its_oracle(case: Case):
+    core = build(case.config)
+    query, key, value = draw(1, 3, 2, HEADS, FRAMES, DIM).unbind()
+    with torch.no_grad():
+        out = core(query, key, value, Context(VALID)).numpy()
+    expected = case.oracle(weights(core), query.numpy(), key.numpy(), value.numpy(), VALID.numpy())
+    counts = np.broadcast_to(VALID.numpy()[:, None, :, None], out.shape)
+    assert np.isfinite(out).all()
+    np.testing.assert_allclose(out[counts], expected[counts], atol=1e-9)
+
+
+@every_case
+def test_no_mask_means_that_every_frame_counts(case: Case):
+    core, (query, key, value) = build(case.config), draw(2, 3, 1, HEADS, FRAMES, DIM)
+    with torch.no_grad():
+        masked = core(query, key, value, Context(torch.ones(1, FRAMES, dtype=torch.bool)))
+        torch.testing.assert_close(core(query, key, value, Context()), masked, atol=1e-12, rtol=0)
+
+
+@every_case
+def test_padding_changes_nothing(case: Case):
+    core = build(case.config)
+    query, key, value = draw(3, 3, 2, HEADS, FRAMES, DIM).unbind()
+    with torch.no_grad():
+        together = core(query, key, value, Context(VALID))
+        for row, length in enumerate(LENGTHS.tolist()):
+            part = [x[row : row + 1, :, :length] for x in (query, key, value)]
+            torch.testing.assert_close(together[row : row + 1, :, :length], core(*part, Context()), atol=1e-9, rtol=0)
+
+
+@every_case
+def test_gradients_are_those_of_finite_differences(case: Case):
+    core = build(case.config)
+    query, key, value = (x.requires_grad_() for x in draw(4, 3, 1, HEADS, 6, DIM).unbind())
+    valid = torch.arange(6)[None] < 5
+    assert torch.autograd.gradcheck(
+        lambda *x: core(*x, Context(valid))[:, :, :5], (query, key, value), fast_mode=True, atol=1e-5
+    )
+    core(query, key, value, Context(valid))[:, :, :5].square().sum().backward()
+    for key_name, parameter in core.named_parameters():
+        assert parameter.grad is not None, key_name
+        assert torch.isfinite(parameter.grad).all(), key_name
+
+
+@every_case
+def test_a_row_without_a_valid_frame_stays_finite_and_so_do_its_gradients(case: Case):
+    core = build(case.config)
+    query, key, value = (x.requires_grad_() for x in draw(5, 3, 1, HEADS, FRAMES, DIM).unbind())
+    out = core(query, key, value, Context(torch.zeros(1, FRAMES, dtype=torch.bool)))
+    assert torch.isfinite(out).all()
+    out.sum().backward()
+    for x in (query, key, value):
+        assert x.grad is None or torch.isfinite(x.grad).all()
+
+
+@pytest.mark.parametrize("case", CAUSAL, ids=lambda case: name(case.config))
+@pytest.mark.parametrize("scale", [1.0, 1e3])
+def test_a_causal_core_never_looks_ahead(case: Case, scale: float):
+    core, (query, key, value) = build(case.config), draw(6, 3, 1, HEADS, FRAMES, DIM)
+    later = scale * draw(7, 3, 1, HEADS, FRAMES, DIM)
+    with torch.no_grad():
+        before = core(query, key, value, Context())
+        for cut in (1, 4, 9):
+            changed = [
+                torch.cat((x[:, :, :cut], y[:, :, cut:]), dim=2)
+                for x, y in zip((query, key, value), later, strict=True)
+            ]
+            after = core(*changed, Context())
+            torch.testing.assert_close(after[:, :, :cut], before[:, :, :cut], atol=1e-9, rtol=0)
+        assert not torch.allclose(core(*later, Context())[:, :, 0], before[:, :, 0])
+
+
+SUMS = cores.LinformerCore | cores.SinkhornCore
+"""Those whose values are sums of frames, with weights that need not be those of a mean."""
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not isinstance(case.config, SUMS)], ids=lambda case: name(case.config)
+)
+def test_weights_sum_to_one(case: Case):
+    """A frame that no centroid of the routing takes gets nothing at all."""
+    core, (query, key, _) = build(case.config), draw(8, 3, 1, HEADS, FRAMES, DIM)
+    with torch.no_grad():
+        out = core(query, key, torch.ones_like(query), Context())
+    heard = out.abs() > 1e-9 if isinstance(case.config, cores.RoutingCore) else torch.ones_like(out, dtype=torch.bool)
+    torch.testing.assert_close(out[heard], torch.ones_like(out[heard]), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("config", FULL_LIMITS, ids=name)
+def test_in_the_limit_it_is_full_attention(config: cores.Core):
+    core = build_core(config, HEADS, DIM).double()
+    full = build_core(cores.FullCore(causal=causal(config)), HEADS, DIM)
+    query, key, value = draw(9, 3, 2, HEADS, 8, DIM).unbind()
+    valid = torch.arange(8) < torch.tensor([[8], [5]])
+    with torch.no_grad():
+        out, expected = (one(query, key, value, Context(valid)) for one in (core, full))
+    real = valid[:, None, :, None].expand_as(out)
+    torch.testing.assert_close(out[real], expected[real], atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if CORES[case.config.kind].memory], ids=lambda case: name(case.config)
+)
+def test_frames_of_a_memory_are_attended_to_like_frames(case: Case):
+    core, (query, key, value) = build(case.config), draw(10, 3, 1, HEADS, FRAMES, DIM)
+    with torch.no_grad():
+        whole = core(query, key, value, Context())
+        for past in (1, 5, 10):
+            part = core(query[:, :, past:], key, value, Context(past=past))
+            torch.testing.assert_close(part, whole[:, :, past:], atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CAUSAL if CORES[case.config.kind].state], ids=lambda case: name(case.config)
+)
+@pytest.mark.parametrize("sizes", [(11,), (1, 3, 7), (4, 1, 1, 5)])
+def test_chunks_give_what_the_whole_gives(case: Case, sizes: tuple[int, ...]):
+    core = build(case.config)
+    assert isinstance(core, RecurrentCore)
+    query, key, value = draw(11, 3, 2, HEADS, FRAMES, DIM).unbind()
+    with torch.no_grad():
+        whole = core(query, key, value, Context(VALID))
+        state, chunks = core.init_state(query[:, :, :0]), []
+        for x, y, z, valid in zip(
+            *(t.split(sizes, 2) for t in (query, key, value)), VALID.split(sizes, 1), strict=True
+        ):
+            chunk, state = core.step(x, y, z, Context(valid), state)
+            chunks.append(chunk)
+    real = VALID[:, None, :, None].expand_as(whole)
+    torch.testing.assert_close(torch.cat(chunks, dim=2)[real], whole[real], atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if isinstance(build(case.config), PatternAttention)],
+    ids=lambda case: name(case.config),
+)
+def test_tiles_lose_no_pair(case: Case):
+    core, frames = build(case.config), TILE_FRAMES + 9
+    assert isinstance(core, PatternAttention)
+    query, key, value = draw(12, 3, 1, HEADS, frames, DIM).unbind()
+    at = torch.arange(frames)
+    allowed = core.pattern.allowed(at[:, None], at) & ((at <= at[:, None]) | (not core.causal))
+    with torch.no_grad():
+        expected = attend(query, key, value, allowed, None, None)
+        torch.testing.assert_close(core(query, key, value, Context()), expected, atol=1e-9, rtol=0)

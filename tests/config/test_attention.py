@@ -1,0 +1,115 @@
+"""Attention configs: legal, as plain dictionaries, and one for each layer; without one a model is as it always was."""
+
+import json
+
+import pytest
+import torch
+
+from sortformer.checkpoint import load, save
+from sortformer.config import cores, memories
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.model import EncoderConfig, HeadConfig, ModelConfig
+from sortformer.config.strict import from_dict, to_dict
+from sortformer.errors import ConfigError
+from tests.attention.cases import CASES, name
+from tests.small_models import small_config, small_model
+
+MIXED = small_config(
+    {
+        "attention": (
+            AttentionConfig(cores.FavorCore(features=8), "rope", memories.CompressiveMemory(chunk_frames=9)),
+            AttentionConfig(cores.CombinerFixedCore(block_frames=4), "sinusoidal"),
+        )
+    },
+    {
+        "attention": (
+            AttentionConfig(cores.DilatedCore(reach=2), "shaw", memories.TransformerXLMemory(frames=4, chunk_frames=5)),
+        )
+    },
+)
+
+
+@pytest.mark.parametrize("config", [AttentionConfig(case.config) for case in CASES], ids=lambda c: name(c.core))
+def test_it_comes_back_from_json(config: AttentionConfig):
+    assert from_dict(AttentionConfig, json.loads(json.dumps(to_dict(config)))) == config
+
+
+@pytest.mark.parametrize("memory", [memories.NoMemory(), memories.CompressiveMemory(ratio=3), memories.NearestMemory()])
+def test_a_memory_comes_back_from_json(memory: memories.Memory):
+    config = AttentionConfig(memory=memory)
+    assert from_dict(AttentionConfig, json.loads(json.dumps(to_dict(config)))) == config
+
+
+def test_a_name_alone_stands_for_a_mechanism_with_its_defaults():
+    assert from_dict(AttentionConfig, {"core": "favor", "memory": "xl"}) == AttentionConfig(
+        cores.FavorCore(), memory=memories.TransformerXLMemory()
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"core": "favour"}, "core must be a table whose kind is one of full, local, .*, got 'favour'"),
+        ({"core": {"features": 3}}, "core must be a table whose kind is one of"),
+        ({"core": {"kind": "favor", "feature": 3}}, "unknown key 'feature' in core .*did you mean 'features'"),
+        ({"position": "xi"}, "position must be one of none, sinusoidal"),
+        ({"learned_positions": 0}, "learned_positions must be >= 1"),
+        ({"core": {"kind": "local", "window_frames": 0}}, "window_frames of the attention core 'local' must be >= 1"),
+        ({"core": {"kind": "fixed", "block_frames": 2}}, "summary_frames 8 exceeds block_frames 2"),
+        ({"core": {"kind": "reformer", "buckets": 3}}, "buckets .* must be 1 or even, got 3"),
+        ({"core": {"kind": "routing", "decay": 2}}, "decay .* must be in"),
+        ({"core": {"kind": "sinkhorn", "temperature": 0}}, "temperature .* must be positive"),
+        ({"core": {"kind": "combiner_axial", "plan": "rowmajor", "pool": "max"}}, "leave pool at 'mean', got 'max'"),
+        ({"memory": {"kind": "compressive", "ratio": 0}}, "ratio of the memory 'compressive' must be >= 1"),
+        ({"memory": {"kind": "compressive", "compression": "most_used", "loss": "autoencoding"}}, "nothing to rebuild"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_reason(values, message):
+    with pytest.raises(ConfigError, match=message):
+        from_dict(AttentionConfig, values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "message"),
+    [
+        (EncoderConfig, {"attention": (AttentionConfig(),) * 2}, "one for all layers or one for each of its 5, got 2"),
+        (HeadConfig, {"attention": (AttentionConfig(),) * 3}, "one for all layers or one for each of its 4, got 3"),
+        (EncoderConfig, {"attention": (AttentionConfig(),), "window_frames": 9}, "no meaning beside attention"),
+        (
+            EncoderConfig,
+            {"dim": 6, "heads": 2, "position": "none", "attention": (AttentionConfig(position="rope"),)},
+            "'rope' needs an even number of channels",
+        ),
+    ],
+)
+def test_layers_and_their_attention_fit(kind, values, message):
+    with pytest.raises(ConfigError, match=message):
+        kind(**values)
+
+
+def test_without_attention_layers_are_as_they_were():
+    assert (
+        EncoderConfig(window_frames=7).layer_attention
+        == (AttentionConfig(cores.LocalCore(window_frames=7), "rope"),) * 5
+    )
+    assert HeadConfig(position="shaw").layer_attention == (AttentionConfig(position="shaw"),) * 4
+
+
+def test_a_config_that_was_written_before_there_was_attention_still_loads():
+    values = to_dict(ModelConfig())
+    del values["encoder"]["attention"], values["head"]["attention"]
+    assert from_dict(ModelConfig, values) == ModelConfig()
+
+
+def test_every_layer_of_a_model_can_attend_in_its_own_way(tmp_path):
+    model = small_model(MIXED)
+    wave = 0.1 * torch.randn(2, 24_000, generator=torch.Generator().manual_seed(0))
+    save(tmp_path, model)
+    loaded, _ = load(tmp_path)
+    assert loaded.config == MIXED
+    with torch.no_grad():
+        whole = model(wave, torch.tensor([24_000, 15_000]))
+        torch.testing.assert_close(loaded(wave, torch.tensor([24_000, 15_000])).logits, whole.logits, atol=0, rtol=0)
+        alone = model(wave[1:, :15_000])
+    frames = alone.logits.shape[1]
+    torch.testing.assert_close(whole.logits[1, :frames], alone.logits[0], atol=1e-5, rtol=1e-5)

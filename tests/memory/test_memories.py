@@ -1,0 +1,299 @@
+"""The laws of memories, for every one that is registered, through the layer that reads them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from sortformer.attention import MultiHeadAttention
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore
+from sortformer.config.mechanisms import MEMORIES
+from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory, NoMemory, TransformerXLMemory
+from tests.oracles.memory_loops import ListMemory, attention_over, compress, nearest
+
+DIM, HEADS, CHUNK, FRAMES = 8, 2, 3, 14
+COMPRESSIONS = ("max", "mean", "conv", "dilated_conv", "most_used", "autoencoder")
+
+
+def compressive(compression: str, loss: str = "none") -> CompressiveMemory:
+    return CompressiveMemory(
+        frames=4, compressed_frames=3, ratio=2, compression=compression, loss=loss, chunk_frames=CHUNK
+    )
+
+
+WITH_FRAMES: list[Memory] = [
+    TransformerXLMemory(frames=5, chunk_frames=CHUNK),
+    *(compressive(kind) for kind in COMPRESSIONS),
+]
+KNN = NearestMemory(frames=7, neighbours=2, chunk_frames=CHUNK)
+
+
+def label(memory: Memory) -> str:
+    return memory.kind + (f"-{memory.compression}" if isinstance(memory, CompressiveMemory) else "")
+
+
+def build(memory: Memory, core: Core | None = None, position: str = "none", seed: int = 0) -> MultiHeadAttention:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = MultiHeadAttention(DIM, HEADS, AttentionConfig(core or FullCore(), position, memory)).double()
+        for parameter in layer.parameters():
+            torch.nn.init.normal_(parameter, std=0.4)
+    return layer
+
+
+def draw(seed: int, *shape: int) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def projected(layer: MultiHeadAttention, frames: np.ndarray) -> list[np.ndarray]:
+    """Query, key and value (T, H, d) of frames (T, D)."""
+    weights = {name: value.numpy() for name, value in layer.state_dict().items()}
+    return [
+        (frames @ weights[f"{name}.weight"].T + weights[f"{name}.bias"]).reshape(len(frames), HEADS, -1)
+        for name in ("query", "key", "value")
+    ]
+
+
+def merged(layer: MultiHeadAttention, mixed: np.ndarray) -> np.ndarray:
+    weights = {name: value.numpy() for name, value in layer.state_dict().items()}
+    return mixed.reshape(len(mixed), -1) @ weights["out.weight"].T + weights["out.bias"]
+
+
+def by_lists(layer: MultiHeadAttention, memory: Memory, x: np.ndarray) -> np.ndarray:
+    """A whole recording (T, D), chunk by chunk, every past frame projected anew."""
+    if isinstance(memory, TransformerXLMemory):
+        past, squeeze = ListMemory(memory.frames), None
+    else:
+        assert isinstance(memory, CompressiveMemory)
+        past = ListMemory(memory.frames, memory.compressed_frames, memory.ratio)
+        prefix = "memory.compression."
+        weights = {
+            name.removeprefix(prefix): value.numpy()
+            for name, value in layer.state_dict().items()
+            if name.startswith(prefix)
+        }
+        squeeze = compress(memory.compression, memory.ratio, weights)
+    mixed = np.zeros((len(x), HEADS, DIM // HEADS))
+    for start in range(0, len(x), CHUNK):
+        chunk = x[start : start + CHUNK]
+        known = [frame for _, frame in past.frames]
+        query, key, value = projected(layer, np.array([*known, *chunk]))
+        compressed = len(past.compressed)
+        for n, h in np.ndindex(len(chunk), HEADS):
+            i = len(known) + n
+            mixed[start + n, h], given = attention_over(query[i, h], list(key[:, h]), list(value[:, h]))
+            for m in range(len(past.recent)):
+                past.usage[m] += given[compressed + m]
+        past.push([(start + n, frame) for n, frame in enumerate(chunk)], squeeze)
+    return merged(layer, mixed)
+
+
+def test_every_memory_that_is_registered_is_tested():
+    assert {memory.kind for memory in (NoMemory(), KNN, *WITH_FRAMES)} == set(MEMORIES)
+
+
+@pytest.mark.parametrize("memory", WITH_FRAMES, ids=label)
+def test_it_equals_lists_of_frames(memory: Memory):
+    layer, x = build(memory), draw(1, FRAMES, DIM)
+    with torch.no_grad():
+        out = layer(x[None])[0]
+    np.testing.assert_allclose(out.numpy(), by_lists(layer, memory, x.numpy()), atol=1e-9)
+
+
+def test_the_nearest_keys_equal_a_search_through_a_list():
+    layer, x = build(KNN), draw(2, FRAMES, DIM).numpy()
+    query, key, value = projected(layer, x)
+    gate = 1 / (1 + np.exp(-layer.state_dict()["memory.gate"].numpy()))
+    sharpness = np.exp(layer.state_dict()["memory.log_sharpness"].numpy())
+    mixed = np.zeros(query.shape)
+    for i, h in np.ndindex(FRAMES, HEADS):
+        start = i // CHUNK * CHUNK
+        own = slice(start, min(start + CHUNK, FRAMES))
+        past = slice(max(0, start - KNN.frames), start)
+        mixed[i, h], _ = attention_over(query[i, h], list(key[own, h]), list(value[own, h]))
+        if start:
+            read = nearest(query[i, h], list(key[past, h]), list(value[past, h]), KNN.neighbours, sharpness[h])
+            mixed[i, h] = (1 - gate[h]) * mixed[i, h] + gate[h] * read
+    with torch.no_grad():
+        np.testing.assert_allclose(layer(torch.from_numpy(x)[None])[0].numpy(), merged(layer, mixed), atol=1e-9)
+
+
+@pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
+@pytest.mark.parametrize("position", ["none", "rope", "sinusoidal"])
+def test_neither_padding_nor_other_rows_touch_a_recording(memory: Memory, position: str):
+    if getattr(memory, "compression", None) == "dilated_conv":
+        memory = replace(memory, compression="conv")  # dilated, it hears what follows a group, also where nothing does
+    layer, x = build(memory, position=position), draw(3, 2, FRAMES, DIM)
+    lengths = (FRAMES, 9)
+    valid = torch.arange(FRAMES) < torch.tensor(lengths)[:, None]
+    with torch.no_grad():
+        together = layer(x.masked_fill(~valid[..., None], torch.nan), valid)
+        for row, length in enumerate(lengths):
+            alone = layer(x[row : row + 1, :length])[0]
+            torch.testing.assert_close(together[row, :length], alone, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
+def test_what_comes_later_changes_no_chunk(memory: Memory):
+    layer, x = build(memory), draw(4, 2, 1, FRAMES, DIM)
+    with torch.no_grad():
+        before = layer(x[0])
+        changed = layer(torch.cat((x[0, :, : 2 * CHUNK], 9 * x[1, :, 2 * CHUNK :]), dim=1))
+    torch.testing.assert_close(changed[:, : 2 * CHUNK], before[:, : 2 * CHUNK], atol=1e-9, rtol=0)
+    assert not torch.allclose(changed[:, 2 * CHUNK :], before[:, 2 * CHUNK :])
+
+
+@pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
+def test_a_recording_at_once_is_its_chunks_one_by_one(memory: Memory):
+    layer, x = build(memory, position="rope"), draw(5, 1, FRAMES, DIM)
+    with torch.no_grad():
+        state, chunks = layer.init_state(x), []
+        for chunk in x.split(CHUNK, dim=1):
+            step = layer.step(chunk, None, state)
+            state = step.state
+            chunks.append(step.out)
+        torch.testing.assert_close(torch.cat(chunks, dim=1), layer(x), atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("compression", ["max", "mean", "conv"])
+def test_groups_do_not_depend_on_where_the_stream_is_cut(compression: str):
+    """Their frames are the same, whatever the chunks, once the same frames have come."""
+    layer, x = build(compressive(compression)), draw(6, 1, 12, DIM)
+    recalled = []
+    for sizes in ((12,), (1,) * 12, (5, 3, 4)):
+        state = layer.init_state(x)
+        with torch.no_grad():
+            for chunk in x.split(sizes, dim=1):
+                state = layer.step(chunk, None, state).state
+            recalled.append(layer.memory.recall(state.memory))
+    for other in recalled[1:]:
+        torch.testing.assert_close(other.frames, recalled[0].frames, atol=1e-12, rtol=0)
+        torch.testing.assert_close(other.at, recalled[0].at, atol=0, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [TransformerXLMemory(frames=0, chunk_frames=CHUNK), NearestMemory(frames=0, chunk_frames=CHUNK)],
+    ids=label,
+)
+def test_an_empty_memory_is_none(memory: Memory):
+    layer, plain, x = build(memory), build(NoMemory()), draw(7, 1, FRAMES, DIM)
+    with torch.no_grad():
+        alone = torch.cat([plain(chunk) for chunk in x.split(CHUNK, dim=1)], dim=1)
+        torch.testing.assert_close(layer(x), alone, atol=1e-12, rtol=0)
+
+
+def test_a_compression_by_one_that_changes_nothing_is_a_longer_queue():
+    memory = CompressiveMemory(frames=3, compressed_frames=4, ratio=1, compression="mean", chunk_frames=CHUNK)
+    layer, x = build(memory, position="rope"), draw(8, 1, FRAMES, DIM)
+    longer = build(TransformerXLMemory(frames=7, chunk_frames=CHUNK), position="rope")
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x), longer(x), atol=1e-9, rtol=0)
+
+
+def test_without_compressed_frames_it_is_transformer_xl():
+    memory = CompressiveMemory(frames=5, compressed_frames=0, ratio=4, compression="mean", chunk_frames=CHUNK)
+    layer, x = build(memory), draw(9, 1, FRAMES, DIM)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            layer(x), build(TransformerXLMemory(frames=5, chunk_frames=CHUNK))(x), atol=1e-12, rtol=0
+        )
+
+
+def test_a_shut_gate_is_no_memory():
+    layer, x = build(KNN), draw(10, 1, FRAMES, DIM)
+    with torch.no_grad():
+        layer.memory.gate.fill_(-200.0)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+        alone = torch.cat([build(NoMemory())(chunk) for chunk in x.split(CHUNK, dim=1)], dim=1)
+        torch.testing.assert_close(layer(x), alone, atol=1e-12, rtol=0)
+
+
+def test_the_compressive_performer_is_the_performer_over_what_is_remembered():
+    """Its memory is that of the softmax layer with the same weights, and its core knows no order."""
+    memory = compressive("conv")
+    layer, plain = build(memory, FavorCore(features=5)), build(memory)
+    x, state, other = draw(11, 1, FRAMES, DIM), None, None
+    state, other = layer.init_state(x), plain.init_state(x)
+    plain.load_state_dict({key: value for key, value in layer.state_dict().items() if not key.startswith("core.")})
+    with torch.no_grad():
+        for chunk in x.split(CHUNK, dim=1):
+            recall = layer.memory.recall(state.memory)
+            everything = torch.cat((recall.frames, chunk), dim=1)
+            alone = build(NoMemory(), FavorCore(features=5))
+            alone.load_state_dict(
+                {key: value for key, value in layer.state_dict().items() if not key.startswith("memory.")}
+            )
+            step = layer.step(chunk, None, state)
+            torch.testing.assert_close(step.out, alone(everything)[:, recall.frames.shape[1] :], atol=1e-9, rtol=0)
+            state, other = step.state, plain.step(chunk, None, other).state
+            theirs = plain.memory.recall(other.memory)
+            torch.testing.assert_close(layer.memory.recall(state.memory).frames, theirs.frames, atol=0, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("compression", "loss"),
+    [("conv", "attention"), ("dilated_conv", "attention"), ("conv", "autoencoding"), ("autoencoder", "autoencoding")],
+)
+def test_a_loss_trains_the_compression_and_nothing_else(compression: str, loss: str):
+    layer, x = build(compressive(compression, loss)), draw(12, 1, FRAMES, DIM)
+    state, losses = layer.init_state(x), []
+    for chunk in x.split(CHUNK, dim=1):
+        step = layer.step(chunk, None, state)
+        state = step.state
+        losses += step.losses.values()
+    torch.stack(losses).sum().backward()
+    for name, parameter in layer.named_parameters():
+        touched = parameter.grad is not None and bool(parameter.grad.abs().sum() > 0)
+        assert touched == name.startswith("memory."), name
+
+
+def test_without_a_loss_the_task_trains_the_compression():
+    layer, x = build(compressive("conv")), draw(13, 1, FRAMES, DIM)
+    layer(x).square().sum().backward()
+    for name, parameter in layer.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize("loss", ["attention", "autoencoding"])
+def test_with_a_loss_the_task_does_not_train_the_compression(loss: str):
+    layer, x = build(compressive("conv", loss)), draw(14, 1, FRAMES, DIM)
+    layer(x).square().sum().backward()
+    assert all(parameter.grad is None for parameter in layer.memory.parameters())
+
+
+def test_what_is_rebuilt_without_error_costs_nothing():
+    memory = CompressiveMemory(
+        frames=2, compressed_frames=4, ratio=1, compression="conv", loss="autoencoding", chunk_frames=CHUNK
+    )
+    layer, x = build(memory), draw(15, 1, FRAMES, DIM)
+    eye = torch.eye(DIM, dtype=torch.float64)[..., None]
+    with torch.no_grad():
+        for name, parameter in layer.memory.named_parameters():
+            parameter.copy_(eye if name.endswith("weight") else torch.zeros(DIM))
+    state = layer.init_state(x)
+    for chunk in x.split(CHUNK, dim=1):
+        step = layer.step(chunk, None, state)
+        state = step.state
+    assert step.losses["autoencoding"].item() == pytest.approx(0, abs=1e-20)
+
+
+@pytest.mark.parametrize("core", [FavorCore(features=6, causal=True), LinearCore(causal=True)], ids=lambda c: c.kind)
+@pytest.mark.parametrize("position", ["none", "rope"])
+def test_a_core_with_a_state_streams_without_a_memory(core: Core, position: str):
+    layer, x = build(NoMemory(), core, position), draw(16, 1, FRAMES, DIM)
+    with torch.no_grad():
+        state, outs = layer.init_state(x), []
+        for chunk in x.split((1, 5, 6, 2), dim=1):
+            step = layer.step(chunk, None, state)
+            state = step.state
+            outs.append(step.out)
+        torch.testing.assert_close(torch.cat(outs, dim=1), layer(x), atol=1e-6, rtol=0)
+
+
+def test_what_carries_nothing_refuses_to_stream():
+    with pytest.raises(ValueError, match="no memory, and its core no state"):
+        build(NoMemory()).init_state(draw(0, 1, 2, DIM))

@@ -1,0 +1,250 @@
+"""Attention cores one query at a time in float64, from the papers: patterns, kernels, hashing, routing, sorting."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+__all__ = [
+    "blockwise",
+    "dyadic_spans",
+    "elu_kernel",
+    "favor_kernel",
+    "fourier_kernel",
+    "kernel_attention",
+    "linformer",
+    "reformer",
+    "relu_kernel",
+    "routing",
+    "sinkhorn_attention",
+    "softmax_over",
+    "span",
+]
+
+
+def softmax_over(query: np.ndarray, keys: list[np.ndarray], values: list[np.ndarray]) -> np.ndarray:
+    """Softmax attention of one query over a list of keys; NaN where there are none."""
+    if not keys:
+        return np.full(query.shape, np.nan)
+    scores = [float(query @ key) / math.sqrt(len(query)) for key in keys]
+    weights = [math.exp(score - max(scores)) for score in scores]
+    return sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)
+
+
+def dyadic_spans(i: int, frames: int) -> list[tuple[int, int]]:
+    """Halve [0, 2^n) down to i: the halves that i is not in, as (start, stop), longest first, cut at ``frames``."""
+    start, size = 0, 1
+    while size < frames:
+        size *= 2
+    spans = []
+    while size > 1:
+        size //= 2
+        left, right = (start, start + size), (start + size, start + 2 * size)
+        spans.append(left if i >= right[0] else right)
+        start = right[0] if i >= right[0] else left[0]
+    return [(a, min(b, frames)) for a, b in spans if a < frames]
+
+
+def kernel_attention(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    valid: np.ndarray,
+    kernel: Callable[[np.ndarray, np.ndarray], float],
+    causal: bool,
+) -> np.ndarray:
+    """sum_j K(q_i, k_j) v_j / sum_j K(q_i, k_j) over the valid keys."""
+    out = np.full(query.shape, np.nan)
+    for b, h, i in np.ndindex(*query.shape[:3]):
+        seen = [j for j in range(key.shape[2]) if valid[b, j] and (j <= i or not causal)]
+        weights = [kernel(query[b, h, i], key[b, h, j]) for j in seen]
+        if seen:
+            out[b, h, i] = sum(w * value[b, h, j] for w, j in zip(weights, seen, strict=True)) / sum(weights)
+    return out
+
+
+def favor_kernel(directions: np.ndarray) -> Callable[[np.ndarray, np.ndarray], float]:
+    """phi(x)_w = exp(w . x - |x|^2 / 2) / sqrt(m) with x = q / d^(1/4)."""
+
+    def features(x: np.ndarray) -> np.ndarray:
+        x = x / len(x) ** 0.25
+        return np.array([math.exp(w @ x - x @ x / 2) for w in directions]) / math.sqrt(len(directions))
+
+    return lambda q, k: float(features(q) @ features(k))
+
+
+def relu_kernel(directions: np.ndarray, floor: float = 1e-3) -> Callable[[np.ndarray, np.ndarray], float]:
+    """phi(x)_w = max(0, w . x) and a little, with x = q / d^(1/4)."""
+
+    def features(x: np.ndarray) -> np.ndarray:
+        return np.array([max(0.0, w @ x / len(x) ** 0.25) + floor for w in directions])
+
+    return lambda q, k: float(features(q) @ features(k))
+
+
+def fourier_kernel(directions: np.ndarray) -> Callable[[np.ndarray, np.ndarray], float]:
+    """The mean of cos(w . (q - k)), q and k of length one: what sines and cosines multiply to."""
+
+    def kernel(q: np.ndarray, k: np.ndarray) -> float:
+        gap = q / np.linalg.norm(q) - k / np.linalg.norm(k)
+        return float(np.mean([math.cos(w @ gap) for w in directions]))
+
+    return kernel
+
+
+def elu_kernel(q: np.ndarray, k: np.ndarray) -> float:
+    def features(x: np.ndarray) -> np.ndarray:
+        return np.array([value + 1 if value > 0 else math.exp(value) for value in x])
+
+    return float(features(q) @ features(k))
+
+
+def span(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    valid: np.ndarray,
+    spans: Callable[[int, np.ndarray], float],
+    ramp: int,
+    causal: bool,
+) -> np.ndarray:
+    """sum_j m(|i - j|) exp(s_ij) v_j over its sum, with m(x) = clamp((R + z - x) / R, 0, 1) and z by head and query."""
+    out = np.full(query.shape, np.nan)
+    for b, h, i in np.ndindex(*query.shape[:3]):
+        reach = spans(h, query[b, h, i])
+        total, mixed = 0.0, np.zeros(query.shape[3])
+        for j in range(key.shape[2]):
+            soft = min(1.0, max(0.0, (ramp + reach - abs(i - j)) / ramp))
+            if valid[b, j] and (j <= i or not causal):
+                weight = soft * math.exp(query[b, h, i] @ key[b, h, j] / math.sqrt(query.shape[3]))
+                total, mixed = total + weight, mixed + weight * value[b, h, j]
+        if total > 0:
+            out[b, h, i] = mixed / total
+    return out
+
+
+def blockwise(query: np.ndarray, key: np.ndarray, value: np.ndarray, valid: np.ndarray, block: int) -> np.ndarray:
+    """In head h, block n attends to block (n + h) modulo the number of blocks of the recording."""
+    out = np.full(query.shape, np.nan)
+    for b, h, i in np.ndindex(*query.shape[:3]):
+        length = max((j + 1 for j in range(key.shape[2]) if valid[b, j]), default=0)
+        if not length:
+            continue
+        partner = (i // block + h) % math.ceil(length / block)
+        seen = [j for j in range(key.shape[2]) if valid[b, j] and j // block == partner]
+        out[b, h, i] = softmax_over(query[b, h, i], [key[b, h, j] for j in seen], [value[b, h, j] for j in seen])
+    return out
+
+
+def linformer(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    valid: np.ndarray,
+    ratio: int,
+    weights: tuple[np.ndarray, np.ndarray] | None,
+) -> np.ndarray:
+    """Attend to one key and value for each ``ratio`` frames: their mean, or a sum by the place in the group."""
+    out = np.full(query.shape, np.nan)
+    for b, h, i in np.ndindex(*query.shape[:3]):
+        keys, values = [], []
+        for start in range(0, key.shape[2], ratio):
+            seen = [j for j in range(start, min(start + ratio, key.shape[2])) if valid[b, j]]
+            if seen:
+                shares = weights or (np.full(ratio, 1 / len(seen)),) * 2
+                keys.append(sum(shares[0][j - start] * key[b, h, j] for j in seen))
+                values.append(sum(shares[1][j - start] * value[b, h, j] for j in seen))
+        out[b, h, i] = softmax_over(query[b, h, i], keys, values)
+    return out
+
+
+def reformer(
+    query: np.ndarray, value: np.ndarray, valid: np.ndarray, rotations: np.ndarray, buckets: int, chunk: int
+) -> np.ndarray:
+    """Each round: sort by (bucket, time), cut into chunks, attend within bucket to own chunk and the one before."""
+    out = np.full(query.shape, np.nan)
+    for b, h in np.ndindex(*query.shape[:2]):
+        length = [t for t in range(query.shape[2]) if valid[b, t]]
+        for i in length:
+            total, mixed = [], []
+            for rotation in rotations:
+                turned = [query[b, h, t] @ rotation for t in length]
+                bucket = {
+                    t: int(np.argmax(np.concatenate([x, -x]))) if buckets > 1 else 0
+                    for t, x in zip(length, turned, strict=True)
+                }
+                order = sorted(length, key=lambda t: (bucket[t], t))
+                place = {t: n // chunk for n, t in enumerate(order)}
+                weights, values = [], []
+                for j in order:
+                    if bucket[j] == bucket[i] and place[i] - 1 <= place[j] <= place[i]:
+                        unit = query[b, h, j] / np.linalg.norm(query[b, h, j])
+                        score = -1e5 if i == j else query[b, h, i] @ unit / math.sqrt(query.shape[3])
+                        weights.append(score)
+                        values.append(value[b, h, j])
+                most = max(weights)
+                shares = np.array([math.exp(w - most) for w in weights])
+                total.append(most + math.log(shares.sum()))
+                mixed.append(sum(s * v for s, v in zip(shares / shares.sum(), values, strict=True)))
+            rounds = np.array([math.exp(t - max(total)) for t in total])
+            out[b, h, i] = sum(r * m for r, m in zip(rounds / rounds.sum(), mixed, strict=True))
+    return out
+
+
+def routing(
+    query: np.ndarray, key: np.ndarray, value: np.ndarray, valid: np.ndarray, centroids: np.ndarray, window: int
+) -> np.ndarray:
+    """Each centroid takes its nearest queries and keys; what several say of a frame is averaged, none is zero."""
+
+    def norm(x: np.ndarray) -> np.ndarray:
+        return (x - x.mean()) / math.sqrt(x.var() + 1e-5)
+
+    out = np.zeros(query.shape)
+    for b, h in np.ndindex(*query.shape[:2]):
+        length = [t for t in range(query.shape[2]) if valid[b, t]]
+        queries, keys = ({t: norm(x[b, h, t]) for t in length} for x in (query, key))
+        said: dict[int, list[np.ndarray]] = {t: [] for t in length}
+        for centroid in centroids[h]:
+            asking, asked = (
+                sorted(length, key=lambda t, x=x: float(-(x[t] @ centroid)))[:window] for x in (queries, keys)
+            )
+            for i in asking:
+                said[i].append(softmax_over(queries[i], [keys[j] for j in asked], [value[b, h, j] for j in asked]))
+        for i in length:
+            if said[i]:
+                out[b, h, i] = np.mean(said[i], axis=0)
+    return out
+
+
+def sinkhorn_attention(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    valid: np.ndarray,
+    block: int,
+    iterations: int,
+    temperature: float,
+) -> np.ndarray:
+    """Sort blocks by a doubly stochastic matrix of how well their means fit; attend to own and sorted block."""
+    out = np.full(query.shape, np.nan)
+    frames, dim = query.shape[2:]
+    for b, h in np.ndindex(*query.shape[:2]):
+        members = [[j for j in range(n, min(n + block, frames)) if valid[b, j]] for n in range(0, frames, block)]
+        some = [n for n, frame in enumerate(members) if frame]
+        means = [[np.mean([x[b, h, j] for j in members[n]], axis=0) for n in some] for x in (query, key)]
+        order = np.array([[math.exp(q @ k / math.sqrt(dim) / temperature) for k in means[1]] for q in means[0]])
+        for _ in range(iterations):
+            order = order / order.sum(axis=1, keepdims=True)
+            order = order / order.sum(axis=0, keepdims=True)
+        for row, n in enumerate(some):
+            keys, values = [key[b, h, j] for j in members[n]], [value[b, h, j] for j in members[n]]
+            for place in range(block):
+                for given, own in ((key, keys), (value, values)):
+                    sorted_frame = np.zeros(dim)
+                    for column, other in enumerate(some):
+                        if other * block + place in members[other]:
+                            sorted_frame += order[row, column] * given[b, h, other * block + place]
+                    own.append(sorted_frame)
+            for i in members[n]:
+                out[b, h, i] = softmax_over(query[b, h, i], keys, values)
+    return out
