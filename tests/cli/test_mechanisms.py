@@ -1,0 +1,29 @@
+"""The table of mechanisms: complete, and there without torch."""
+
+import subprocess
+import sys
+
+from sortformer.config.mechanisms import ABSENT, CORES, MEMORIES, POSITIONS
+from tests.cli.conftest import Cli
+
+
+def test_every_mechanism_has_a_line_and_so_has_what_is_absent(cli: Cli):
+    outcome = cli("mechanisms")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    for known in (CORES, MEMORIES, POSITIONS):
+        for name, facts in known.items():
+            assert [
+                line for line in lines if line.startswith(f"{name} ") and facts.what in line and facts.paper in line
+            ]
+    for name, reason in ABSENT.items():
+        assert [line for line in lines if line.startswith(name) and reason in line]
+
+
+def test_it_imports_no_torch():
+    program = (
+        "import sys\nfrom sortformer.cli import main\n"
+        "try:\n    main(['mechanisms'])\nexcept SystemExit as left:\n    assert not left.code\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
