@@ -8,6 +8,7 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.checkpoint.nemo_export import write_nemo
+from sortformer.config.attention import AttentionConfig
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
@@ -103,6 +104,8 @@ def test_a_streaming_model_stays_one(tmp_path, gain):
         (replace(NEMO, encoder=replace(NEMO.encoder, subsampling="stacking")), "'stacking'"),
         (replace(NEMO, encoder=replace(NEMO.encoder, position="rope")), "'rope', not 'xl'"),
         (replace(NEMO, encoder=replace(NEMO.encoder, position="rope", window_frames=9)), "not 'xl'"),
+        (replace(NEMO, encoder=replace(NEMO.encoder, attention=(AttentionConfig(position="xl"),))), "what they attend"),
+        (replace(NEMO, head=replace(NEMO.head, attention=(AttentionConfig(position="none"),))), "what they attend"),
         (replace(NEMO, encoder=replace(NEMO.encoder, conv_norm="layer")), "by layer"),
         (replace(NEMO, encoder=replace(NEMO.encoder, ff_dim=40)), "no multiple"),
         (replace(NEMO, encoder=replace(NEMO.encoder, learned_silence=True)), "silence"),
