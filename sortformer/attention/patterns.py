@@ -117,14 +117,20 @@ class BigBird:
         return j[near | (block < self.global_blocks) | (own[0] < self.global_blocks) | drawn[block]]
 
     def _drawn(self, blocks: int) -> Tensor:
-        pairs = torch.zeros(blocks, blocks, dtype=torch.bool)
-        for block in range(1, blocks):
-            for other in random_blocks(self.seed, block, self.random_blocks):
-                pairs[block, other] = pairs[other, block] = True
-        return pairs
+        # A power of two, so that the tiles of a recording share one table: its beginning does not depend on its size.
+        return _drawn_pairs(self.seed, self.random_blocks, 1 << (blocks - 1).bit_length())
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=8)
+def _drawn_pairs(seed: int, count: int, blocks: int) -> Tensor:
+    """Return (blocks, blocks), True where either block drew the other."""
+    pairs = torch.zeros(blocks, blocks, dtype=torch.bool)
+    for block in range(1, blocks):
+        for other in random_blocks(seed, block, count):
+            pairs[block, other] = pairs[other, block] = True
+    return pairs
+
+
 def random_blocks(seed: int, block: int, count: int) -> tuple[int, ...]:
     """Return the blocks, all before it, that a block draws (with repeats)."""
     generator = torch.Generator().manual_seed((seed << 32) + block)
