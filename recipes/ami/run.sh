@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# AMI, from the corpus to scored RTTM: manifests, post-processing tuned on dev, test diarized and scored. See README.md.
+set -euo pipefail
+corpus=${AMI:?set AMI to the folder with the meetings}
+setup=${AMI_SETUP:?set AMI_SETUP to a clone of AMI-diarization-setup}
+mic=${MIC:-mix-headset}
+out=${OUT:-runs/ami/$mic}
+device=${DEVICE:-auto}
+
+sortformer manifest ami "$corpus" --setup "$setup" --mic "$mic" -o "$out" --overwrite ${PARTIAL:+--partial}
+sortformer manifest check "$out"/*.jsonl
+sortformer tune "$out/dev.jsonl" -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}
+sortformer diarize "$out/test.jsonl" -o "$out/found" --overwrite --quiet --device "$device" --model "$out/tuned"
+sortformer score "$out/test.jsonl" "$out/found" --breakdown | tee "$out/score.txt"

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Your recordings, from a folder of audio and RTTM to a model fine-tuned on them, scored beside the one it began as.
+set -euo pipefail
+data=${DATA:?set DATA to a folder with train, dev and test, each recordings with RTTM}
+recipe=${RECIPE:-$(dirname "$0")/recipe.toml}
+out=${OUT:-runs/finetune_own_data}
+device=${DEVICE:-auto}
+model=${MODEL:-$(python -c 'from sortformer import checkpoint; print(checkpoint.EMBEDDED)')}
+
+for split in train dev test; do
+    sortformer manifest folder "$data/$split" -o "$out/$split.jsonl" --overwrite
+done
+sortformer manifest check "$out/train.jsonl" "$out/dev.jsonl" "$out/test.jsonl"
+
+# Conversations are simulated from the stretches where one speaks alone, in the turn-taking of your references.
+sortformer manifest voices "$out/train.jsonl" --dev "$out/dev.jsonl" -o "$out/bank" --overwrite ${SHARED_NAMES:+--shared-names}
+mkdir -p "$out/turns"
+find "$data/train" -name '*.rttm' -exec cp {} "$out/turns" \;
+sed "s|@MODEL@|$model|" "$recipe" > "$out/recipe.toml"
+sortformer train "$out/recipe.toml" -o "$out/run" --device "$device"
+
+for stage in before after; do
+    [ "$stage" = after ] && model=$out/run/model
+    sortformer tune "$out/dev.jsonl" -o "$out/$stage/model" --overwrite --device "$device" --model "$model"
+    sortformer diarize "$out/test.jsonl" -o "$out/$stage/found" --overwrite --quiet --device "$device" --model "$out/$stage/model"
+    echo "== $stage fine-tuning"
+    sortformer score "$out/test.jsonl" "$out/$stage/found" | tee "$out/$stage/score.txt"
+done

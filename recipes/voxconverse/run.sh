@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# VoxConverse, from the corpus to scored RTTM: tuned on dev, scored on test, under two protocols. See README.md.
+set -euo pipefail
+corpus=${VOXCONVERSE:?set VOXCONVERSE to the folder with the unpacked recordings}
+annotations=${VOXCONVERSE_RTTM:?set VOXCONVERSE_RTTM to a clone of the annotations}
+out=${OUT:-runs/voxconverse}
+device=${DEVICE:-auto}
+
+sortformer manifest voxconverse "$corpus" --rttm "$annotations" -o "$out" --overwrite ${PARTIAL:+--partial}
+sortformer manifest check "$out/dev.jsonl" "$out/test.jsonl" || echo "go on, if those problems are known"
+sortformer tune "$out/dev.jsonl" -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}
+sortformer diarize "$out/test.jsonl" -o "$out/found" --overwrite --quiet --device "$device" --model "$out/tuned"
+for protocol in full fair; do
+    sortformer score "$out/test.jsonl" "$out/found" --protocol "$protocol" --breakdown | tee "$out/score_$protocol.txt"
+done

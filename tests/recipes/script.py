@@ -1,0 +1,70 @@
+"""Run a recipe's script as it is, its ``sortformer`` commands inside the test's process: torch is imported once."""
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import torch
+
+from sortformer.cli import main
+
+__all__ = ["run_script"]
+
+_STAND_IN = """#!/bin/sh
+{ pwd; printf '%s\\n' "$@"; } > "$SORTFORMER_TALK/ask"
+cat "$SORTFORMER_TALK/out"
+exit "$(cat "$SORTFORMER_TALK/code")"
+"""
+
+
+def run_script(script: Path, folder: Path, **variables: object) -> str:
+    """Run a bash script in a folder with variables of its environment; return its stdout, and fail where it fails."""
+    talk = folder / ".talk"
+    talk.mkdir(parents=True)
+    for name in ("ask", "out", "code"):
+        os.mkfifo(talk / name)
+    (talk / "sortformer").write_text(_STAND_IN)
+    (talk / "sortformer").chmod(0o755)
+    path = os.pathsep.join([str(talk), str(Path(sys.executable).parent), os.environ["PATH"]])
+    given = {name: str(value) for name, value in variables.items()}
+    environment = os.environ | given | {"PATH": path, "SORTFORMER_TALK": str(talk)}
+    ended: list[subprocess.CompletedProcess[str]] = []
+
+    def run() -> None:
+        command = ["bash", str(script)]
+        ended.append(
+            subprocess.run(
+                command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+            )
+        )
+        (talk / "ask").write_text("")
+
+    runner = threading.Thread(target=run)
+    runner.start()
+    said = []
+    while question := (talk / "ask").read_text():
+        place, *arguments = question.splitlines()
+        code, out, err = _answered(Path(place), arguments)
+        said.append(f"sortformer {' '.join(arguments)}: {code}\n{err}")
+        (talk / "out").write_text(out)
+        (talk / "code").write_text(str(code))
+    runner.join()
+    assert ended[0].returncode == 0, ended[0].stderr + "".join(said)
+    return ended[0].stdout
+
+
+def _answered(place: Path, arguments: list[str]) -> tuple[object, str, str]:
+    """The exit code and the output of a command."""
+    out, err = io.StringIO(), io.StringIO()
+    code: object = 1
+    with contextlib.chdir(place), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(arguments)
+        except SystemExit as left:
+            code = left.code or 0
+    torch.set_flush_denormal(False)  # a command's process is its own, the tests' is not
+    return code, out.getvalue(), err.getvalue()

@@ -1,0 +1,117 @@
+"""The recipes from corpus to score, on corpora in miniature and with a model that hears two people everywhere."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from sortformer.config.train import TrainConfig
+from sortformer.formats import rttm
+from tests.manifests import trees
+from tests.recipes.script import run_script
+from tests.tiny import tiny_model
+
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+TINY_RECIPE = """
+steps = 2
+workers = 0
+init = "@MODEL@"
+evaluate_conversations = 1
+
+[data]
+bank = "bank"
+speeds = [1.0]
+turns = ["turns"]
+
+[simulation]
+speaker_weights = [0.5, 0.5]
+
+[[stages]]
+until_step = 2
+duration_s = 4
+batch_size = 2
+"""
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_model(tmp_path_factory.mktemp("recipes") / "model")
+
+
+def total(text: str) -> float:
+    """The total DER of a table."""
+    found = re.search(r"^TOTAL +([\d.]+)", text, re.MULTILINE)
+    assert found
+    return float(found[1])
+
+
+@pytest.mark.parametrize("mic", ["mix-headset", "sdm"])
+def test_ami(tmp_path: Path, model: Path, mic: str):
+    trees.ami(tmp_path, seconds=2.0)
+    setup = tmp_path / "AMI-diarization-setup"
+    given = {"AMI": tmp_path / "amicorpus", "AMI_SETUP": setup, "MIC": mic, "PARTIAL": 1, "MODEL": model}
+    out = run_script(RECIPES / "ami/run.sh", tmp_path, **given)
+    found = tmp_path / "runs/ami" / mic
+    assert sorted(path.stem for path in (found / "found").glob("*.rttm")) == ["EN2002a", "IS1009a"]
+    assert total((found / "score.txt").read_text()) == total(out) > 0
+    assert "the parts in the UEM" in out
+    assert "at once" in out
+
+
+def test_voxconverse(tmp_path: Path, model: Path):
+    trees.voxconverse(tmp_path, seconds=2.0)
+    given = {"VOXCONVERSE": tmp_path, "VOXCONVERSE_RTTM": tmp_path / "voxconverse", "MODEL": model}
+    out = run_script(RECIPES / "voxconverse/run.sh", tmp_path, **given)
+    assert "Protocol: full" in out
+    assert "Protocol: fair" in out
+    assert "the whole recording" in out
+    assert set(rttm.read(tmp_path / "runs/voxconverse/found/aepyx.rttm")) == {"aepyx"}
+
+
+def test_callhome(tmp_path: Path, model: Path):
+    trees.callhome(tmp_path, seconds=2.0)
+    key = tmp_path / "sre2000-key/fullref.rttm"
+    given = {"CALLHOME": tmp_path / "r65_8_1", "CALLHOME_RTTM": key, "PARTIAL": 1, "MODEL": model}
+    out = run_script(RECIPES / "callhome/run.sh", tmp_path, **given)
+    assert sorted(path.stem for path in (tmp_path / "runs/callhome/found").iterdir()) == ["iaab", "iaad"]
+    assert "Protocol: fair" in out
+
+
+def own_data(root: Path) -> Path:
+    """Each split: one recording in which two synthetic voices speak in turn."""
+    runpy.run_path(str(RECIPES / "overfit_one/make_voices.py"))["main"](root / "voices")
+    for split in ("train", "dev", "test"):
+        sound = [soundfile.read(root / "voices" / f"{name}.ogg", frames=96_000)[0] for name in ("bass", "alto")]
+        (root / "own" / split).mkdir(parents=True)
+        soundfile.write(root / "own" / split / f"{split}_call.wav", [*sound[0], *sound[1]], 16_000)
+        turns = (0.2, 5.9, f"{split}_bass"), (6.2, 11.9, f"{split}_alto")
+        trees.truth(root / "own" / split / f"{split}_call.rttm", *turns)
+    return root / "own"
+
+
+def test_finetune_own_data(tmp_path: Path, model: Path):
+    (tmp_path / "tiny.toml").write_text(TINY_RECIPE)
+    given = {"DATA": own_data(tmp_path), "RECIPE": tmp_path / "tiny.toml", "MODEL": model, "DEVICE": "cpu"}
+    out = run_script(RECIPES / "finetune_own_data/run.sh", tmp_path, **given)
+    before, after = out.split("== after fine-tuning")
+    assert total(before) > 0
+    assert total(after) > 0
+    run = tmp_path / "runs/finetune_own_data"
+    assert len((run / "run/log.jsonl").read_text().splitlines()) == 3  # two steps and a look
+    assert (run / "after/model/model.safetensors").exists()
+
+
+def test_finetune_recipe_is_valid():
+    config = TrainConfig.read(RECIPES / "finetune_own_data/recipe.toml")
+    assert config.init == "@MODEL@"
+    assert config.stages[-1].until_step == config.steps
+
+
+def test_a_failing_command_ends_the_script(tmp_path: Path, model: Path):
+    trees.ami(tmp_path)
+    given = {"AMI": tmp_path / "amicorpus", "AMI_SETUP": tmp_path / "AMI-diarization-setup", "MODEL": model}
+    with pytest.raises(AssertionError, match="allow a partial corpus"):
+        run_script(RECIPES / "ami/run.sh", tmp_path, **given)
+    assert not (tmp_path / "runs").exists()
