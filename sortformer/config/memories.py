@@ -47,8 +47,9 @@ class CompressiveMemory:
     compressed_frames: int = 188
     ratio: int = 4
     compression: Literal["max", "mean", "conv", "dilated_conv", "most_used", "autoencoder"] = "conv"
-    loss: Literal["attention", "autoencoding", "none"] = "attention"
-    """What the compression learns from: what attention reads from it, or the frames that can be rebuilt from it."""
+    loss: Literal["attention", "autoencoding", "none"] = "none"
+    """What the compression learns from: what attention reads from it, the frames that can be rebuilt from it, or, with
+    "none", the task. The first two come out of `MultiHeadAttention.step`; `sortformer train` does not add them yet."""
     chunk_frames: int = 188
 
     def __post_init__(self) -> None:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from sortformer import checkpoint
+from sortformer.config.memories import CompressiveMemory, Memory
 from sortformer.config.strict import to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
@@ -53,7 +54,7 @@ def train(
     Raises:
         InputError: if data, initial weights or the state to resume from cannot be read, or the recipe asks for another
             model than that of its initial weights.
-        ConfigError: if the model has no use for a teacher.
+        ConfigError: if the model has no use for a teacher, or a memory with a loss of its own.
     """
     out, place = Path(out), torch.device(device)
     out.mkdir(parents=True, exist_ok=True)
@@ -61,6 +62,10 @@ def train(
     initial = initial_checkpoint(config)
     model = initial.model.config
     config = replace(config, model=model)
+    if any(_has_loss(layer.memory) for layer in (*model.encoder.layer_attention, *model.head.layer_attention)):
+        raise ConfigError(
+            "training does not add a compressive memory's loss: set loss = 'none', and it learns the task"
+        )
     teacher = None
     if config.teacher is not None:
         if model.head.upsampling > 1:
@@ -100,6 +105,10 @@ def train(
                 state.save(out / "state.pt")
                 checkpoint.save(out / "model", state.average, licence=initial.licence)
     return out / "model"
+
+
+def _has_loss(memory: Memory) -> bool:
+    return isinstance(memory, CompressiveMemory) and memory.loss != "none"
 
 
 def _forget_after(log: Path, step: int) -> None:

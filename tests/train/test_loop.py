@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from sortformer import checkpoint
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.memories import CompressiveMemory
 from sortformer.config.model import ModelConfig
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
-from sortformer.errors import InputError
+from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import Conversations
 from sortformer.train import train
 from tests.train.runs import log_of, state_of, write_voice_table
@@ -66,6 +68,18 @@ def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_pat
         log.write(json.dumps({"step": 5, "loss": 0.1}) + "\n" + '{"step": 6, "lo')
     train(run_config, tmp_path / "killed")
     assert log_of(tmp_path / "killed") == log_of(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("loss", ["none", "attention"])
+def test_a_compressive_memory_learns_the_task_or_is_refused(run_config, tmp_path, loss):
+    memory = CompressiveMemory(frames=3, compressed_frames=2, ratio=2, chunk_frames=5, loss=loss)
+    head = replace(run_config.model.head, attention=(AttentionConfig(position="none", memory=memory),))
+    config = replace(run_config, model=replace(run_config.model, head=head))
+    if loss == "none":
+        train(config, tmp_path, stop_after=1)
+    else:
+        with pytest.raises(ConfigError, match="compressive memory"):
+            train(config, tmp_path, stop_after=1)
 
 
 def test_another_seed_is_another_run(run_config, tmp_path):
