@@ -1,8 +1,9 @@
-"""Write the simulated dev sets as recordings with references: unseen voices, unseen rooms, 60 s each.
+"""Write the simulated dev sets as recordings with references: unseen voices, unseen rooms.
 
 python dev_sets.py BANK_FOLDER OUT_FOLDER --cache CACHE_FOLDER
 
-OUT_FOLDER gets one folder a set (near-2, rooms-2, rooms-3, rooms-4), each with WAV, RTTM and UEM.
+OUT_FOLDER gets a folder a set, each with WAV, RTTM and UEM: near-2, rooms-2, rooms-3, rooms-4 (so many speakers, 60 s)
+and alone (one speaker, 5 minutes).
 """
 
 import argparse
@@ -19,12 +20,12 @@ from sortformer.simulate import Conversations, Rooms, VoiceBank
 from sortformer.simulate.dev_set import dev_set
 
 SETS = {
-    "near-2": ("near", 2, 14),
-    "rooms-2": ("rooms", 2, 14),
-    "rooms-3": ("rooms", 3, 13),
-    "rooms-4": ("rooms", 4, 13),
+    "near-2": ("near", 2, 14, 60.0),
+    "rooms-2": ("rooms", 2, 14, 60.0),
+    "rooms-3": ("rooms", 3, 13, 60.0),
+    "rooms-4": ("rooms", 4, 13, 60.0),
+    "alone": ("near", 1, 6, 300.0),
 }
-DURATION_S = 60.0
 SEED = 7
 
 
@@ -59,8 +60,8 @@ def main() -> None:
     arguments = parser.parse_args()
     bank = VoiceBank.load(arguments.bank, "dev", (1.0,), arguments.cache)
     rooms = Rooms.make(50, seed=1, cache=arguments.cache)
-    for name, (kind, speakers, count) in SETS.items():
-        write(arguments.out / name, name, dev_set(bank, kind, speakers, count, DURATION_S, SEED, rooms))
+    for name, (kind, speakers, count, duration_s) in SETS.items():
+        write(arguments.out / name, name, dev_set(bank, kind, speakers, count, duration_s, SEED, rooms))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,167 @@
+"""Does a returning speaker get the slot back? And does an endless stream stay small?
+
+python returning.py BANK_FOLDER OUT.json [--hours 10] [--preset 30s] [--no-cache] [--cache CACHE_FOLDER] [--model MODEL]
+
+Streams hours of simulated talk of four unseen voices of one corpus. Once all have spoken, one of them at a time falls
+silent, for 10 s, 1, 5 or 20 minutes, while the others go on, and then speaks again: the slot is kept where, over that
+turn, no slot has a greater mean probability than the one that the speaker had in the opening. Writes what became of
+each return, and the time and peak memory of every ten minutes of the stream.
+"""
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from sortformer import Diarizer
+from sortformer.config.stream import SpeakerCacheConfig
+from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.simulate import VoiceBank
+
+OPENING_S = 180.0
+GAPS_S = (10.0, 60.0, 300.0, 1200.0)
+RETURN_S = 8.0
+BETWEEN_S = 30.0
+PAUSE_S = (0.2, 0.8)
+TURN_S = (3.0, 10.0)
+NOISE_DB = -35.0  # of the noise relative to the voices
+SPEAKERS = 4
+
+Turn = tuple[int, float, float | None]
+"""Speaker, seconds of speech, and the silence before it where it is a return."""
+
+
+def script(rng: np.random.Generator, seconds: float) -> Iterator[Turn]:
+    """Yield turns until there are ``seconds`` of them."""
+
+    def talk(among: list[int], until: float) -> Iterator[Turn]:
+        nonlocal now
+        last = -1
+        while now < until:
+            last = int(rng.choice([speaker for speaker in among if speaker != last]))
+            length = float(rng.uniform(*TURN_S))
+            now += length + sum(PAUSE_S) / 2
+            yield last, length, None
+
+    now = 0.0
+    everybody = list(range(SPEAKERS))
+    yield from talk(everybody, OPENING_S)
+    while now < seconds:
+        for gap in rng.permutation(GAPS_S):
+            away = int(rng.integers(SPEAKERS))
+            yield away, RETURN_S, None  # the last word before the silence
+            now += RETURN_S
+            yield from talk([speaker for speaker in everybody if speaker != away], now + gap)
+            yield away, RETURN_S, float(gap)
+            now += RETURN_S
+            yield from talk(everybody, now + BETWEEN_S)
+
+
+def voices(bank: VoiceBank, rng: np.random.Generator) -> list[int]:
+    """Choose four voices of one corpus, those with the most phrases; two of each gender where it is known."""
+    phrases = np.diff(bank.voice_phrases)
+    corpus = bank.voices[int(phrases.argmax())].corpus
+    chosen: list[int] = []
+    for gender in ("f", "m"):
+        of_gender = [v for v, voice in enumerate(bank.voices) if voice.corpus == corpus and voice.gender == gender]
+        chosen += sorted(of_gender, key=lambda v: -phrases[v])[: SPEAKERS // 2]
+    if len(chosen) < SPEAKERS:
+        raise SystemExit(f"the bank has fewer than {SPEAKERS // 2} voices of each gender in the corpus {corpus}")
+    return rng.permutation(chosen).tolist()
+
+
+def speech(bank: VoiceBank, voice: int, seconds: float, rng: np.random.Generator) -> np.ndarray:
+    """Return phrases of a voice, a quarter of a second apart, until there are ``seconds`` of them."""
+    first, last = bank.voice_phrases[voice : voice + 2]
+    hop = FrameGrid().hop_samples
+    parts: list[np.ndarray] = []
+    while sum(map(len, parts)) < seconds * SAMPLE_RATE:
+        phrase = int(rng.integers(first, last))
+        cut = bank.audio[bank.phrase_start[phrase] * hop : bank.phrase_end[phrase] * hop]
+        parts += [cut.astype(np.float32) / 32768, np.zeros(SAMPLE_RATE // 4, np.float32)]
+    return np.concatenate(parts)
+
+
+class Ledger:
+    """Who spoke in which frames so far, and in which slots the model heard them."""
+
+    def __init__(self, slots: int) -> None:
+        self.opening = np.zeros((SPEAKERS, slots))
+        self.slot_of: np.ndarray | None = None
+        self.pending: list[tuple[int, int, int, float | None]] = []
+        self.probs = np.zeros((0, slots), np.float32)
+        self.first = 0
+        self.returns: list[dict[str, float | bool]] = []
+
+    def hear(self, probs: np.ndarray) -> None:
+        """Take new final frames (t, S), and settle every turn that they complete."""
+        self.probs = np.concatenate([self.probs, probs])
+        while self.pending and self.pending[0][2] <= self.first + len(self.probs):
+            speaker, start, end, gap = self.pending.pop(0)
+            mean = self.probs[start - self.first : end - self.first].mean(axis=0)
+            if end * FrameGrid().step_s < OPENING_S:
+                self.opening[speaker] += mean
+            elif gap is not None:
+                if self.slot_of is None:
+                    self.slot_of = linear_sum_assignment(-self.opening)[1]
+                kept = bool(mean.argmax() == self.slot_of[speaker])
+                self.returns.append({"gap_s": gap, "kept": kept, "heard": bool(mean.max() > 0.5)})
+            drop = end - self.first
+            self.probs, self.first = self.probs[drop:], end
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bank", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--hours", type=float, default=10.0)
+    parser.add_argument("--preset", default="30s")
+    parser.add_argument("--no-cache", action="store_true", help="without a speaker cache: the FIFO only")
+    parser.add_argument("--cache", type=Path, help="folder of the decoded bank")
+    parser.add_argument("--model", help="the one in the package if not given")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    bank = VoiceBank.load(options.bank, "dev", (1.0,), options.cache)
+    cast = voices(bank, rng)
+    diarizer = Diarizer.load(options.model)
+    config = diarizer.presets[options.preset]
+    if options.no_cache:
+        config = replace(config, speaker_cache=SpeakerCacheConfig(frames=0))
+    session = diarizer.stream(config)
+    ledger, grid = Ledger(diarizer.num_slots), FrameGrid()
+    samples, minutes, started = 0, [], time.perf_counter()
+    loud = np.float32(0.05 * 10 ** (NOISE_DB / 20))
+    for speaker, length, gap in script(rng, 3600 * options.hours):
+        voice = speech(bank, cast[speaker], length, rng)
+        pause = np.zeros(round(rng.uniform(*PAUSE_S) * SAMPLE_RATE), np.float32)
+        start = grid.output_frames(samples)
+        samples += len(voice)
+        ledger.pending.append((speaker, start, max(start + 1, grid.output_frames(samples) - 1), gap))
+        samples += len(pause)
+        block = np.concatenate([voice, pause])
+        block += loud * rng.standard_normal(len(block), dtype=np.float32)
+        ledger.hear(session.push(block).probs)
+        while samples >= 600 * SAMPLE_RATE * (len(minutes) + 1):
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            seconds = time.perf_counter() - started
+            minutes.append({"minute": 10 * (len(minutes) + 1), "seconds": round(seconds, 1), "peak_mib": round(peak)})
+            print(minutes[-1], flush=True)
+    settings = {"preset": options.preset, "cache": not options.no_cache, "hours": options.hours, "seed": options.seed}
+    options.out.write_text(json.dumps({**settings, "minutes": minutes, "returns": ledger.returns}) + "\n")
+    print("\n| silence | returns | heard | slot kept |\n|---:|---:|---:|---:|")
+    for gap in GAPS_S:
+        found = [event for event in ledger.returns if event["gap_s"] == gap]
+        if found:
+            heard, kept = (np.mean([event[key] for event in found]) for key in ("heard", "kept"))
+            print(f"| {gap:g} s | {len(found)} | {heard:.0%} | {kept:.0%} |")
+
+
+if __name__ == "__main__":
+    main()
