@@ -159,6 +159,7 @@ class SimulationConfig:
     Attributes:
         num_slots: output channels of the targets, in order of arrival.
         speaker_weights: relative frequency of conversations with 1, 2, ... speakers; at most ``num_slots`` of them.
+        speechless_probability: share of conversations in which nobody speaks, so that the channel is all there is.
         replay_probability: share of conversations whose turn-taking is a window of a real meeting
             (when patterns are given).
         lively_probability: share of these for which the liveliest of several windows is taken.
@@ -166,6 +167,7 @@ class SimulationConfig:
 
     num_slots: int = 4
     speaker_weights: tuple[float, ...] = (0.1, 0.3, 0.3, 0.3)
+    speechless_probability: float = 0.0
     replay_probability: float = 0.5
     lively_probability: float = 0.5
     casting: CastingConfig = CastingConfig()

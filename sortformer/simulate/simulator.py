@@ -121,6 +121,8 @@ class Simulator:
 
     def _perform(self, rng: np.random.Generator, stage: Stage, row: int, voices: np.ndarray) -> None:
         """Cast one conversation, let it play on the stage, and write the voices of its slots."""
+        if self.config.speechless_probability and rng.random() < self.config.speechless_probability:
+            return
         weights = np.array(self.config.speaker_weights)
         count = 1 + int(rng.choice(len(weights), p=weights / weights.sum()))
         cast = self._caster.choose(rng, count)

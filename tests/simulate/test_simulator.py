@@ -121,6 +121,15 @@ def test_speaker_counts_follow_the_weights(bank):
     assert 10 <= counts[3] <= 35
 
 
+def test_without_speech_there_are_sounds_and_no_labels(bank):
+    noisy = replace(STILL, clean_probability=0.0, noise_probability=1.0, burst_probability=1.0)
+    made = Simulator(bank, replace(DRY, channel=noisy, speechless_probability=0.4)).batch(seeded(0), 40, 4.0)
+    empty = ~made.activity.any(2).any(1)
+    assert 8 <= empty.sum() <= 24
+    assert (made.voice[empty] == -1).all()
+    assert made.wave[empty].abs().amax(1).min() > 1e-4
+
+
 def test_replayed_turns_shape_the_activity(bank, tmp_path):
     lines = [f"SPEAKER m 1 {4 * i}.00 2.00 <NA> <NA> s{i % 2} <NA> <NA>" for i in range(60)]
     (tmp_path / "m.rttm").write_text("\n".join(lines))
