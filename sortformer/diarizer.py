@@ -20,6 +20,7 @@ from sortformer.audio import AudioSource, probe
 from sortformer.audio import blocks as read_blocks
 from sortformer.audio.files import is_file, name_of
 from sortformer.audio.signal import INAUDIBLE
+from sortformer.checkpoint.licences import remind
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import model_preset, model_presets, nearest_preset, streams_files
 from sortformer.config.stream import StreamConfig
@@ -86,11 +87,13 @@ class Diarizer:
         model: in evaluation mode, on the device that shall run it.
         postprocess: how its probabilities become turns, where a call does not say otherwise.
         name: what its results give as their model.
+        licence: of the weights, where it is known.
     """
 
     model: Sortformer
     postprocess: PostprocessConfig
     name: str
+    licence: str | None = None
 
     @classmethod
     def load(cls, model: str | Path | None = None, device: str = "auto") -> "Diarizer":
@@ -100,8 +103,9 @@ class Diarizer:
             InputError: when the device or the model is absent, or the model's files are damaged.
         """
         place = device_named(device)
-        network, settings = checkpoint.load(checkpoint.EMBEDDED if model is None else model)
-        return cls(network.to(place), settings, "embedded" if model is None else str(model))
+        held = checkpoint.read(checkpoint.EMBEDDED if model is None else model)
+        remind(str(model), held.licence)
+        return cls(held.model.to(place), held.postprocess, "embedded" if model is None else str(model), held.licence)
 
     @property
     def num_slots(self) -> int:

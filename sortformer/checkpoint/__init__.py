@@ -5,7 +5,7 @@ One file a format, behind one function each: ``load`` for reading whatever it is
 """
 
 from sortformer.checkpoint.convert import convert
-from sortformer.checkpoint.loading import load
+from sortformer.checkpoint.loading import load, read
 from sortformer.checkpoint.native import EMBEDDED, save
 
-__all__ = ["EMBEDDED", "convert", "load", "save"]
+__all__ = ["EMBEDDED", "convert", "load", "read", "save"]

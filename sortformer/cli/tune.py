@@ -67,7 +67,7 @@ def tune(
         uem=regions,
         protocol=chosen,
     )
-    checkpoint.save(out, diarizer.model, tuned.postprocess)
+    checkpoint.save(out, diarizer.model, tuned.postprocess, licence=diarizer.licence)
     low, high = tuned.spread()
     say(
         f"DER ({chosen}) on {counted(len(found), 'recording')}: "

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from sortformer import checkpoint
 from sortformer.annotation import Diarization, Turn
 from sortformer.formats import rttm
 from tests.cli.conftest import Cli
@@ -25,6 +26,15 @@ def test_it_writes_a_model_with_its_settings_and_says_what_they_gain(cli: Cli, m
     assert float(flags["--onset"]) == settings["onset"]
     assert float(flags["--min-off"]) == settings["min_off_s"]
     assert cli("diarize", wav, "--model", out).code == 0
+
+
+def test_the_licence_of_the_weights_stays_theirs(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    network, settings = checkpoint.load(model)
+    checkpoint.save(tmp_path / "theirs", network, settings, licence="CC-BY-NC-4.0")
+    out = tmp_path / "tuned"
+    reference = truth(tmp_path, "meeting")
+    assert cli("tune", wav, "--reference", reference, "--model", tmp_path / "theirs", "-o", out).code == 0
+    assert json.loads((out / "config.json").read_text())["licence"] == "CC-BY-NC-4.0"
 
 
 def test_a_model_that_is_there_is_not_replaced_unasked(cli: Cli, model: Path, wav: Path, tmp_path: Path):
