@@ -8,7 +8,7 @@ from typing import Literal
 from sortformer.errors import InputError
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.splits import split_of
-from sortformer.manifests.tree import Tree, duration_of
+from sortformer.manifests.tree import Tree, check_complete, duration_of
 
 __all__ = ["MICROPHONES", "Ami", "from_ami"]
 
@@ -65,11 +65,9 @@ def from_ami(
             reference = turns.require(f"{name}.rttm", "the reference of a meeting that is in the corpus folder")
             region = regions.require(f"{name}.uem", "the scored part of a meeting that is in the corpus folder")
             drafts.append(Draft(Entry(name, path, duration=duration_of(path), rttm=reference, uem=region)))
-        if missing and not partial:
-            raise InputError(
-                f"{corpus} lacks {missing[0]}.{MICROPHONES[microphone]}.wav of the split {split!r}"
-                f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}; fetch it, or allow a partial corpus"
-            )
+        if not partial:
+            names = [f"{name}.{MICROPHONES[microphone]}.wav" for name in missing]
+            check_complete(corpus, names, f"the split {split!r}", "fetch")
         splits[split] = tuple(drafts)
     if not any(splits.values()):
         raise InputError(f"{corpus} has no meeting as *.{MICROPHONES[microphone]}.wav")

@@ -8,7 +8,7 @@ from sortformer.formats.gather import turns_in
 from sortformer.formats.names import AUDIO_SUFFIXES
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.splits import split_of
-from sortformer.manifests.tree import Tree, duration_of
+from sortformer.manifests.tree import Tree, check_complete, duration_of
 
 __all__ = ["from_callhome"]
 
@@ -32,12 +32,8 @@ def from_callhome(corpus: str | Path, references: str | Path, partial: bool = Fa
     splits: dict[str, tuple[Draft, ...]] = {}
     for split in _SPLITS:
         names = split_of("callhome", split)
-        missing = [name for name in names if name not in audio]
-        if missing and not partial:
-            raise InputError(
-                f"{corpus} lacks {missing[0]}.sph of {split}"
-                f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}; copy it, or allow a partial corpus"
-            )
+        if not partial:
+            check_complete(corpus, [f"{name}.sph" for name in names if name not in audio], split, "copy")
         drafts = []
         for name in (name for name in names if name in audio):
             if name not in turns:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sortformer.audio import probe
 from sortformer.errors import InputError
 
-__all__ = ["Tree", "duration_of"]
+__all__ = ["Tree", "check_complete", "duration_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,17 @@ class Tree:
         if path is None:
             raise InputError(f"{self.root} has no {name}, {what}")
         return path
+
+
+def check_complete(corpus: str | Path, missing: Sequence[str], split: str, remedy: str) -> None:
+    """Refuse a split of which recordings are missing.
+
+    Raises:
+        InputError: when any is; the sentence names the first, and what to do.
+    """
+    if missing:
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise InputError(f"{corpus} lacks {missing[0]} of {split}{more}; {remedy} it, or allow a partial corpus")
 
 
 def duration_of(path: Path) -> float | None:

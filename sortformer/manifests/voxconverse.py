@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sortformer.errors import InputError
 from sortformer.manifests.entry import Draft, Entry
-from sortformer.manifests.tree import Tree, duration_of
+from sortformer.manifests.tree import Tree, check_complete, duration_of
 
 __all__ = ["from_voxconverse"]
 
@@ -34,14 +34,11 @@ def from_voxconverse(
         for reference in sorted((references / split).glob("[!.]*.rttm")):
             path = audio.find(f"{reference.stem}.wav") or audio.find(f"{reference.stem}.flac")
             if path is None:
-                missing.append(reference.stem)
+                missing.append(f"{reference.stem}.wav")
             else:
                 drafts.append(Draft(Entry(reference.stem, path, duration=duration_of(path), rttm=reference)))
-        if missing and not partial:
-            raise InputError(
-                f"{corpus} lacks {missing[0]}.wav of the split {split!r}"
-                f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}; fetch it, or allow a partial corpus"
-            )
+        if not partial:
+            check_complete(corpus, missing, f"the split {split!r}", "fetch")
         splits[split] = tuple(drafts)
     if not any(splits.values()):
         raise InputError(f"no recording in {corpus} has a reference in {references}/dev or {references}/test")
