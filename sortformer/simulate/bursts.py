@@ -10,12 +10,18 @@ _DURATION_S = (0.004, 1.2)
 _CENTRE_HZ = (50.0, 5000.0)
 _WIDTH_OCTAVES = (0.5, 5.0)
 _LEVEL_SPREAD_DB = 6.0
+_PUFF_SHARE = 0.4
+_PUFF_DURATION_S = (0.08, 1.5)
+_PUFF_CORNER_HZ = (30.0, 250.0)
+_PUFF_OCTAVE_DB = (9.0, 24.0)
+_PUFF_GAIN_DB = (0.0, 20.0)  # air that strikes a membrane is louder than any voice
 
 
 def bursts(rng: np.random.Generator, num_samples: int, rate_hz: float) -> np.ndarray:
     """Return (num_samples,) float32 with bursts of noise, ``rate_hz`` a second on average.
 
-    Each has its own band, length and envelope, and unit power while it lasts, give or take some dB.
+    Each has its own band, length and envelope, and unit power while it lasts, give or take some dB; puffs of air, which
+    have next to nothing above some hundred hertz, are up to 20 dB louder.
     """
     sound = np.zeros(num_samples, dtype=np.float32)
     for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):
@@ -27,16 +33,28 @@ def bursts(rng: np.random.Generator, num_samples: int, rate_hz: float) -> np.nda
 
 
 def _burst(rng: np.random.Generator) -> np.ndarray:
-    count = round(_log_uniform(rng, _DURATION_S) * SAMPLE_RATE)
-    spectrum = np.fft.rfft(rng.normal(size=count))
-    octaves = np.log2(np.maximum(np.fft.rfftfreq(count, 1 / SAMPLE_RATE), 20.0) / _log_uniform(rng, _CENTRE_HZ))
-    spectrum *= np.exp2(-np.maximum(np.abs(octaves) - rng.uniform(*_WIDTH_OCTAVES) / 2, 0) * 2)  # 12 dB an octave
-    noise = np.fft.irfft(spectrum, count)
+    puff = rng.random() < _PUFF_SHARE
+    count = round(_log_uniform(rng, _PUFF_DURATION_S if puff else _DURATION_S) * SAMPLE_RATE)
+    hertz = np.maximum(np.fft.rfftfreq(count, 1 / SAMPLE_RATE), 20.0)
+    decibels = _puff(rng, hertz) if puff else _band(rng, hertz)
+    noise = np.fft.irfft(np.fft.rfft(rng.normal(size=count)) * 10 ** (decibels / 20), count)
     position = np.linspace(0, 1, count)
     rise = rng.uniform(0.02, 0.6)
     envelope = np.where(position < rise, position / rise, (1 - position) / (1 - rise)) ** rng.uniform(0.5, 2)
     shaped = noise * envelope
-    return (shaped / max(1e-9, np.sqrt(np.mean(shaped**2)))).astype(np.float32)
+    gain = 10 ** (rng.uniform(*_PUFF_GAIN_DB) / 20) if puff else 1.0
+    return (shaped * (gain / max(1e-9, np.sqrt(np.mean(shaped**2))))).astype(np.float32)
+
+
+def _band(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
+    """The spectrum, in dB, of noise around some frequency, which falls by 12 dB an octave outside of its band."""
+    octaves = np.log2(hertz / _log_uniform(rng, _CENTRE_HZ))
+    return -12.0 * np.maximum(np.abs(octaves) - rng.uniform(*_WIDTH_OCTAVES) / 2, 0)
+
+
+def _puff(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
+    """The spectrum, in dB, of air on a microphone: all of it low."""
+    return -rng.uniform(*_PUFF_OCTAVE_DB) * np.maximum(np.log2(hertz / _log_uniform(rng, _PUFF_CORNER_HZ)), 0)
 
 
 def _log_uniform(rng: np.random.Generator, bounds: tuple[float, float]) -> float:

@@ -34,3 +34,17 @@ def test_they_are_of_every_colour_and_do_not_last():
 def test_a_burst_at_the_end_is_cut():
     for seed in range(20):
         assert len(bursts(np.random.default_rng(seed), 50, 500.0)) == 50
+
+
+def test_puffs_of_air_are_low_and_may_be_louder_than_speech():
+    sounds = [bursts(np.random.default_rng(seed), 3 * RATE, 0.4) for seed in range(200)]
+    hertz = np.fft.rfftfreq(3 * RATE, 1 / RATE)
+    low = [sound for sound in sounds if sound.any() and _share_below(sound, hertz, 300) > 0.85]
+    assert 0.2 < len(low) / sum(sound.any() for sound in sounds) < 0.8
+    loudest = [np.sqrt(np.mean(sound[sound != 0] ** 2)) for sound in low]
+    assert max(loudest) > 5  # of unit power else, give or take some dB
+
+
+def _share_below(sound: np.ndarray, hertz: np.ndarray, limit_hz: float) -> float:
+    power = np.abs(np.fft.rfft(sound)) ** 2
+    return float(power[hertz < limit_hz].sum() / power.sum())
