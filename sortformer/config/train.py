@@ -49,10 +49,14 @@ class StageConfig:
     """Relative frequency of 1, 2, ... speakers (None: as in ``simulation``)."""
     clean_probability: float | None = None
     """Share of conversations without room and noise (None: as in ``simulation.channel``)."""
+    streamed_probability: float = 0.0
+    """Share of batches that are seen as in a step of a stream: speaker cache, FIFO, chunk and little lookahead."""
 
     def __post_init__(self) -> None:
         if self.until_step < 1 or self.duration_s <= 0 or self.batch_size < 1:
             raise ConfigError(f"a stage needs positive until_step, duration_s and batch_size, got {self}")
+        if not 0 <= self.streamed_probability <= 1:
+            raise ConfigError(f"streamed_probability must lie between 0 and 1, got {self.streamed_probability}")
 
     def simulation(self, whole: SimulationConfig) -> SimulationConfig:
         """Return the simulation of the ``whole`` run with what this stage changes of it.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from sortformer import checkpoint
 from sortformer.config.memories import CompressiveMemory, Memory
@@ -16,12 +16,14 @@ from sortformer.config.strict import to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
 from sortformer.errors import ConfigError
+from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.objective import objective
 from sortformer.train.schedule import learning_rate, teacher_weight
 from sortformer.train.state import TrainState
+from sortformer.train.streamed import check_streams, draw_stream, streamed
 from sortformer.train.teacher import VoiceTeacher
 
 __all__ = ["train"]
@@ -54,7 +56,8 @@ def train(
     Raises:
         InputError: if data, initial weights or the state to resume from cannot be read, or the recipe asks for another
             model than that of its initial weights.
-        ConfigError: if the model has no use for a teacher, or a memory with a loss of its own.
+        ConfigError: if the model has no use for a teacher, a memory with a loss of its own, or cannot be trained as
+            streamed where the recipe asks for that.
     """
     out, place = Path(out), torch.device(device)
     out.mkdir(parents=True, exist_ok=True)
@@ -73,6 +76,8 @@ def train(
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             teacher = VoiceTeacher.read(config.teacher.table, sources.bank, model.encoder.dim, config.teacher.scale)
+    if any(stage.streamed_probability for stage in config.stages):
+        check_streams(model)
     state = TrainState.start(initial.model, config.optimizer, teacher, place)
     if (out / "state.pt").exists():
         state.load(out / "state.pt")
@@ -133,8 +138,8 @@ def _step(state: TrainState, batch: Conversations, config: TrainConfig) -> dict[
         with torch.no_grad():
             feats, lengths = state.model.features(batch.wave, batch.num_samples)
         with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-            output = state.model.forward_features(feats, lengths)
-        parts = objective(output, batch, config.loss, state.teacher, guidance)
+            output, activity = _forward(state, feats, lengths, batch.activity, config)
+        parts = objective(output, replace(batch, activity=activity), config.loss, state.teacher, guidance)
         state.optimizer.zero_grad(set_to_none=True)
         parts.loss.backward()
     parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
@@ -155,6 +160,19 @@ def _step(state: TrainState, batch: Conversations, config: TrainConfig) -> dict[
         "audio_s": float(batch.num_samples.sum()) / 16_000,
         "seconds": time.perf_counter() - started,
     }
+
+
+def _forward(
+    state: TrainState, feats: Tensor, lengths: Tensor, activity: Tensor, config: TrainConfig
+) -> tuple[SortformerOutput, Tensor]:
+    """What the model makes of a batch, whole or as a stream shows it, and the labels of the frames that it saw."""
+    generator = torch.Generator().manual_seed(config.seed * 1_000_003 + state.step)
+    if float(torch.rand((), generator=generator)) >= config.stage(state.step).streamed_probability:
+        return state.model.forward_features(feats, lengths), activity
+    stream, device = draw_stream(generator), activity.device
+    heard = torch.rand(len(activity), generator=generator).to(device)
+    order = torch.randperm(activity.shape[2], generator=generator).to(device)
+    return streamed(state.model, feats, lengths, activity, stream, heard, order)
 
 
 def _to(batch: Conversations, device: torch.device) -> Conversations:

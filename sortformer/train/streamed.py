@@ -1,0 +1,105 @@
+"""Conversations as a step of a stream shows them: a past that was chosen from, a chunk, and little of what comes next.
+
+What a model must learn to stream is to read [speaker cache | FIFO | chunk, right context], where frames of the past
+stand in the order of their slots and not of time. So that is what it is shown. Every frame carries its labels through
+the cache with it, and the loss needs nothing of its own. (NeMo runs all steps of a stream one after another instead: as
+many forward passes as there are chunks.)
+"""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.config.model import ModelConfig
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.errors import ConfigError
+from sortformer.layers.subsampling import length_mask
+from sortformer.model import Sortformer, SortformerOutput
+from sortformer.streaming.state import end_to_end, start, window
+from sortformer.streaming.step import Chunk, update
+
+__all__ = ["check_streams", "draw_stream", "streamed"]
+
+_CHUNK_FRAMES = (3, 340)  # from the shortest of the presets to the longest; drawn log-uniformly, as is the next
+_RIGHT_FRAMES = (1, 40)
+_FIFO_FRAMES = (40, 188)
+_CACHE_FRAMES = (100, 264)
+
+
+def check_streams(model: ModelConfig) -> None:
+    """Refuse a model that cannot be trained as streamed.
+
+    Raises:
+        ConfigError: if its features depend on the whole recording, or its output is finer than its frames.
+    """
+    if model.features.normalize == "per_feature" or model.head.upsampling > 1:
+        raise ConfigError(
+            "streamed_probability needs a model that streams with an output of 80 ms: set it to 0 for this one"
+        )
+
+
+def draw_stream(generator: torch.Generator) -> StreamConfig:
+    """Draw how the stream is cut and what it remembers."""
+
+    def drawn(bounds: tuple[int, int]) -> int:
+        low, high = map(math.log, bounds)
+        return round(math.exp(low + (high - low) * float(torch.rand((), generator=generator))))
+
+    return StreamConfig(
+        chunk_frames=drawn(_CHUNK_FRAMES),
+        right_context_frames=drawn(_RIGHT_FRAMES),
+        fifo_frames=drawn(_FIFO_FRAMES),
+        speaker_cache=SpeakerCacheConfig(frames=drawn(_CACHE_FRAMES)),
+    )
+
+
+def streamed(
+    model: Sortformer,
+    feats: Tensor,
+    lengths: Tensor,
+    activity: Tensor,
+    config: StreamConfig,
+    heard_share: Tensor,
+    order: Tensor,
+) -> tuple[SortformerOutput, Tensor]:
+    """Return what the model makes of one step of the streams ``feats`` (B, F, M), and the labels of what it was shown.
+
+    What a row has heard before went into the cache by the model's own estimates, without gradient, and its slots in a
+    given order: where that is random, the cache's order and not the speakers' is what the model learns to trust.
+
+    Args:
+        lengths: (B,) feature frames that count.
+        activity: (B, T, S) of the subsampled frames, whatever the order of the speakers.
+        config: chunk, right context, FIFO and cache of this step.
+        heard_share: (B,) share of each row that is past, in [0, 1).
+        order: (S,) permutation of the slots.
+
+    Returns:
+        The output for n frames [cache | FIFO | chunk, right context], and their (B, n, S) labels, in which frames of
+        silence that the cache was filled with have no speaker.
+    """
+    emb, frames = model.encoder.pre_encode(feats, lengths)
+    batch, slots = activity.shape[0], activity.shape[2]
+    nothing = torch.zeros_like(frames)
+    heard = (heard_share * frames).long()
+    longest = int(heard.max())
+    with torch.no_grad():
+        past = model.forward_frames(emb[:, :longest], length_mask(heard, longest)).probs if longest else None
+    labelled = torch.cat([emb, activity.to(emb)], dim=2)
+    state = start(config, labelled.shape[2], slots, batch, emb.device)
+    if past is not None:
+        silence = model.encoder.silence
+        state = update(
+            config,
+            state,
+            Chunk(labelled[:, :longest], nothing, heard, nothing),
+            past[:, :, order],
+            None if silence is None else nn.functional.pad(silence, (0, slots)),
+        )
+    ahead = (frames - heard).clamp(max=config.chunk_frames + config.right_context_frames)
+    coming = window(labelled, heard, ahead, int(ahead.max()))
+    shown, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (coming, ahead)])
+    shown_emb, shown_activity = shown.split([emb.shape[2], slots], dim=2)
+    output = model.forward_frames(shown_emb, length_mask(total, shown.shape[1]))
+    return output, shown_activity.round()

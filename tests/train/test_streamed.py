@@ -1,0 +1,128 @@
+"""Training as streamed shows a model exactly what a stream would, with the labels of those very frames."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.config.train import TrainConfig
+from sortformer.errors import ConfigError
+from sortformer.model import Sortformer
+from sortformer.streaming.state import start
+from sortformer.streaming.step import Chunk, step
+from sortformer.train import train
+from sortformer.train.streamed import check_streams, draw_stream, streamed
+from tests.small_models import SHAPES, small_config, small_model
+from tests.train.runs import log_of, state_of
+
+IN_ORDER = torch.arange(3)
+CONFIG = StreamConfig(7, 2, fifo_frames=5, speaker_cache=SpeakerCacheConfig(frames=14))
+
+
+@pytest.fixture
+def model() -> Sortformer:
+    return small_model(SHAPES["shaw-soft"])
+
+
+def features(model: Sortformer, batch: int = 2, frames: int = 400) -> tuple[torch.Tensor, torch.Tensor]:
+    feats = torch.randn(batch, frames, model.config.features.num_mels, generator=torch.Generator().manual_seed(3))
+    return feats, torch.tensor([frames, frames - 90][:batch])
+
+
+def test_with_no_past_and_a_chunk_of_all_it_is_the_whole_recording(model):
+    feats, lengths = features(model)
+    whole = model.forward_features(feats, lengths)
+    activity = torch.rand(whole.logits.shape).round()
+    shown, labels = streamed(model, feats, lengths, activity, StreamConfig(50), torch.zeros(2), IN_ORDER)
+    torch.testing.assert_close(shown.probs, whole.probs)
+    assert labels[whole.valid].equal(activity[whole.valid])
+
+
+def test_it_is_the_second_step_of_a_stream(model):
+    feats, lengths = features(model, batch=1)
+    emb, frames = model.encoder.pre_encode(feats, lengths)
+    heard, none = torch.tensor([30]), torch.zeros(1, dtype=torch.int64)
+    state, _ = step(model, CONFIG, start(CONFIG, 16, 3), Chunk(emb[:, :30], none, heard, none))
+    assert state.compressed.all()
+    chunk = Chunk(emb[:, 30:39], none, torch.tensor([7]), torch.tensor([2]))
+    _, expected = step(model, CONFIG, state, chunk)
+    share = (heard + 0.5) / frames
+    shown, _ = streamed(model, feats, lengths, torch.zeros(1, int(frames), 3), CONFIG, share, IN_ORDER)
+    torch.testing.assert_close(shown.probs[:, 14 + 5 : 14 + 5 + 7], expected)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
+def test_every_frame_keeps_its_labels(model, order, monkeypatch):
+    feats, lengths = features(model)
+    emb, _ = model.encoder.pre_encode(feats, lengths)
+    seen = []
+
+    def look(emb: torch.Tensor, valid: torch.Tensor) -> SimpleNamespace:
+        seen.append((emb, valid))
+        return SimpleNamespace(probs=torch.rand(*emb.shape[:2], 3).mul(valid[..., None]))
+
+    monkeypatch.setattr(model, "forward_frames", look)
+    share = torch.tensor([0.7, 0.6])
+    _, labels = streamed(model, feats, lengths, (emb[..., :3] > 0).float(), CONFIG, share, torch.tensor(order))
+    shown, valid = seen[1]
+    silence = CONFIG.speaker_cache.silence_frames
+    assert valid.sum(dim=1).equal(torch.tensor([14 + 5 + 9, 14 + 5 + 9]))
+    same = (labels == (shown[..., :3] > 0).float()).all(dim=2)
+    assert (~same & valid).sum(dim=1).le(3 * silence).all()  # the silence after each slot is nobody's frame
+    assert same[:, 14:].logical_or(~valid[:, 14:]).all()
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
+def test_the_speakers_stand_in_the_cache_in_the_order_that_was_asked_for(model, order, monkeypatch):
+    feats, lengths = features(model, batch=1)
+    activity = torch.eye(3).repeat_interleave(10, dim=0).repeat(2, 1)[None, :50]  # each speaks for ten frames
+
+    def know(emb: torch.Tensor, valid: torch.Tensor) -> SimpleNamespace:
+        return SimpleNamespace(probs=(0.1 + 0.8 * activity[:, : emb.shape[1]]) * valid[..., None])
+
+    monkeypatch.setattr(model, "forward_frames", know)
+    _, labels = streamed(model, feats, lengths, activity, CONFIG, torch.full((1,), 0.61), torch.tensor(order))
+    speakers = labels[0, :14].argmax(dim=1)[labels[0, :14].any(dim=1)]
+    assert torch.unique_consecutive(speakers).tolist() == order
+
+
+def test_gradients_reach_the_frames_of_the_cache(model):
+    feats, lengths = features(model)
+    feats.requires_grad_()
+    output, _ = streamed(model, feats, lengths, torch.zeros(2, 50, 3), CONFIG, torch.full((2,), 0.7), IN_ORDER)
+    output.logits[output.valid].sum().backward()
+    touched = feats.grad.abs().sum(dim=(1, 2)) if feats.grad is not None else torch.zeros(2)
+    assert touched.gt(0).all()
+    assert feats.grad[:, : 8 * 28].abs().sum() > 0
+
+
+def test_what_is_drawn_covers_the_presets():
+    drawn = [draw_stream(torch.Generator().manual_seed(seed)) for seed in range(200)]
+    assert min(config.chunk_frames for config in drawn) <= 4
+    assert max(config.chunk_frames for config in drawn) >= 300
+    assert min(config.right_context_frames for config in drawn) == 1
+    assert len({config.speaker_cache.frames for config in drawn}) > 20
+
+
+def test_a_run_that_is_partly_streamed_resumes_and_learns_both_ways(run_config, tmp_path):
+    stages = tuple(replace(stage, streamed_probability=0.5) for stage in run_config.stages)
+    config = replace(run_config, stages=stages)
+    train(config, tmp_path / "whole")
+    train(config, tmp_path / "resumed", stop_after=3)
+    train(config, tmp_path / "resumed")
+    assert log_of(tmp_path / "resumed") == log_of(tmp_path / "whole")
+    for name, weight in state_of(tmp_path / "whole")["model"].items():
+        assert weight.equal(state_of(tmp_path / "resumed")["model"][name])
+    train(run_config, tmp_path / "offline")
+    assert log_of(tmp_path / "offline") != log_of(tmp_path / "whole")
+
+
+def test_a_model_that_cannot_stream_is_refused(run_config: TrainConfig):
+    config = small_config()
+    check_streams(config)
+    with pytest.raises(ConfigError, match="streamed_probability"):
+        check_streams(replace(config, features=replace(config.features, normalize="per_feature")))
+    with pytest.raises(ConfigError, match="streamed_probability must lie"):
+        replace(run_config.stages[0], streamed_probability=1.5)
