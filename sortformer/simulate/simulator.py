@@ -11,7 +11,7 @@ from sortformer.config.simulation import SimulationConfig
 from sortformer.errors import InputError
 from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
-from sortformer.simulate.labels import arrival_targets
+from sortformer.simulate.labels import arrival_targets, bridged
 from sortformer.simulate.outline import Outline, parametric_outline
 from sortformer.simulate.render import BLOCK_SAMPLES, FILTER_DELAY, render
 from sortformer.simulate.rooms import Rooms
@@ -110,7 +110,8 @@ class Simulator:
             num_samples,
             noise,
         )
-        activity, order = arrival_targets(stage.activity, self._grid, self._model.labelling)
+        spoken = bridged(stage.activity, self._grid.feature_frames(self._grid.samples(self.config.shortest_pause_s)))
+        activity, order = arrival_targets(spoken, self._grid, self._model.labelling)
         voices = np.where(activity.any(axis=1), np.take_along_axis(voices, order, axis=1), -1)
         return Conversations(
             wave=wave,

@@ -6,7 +6,7 @@ from hypothesis.extra import numpy as arrays
 
 from sortformer.annotation import Turn
 from sortformer.grid import FrameGrid
-from sortformer.simulate.labels import arrival_targets
+from sortformer.simulate.labels import arrival_targets, bridged
 from sortformer.simulate.speech_activity import active_runs
 from sortformer.targets import activity
 
@@ -36,3 +36,13 @@ def test_the_earlier_of_two_speakers_within_a_frame_comes_first():
     active[0, 0, 3:12] = True
     active[0, 1, 2:12] = True
     assert arrival_targets(active, GRID)[1].tolist() == [[1, 0]]
+
+
+@given(active=_masks, shortest=st.integers(0, 20))
+def test_short_pauses_are_filled_and_nothing_else(active, shortest):
+    filled = bridged(active, shortest)
+    for before, after in zip(active.reshape(-1, active.shape[-1]), filled.reshape(-1, active.shape[-1]), strict=True):
+        for hop, spoken in enumerate(after):
+            earlier, later = np.flatnonzero(before[:hop]), np.flatnonzero(before[hop + 1 :])
+            pause = len(earlier) and len(later) and hop + 1 + later[0] - earlier[-1] - 1 < shortest
+            assert spoken == (before[hop] or bool(pause))

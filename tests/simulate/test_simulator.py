@@ -85,12 +85,32 @@ def _frame_levels_db(wave: torch.Tensor, frames: int) -> torch.Tensor:
 
 
 def test_speech_is_heard_where_it_is_labelled_and_nowhere_else(bank):
-    made = Simulator(bank, DRY).batch(seeded(3), 6, 30.0)
+    made = Simulator(bank, replace(DRY, shortest_pause_s=0.0)).batch(seeded(3), 6, 30.0)
     level = _frame_levels_db(made.wave, made.activity.shape[1])
     active = made.activity.any(-1)
     quiet = ~active & ~active.roll(1, 1) & ~active.roll(-1, 1)
     assert level[active].quantile(0.02) > -60
     assert level[quiet].max() < -60
+
+
+def test_short_pauses_are_labelled_as_annotators_do(bank):
+    exact, usual = (
+        Simulator(bank, replace(DRY, shortest_pause_s=pause)).batch(seeded(3), 6, 30.0) for pause in (0, 0.5)
+    )
+    assert torch.equal(exact.wave, usual.wave)
+    assert (usual.activity.sum((1, 2)) >= exact.activity.sum((1, 2))).all()
+    pauses = [_pauses(made.activity) for made in (exact, usual)]
+    assert sum(pause < 5 for pause in pauses[0]) > 10
+    assert sum(pause < 5 for pause in pauses[1]) == 0  # frames of 80 ms; 0.5 s may be cut to 5 of them
+
+
+def _pauses(activity: torch.Tensor) -> list[int]:
+    """Frames of every pause between two stretches of one slot."""
+    lengths = []
+    for column in activity.transpose(1, 2).flatten(0, 1):
+        spoken = column.nonzero().flatten()
+        lengths += [int(step) - 1 for step in spoken.diff() if step > 1]
+    return lengths
 
 
 def test_each_slot_is_the_voice_it_names(bank):
