@@ -7,7 +7,6 @@ command, from its start to the RTTM of demos/meeting.wav. The first run of each 
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
+from peak_memory import peak_mib
 
 DEMO = Path(__file__).resolve().parents[2] / "demos" / "meeting.wav"
 RUNS = 3
@@ -60,7 +60,7 @@ def _measure(path: Path, model: str | None, device: str) -> dict[str, float]:
     return {
         "seconds": time.perf_counter() - started,
         "cpu": time.process_time() - used,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak": peak_mib(),
     }
 
 

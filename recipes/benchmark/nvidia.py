@@ -9,7 +9,6 @@ arithmetic of the forward pass at the machine's best rate of matrix products in 
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from peak_memory import peak_mib
 
 DEMO = Path(__file__).resolve().parents[2] / "demos" / "meeting.wav"
 RATE = 16_000
@@ -163,7 +163,7 @@ def _measure(peer: str, task: str, folder: Path) -> dict[str, float]:
         "load": loaded - imported,
         "start-up": loaded - started,
         "forward": ended - begun,
-        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak": peak_mib(),
         "rate": _gemm_rate(),
     }
 

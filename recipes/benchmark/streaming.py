@@ -8,7 +8,6 @@ meeting in demos/ over and over.
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
+from peak_memory import peak_mib
 
 DEMO = Path(__file__).resolve().parents[2] / "demos" / "meeting.wav"
 RATE = 16_000
@@ -113,7 +113,7 @@ def _file(options: argparse.Namespace, minutes: float) -> Iterator[dict[str, flo
                 file.write(_meeting(60.0))
         started = time.perf_counter()
         diarizer(path)
-        yield {"seconds": time.perf_counter() - started, "peak": _peak()}
+        yield {"seconds": time.perf_counter() - started, "peak": peak_mib()}
 
 
 def _endless(options: argparse.Namespace, hours: float) -> Iterator[dict[str, float]]:
@@ -126,17 +126,13 @@ def _endless(options: argparse.Namespace, hours: float) -> Iterator[dict[str, fl
         started = time.perf_counter()
         for _ in range(10):
             session.push(_meeting(60.0))
-        yield {"minute": 10.0 * (ten + 1), "load": (time.perf_counter() - started) / 600, "peak": _peak()}
+        yield {"minute": 10.0 * (ten + 1), "load": (time.perf_counter() - started) / 600, "peak": peak_mib()}
 
 
 def _meeting(seconds: float, shift: int = 0) -> np.ndarray:
     samples, rate = soundfile.read(DEMO, dtype="float32")
     assert rate == RATE
     return np.resize(np.roll(samples, shift * RATE), round(seconds * RATE))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":
