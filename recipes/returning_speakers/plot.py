@@ -1,0 +1,51 @@
+"""Draw what returning.py found: python plot.py OUT.svg FOUND.json [FOUND.json ...]
+
+The peak memory along the stream, and how often a returning speaker kept the slot, by the silence before; a line each
+for the stream with a speaker cache and the one without.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from returning import GAPS_S, SPEAKERS
+
+
+def label(found: dict[str, Any]) -> str:
+    return f"{found['preset']}, {'speaker cache' if found['cache'] else 'no speaker cache'}"
+
+
+def kept(found: dict[str, Any]) -> list[float]:
+    """Percent of the returns after each silence in which the slot was kept."""
+    by_gap = [[event["kept"] for event in found["returns"] if event["gap_s"] == gap] for gap in GAPS_S]
+    return [100 * sum(events) / len(events) if events else float("nan") for events in by_gap]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, help="an .svg or .png")
+    parser.add_argument("found", type=Path, nargs="+", help="what returning.py wrote")
+    options = parser.parse_args()
+    figure, (memory, slots) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    for path in options.found:
+        found = json.loads(path.read_text())
+        minutes = found["minutes"]
+        memory.plot([m["minute"] / 60 for m in minutes], [m["peak_mib"] for m in minutes], label=label(found))
+        slots.plot(GAPS_S, kept(found), marker="o", label=label(found))
+    memory.set(xlabel="hours of audio", ylabel="peak memory (MiB)", ylim=(0, None))
+    slots.axhline(100 / SPEAKERS, color="grey", linestyle=":", label="chance")
+    slots.set(xscale="log", xlabel="seconds of silence", ylabel="slot kept (%)", ylim=(0, 100))
+    slots.set_xticks(GAPS_S, [f"{gap:g}" for gap in GAPS_S])
+    for axes in (memory, slots):
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=8)
+    figure.savefig(options.out)
+
+
+if __name__ == "__main__":
+    main()
