@@ -5,8 +5,10 @@ What they compute is in ``sortformer.attention``, what they cost and who publish
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
+from sortformer.config.checks import at_least
 from sortformer.errors import ConfigError
 
 __all__ = [
@@ -42,10 +44,7 @@ Pool = Literal["max", "mean", "deepsets_max", "deepsets_mean"]
 """How a Combiner makes one abstract key and query of many."""
 
 
-def _at_least(kind: str, least: int, **sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < least:
-            raise ConfigError(f"{name} of the attention core '{kind}' must be >= {least}, got {size}")
+_at_least = partial(at_least, "attention core")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,16 @@ itself and to what the memory kept of those before it, as in a stream with chunk
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
+from sortformer.config.checks import at_least
 from sortformer.errors import ConfigError
 
 __all__ = ["CompressiveMemory", "Memory", "NearestMemory", "NoMemory", "TransformerXLMemory"]
 
 
-def _at_least(kind: str, least: int, **sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < least:
-            raise ConfigError(f"{name} of the memory '{kind}' must be >= {least}, got {size}")
+_at_least = partial(at_least, "memory")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,28 +4,23 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sortformer.config.attention import AttentionConfig, Position
+from sortformer.config.checks import require
 from sortformer.config.cores import FullCore, LocalCore
-from sortformer.errors import ConfigError
 from sortformer.grid import FrameGrid
 
 __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ConfigError(message)
-
-
 def _require_heads(place: str, dim: int, heads: int, positions: set[Position]) -> None:
-    _require(dim % heads == 0, f"{place} dim {dim} is not a multiple of its {heads} heads")
-    _require(
+    require(dim % heads == 0, f"{place} dim {dim} is not a multiple of its {heads} heads")
+    require(
         "rope" not in positions or dim // heads % 2 == 0,
         f"position 'rope' needs an even number of channels in each head of the {place}, got {dim // heads}",
     )
 
 
 def _positions(position: Position, attention: tuple[AttentionConfig, ...], place: str, layers: int) -> set[Position]:
-    _require(
+    require(
         len(attention) in (0, 1, layers),
         f"attention of the {place} must be one for all layers or one for each of its {layers}, got {len(attention)}",
     )
@@ -47,7 +42,7 @@ class FeatureConfig:
     """With "peak" each recording is divided by its highest sample (as for NVIDIA's offline Sortformer)."""
 
     def __post_init__(self) -> None:
-        _require(1 <= self.num_mels <= 257, f"num_mels must be between 1 and 257, got {self.num_mels}")
+        require(1 <= self.num_mels <= 257, f"num_mels must be between 1 and 257, got {self.num_mels}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +70,16 @@ class EncoderConfig:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        _require(min(self.dim, self.heads, self.ff_dim, self.subsampling_channels) >= 1, "encoder sizes must be >= 1")
-        _require(self.layers >= 0, f"encoder layers must be >= 0, got {self.layers}")
+        require(min(self.dim, self.heads, self.ff_dim, self.subsampling_channels) >= 1, "encoder sizes must be >= 1")
+        require(self.layers >= 0, f"encoder layers must be >= 0, got {self.layers}")
         positions = _positions(self.position, self.attention, "encoder", self.layers)
         _require_heads("encoder", self.dim, self.heads, positions)
-        _require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
-        _require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
+        require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
+        require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
         if self.window_frames is not None:
-            _require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
-            _require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
-            _require(
+            require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
+            require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
+            require(
                 self.position in ("none", "rope"),
                 f"a local window takes positions 'none' or 'rope', not '{self.position}', which scores all pairs",
             )
@@ -128,26 +123,26 @@ class HeadConfig:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        _require(min(self.num_slots, self.dim, self.heads, self.ff_dim) >= 1, "head sizes must be >= 1")
-        _require(self.layers >= 0, f"head layers must be >= 0, got {self.layers}")
+        require(min(self.num_slots, self.dim, self.heads, self.ff_dim) >= 1, "head sizes must be >= 1")
+        require(self.layers >= 0, f"head layers must be >= 0, got {self.layers}")
         positions = _positions(self.position, self.attention, "head", self.layers)
         _require_heads("head", self.dim, self.heads, positions)
-        _require(
+        require(
             all(0 <= layer < self.layers for layer in self.estimate_layers),
             f"estimate_layers {self.estimate_layers} must lie in 0..{self.layers - 1}: "
             "an estimate needs a block after it",
         )
-        _require(
+        require(
             tuple(sorted(set(self.estimate_layers))) == self.estimate_layers,
             f"estimate_layers must rise without repeats, got {self.estimate_layers}",
         )
-        _require(
+        require(
             self.upsampling == 1 or not self.estimate_layers,
             f"upsampling {self.upsampling} excludes estimate_layers: estimates are made every 80 ms, the output is not",
         )
-        _require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
-        _require(self.order_temperature_frames > 0, "order_temperature_frames must be positive")
-        _require(self.arrival_sharpness > 0, "arrival_sharpness must be positive")
+        require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
+        require(self.order_temperature_frames > 0, "order_temperature_frames must be positive")
+        require(self.arrival_sharpness > 0, "arrival_sharpness must be positive")
 
     @property
     def layer_attention(self) -> tuple[AttentionConfig, ...]:

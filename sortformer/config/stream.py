@@ -3,15 +3,10 @@
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from sortformer.errors import ConfigError
+from sortformer.config.checks import require
 from sortformer.grid import FrameGrid
 
 __all__ = ["STREAM_PRESETS", "SpeakerCacheConfig", "StreamConfig"]
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ConfigError(message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +31,17 @@ class SpeakerCacheConfig:
     """A slot with this share of its budget in frames of its own keeps no overlapped ones."""
 
     def __post_init__(self) -> None:
-        _require(self.frames >= 0, f"the speaker cache needs 0 frames or more, got {self.frames}")
-        _require(self.silence_frames >= 0, f"silence_frames must be 0 or more, got {self.silence_frames}")
+        require(self.frames >= 0, f"the speaker cache needs 0 frames or more, got {self.frames}")
+        require(self.silence_frames >= 0, f"silence_frames must be 0 or more, got {self.silence_frames}")
         floor = self.probability_floor
-        _require(0 < floor < 0.5, f"probability_floor must be between 0 and 0.5, got {floor}")
+        require(0 < floor < 0.5, f"probability_floor must be between 0 and 0.5, got {floor}")
         for name in ("newcomer_bonus", "silence_threshold", "strong_share", "weak_share", "min_positive_share"):
-            _require(getattr(self, name) >= 0, f"{name} must be 0 or more, got {getattr(self, name)}")
+            require(getattr(self, name) >= 0, f"{name} must be 0 or more, got {getattr(self, name)}")
 
     def check_slots(self, num_slots: int) -> None:
         """Raise a ConfigError if the cache is too small to hold a frame, and the silence after it, of every slot."""
         least = (1 + self.silence_frames) * num_slots
-        _require(
+        require(
             self.frames == 0 or self.frames >= least,
             f"a speaker cache of {self.frames} frames is too small for {num_slots} slots: it needs {least} (or 0)",
         )
@@ -74,11 +69,11 @@ class StreamConfig:
     """Only the first so many slots may speak (None: all)."""
 
     def __post_init__(self) -> None:
-        _require(self.chunk_frames >= 1, f"chunk_frames must be 1 or more, got {self.chunk_frames}")
-        _require(self.update_period_frames >= 1, f"update_period_frames must be >= 1, got {self.update_period_frames}")
+        require(self.chunk_frames >= 1, f"chunk_frames must be 1 or more, got {self.chunk_frames}")
+        require(self.update_period_frames >= 1, f"update_period_frames must be >= 1, got {self.update_period_frames}")
         for name in ("right_context_frames", "left_context_frames", "margin_frames", "fifo_frames"):
-            _require(getattr(self, name) >= 0, f"{name} must be 0 or more, got {getattr(self, name)}")
-        _require(
+            require(getattr(self, name) >= 0, f"{name} must be 0 or more, got {getattr(self, name)}")
+        require(
             self.max_speakers is None or self.max_speakers >= 1, f"max_speakers must be >= 1, got {self.max_speakers}"
         )
 

@@ -1,0 +1,25 @@
+"""What configs demand of their values, refused with the reason."""
+
+from sortformer.errors import ConfigError
+
+__all__ = ["at_least", "require"]
+
+
+def require(condition: bool, message: str) -> None:
+    """Refuse a config whose ``condition`` does not hold.
+
+    Raises:
+        ConfigError: with the ``message``.
+    """
+    if not condition:
+        raise ConfigError(message)
+
+
+def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:
+    """Refuse sizes below ``least``, by name.
+
+    Raises:
+        ConfigError: naming the size and whose it is: a ``noun`` such as "memory", of a ``kind`` such as "xl".
+    """
+    for name, size in sizes.items():
+        require(size >= least, f"{name} of the {noun} '{kind}' must be >= {least}, got {size}")
