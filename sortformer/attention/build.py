@@ -4,7 +4,7 @@ from sortformer.attention import patterns
 from sortformer.attention.blockwise import BlockwiseAttention
 from sortformer.attention.combiner_axial import CombinerAxial, CombinerMixture
 from sortformer.attention.combiner_fixed import CombinerFixed
-from sortformer.attention.combiner_logsparse import CombinerLogsparse
+from sortformer.attention.combiner_tree import CombinerTree
 from sortformer.attention.favor import FavorAttention
 from sortformer.attention.full import FullAttention
 from sortformer.attention.linear import LinearAttention
@@ -38,7 +38,11 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
         case cores.CombinerFixedCore():
             return CombinerFixed(head_dim, config.block_frames, config.pool, config.causal)
         case cores.CombinerLogsparseCore():
-            return CombinerLogsparse(head_dim, config.pool, config.causal)
+            return CombinerTree(head_dim, 2, 2, config.pool, nested=False, causal=config.causal)
+        case cores.CombinerHierarchicalCore():
+            return CombinerTree(
+                head_dim, config.block_frames, config.fan_out, config.pool, nested=True, causal=config.causal
+            )
         case cores.CombinerAxialCore():
             return CombinerAxial(head_dim, config.row_frames, config.plan, config.pool, config.causal)
         case cores.CombinerMixtureCore():

@@ -18,6 +18,7 @@ __all__ = [
     "BlockwiseCore",
     "CombinerAxialCore",
     "CombinerFixedCore",
+    "CombinerHierarchicalCore",
     "CombinerLogsparseCore",
     "CombinerMixtureCore",
     "Core",
@@ -310,6 +311,21 @@ class CombinerLogsparseCore:
 
 
 @dataclass(frozen=True, slots=True)
+class CombinerHierarchicalCore:
+    """The own block directly, all others through groups of blocks, of ``fan_out`` groups, and so on."""
+
+    kind: Literal["combiner_hierarchical"] = "combiner_hierarchical"
+    block_frames: int = 64
+    fan_out: int = 8
+    pool: Pool = "mean"
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, block_frames=self.block_frames)
+        _at_least(self.kind, 2, fan_out=self.fan_out)
+
+
+@dataclass(frozen=True, slots=True)
 class CombinerAxialCore:
     """A grid of ``row_frames`` a row: one axis directly, the rest through abstractions of columns or of rows."""
 
@@ -358,6 +374,7 @@ Core = (
     | SpanCore
     | CombinerFixedCore
     | CombinerLogsparseCore
+    | CombinerHierarchicalCore
     | CombinerAxialCore
     | CombinerMixtureCore
 )

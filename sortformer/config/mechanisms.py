@@ -101,6 +101,14 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 positions=_ROTATING,
             ),
             CoreFacts(
+                "combiner_hierarchical",
+                "own block, and groups of groups",
+                "L (s + log L)",
+                f"{_COMBINER}, 3.1",
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
                 "combiner_axial",
                 "row and column, and abstractions of the rest",
                 "L (s + L/s)",

@@ -49,12 +49,19 @@ def kernel(config: Core, of: Callable[[dict], Callable]) -> Case:
     )
 
 
-def combine(config: Core, plan) -> Case:
-    pool = config.pool  # pyright: ignore[reportAttributeAccessIssue]
+def abstraction(config: Core, weights: dict[str, np.ndarray], within: str = ""):
+    maps = [weights.get(f"{within}abstraction.{x}_map.weight") for x in ("key", "query")]
+    return combiner_loops.pooled(config.pool, *maps)  # pyright: ignore[reportAttributeAccessIssue]
 
+
+def combine(config: Core, plan) -> Case:
+    return Case(config, lambda weights, *arrays: combiner_loops.combiner(*arrays, plan, abstraction(config, weights)))
+
+
+def hierarchy(config: cores.CombinerHierarchicalCore) -> Case:
     def oracle(weights, *arrays):
-        maps = [weights.get(f"abstraction.{x}_map.weight") for x in ("key", "query")]
-        return combiner_loops.combiner(*arrays, plan, combiner_loops.pooled(pool, *maps))
+        tree = config.block_frames, config.fan_out, config.causal
+        return combiner_loops.hierarchical(*arrays, abstraction(config, weights), *tree)
 
     return Case(config, oracle)
 
@@ -77,9 +84,8 @@ def mixture(config: cores.CombinerMixtureCore) -> Case:
     ]
 
     def oracle(weights, *arrays):
-        del weights
-        pool = combiner_loops.pooled(config.pool)
-        return sum(combiner_loops.combiner(*arrays, plan, pool) for plan in plans) / 2
+        pools = [abstraction(config, weights, f"plans.{number}.") for number in range(2)]
+        return sum(combiner_loops.combiner(*arrays, *pair) for pair in zip(plans, pools, strict=True)) / 2
 
     return Case(config, oracle)
 
@@ -216,6 +222,12 @@ CASES: list[Case] = [
     ),
     *both(lambda c: rowmajor(cores.CombinerAxialCore(row_frames=4, plan="rowmajor", causal=c))),
     *both(lambda c: mixture(cores.CombinerMixtureCore(block_frames=4, causal=c))),
+    mixture(cores.CombinerMixtureCore(block_frames=3, pool="max")),
+    mixture(cores.CombinerMixtureCore(block_frames=3, pool="deepsets_mean", causal=True)),
+    *both(lambda c: hierarchy(cores.CombinerHierarchicalCore(block_frames=2, fan_out=2, causal=c))),
+    hierarchy(cores.CombinerHierarchicalCore(block_frames=1, fan_out=3, pool="max", causal=True)),
+    hierarchy(cores.CombinerHierarchicalCore(block_frames=1, fan_out=2, pool="deepsets_max")),
+    hierarchy(cores.CombinerHierarchicalCore(block_frames=3, fan_out=2, pool="deepsets_mean")),
 ]
 
 
@@ -239,6 +251,8 @@ def limits(c: bool) -> list[Core]:
         cores.CombinerFixedCore(block_frames=1, causal=c),
         cores.CombinerFixedCore(block_frames=99, causal=c),
         cores.CombinerMixtureCore(block_frames=1, causal=c),
+        cores.CombinerHierarchicalCore(block_frames=1, fan_out=99, causal=c),
+        cores.CombinerHierarchicalCore(block_frames=99, causal=c),
         *axial,
     ]
 

@@ -7,7 +7,15 @@ import numpy as np
 
 from tests.oracles.core_loops import dyadic_spans
 
-__all__ = ["axial_plan", "combiner", "fixed_plan", "logsparse_plan", "pooled", "rowmajor_abstraction"]
+__all__ = [
+    "axial_plan",
+    "combiner",
+    "fixed_plan",
+    "hierarchical",
+    "logsparse_plan",
+    "pooled",
+    "rowmajor_abstraction",
+]
 
 Plan = Callable[[int, int], tuple[list[int], list[list[int]]]]
 """From a query and the number of frames to the frames that it attends to directly, and to groups."""
@@ -61,6 +69,55 @@ def combiner(
         if scores:
             weights = np.array([math.exp(score - max(scores)) for score in scores])
             out[b, h, i] = sum(w * v for w, v in zip(weights / weights.sum(), values, strict=True))
+    return out
+
+
+def hierarchical(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    valid: np.ndarray,
+    abstraction,
+    block: int,
+    fan_out: int,
+    causal: bool,
+) -> np.ndarray:
+    """The partition tree of section 3.1: p(j|i) = p(j|block) p(block|group) ... p(group|i), down from each sibling."""
+    out = np.full(query.shape, np.nan)
+    frames, root = query.shape[2], math.sqrt(query.shape[3])
+
+    def shares(b, h, i, start, size):
+        """p(j | the node of ``size`` frames from ``start``), by frame, and the node's key."""
+        members = [j for j in range(start, min(start + size, frames)) if valid[b, j]]
+        if not members:
+            return None
+        node_key, node_query = abstraction(query, key, b, h, i, members)
+        if size == block:
+            parts = [({j: 1.0}, key[b, h, j]) for j in members]
+        else:
+            steps = range(start, start + size, size // fan_out)
+            parts = [part for step in steps if (part := shares(b, h, i, step, size // fan_out))]
+        odds = [math.exp(node_query @ part_key / root) for _, part_key in parts]
+        inside = zip(odds, parts, strict=True)
+        return {j: odd / sum(odds) * share for odd, (part, _) in inside for j, share in part.items()}, node_key
+
+    for b, h, i in np.ndindex(*query.shape[:3]):
+        own = range(i // block * block, min(i // block * block + block, frames))
+        terms = [({j: 1.0}, key[b, h, j]) for j in own if valid[b, j] and (j <= i or not causal)]
+        size = block
+        while size < frames:
+            family = i // (size * fan_out) * size * fan_out
+            for start in range(family, family + size * fan_out, size):
+                if start // size != i // size and (start < i or not causal) and (term := shares(b, h, i, start, size)):
+                    terms.append(term)
+            size *= fan_out
+        if terms:
+            odds = [math.exp(query[b, h, i] @ term_key / root) for _, term_key in terms]
+            out[b, h, i] = sum(
+                odd / sum(odds) * share * value[b, h, j]
+                for odd, (part, _) in zip(odds, terms, strict=True)
+                for j, share in part.items()
+            )
     return out
 
 

@@ -1,0 +1,87 @@
+"""Combiners on a tree: the own block directly, all others through groups that grow with the distance."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.attention.combiner import Abstraction, Groups, expectation, scores, validity
+from sortformer.attention.full import MASKED_SCORE
+from sortformer.attention.protocol import Context, Core
+
+__all__ = ["CombinerTree"]
+
+
+class CombinerTree(Core):
+    """Blocks are the leaves of a tree in which ``fan_out`` neighbours make a group, and so on up to all frames.
+
+    A frame attends to its block directly, and to the siblings of its block, of the group that this lies in, and so on:
+    to the siblings before it alone where it is causal.
+
+    - Combiner-Logsparse (Ren et al., arXiv 2107.05768, section 4.2) has blocks and groups of two, so that the siblings
+      before a frame are the spans of its index's binary digits; a group shares its weight out to all of its frames.
+    - Hierarchical (``nested``, section 3.1, "further hierarchical decomposition"): a group shares its weight out to its
+      parts by softmax(q_group . k_part), and these to theirs.
+    """
+
+    def __init__(self, head_dim: int, block: int, fan_out: int, pool: str, nested: bool, causal: bool) -> None:
+        super().__init__()
+        self.block = block
+        self.fan_out = fan_out
+        self.nested = nested
+        self.causal = causal
+        self.abstraction = Abstraction(head_dim, pool)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        frames = query.shape[2]
+        there = validity(key, context.valid)[:, None]  # (B, 1, T)
+        asked, keys, values, valid = (_cut(x, self.block) for x in (query, key, value, there))
+        within = torch.ones(self.block, self.block, dtype=torch.bool, device=query.device)
+        logits = [_flat(_masked(scores(asked, keys), self._until(within) & valid[..., None, :]), frames)]
+        groups, size = self.abstraction(keys, asked, values, valid), self.block
+        siblings = []
+        while (nodes := groups.key.shape[2]) > 1:
+            fan = min(self.fan_out, nodes)
+            parts = Groups(*(_cut(x, fan) for x in (groups.key, groups.value, groups.valid)))
+            other = ~torch.eye(fan, dtype=torch.bool, device=query.device).repeat_interleave(size, dim=0)
+            family = scores(_cut(query, size * fan), parts.key)  # (B, H, n, size * fan, fan)
+            logits.append(_flat(_masked(family, self._until(other, size) & parts.valid[..., None, :]), frames))
+            siblings.append((parts.value, size * fan))
+            size *= fan
+            if nodes == fan:
+                break  # nobody asks for the group of all frames
+            groups = self._parents(parts, *(_cut(x, size) for x in (query, key, value, there)))
+        weights = torch.cat(logits, dim=-1).softmax(dim=-1).split([x.shape[-1] for x in logits], dim=-1)
+        out = _flat(_cut(weights[0], self.block) @ values, frames)
+        for weight, (mixed, span) in zip(weights[1:], siblings, strict=True):
+            out = out + _flat(_cut(weight, span) @ mixed, frames)
+        return out
+
+    def _until(self, allowed: Tensor, size: int = 1) -> Tensor:
+        """Leave of what a frame (rows) may see of parts of ``size`` frames (columns) those up to its own."""
+        if not self.causal:
+            return allowed
+        at = torch.arange(allowed.shape[0], device=allowed.device)[:, None] // size
+        return allowed & (torch.arange(allowed.shape[1], device=allowed.device) <= at)
+
+    def _parents(self, parts: Groups, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Groups:
+        """Return one group (B, H, n, d) for each family of parts (B, H, n, fan out, d), whose frames these are."""
+        if not self.nested:
+            return self.abstraction(key, query, value, valid)
+        keys, queries = (self.abstraction.pooled(x, valid) for x in self.abstraction.elements(key, query))
+        mixed = expectation(queries[..., None, :], parts.key, parts.value, parts.valid[..., None, :])[..., 0, :]
+        return Groups(keys, mixed, valid.any(-1))
+
+
+def _cut(x: Tensor, size: int) -> Tensor:
+    """Cut the third axis of (B, H, T, d) or (B, 1, T) into pieces of ``size``, with zeros after the end."""
+    tail = -x.shape[2] % size
+    return nn.functional.pad(x, (0, tail) if x.dim() == 3 else (0, 0, 0, tail)).unflatten(2, (-1, size))
+
+
+def _flat(x: Tensor, frames: int) -> Tensor:
+    """Join pieces (B, H, n, size, m) to (B, H, T, m)."""
+    return x.flatten(2, 3)[:, :, :frames]
+
+
+def _masked(logits: Tensor, allowed: Tensor) -> Tensor:
+    return logits.masked_fill(~allowed, MASKED_SCORE)
