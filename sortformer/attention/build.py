@@ -4,6 +4,7 @@ from sortformer.attention import patterns
 from sortformer.attention.blockwise import BlockwiseAttention
 from sortformer.attention.combiner_axial import CombinerAxial, CombinerMixture
 from sortformer.attention.combiner_fixed import CombinerFixed
+from sortformer.attention.combiner_routing import CombinerRouting
 from sortformer.attention.combiner_tree import CombinerTree
 from sortformer.attention.favor import FavorAttention
 from sortformer.attention.full import FullAttention
@@ -43,6 +44,8 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
             return CombinerTree(
                 head_dim, config.block_frames, config.fan_out, config.pool, nested=True, causal=config.causal
             )
+        case cores.CombinerRoutingCore():
+            return CombinerRouting(heads, head_dim, config.clusters, config.decay, config.pool, config.causal)
         case cores.CombinerAxialCore():
             return CombinerAxial(head_dim, config.row_frames, config.plan, config.pool, config.causal)
         case cores.CombinerMixtureCore():
@@ -56,7 +59,7 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
         case cores.ReformerCore():
             return ReformerAttention(head_dim, config.buckets, config.rounds, config.chunk_frames)
         case cores.RoutingCore():
-            return RoutingAttention(heads, head_dim, config.clusters, config.window_frames, config.decay)
+            return RoutingAttention(heads, head_dim, config.clusters, config.window_frames, config.decay, config.causal)
         case cores.SinkhornCore():
             return SinkhornAttention(config.block_frames, config.iterations, config.temperature)
         case cores.SpanCore():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from sortformer.config.checks import at_least
+from sortformer.config.checks import at_least, require
 from sortformer.errors import ConfigError
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "CombinerHierarchicalCore",
     "CombinerLogsparseCore",
     "CombinerMixtureCore",
+    "CombinerRoutingCore",
     "Core",
     "DilatedCore",
     "FavorCore",
@@ -46,6 +47,10 @@ Pool = Literal["max", "mean", "deepsets_max", "deepsets_mean"]
 
 
 _at_least = partial(at_least, "attention core")
+
+
+def _decay(kind: str, decay: float) -> None:
+    require(0 <= decay <= 1, f"decay of the attention core '{kind}' must be in [0, 1], got {decay}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,17 +250,17 @@ class ReformerCore:
 
 @dataclass(frozen=True, slots=True)
 class RoutingCore:
-    """Each of ``clusters`` centroids lets its ``window_frames`` nearest queries and keys attend to each other."""
+    """Each of ``clusters`` centroids lets its ``window_frames`` nearest (causal: last) frames attend to each other."""
 
     kind: Literal["routing"] = "routing"
     clusters: int = 8
     window_frames: int = 64
     decay: float = 0.999
+    causal: bool = False
 
     def __post_init__(self) -> None:
         _at_least(self.kind, 1, clusters=self.clusters, window_frames=self.window_frames)
-        if not 0 <= self.decay <= 1:
-            raise ConfigError(f"decay of the attention core 'routing' must be in [0, 1], got {self.decay}")
+        _decay(self.kind, self.decay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,6 +347,21 @@ class CombinerAxialCore:
 
 
 @dataclass(frozen=True, slots=True)
+class CombinerRoutingCore:
+    """The own one of ``clusters`` directly, every other cluster through one abstraction of it."""
+
+    kind: Literal["combiner_routing"] = "combiner_routing"
+    clusters: int = 16
+    decay: float = 0.999
+    pool: Pool = "mean"
+    causal: bool = False
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, clusters=self.clusters)
+        _decay(self.kind, self.decay)
+
+
+@dataclass(frozen=True, slots=True)
 class CombinerMixtureCore:
     """The mean of Combiner-Fixed and Combiner-Axial (vertical), with ``block_frames`` a block and a row."""
 
@@ -376,5 +396,6 @@ Core = (
     | CombinerLogsparseCore
     | CombinerHierarchicalCore
     | CombinerAxialCore
+    | CombinerRoutingCore
     | CombinerMixtureCore
 )

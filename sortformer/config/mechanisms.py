@@ -117,6 +117,14 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 positions=_ROTATING,
             ),
             CoreFacts(
+                "combiner_routing",
+                "own cluster, and an abstraction of each other",
+                "L clusters + clusters w²",
+                f"{_COMBINER}, 4.4",
+                memory=False,
+                positions=_ROTATING,
+            ),
+            CoreFacts(
                 "combiner_mixture",
                 "the mean of fixed and axial",
                 "L (s + L/s)",
@@ -163,7 +171,6 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "clusters by k-means",
                 "L clusters + clusters w²",
                 "Roy et al., arXiv 2003.05997",
-                causal=False,
                 memory=False,
                 positions=_ROTATING,
             ),

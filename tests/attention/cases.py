@@ -90,6 +90,18 @@ def mixture(config: cores.CombinerMixtureCore) -> Case:
     return Case(config, oracle)
 
 
+def route_combiner(config: cores.CombinerRoutingCore) -> Case:
+    def oracle(weights, query, key, value, valid):
+        out, near = np.empty_like(query), core_loops.clusters(key, weights["clusters.centroids"])
+        for b, h in np.ndindex(*near.shape[:2]):
+            one = [x[b : b + 1, h : h + 1] for x in (query, key, value)]
+            plan = combiner_loops.routing_plan(near[b, h], config.causal)
+            out[b, h] = combiner_loops.combiner(*one, valid[b : b + 1], plan, abstraction(config, weights))[0, 0]
+        return out
+
+    return Case(config, oracle)
+
+
 def spanned(config: cores.SpanCore) -> Case:
     def oracle(weights, *arrays):
         def spans(h: int, query: np.ndarray) -> float:
@@ -182,7 +194,11 @@ CASES: list[Case] = [
     ),
     Case(
         cores.RoutingCore(clusters=3, window_frames=4),
-        lambda weights, *arrays: core_loops.routing(*arrays, weights["centroids"], 4),
+        lambda weights, *arrays: core_loops.routing(*arrays, weights["clusters.centroids"], 4),
+    ),
+    Case(
+        cores.RoutingCore(clusters=3, window_frames=2, causal=True),
+        lambda weights, *arrays: core_loops.routing_causal(*arrays, weights["clusters.centroids"], 2),
     ),
     Case(
         cores.SinkhornCore(block_frames=3, iterations=4),
@@ -224,6 +240,10 @@ CASES: list[Case] = [
     *both(lambda c: mixture(cores.CombinerMixtureCore(block_frames=4, causal=c))),
     mixture(cores.CombinerMixtureCore(block_frames=3, pool="max")),
     mixture(cores.CombinerMixtureCore(block_frames=3, pool="deepsets_mean", causal=True)),
+    *both(lambda c: route_combiner(cores.CombinerRoutingCore(clusters=3, causal=c))),
+    *both(lambda c: route_combiner(cores.CombinerRoutingCore(clusters=3, pool="deepsets_mean", causal=c))),
+    *both(lambda c: route_combiner(cores.CombinerRoutingCore(clusters=2, pool="max", causal=c))),
+    route_combiner(cores.CombinerRoutingCore(clusters=9, pool="deepsets_max", causal=True)),
     *both(lambda c: hierarchy(cores.CombinerHierarchicalCore(block_frames=2, fan_out=2, causal=c))),
     hierarchy(cores.CombinerHierarchicalCore(block_frames=1, fan_out=3, pool="max", causal=True)),
     hierarchy(cores.CombinerHierarchicalCore(block_frames=1, fan_out=2, pool="deepsets_max")),
@@ -253,6 +273,7 @@ def limits(c: bool) -> list[Core]:
         cores.CombinerMixtureCore(block_frames=1, causal=c),
         cores.CombinerHierarchicalCore(block_frames=1, fan_out=99, causal=c),
         cores.CombinerHierarchicalCore(block_frames=99, causal=c),
+        cores.CombinerRoutingCore(clusters=1, causal=c),
         *axial,
     ]
 

@@ -14,6 +14,7 @@ __all__ = [
     "hierarchical",
     "logsparse_plan",
     "pooled",
+    "routing_plan",
     "rowmajor_abstraction",
 ]
 
@@ -158,5 +159,16 @@ def axial_plan(kind: str, row: int, causal: bool) -> Plan:
                 if other < r or (other > r and not causal):
                     groups.append([j for j, y, x in grid if y == other and (x != c or kind == "rowmajor")])
         return direct, groups
+
+    return plan
+
+
+def routing_plan(cluster: np.ndarray, causal: bool) -> Plan:
+    """Equations 11 and 12, from the cluster (T,) of each frame."""
+
+    def plan(i, frames):
+        seen = [j for j in range(frames) if j <= i or not causal]
+        direct = [j for j in seen if cluster[j] == cluster[i]]
+        return direct, [[j for j in seen if cluster[j] == other] for other in set(cluster) - {cluster[i]}]
 
     return plan

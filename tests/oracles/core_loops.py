@@ -7,6 +7,7 @@ import numpy as np
 
 __all__ = [
     "blockwise",
+    "clusters",
     "dyadic_spans",
     "elu_kernel",
     "favor_kernel",
@@ -16,6 +17,7 @@ __all__ = [
     "reformer",
     "relu_kernel",
     "routing",
+    "routing_causal",
     "sinkhorn_attention",
     "softmax_over",
     "span",
@@ -191,18 +193,40 @@ def reformer(
     return out
 
 
+def standardised(x: np.ndarray) -> np.ndarray:
+    return (x - x.mean()) / math.sqrt(x.var() + 1e-5)
+
+
+def clusters(key: np.ndarray, centroids: np.ndarray) -> np.ndarray:
+    """The centroid that each key (B, H, T, d) is nearest to."""
+    out = np.zeros(key.shape[:3], dtype=int)
+    for b, h, j in np.ndindex(*key.shape[:3]):
+        out[b, h, j] = max(range(len(centroids[h])), key=lambda c: float(standardised(key[b, h, j]) @ centroids[h][c]))
+    return out
+
+
+def routing_causal(
+    query: np.ndarray, key: np.ndarray, value: np.ndarray, valid: np.ndarray, centroids: np.ndarray, window: int
+) -> np.ndarray:
+    """A frame attends to itself and to the ``window`` frames before it whose keys have the same nearest centroid."""
+    out = np.full(query.shape, np.nan)
+    near = clusters(key, centroids)
+    for b, h, i in np.ndindex(*query.shape[:3]):
+        seen = [j for j in range(i + 1) if valid[b, j] and near[b, h, j] == near[b, h, i]][-window - 1 :]
+        keys = [standardised(key[b, h, j]) for j in seen]
+        out[b, h, i] = softmax_over(standardised(query[b, h, i]), keys, [value[b, h, j] for j in seen])
+    return out
+
+
 def routing(
     query: np.ndarray, key: np.ndarray, value: np.ndarray, valid: np.ndarray, centroids: np.ndarray, window: int
 ) -> np.ndarray:
     """Each centroid takes its nearest queries and keys; what several say of a frame is averaged, none is zero."""
 
-    def norm(x: np.ndarray) -> np.ndarray:
-        return (x - x.mean()) / math.sqrt(x.var() + 1e-5)
-
     out = np.zeros(query.shape)
     for b, h in np.ndindex(*query.shape[:2]):
         length = [t for t in range(query.shape[2]) if valid[b, t]]
-        queries, keys = ({t: norm(x[b, h, t]) for t in length} for x in (query, key))
+        queries, keys = ({t: standardised(x[b, h, t]) for t in length} for x in (query, key))
         said: dict[int, list[np.ndarray]] = {t: [] for t in length}
         for centroid in centroids[h]:
             asking, asked = (

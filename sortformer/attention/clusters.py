@@ -1,0 +1,64 @@
+"""Clusters of frames by k-means: centroids that follow the frames in training, and who belongs to which."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Clusters", "members", "take"]
+
+
+class Clusters(nn.Module):
+    """Roy et al., arXiv 2003.05997, section 4: spherical k-means in each head, over frames without learned weights."""
+
+    def __init__(self, heads: int, head_dim: int, number: int, decay: float) -> None:
+        super().__init__()
+        self.number = number
+        self.decay = decay
+        self.centroids: Tensor
+        self.register_buffer("centroids", nn.functional.normalize(torch.randn(heads, number, head_dim), dim=-1))
+
+    def similarity(self, frames: Tensor) -> Tensor:
+        """Return how near each centroid is to each of the frames (B, H, T, d): (B, H, T, k)."""
+        return frames @ self.centroids.to(frames.dtype).transpose(-1, -2)
+
+    def nearest(self, frames: Tensor, valid: Tensor) -> Tensor:
+        """Return the cluster (B, H, T) of each frame (B, H, T, d); those not ``valid`` (B, T) are in one past the last.
+
+        In training the centroids then move, by :meth:`follow`.
+        """
+        cluster = self.similarity(frames).argmax(dim=-1).masked_fill(~valid[:, None], self.number)
+        if self.training:
+            self.follow(frames, valid)
+        return cluster
+
+    @torch.no_grad()
+    def follow(self, frames: Tensor, valid: Tensor) -> None:
+        """Move each centroid towards the mean of the ``valid`` (B, T) frames (B, H, T, d) that it is the nearest of."""
+        frames = frames.transpose(0, 1).flatten(1, 2).to(self.centroids.dtype)
+        nearest = (frames @ self.centroids.transpose(-1, -2)).argmax(dim=-1)  # (H, B * T)
+        member = nn.functional.one_hot(nearest, self.number).to(frames.dtype) * valid.flatten()[:, None]
+        size = member.sum(dim=1)[..., None]
+        mean = (member.transpose(-1, -2) @ frames) / size.clamp(min=1)
+        moved = nn.functional.normalize(self.decay * self.centroids + (1 - self.decay) * mean, dim=-1)
+        self.centroids.copy_(torch.where(size > 0, moved, self.centroids))
+
+
+def members(cluster: Tensor, number: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield for each of ``number`` clusters the indices (B, H, w) of its frames in time, and which of the w there are.
+
+    ``cluster`` (B, H, T) tells where each frame belongs.
+    """
+    order = cluster.argsort(dim=-1, stable=True)
+    sizes = cluster.new_zeros(*cluster.shape[:2], number + 1).scatter_add(2, cluster, torch.ones_like(cluster))
+    starts = sizes.cumsum(dim=-1) - sizes
+    for one in range(number):
+        size = sizes[..., one, None]
+        place = torch.arange(max(1, int(size.max())), device=cluster.device)
+        yield order.gather(2, (starts[..., one, None] + place).clamp(max=cluster.shape[2] - 1)), place < size
+
+
+def take(x: Tensor, index: Tensor) -> Tensor:
+    """Return the frames (B, H, ..., d) of ``x`` (B, H, T, d) with the indices (B, H, ...)."""
+    flat = index.flatten(2)[..., None].expand(-1, -1, -1, x.shape[-1])
+    return x.gather(2, flat).unflatten(2, index.shape[2:])

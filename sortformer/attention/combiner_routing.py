@@ -1,0 +1,68 @@
+"""Combiner-Routing: the frames of the own cluster directly, each other cluster through its abstraction."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.attention.clusters import Clusters, members, take
+from sortformer.attention.combiner import Abstraction, Groups, expectation, scores, validity
+from sortformer.attention.full import MASKED_SCORE
+from sortformer.attention.protocol import Context, Core
+
+__all__ = ["CombinerRouting"]
+
+
+class CombinerRouting(Core):
+    """Ren et al., arXiv 2107.05768, section 4.4, equations 11 and 12.
+
+    A frame belongs to the centroid that is nearest to its key, normalised without learned weights. Where it is causal,
+    a group is what came of a cluster so far: as many abstractions as the cluster has frames.
+    """
+
+    def __init__(self, heads: int, head_dim: int, clusters: int, decay: float, pool: str, causal: bool) -> None:
+        super().__init__()
+        self.causal = causal
+        self.clusters = Clusters(heads, head_dim, clusters, decay)
+        self.abstraction = Abstraction(head_dim, pool)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        """Return (B, H, T, d); see :class:`Core`."""
+        cluster = self.clusters.nearest(
+            nn.functional.layer_norm(key, key.shape[-1:]), validity(key, context.valid)
+        )  # (B, H, T)
+        total, own = query.new_zeros(query.shape[:3]), torch.zeros_like(value)
+        logits, values = [], []
+        for number, (index, there) in enumerate(members(cluster, self.clusters.number)):
+            keys, queries, held = (take(x, index) for x in (key, query, value))
+            weight, mixed = self._direct(keys, queries, held, there)
+            total = total.scatter_add(2, index, weight * there)
+            own = own.scatter_add(2, index[..., None].expand(mixed.shape), mixed * there[..., None])
+            mine = cluster == number
+            if self.causal:
+                groups = self._so_far(keys, queries, held, there, mine.cumsum(dim=-1))
+            else:
+                groups = self._whole(keys, queries, held, there)
+            score = (query * groups.key).sum(dim=-1) * query.shape[-1] ** -0.5
+            logits.append(score.masked_fill(mine | ~groups.valid, MASKED_SCORE))
+            values.append(groups.value)
+        weights = torch.stack((total, *logits), dim=-1).softmax(dim=-1)[..., None].unbind(dim=-2)
+        return sum((weight * mixed for weight, mixed in zip(weights[1:], values, strict=True)), weights[0] * own)
+
+    def _direct(self, key: Tensor, query: Tensor, value: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what the members (B, H, w, d) of a cluster weigh together (B, H, w) to each of them, and mix to."""
+        allowed = there[..., None, :]
+        if self.causal:
+            allowed = allowed & torch.ones(*allowed.shape[-1:] * 2, dtype=torch.bool, device=key.device).tril()
+        logits = scores(query, key).masked_fill(~allowed, MASKED_SCORE)
+        return logits.logsumexp(dim=-1), logits.softmax(dim=-1) @ value
+
+    def _whole(self, key: Tensor, query: Tensor, value: Tensor, there: Tensor) -> Groups:
+        """Return the one group (B, H, 1, d) that the members are to all other frames."""
+        return self.abstraction(key[:, :, None], query[:, :, None], value[:, :, None], there[:, :, None])
+
+    def _so_far(self, key: Tensor, query: Tensor, value: Tensor, there: Tensor, seen: Tensor) -> Groups:
+        """Return the group (B, H, T, d) of the first ``seen`` (B, H, T) members, for each frame of the recording."""
+        elements = (nn.functional.pad(x, (0, 0, 0, 1)) for x in self.abstraction.elements(key, query))
+        keys, queries = (self.abstraction.before(x, nn.functional.pad(there, (0, 1))) for x in elements)
+        size = torch.arange(there.shape[-1] + 1, device=key.device)
+        mixed = expectation(queries, key, value, size[:-1] < size[:, None])
+        return Groups(take(keys, seen), take(mixed, seen), seen > 0)
