@@ -55,7 +55,8 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
         case cores.BlockwiseCore():
             return BlockwiseAttention(config.block_frames)
         case cores.LinformerCore():
-            return LinformerAttention(config.ratio, config.projection)
+            chunk = config.chunk_frames if config.projection == "learned" else config.ratio
+            return LinformerAttention(chunk, chunk // config.ratio, learned=config.projection != "mean")
         case cores.ReformerCore():
             return ReformerAttention(head_dim, config.buckets, config.rounds, config.chunk_frames)
         case cores.RoutingCore():

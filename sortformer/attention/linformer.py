@@ -1,4 +1,4 @@
-"""Linformer with a projection that knows no length: groups of keys and values become one each."""
+"""Linformer: few keys and values in the place of many, each a sum of frames with weights of their places."""
 
 import torch
 from torch import Tensor, nn
@@ -10,31 +10,36 @@ __all__ = ["LinformerAttention"]
 
 
 class LinformerAttention(Core):
-    """Wang et al., arXiv 2006.04768, section 4, "general projections": a mean, or a convolution, over ``ratio`` frames.
+    """Wang et al., arXiv 2006.04768, section 4, for any length: every chunk of frames becomes ``slots`` frames.
 
-    The convolution weighs the frames of a group alike in all channels, and starts as their mean. Frames that are not
-    valid count as nothing, and a group of them alone is not attended to.
+    With chunks as long as the recordings this is the paper's projection by learned E and F, which the heads share; with
+    one slot a chunk it is its "general projection", a convolution, or a mean where nothing is learned. Weights start as
+    the means of equal parts of the chunk. Frames that are not valid count as nothing, and a chunk of them alone is not
+    attended to.
     """
 
-    def __init__(self, ratio: int, projection: str) -> None:
+    def __init__(self, chunk: int, slots: int, learned: bool) -> None:
         super().__init__()
-        self.ratio = ratio
-        start = torch.full((ratio,), 1 / ratio)
+        self.chunk = chunk
+        start = torch.eye(slots).repeat_interleave(chunk // slots, dim=1) * slots / chunk  # (slots, chunk)
         self.key_weight, self.value_weight = (
-            (nn.Parameter(start.clone()), nn.Parameter(start.clone())) if projection == "conv" else (None, None)
+            (nn.Parameter(start.clone()), nn.Parameter(start.clone())) if learned else (None, None)
         )
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        tail = -key.shape[2] % self.ratio
-        there = nn.functional.pad(validity(key, context.valid), (0, tail)).unflatten(1, (-1, self.ratio))[:, None]
+        tail = -key.shape[2] % self.chunk
+        there = nn.functional.pad(validity(key, context.valid), (0, tail)).unflatten(1, (-1, self.chunk))[:, None]
         key, value = (
-            self._shorten(nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.ratio)), there, weight)
+            self._shorten(nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.chunk)), there, weight)
             for x, weight in ((key, self.key_weight), (value, self.value_weight))
         )
-        return expectation(query, key, value, there.any(-1)[:, :, None])
+        seen = there.any(-1, keepdim=True).expand(-1, -1, -1, key.shape[3]).flatten(2)
+        return expectation(query, key.flatten(2, 3), value.flatten(2, 3), seen[:, :, None])
 
     def _shorten(self, x: Tensor, there: Tensor, weight: Tensor | None) -> Tensor:
+        """Return the slots (B, H, n, slots, d) of chunks (B, H, n, chunk, d)."""
+        x = x * there[..., None]
         if weight is None:
-            return (x * there[..., None]).sum(dim=3) / there.sum(dim=3).clamp(min=1)[..., None]
-        return (x * (there * weight)[..., None]).sum(dim=3)
+            return x.sum(dim=3, keepdim=True) / there.sum(dim=3).clamp(min=1)[..., None, None]
+        return weight @ x

@@ -223,14 +223,22 @@ class LinearCore:
 
 @dataclass(frozen=True, slots=True)
 class LinformerCore:
-    """Keys and values shortened ``ratio`` times, by a mean or by learned weights within each group of frames."""
+    """Keys and values shortened ``ratio`` times: by a mean or by learned weights within each ``ratio`` frames.
+
+    "learned" weighs all frames of a chunk of ``chunk_frames``, as long as the recordings where these have one length.
+    """
 
     kind: Literal["linformer"] = "linformer"
     ratio: int = 8
-    projection: Literal["mean", "conv"] = "conv"
+    projection: Literal["mean", "conv", "learned"] = "conv"
+    chunk_frames: int = 256
 
     def __post_init__(self) -> None:
-        _at_least(self.kind, 1, ratio=self.ratio)
+        _at_least(self.kind, 1, ratio=self.ratio, chunk_frames=self.chunk_frames)
+        require(
+            self.projection != "learned" or self.chunk_frames % self.ratio == 0,
+            f"chunk_frames {self.chunk_frames} of the attention core 'linformer' is no multiple of ratio {self.ratio}",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,8 +115,9 @@ def spanned(config: cores.SpanCore) -> Case:
 
 def linformer(config: cores.LinformerCore) -> Case:
     def oracle(weights, *arrays):
-        learned = (weights["key_weight"], weights["value_weight"]) if config.projection == "conv" else None
-        return core_loops.linformer(*arrays, config.ratio, learned)
+        learned = None if config.projection == "mean" else (weights["key_weight"], weights["value_weight"])
+        chunk = config.chunk_frames if config.projection == "learned" else config.ratio
+        return core_loops.linformer(*arrays, chunk, learned)
 
     return Case(config, oracle)
 
@@ -188,6 +189,8 @@ CASES: list[Case] = [
     *both(lambda c: kernel(cores.LinearCore(causal=c), lambda _: core_loops.elu_kernel)),
     linformer(cores.LinformerCore(ratio=3, projection="conv")),
     linformer(cores.LinformerCore(ratio=3, projection="mean")),
+    linformer(cores.LinformerCore(ratio=2, projection="learned", chunk_frames=4)),
+    linformer(cores.LinformerCore(ratio=5, projection="learned", chunk_frames=20)),
     Case(
         cores.ReformerCore(buckets=4, rounds=2, chunk_frames=3),
         lambda weights, query, _, *arrays: core_loops.reformer(query, *arrays, weights["rotations"], 4, 3),
@@ -283,5 +286,6 @@ FULL_LIMITS: list[Core] = [
     *limits(True),
     cores.BlockwiseCore(block_frames=99),
     cores.LinformerCore(ratio=1),
+    cores.LinformerCore(ratio=1, projection="learned", chunk_frames=1),
 ]
 """Configs that should be full attention, or its causal half."""

@@ -192,3 +192,13 @@ def test_tiles_lose_no_pair(case: Case):
     with torch.no_grad():
         expected = attend(query, key, value, allowed, None, None)
         torch.testing.assert_close(core(query, key, value, Context()), expected, atol=1e-9, rtol=0)
+
+
+def test_linformer_learns_from_the_means_of_the_parts_of_a_chunk():
+    """Where all chunks are full, all three projections begin as the same one."""
+    query, key, value = draw(13, 3, 1, HEADS, 12, DIM).unbind()
+    configs = [cores.LinformerCore(ratio=3, projection=kind, chunk_frames=6) for kind in ("mean", "conv", "learned")]
+    with torch.no_grad():
+        outs = [build_core(config, HEADS, DIM).double()(query, key, value, Context()) for config in configs]
+    torch.testing.assert_close(outs[1], outs[0], atol=1e-6, rtol=0)
+    torch.testing.assert_close(outs[2], outs[0], atol=1e-6, rtol=0)

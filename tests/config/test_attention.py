@@ -56,6 +56,7 @@ def test_a_name_alone_stands_for_a_mechanism_with_its_defaults():
         ({"learned_positions": 0}, "learned_positions must be >= 1"),
         ({"core": {"kind": "local", "window_frames": 0}}, "window_frames of the attention core 'local' must be >= 1"),
         ({"core": {"kind": "fixed", "block_frames": 2}}, "summary_frames 8 exceeds block_frames 2"),
+        ({"core": {"kind": "linformer", "ratio": 3, "projection": "learned"}}, "chunk_frames 256 .* of ratio 3"),
         ({"core": {"kind": "reformer", "buckets": 3}}, "buckets .* must be 1 or even, got 3"),
         ({"core": {"kind": "routing", "decay": 2}}, "decay .* must be in"),
         ({"core": {"kind": "sinkhorn", "temperature": 0}}, "temperature .* must be positive"),

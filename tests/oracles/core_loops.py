@@ -143,19 +143,19 @@ def linformer(
     key: np.ndarray,
     value: np.ndarray,
     valid: np.ndarray,
-    ratio: int,
+    chunk: int,
     weights: tuple[np.ndarray, np.ndarray] | None,
 ) -> np.ndarray:
-    """Attend to one key and value for each ``ratio`` frames: their mean, or a sum by the place in the group."""
+    """Attend to a few keys and values for each chunk: its mean, or sums by the place in the chunk (slots, chunk)."""
     out = np.full(query.shape, np.nan)
     for b, h, i in np.ndindex(*query.shape[:3]):
         keys, values = [], []
-        for start in range(0, key.shape[2], ratio):
-            seen = [j for j in range(start, min(start + ratio, key.shape[2])) if valid[b, j]]
-            if seen:
-                shares = weights or (np.full(ratio, 1 / len(seen)),) * 2
-                keys.append(sum(shares[0][j - start] * key[b, h, j] for j in seen))
-                values.append(sum(shares[1][j - start] * value[b, h, j] for j in seen))
+        for start in range(0, key.shape[2], chunk):
+            seen = [j for j in range(start, min(start + chunk, key.shape[2])) if valid[b, j]]
+            shares = (np.full((1, chunk), 1 / len(seen)),) * 2 if seen and weights is None else weights
+            for slot in range(len(shares[0]) if seen else 0):
+                keys.append(sum(shares[0][slot, j - start] * key[b, h, j] for j in seen))
+                values.append(sum(shares[1][slot, j - start] * value[b, h, j] for j in seen))
         out[b, h, i] = softmax_over(query[b, h, i], keys, values)
     return out
 
