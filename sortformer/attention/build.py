@@ -62,7 +62,9 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
         case cores.RoutingCore():
             return RoutingAttention(heads, head_dim, config.clusters, config.window_frames, config.decay, config.causal)
         case cores.SinkhornCore():
-            return SinkhornAttention(config.block_frames, config.iterations, config.temperature)
+            return SinkhornAttention(
+                config.block_frames, config.iterations, config.temperature, config.cut_blocks, config.causal
+            )
         case cores.SpanCore():
             return SpanAttention(heads, head_dim, config.max_frames, config.ramp_frames, config.dynamic, config.causal)
         case _:

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.combiner import validity
+from sortformer.attention.combiner import expectation, validity
 from sortformer.attention.full import MASKED_SCORE
 from sortformer.attention.protocol import Context, Core
 
@@ -14,14 +14,20 @@ class SinkhornAttention(Core):
     """Tay et al., arXiv 2002.11296, section 3: the sorting is made of how well the means of blocks fit, without noise.
 
     A sorted block is a mean of blocks, frame by frame; frames that are not valid are zero in it, and it is attended to
-    as a whole where any of its blocks is.
+    as a whole where any of its blocks is. With ``cut`` all frames attend to the first ``cut`` sorted blocks and to
+    nothing else ("SortCut").
+
+    Where it is causal, only blocks before a block are sorted into its place, by the mean of the queries up to its first
+    one; and what sorting has to sum over blocks it sums up to the block in question.
     """
 
-    def __init__(self, block: int, iterations: int, temperature: float) -> None:
+    def __init__(self, block: int, iterations: int, temperature: float, cut: int, causal: bool) -> None:
         super().__init__()
         self.block = block
         self.iterations = iterations
         self.temperature = temperature
+        self.cut = cut
+        self.causal = causal
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
@@ -32,25 +38,49 @@ class SinkhornAttention(Core):
             nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.block)) * there[..., None]
             for x in (query, key, value)
         )
-        count = there.sum(dim=-1, keepdim=True).clamp(min=1)
-        fit = (query.sum(dim=3) / count) @ (key.sum(dim=3) / count).transpose(-1, -2) * query.shape[-1] ** -0.5
-        order = sinkhorn(fit / self.temperature, there.any(-1), self.iterations)  # (B, H, n, n)
-        keys, values = (torch.cat((x, torch.einsum("bhij,bhjsd->bhisd", order, x)), dim=3) for x in (key, value))
-        seen = torch.cat((there, there.any(-1, keepdim=True).expand_as(there)), dim=-1)
-        scores = (query @ keys.transpose(-1, -2)) * query.shape[-1] ** -0.5
-        weights = scores.masked_fill(~seen[..., None, :], MASKED_SCORE).softmax(dim=-1)
-        return (weights @ values).flatten(2, 3)[:, :, :frames]
+        some = there.any(-1)
+        pairs = some[..., None] & some[..., None, :]  # (B, 1, n, n)
+        if self.causal:
+            pairs = pairs.tril(-1)
+        fit = self._asking(query, there) @ _means(key.sum(dim=3), there.sum(dim=-1)).transpose(-1, -2)
+        logits = fit * query.shape[-1] ** -0.5 / self.temperature
+        order = sinkhorn(logits, pairs, self.iterations, causal=self.causal)
+        if self.cut:
+            order = order[:, :, : self.cut]
+        keys, values = (torch.einsum("bhij,bhjsd->bhisd", order, x) for x in (key, value))
+        seen = pairs.any(-1, keepdim=True).expand_as(there)
+        if self.cut:
+            keys, values, seen = keys.flatten(2, 3), values.flatten(2, 3), seen[:, :, : self.cut].flatten(2, 3)
+            return expectation(query.flatten(2, 3), keys, values, seen[:, :, None])[:, :, :frames]
+        keys, values = torch.cat((key, keys), dim=3), torch.cat((value, values), dim=3)
+        within = torch.ones(self.block, self.block, dtype=torch.bool, device=query.device)
+        own = (within.tril() if self.causal else within) & there[..., None, :]
+        allowed = torch.cat((own, seen[..., None, :].expand_as(own)), dim=-1)
+        return expectation(query, keys, values, allowed).flatten(2, 3)[:, :, :frames]
+
+    def _asking(self, query: Tensor, there: Tensor) -> Tensor:
+        """Return what each block (B, H, n, d) looks for."""
+        total, count = query.sum(dim=3), there.sum(dim=-1)
+        if not self.causal:
+            return _means(total, count)
+        first = query[:, :, :, 0], there[..., 0]
+        return _means(total.cumsum(dim=2) - total + first[0], count.cumsum(dim=-1) - count + first[1].long())
 
 
-def sinkhorn(logits: Tensor, valid: Tensor, iterations: int) -> Tensor:
-    """Return a matrix (..., n, n) whose valid rows and columns sum to one: exp(logits), normalised in turn.
+def sinkhorn(logits: Tensor, pairs: Tensor, iterations: int, *, causal: bool = False) -> Tensor:
+    """Return exp(logits) (..., n, n) over the ``pairs`` that there are, its rows and columns normalised in turn.
 
-    What is not ``valid`` (..., n) has neither row nor column. After ``iterations`` turns columns sum to one exactly.
+    After ``iterations`` turns columns sum to one exactly, and rows more and more; where it is ``causal`` an entry is
+    divided by the sum of the column up to it, so that no row depends on those below it.
     """
-    pairs = valid[..., None] & valid[..., None, :]
     logits = logits.masked_fill(~pairs, MASKED_SCORE)
     for _ in range(iterations):
-        for axis in (-1, -2):
-            logits = logits - logits.logsumexp(dim=axis, keepdim=True)
-            logits = logits.masked_fill(~pairs, MASKED_SCORE)
+        logits = (logits - logits.logsumexp(dim=-1, keepdim=True)).masked_fill(~pairs, MASKED_SCORE)
+        columns = logits.logcumsumexp(dim=-2) if causal else logits.logsumexp(dim=-2, keepdim=True)
+        logits = (logits - columns).masked_fill(~pairs, MASKED_SCORE)
     return logits.exp()
+
+
+def _means(total: Tensor, count: Tensor) -> Tensor:
+    """Divide sums (B, H, n, d) by how many (B, 1, n) were summed."""
+    return total / count.clamp(min=1)[..., None]

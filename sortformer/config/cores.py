@@ -273,18 +273,29 @@ class RoutingCore:
 
 @dataclass(frozen=True, slots=True)
 class SinkhornCore:
-    """A block attends to itself and to the block that a soft sorting puts in its place."""
+    """A block attends to itself and to the block that a soft sorting puts in its place.
+
+    With ``cut_blocks`` above 0, every frame attends to the first ones of the sorted blocks, and to them alone.
+    """
 
     kind: Literal["sinkhorn"] = "sinkhorn"
     block_frames: int = 64
     iterations: int = 8
     temperature: float = 0.75
+    cut_blocks: int = 0
+    causal: bool = False
 
     def __post_init__(self) -> None:
         _at_least(self.kind, 1, block_frames=self.block_frames)
-        _at_least(self.kind, 0, iterations=self.iterations)
-        if self.temperature <= 0:
-            raise ConfigError(f"temperature of the attention core 'sinkhorn' must be positive, got {self.temperature}")
+        _at_least(self.kind, 0, iterations=self.iterations, cut_blocks=self.cut_blocks)
+        require(
+            self.temperature > 0,
+            f"temperature of the attention core 'sinkhorn' must be positive, got {self.temperature}",
+        )
+        require(
+            not (self.causal and self.cut_blocks),
+            "cut_blocks of the attention core 'sinkhorn' sorts the whole recording: it cannot be causal",
+        )
 
 
 @dataclass(frozen=True, slots=True)

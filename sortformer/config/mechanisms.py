@@ -179,7 +179,6 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "own block, and a softly sorted one",
                 "L s + (L/s)²",
                 "Tay et al., arXiv 2002.11296",
-                causal=False,
                 memory=False,
                 positions=_ROTATING,
             ),

@@ -203,9 +203,15 @@ CASES: list[Case] = [
         cores.RoutingCore(clusters=3, window_frames=2, causal=True),
         lambda weights, *arrays: core_loops.routing_causal(*arrays, weights["clusters.centroids"], 2),
     ),
+    *both(
+        lambda c: Case(
+            cores.SinkhornCore(block_frames=3, iterations=4, causal=c),
+            lambda _, *arrays: core_loops.sinkhorn_attention(*arrays, 3, 4, 0.75, causal=c),
+        )
+    ),
     Case(
-        cores.SinkhornCore(block_frames=3, iterations=4),
-        lambda _, *arrays: core_loops.sinkhorn_attention(*arrays, 3, 4, 0.75),
+        cores.SinkhornCore(block_frames=2, iterations=3, cut_blocks=2),
+        lambda _, *arrays: core_loops.sinkhorn_attention(*arrays, 2, 3, 0.75, cut=2),
     ),
     *both(lambda c: spanned(cores.SpanCore(max_frames=4, ramp_frames=3, causal=c))),
     spanned(cores.SpanCore(max_frames=4, ramp_frames=3, dynamic=True)),

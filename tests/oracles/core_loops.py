@@ -240,6 +240,16 @@ def routing(
     return out
 
 
+def doubly_stochastic(matrix: np.ndarray, iterations: int, causal: bool) -> np.ndarray:
+    """Divide rows by their sums and then columns, again and again; causal: columns by their sums up to each row."""
+    for _ in range(iterations):
+        rows = matrix.sum(axis=1, keepdims=True)
+        matrix = np.divide(matrix, rows, out=np.zeros_like(matrix), where=rows > 0)
+        columns = np.array([matrix[: row + 1 if causal else None].sum(axis=0) for row in range(len(matrix))])
+        matrix = np.divide(matrix, columns, out=np.zeros_like(matrix), where=columns > 0)
+    return matrix
+
+
 def sinkhorn_attention(
     query: np.ndarray,
     key: np.ndarray,
@@ -248,27 +258,39 @@ def sinkhorn_attention(
     block: int,
     iterations: int,
     temperature: float,
+    cut: int = 0,
+    causal: bool = False,
 ) -> np.ndarray:
-    """Sort blocks by a doubly stochastic matrix of how well their means fit; attend to own and sorted block."""
+    """Sort blocks by a doubly stochastic matrix of how well their means fit; attend to own and sorted block.
+
+    With a cut: to the first sorted blocks alone. Causal: a block looks for what the mean of the queries up to its first
+    one fits, among the blocks before it.
+    """
     out = np.full(query.shape, np.nan)
     frames, dim = query.shape[2:]
     for b, h in np.ndindex(*query.shape[:2]):
         members = [[j for j in range(n, min(n + block, frames)) if valid[b, j]] for n in range(0, frames, block)]
-        some = [n for n, frame in enumerate(members) if frame]
-        means = [[np.mean([x[b, h, j] for j in members[n]], axis=0) for n in some] for x in (query, key)]
-        order = np.array([[math.exp(q @ k / math.sqrt(dim) / temperature) for k in means[1]] for q in means[0]])
-        for _ in range(iterations):
-            order = order / order.sum(axis=1, keepdims=True)
-            order = order / order.sum(axis=0, keepdims=True)
-        for row, n in enumerate(some):
-            keys, values = [key[b, h, j] for j in members[n]], [value[b, h, j] for j in members[n]]
-            for place in range(block):
-                for given, own in ((key, keys), (value, values)):
-                    sorted_frame = np.zeros(dim)
-                    for column, other in enumerate(some):
-                        if other * block + place in members[other]:
-                            sorted_frame += order[row, column] * given[b, h, other * block + place]
-                    own.append(sorted_frame)
-            for i in members[n]:
+        members = [frame for frame in members if frame]
+        before = [[j for j in range(frame[0] + 1) if valid[b, j]] for frame in members]
+        asking = [query[b, h, frame].mean(axis=0) for frame in (before if causal else members)]
+        asked = [key[b, h, frame].mean(axis=0) for frame in members]
+        order = np.array([[math.exp(q @ k / math.sqrt(dim) / temperature) for k in asked] for q in asking])
+        order = doubly_stochastic(np.tril(order, -1) if causal else order, iterations, causal)
+        sorted_keys, sorted_values = [], []
+        for row in range(len(members)):
+            mixed = np.zeros((2, block, dim))
+            for column, frame in enumerate(members):
+                for j in frame:
+                    mixed[0, j % block] += order[row, column] * key[b, h, j]
+                    mixed[1, j % block] += order[row, column] * value[b, h, j]
+            sorted_keys.append(list(mixed[0]) if row or not causal else [])
+            sorted_values.append(list(mixed[1]) if row or not causal else [])
+        for row, frame in enumerate(members):
+            for i in frame:
+                own = [j for j in frame if j <= i or not causal]
+                keys = [key[b, h, j] for j in own] + sorted_keys[row]
+                values = [value[b, h, j] for j in own] + sorted_values[row]
+                if cut:
+                    keys, values = ([x for one in part[:cut] for x in one] for part in (sorted_keys, sorted_values))
                 out[b, h, i] = softmax_over(query[b, h, i], keys, values)
     return out
