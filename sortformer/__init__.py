@@ -7,8 +7,9 @@ if TYPE_CHECKING:
     from sortformer.annotation import Diarization, Turn
     from sortformer.config.postprocess import PostprocessConfig
     from sortformer.config.stream import StreamConfig
-    from sortformer.diarizer import Diarizer, Estimates, LayerEstimate, Probabilities
+    from sortformer.diarizer import Diarizer, Estimates, Probabilities
     from sortformer.errors import Cancelled, ConfigError, InputError, SortformerError
+    from sortformer.estimates import LayerEstimate
     from sortformer.streaming import Session, SessionPool, Update
 
     __version__: str
@@ -21,7 +22,7 @@ _HOMES = {
     "Diarizer": "diarizer",
     "Estimates": "diarizer",
     "InputError": "errors",
-    "LayerEstimate": "diarizer",
+    "LayerEstimate": "estimates",
     "PostprocessConfig": "config.postprocess",
     "Probabilities": "diarizer",
     "Session": "streaming",

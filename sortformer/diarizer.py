@@ -5,9 +5,10 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -27,13 +28,14 @@ from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
 from sortformer.errors import Cancelled, InputError
+from sortformer.estimates import LayerEstimate, layer_estimates
 from sortformer.grid import SAMPLE_RATE
-from sortformer.model import Sortformer, SortformerOutput
-from sortformer.model.arrival import arrival_frames, arrival_ranks
+from sortformer.model import Sortformer
+from sortformer.model.early_exit import check_exits, leave_early
 from sortformer.postprocess import keep_slots, speaker_range, turns
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
-__all__ = ["MAX_OFFLINE_S", "Diarizer", "Estimates", "LayerEstimate", "Probabilities", "Progress"]
+__all__ = ["MAX_OFFLINE_S", "Diarizer", "Estimates", "Probabilities", "Progress"]
 
 MAX_OFFLINE_S = 1800.0
 """Longest recording that is taken whole; its last blocks compare every frame with every other one."""
@@ -42,6 +44,8 @@ OFFLINE = "offline"
 
 FILE_S, LIVE_S = 30.0, 1.0
 """Latencies that a stream aims at where none is asked for: through a file, and live."""
+
+Output = TypeVar("Output")
 
 Progress = Callable[[str, float, float | None], bool | None]
 """Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
@@ -59,16 +63,8 @@ class Probabilities:
     step_s: float
     duration: float
     start_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LayerEstimate:
-    """What the model believes after ``layer`` of its head's blocks; its classes (K) stand in any order."""
-
-    layer: int
-    data: np.ndarray  # (T, K) float32 probabilities
-    arrival_frames: np.ndarray  # (K,) first frame in which a class is active; T where it never is
-    ranks: np.ndarray  # (K,) 0 for the class that arrives first
+    layers: int | None = None
+    """Blocks of the head that it took, for a recording that was taken whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,24 +84,35 @@ class Diarizer:
         postprocess: how its probabilities become turns, where a call does not say otherwise.
         name: what its results give as their model.
         licence: of the weights, where it is known.
+        exit_confidence: stop in the head with the first estimate of this ``confidence``, where a recording is taken
+            whole; None runs all of it. `calibrate_exit` finds a value that changes results little.
     """
 
     model: Sortformer
     postprocess: PostprocessConfig
     name: str
     licence: str | None = None
+    exit_confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.exit_confidence is not None:
+            check_exits(self.model, self.exit_confidence)
 
     @classmethod
-    def load(cls, model: str | Path | None = None, device: str = "auto") -> "Diarizer":
+    def load(
+        cls, model: str | Path | None = None, device: str = "auto", exit_confidence: float | None = None
+    ) -> "Diarizer":
         """Load a model: None for the one inside the package, or the folder of another one.
 
         Raises:
             InputError: when the device or the model is absent, or the model's files are damaged.
+            ConfigError: when the model cannot stop early and ``exit_confidence`` asks for it.
         """
         place = device_named(device)
         held = checkpoint.read(checkpoint.EMBEDDED if model is None else model)
         remind(str(model), held.licence)
-        return cls(held.model.to(place), held.postprocess, "embedded" if model is None else str(model), held.licence)
+        name = "embedded" if model is None else str(model)
+        return cls(held.model.to(place), held.postprocess, name, held.licence, exit_confidence)
 
     @property
     def num_slots(self) -> int:
@@ -175,6 +182,8 @@ class Diarizer:
             warnings.warn(f"no speech found in {name_of(audio)}{_why_not(found)}", stacklevel=2)
         _report(progress, "turns", 1, 1)
         asked = {"preset": preset, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
+        if self.exit_confidence is not None:
+            asked["exit_confidence"] = self.exit_confidence
         return replace(result, origin=self._origin(found, asked | {"postprocess": to_dict(settings)}))
 
     def probabilities(
@@ -245,12 +254,10 @@ class Diarizer:
         taken = _up_to_limit(blocks)
         if heard.too_long:
             raise heard.refusal()
-        output = self._run(heard.again(taken, blocks), progress)
-        layers = tuple(
-            _estimate(layer, torch.sigmoid(logits))
-            for layer, logits in zip(self.model.config.head.estimate_layers, output.estimates, strict=True)
-        )
-        return Estimates(layers, self._probabilities(_array(output.probs), heard))
+        output = self._run(self.model.forward_features, heard.again(taken, blocks), progress)
+        layers = layer_estimates(output, self.model.config.head.estimate_layers)
+        whole = self._probabilities(_array(output.probs), heard, len(self.model.head.blocks))
+        return Estimates(layers, whole)
 
     def _hear(
         self,
@@ -271,8 +278,7 @@ class Diarizer:
                 raise InputError("voices can be enrolled only in a stream: leave the preset out, or give another one")
             taken = _up_to_limit(blocks)
             if not heard.too_long:
-                output = self._run(heard.again(taken, blocks), progress)
-                return self._probabilities(_array(output.probs), heard), {}, OFFLINE
+                return self._whole(heard.again(taken, blocks), heard, progress), {}, OFFLINE
             if preset == OFFLINE or not self.presets:
                 raise heard.refusal()
             preset = nearest_preset(self.model.config, FILE_S)
@@ -286,21 +292,31 @@ class Diarizer:
         names = {session.enroll(name, clip): name for name, clip in enroll.items()}
         return self._probabilities(stream_probabilities(session, blocks), heard), names, preset
 
-    def _run(self, blocks: Iterable[np.ndarray], progress: Progress | None) -> SortformerOutput:
-        """The model's output for a whole recording, in two steps between which it can be stopped."""
+    def _whole(self, blocks: Iterable[np.ndarray], heard: "_Heard", progress: Progress | None) -> Probabilities:
+        """Probabilities of a recording that is taken whole, by as much of the head as it needs."""
+        if self.exit_confidence is None:
+            output = self._run(self.model.forward_features, blocks, progress)
+            return self._probabilities(_array(output.probs), heard, len(self.model.head.blocks))
+        early = self._run(partial(leave_early, self.model, confidence=self.exit_confidence), blocks, progress)
+        return self._probabilities(_array(early.probs), heard, int(early.layers))
+
+    def _run(
+        self, forward: Callable[[Tensor, Tensor], Output], blocks: Iterable[np.ndarray], progress: Progress | None
+    ) -> Output:
+        """What the model makes of a whole recording's features, in two steps between which it can be stopped."""
         wave = torch.from_numpy(np.concatenate(list(blocks)))
         with torch.inference_mode():
             feats, lengths = self.model.features(wave[None].to(self.device))
             _report(progress, "model", 1, 2)
-            output = self.model.forward_features(feats, lengths)
+            output = forward(feats, lengths)
             _report(progress, "model", 2, 2)
         return output
 
-    def _probabilities(self, data: np.ndarray, heard: "_Heard") -> Probabilities:
+    def _probabilities(self, data: np.ndarray, heard: "_Heard", layers: int | None = None) -> Probabilities:
         if heard.peak < INAUDIBLE:
             # What a model says about digital silence is an accident of its training.
             data = np.zeros_like(data)
-        return Probabilities(data, self.model.config.grid.step_s, heard.num_samples / SAMPLE_RATE)
+        return Probabilities(data, self.model.config.grid.step_s, heard.num_samples / SAMPLE_RATE, layers=layers)
 
     def _origin(self, found: Probabilities, settings: Mapping[str, Any]) -> Origin:
         axis = TimeAxis(found.start_s, found.step_s, len(found.data))
@@ -365,12 +381,6 @@ def _up_to_limit(blocks: Iterator[np.ndarray]) -> deque[np.ndarray]:
 def _report(progress: Progress | None, stage: str, done: float, total: float | None) -> None:
     if progress is not None and progress(stage, done, total) is False:
         raise Cancelled(f"cancelled by the caller, at the stage {stage!r}")
-
-
-def _estimate(layer: int, probs: Tensor) -> LayerEstimate:
-    arrivals = arrival_frames(probs)
-    ranks = arrival_ranks(arrivals)
-    return LayerEstimate(layer, _array(probs), arrivals[0].cpu().numpy(), ranks[0].cpu().numpy())
 
 
 def _array(probs: Tensor) -> np.ndarray:

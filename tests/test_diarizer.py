@@ -91,6 +91,24 @@ def test_estimates_show_arrival_by_layer(diarizer: Diarizer, wav: Path):
         assert (np.diff(each.arrival_frames[np.argsort(each.ranks)]) >= 0).all()
 
 
+def test_with_a_confidence_it_stops_in_the_head_and_says_where(diarizer: Diarizer, wav: Path):
+    found = diarizer.estimates(wav)
+    assert found.layers[0].confidence is None
+    confidence = found.layers[1].confidence
+    assert confidence is not None
+    early = replace(diarizer, exit_confidence=confidence / 2)
+    stopped = early.probabilities(wav)
+    np.testing.assert_allclose(stopped.data, found.layers[1].ordered, atol=1e-6)
+    assert (stopped.layers, diarizer.probabilities(wav).layers) == (1, 2)
+    assert early(wav).origin.settings["exit_confidence"] == confidence / 2
+    assert "exit_confidence" not in diarizer(wav).origin.settings
+
+
+def test_a_confidence_that_cannot_be_reached_or_is_none_is_refused(diarizer: Diarizer):
+    with pytest.raises(ConfigError, match="at most 1, got"):
+        replace(diarizer, exit_confidence=1.5)
+
+
 def test_the_result_says_what_made_it_and_survives_json(diarizer: Diarizer, wav: Path):
     tuned = PostprocessConfig(onset=0.6, offset=0.4)
     result = diarizer(wav, postprocess=tuned, max_speakers=3)

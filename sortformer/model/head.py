@@ -44,16 +44,29 @@ class Head(nn.Module):
 
         ``emb`` (B, T, D) are the encoder's embeddings, ``valid`` (B, T) the frames that count.
         """
-        x = self.input(emb)
+        x = self.stretch(0, self.input(emb), valid)
         estimates: list[Tensor] = []
-        for index, block in enumerate(self.blocks):
-            if index in self.estimate_layers:
-                estimate = self.estimates[len(estimates)](x)
-                if self.encodings:
-                    x = x + self.encodings[len(estimates)](estimate, valid)
-                estimates.append(estimate)
+        for index in range(len(self.estimates)):
+            estimate, x = self.estimate(index, x, valid)
+            estimates.append(estimate)
+            x = self.stretch(index + 1, x, valid)
+        return self.output(x, valid), tuple(estimates)
+
+    def stretch(self, index: int, x: Tensor, valid: Tensor) -> Tensor:
+        """Run the blocks before the first estimate (0), or those behind the ``index``-th up to the next."""
+        borders = (0, *self.estimate_layers, len(self.blocks))
+        for block in self.blocks[borders[index] : borders[index + 1]]:
             x = block(x, valid)
+        return x
+
+    def estimate(self, index: int, x: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+        """Return an estimate's logits (B, T, S), and ``x`` (B, T, D) with their permutation encoding."""
+        logits = self.estimates[index](x)
+        return logits, x + self.encodings[index](logits, valid) if self.encodings else x
+
+    def output(self, x: Tensor, valid: Tensor) -> Tensor:
+        """Return the logits (B, T * upsampling, S) of the last block's output."""
         if self.upsampling is not None:
             x = self.upsampling(x, valid)
         x = self.hidden(self.dropout(torch.relu(x)))
-        return self.out(self.dropout(torch.relu(x))), tuple(estimates)
+        return self.out(self.dropout(torch.relu(x)))

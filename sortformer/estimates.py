@@ -1,0 +1,47 @@
+"""What a model believes layer by layer, as values to look at."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sortformer.model import SortformerOutput
+from sortformer.model.arrival import arrival_frames, arrival_ranks
+from sortformer.model.early_exit import agreement, in_order_of_arrival
+
+__all__ = ["LayerEstimate", "layer_estimates"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerEstimate:
+    """What the model believes after ``layer`` of its head's blocks; its classes (K) stand in any order."""
+
+    layer: int
+    data: np.ndarray  # (T, K) float32 probabilities
+    arrival_frames: np.ndarray  # (K,) first frame in which a class is active; T where it never is
+    ranks: np.ndarray  # (K,) 0 for the class that arrives first
+    ordered: np.ndarray  # (T, K) ``data`` with its classes in order of arrival: what an early exit would give out
+    confidence: float | None
+    """How much of its speech this estimate, ordered, has in common with the one before; None for the first."""
+
+
+def layer_estimates(output: SortformerOutput, layers: tuple[int, ...]) -> tuple[LayerEstimate, ...]:
+    """Return the estimates of the only recording in ``output``, made after so many blocks of the head."""
+    found: list[LayerEstimate] = []
+    before: Tensor | None = None
+    for layer, logits in zip(layers, output.estimates, strict=True):
+        probs = torch.sigmoid(logits)
+        arrivals = arrival_frames(probs)
+        ordered = in_order_of_arrival(probs, output.valid)
+        confidence = None if before is None else float(agreement(before, ordered, output.valid))
+        ranks = _array(arrival_ranks(arrivals))
+        found.append(LayerEstimate(layer, _array(probs), _array(arrivals), ranks, _array(ordered), confidence))
+        before = ordered
+    return tuple(found)
+
+
+def _array(rows: Tensor) -> np.ndarray:
+    """The one row of a batch."""
+    row = rows[0]
+    return (row.float() if row.is_floating_point() else row).cpu().numpy()

@@ -1,0 +1,99 @@
+"""Early exit: a head that stops where its estimates no longer change.
+
+The confidence in an estimate is its agreement with the one before it (Schuster et al., CALM, arXiv 2207.07061, section
+3.3, with what the layers say in place of their hidden states); from a first estimate nobody leaves. A recording leaves
+whole (Elbayad et al., Depth-Adaptive Transformer, arXiv 1910.10073, section 3.1): frames that left alone would still
+have to be keys and values of the others.
+
+Estimates between blocks are trained with their classes in any order. An estimate that is given out, or compared, is
+first put in order of arrival, in which the model's own output stands.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from sortformer.errors import ConfigError
+from sortformer.layers.subsampling import length_mask
+from sortformer.model.arrival import arrival_frames
+from sortformer.model.sortformer import Sortformer
+
+__all__ = ["EarlyOutput", "agreement", "check_exits", "in_order_of_arrival", "leave_early"]
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyOutput:
+    """What a model that may stop early gives."""
+
+    probs: Tensor  # (B, T, S) slots in order of arrival, zero where not valid
+    layers: Tensor  # (B,) int64 blocks of the head that each recording went through
+
+
+def check_exits(model: Sortformer, confidence: float) -> None:
+    """Refuse a model that cannot stop early, and a confidence that is none.
+
+    Raises:
+        ConfigError: if fewer than two layers of the head make estimates, or the confidence is not in (0, 1].
+    """
+    if len(model.config.head.estimate_layers) < 2:
+        raise ConfigError("early exit compares estimates, and fewer than two layers of this model's head make any")
+    if not 0 < confidence <= 1:
+        raise ConfigError(f"the confidence of an early exit must be above 0 and at most 1, got {confidence}")
+
+
+@torch.inference_mode()
+def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: float) -> EarlyOutput:
+    """Diarize features (B, T, M) of the given lengths (B,), each recording by as many blocks as it needs.
+
+    A recording leaves with the first estimate that agrees with the one before by ``confidence`` or more, whatever the
+    others of its batch do; those that stay go on among themselves.
+
+    Raises:
+        ConfigError: if the model cannot stop early, or the confidence is not in (0, 1].
+    """
+    check_exits(model, confidence)
+    emb, frames = model.encoder.pre_encode(feats, lengths)
+    valid, head = length_mask(frames, emb.shape[1]), model.head
+    emb = model.encoder.encode(emb, valid)
+    staying = torch.arange(len(emb), device=emb.device)
+    probs = emb.new_zeros(*valid.shape, model.config.head.num_slots)
+    layers = torch.full_like(staying, len(head.blocks))
+    x, before = head.stretch(0, head.input(emb), valid), None
+    for index, layer in enumerate(head.estimate_layers):
+        estimate, x = head.estimate(index, x, valid[staying])
+        now = in_order_of_arrival(torch.sigmoid(estimate), valid[staying])
+        if before is not None:
+            leaving = agreement(before, now, valid[staying]) >= confidence
+            probs[staying[leaving]], layers[staying[leaving]] = now[leaving], layer
+            staying, x, now = staying[~leaving], x[~leaving], now[~leaving]
+            if not len(staying):
+                return EarlyOutput(probs, layers)
+        before = now
+        x = head.stretch(index + 1, x, valid[staying])
+    probs[staying] = torch.sigmoid(head.output(x, valid[staying])) * valid[staying][..., None]
+    return EarlyOutput(probs, layers)
+
+
+def in_order_of_arrival(probs: Tensor, valid: Tensor) -> Tensor:
+    """Return probabilities (B, T, K) with their classes in order of arrival, and zero where not ``valid`` (B, T).
+
+    Of classes that arrive at once, or never, the one with more speech stands first, so that the order does not depend
+    on that of the classes.
+    """
+    probs = probs.masked_fill(~valid[..., None], 0.0)
+    by_speech = probs.sum(dim=1).argsort(dim=1, descending=True, stable=True)
+    arrivals = arrival_frames(probs).gather(1, by_speech)
+    order = by_speech.gather(1, arrivals.argsort(dim=1, stable=True))
+    return probs.gather(2, order[:, None].expand_as(probs))
+
+
+def agreement(one: Tensor, other: Tensor, valid: Tensor) -> Tensor:
+    """Return how much of the speech (B,) in two matrices of probabilities (B, T, K) they have in common: 0 to 1.
+
+    It is the Jaccard index of activities, defined for probabilities too: the sum of the lesser over that of the greater
+    ones. Silence does not count, so a few words in a long recording weigh as much as they are of its speech.
+    """
+    either = torch.maximum(one, other).masked_fill(~valid[..., None], 0.0).sum(dim=(1, 2))
+    both = torch.minimum(one, other).masked_fill(~valid[..., None], 0.0).sum(dim=(1, 2))
+    return torch.where(either > 0, both / either.clamp(min=torch.finfo(either.dtype).tiny), 1.0)
