@@ -35,6 +35,7 @@ SHAPES = {
         {"permutation": "softsort", "kernel": "learned", "gate": "channel", "position": "none"},
     ),
     "label": small_config(head={"permutation": "label", "estimate_layers": (0, 2)}),
+    "gru": small_config({"residual": "gru"}, {"residual": "gru"}),
     "none": small_config(head={"permutation": "none", "estimate_layers": ()}),
 }
 

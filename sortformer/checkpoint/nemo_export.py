@@ -59,6 +59,7 @@ def _check_expressible(config: ModelConfig) -> None:
         (encoder.position == "xl", f"its encoder's positions are '{encoder.position}', not 'xl'"),
         (encoder.window_frames is None, "its encoder attends to a window"),
         (not (encoder.attention or head.attention), "its layers say themselves what they attend with"),
+        (encoder.residual == head.residual == "sum", "the residuals of its blocks have gates"),
         (encoder.conv_norm == "batch", "its convolutions are normalised by layer, not by batch"),
         (encoder.ff_dim % encoder.dim == 0, "its encoder's ff_dim is no multiple of its dim"),
         (encoder.dim != head.dim, "its encoder and its head have the same dim, which NeMo joins without a projection"),

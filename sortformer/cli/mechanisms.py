@@ -1,4 +1,4 @@
-"""``sortformer mechanisms``: what a layer can attend with."""
+"""``sortformer mechanisms``: what a layer can attend with, and what can be done to its block."""
 
 import typer
 
@@ -6,8 +6,8 @@ __all__ = ["mechanisms"]
 
 
 def mechanisms() -> None:
-    """List attention cores, memories and positions: what they do, cost and fit, and who published them."""
-    from sortformer.config.mechanisms import ABSENT, CORES, MEMORIES, POSITIONS
+    """List attention cores, memories, positions and blocks: what they do, cost and fit, and who published them."""
+    from sortformer.config.mechanisms import ABSENT, BLOCKS, CORES, MEMORIES, POSITIONS
 
     cores = [
         (
@@ -32,6 +32,10 @@ def mechanisms() -> None:
     _print(
         ("position", "what", "cost", "how", "paper"),
         [(facts.name, facts.what, facts.cost, facts.how or "", facts.paper) for facts in POSITIONS.values()],
+    )
+    _print(
+        ("block", "what", "cost", "setting", "paper"),
+        [(facts.name, facts.what, facts.cost, facts.setting, facts.paper) for facts in BLOCKS.values()],
     )
     _print(("not here", "because"), list(ABSENT.items()))
 

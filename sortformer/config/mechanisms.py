@@ -1,4 +1,4 @@
-"""Every attention core, memory and position there is: what it does, costs and fits, and where it was published.
+"""Every attention core, memory, position and kind of block there is: what it does, costs and fits, and its paper.
 
 L frames, w window, s block, m random features, M frames of memory, C compressed ones, k neighbours.
 """
@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = ["ABSENT", "CORES", "MEMORIES", "POSITIONS", "CoreFacts", "How", "MemoryFacts", "PositionFacts"]
+__all__ = [
+    "ABSENT",
+    "BLOCKS",
+    "CORES",
+    "MEMORIES",
+    "POSITIONS",
+    "BlockFacts",
+    "CoreFacts",
+    "How",
+    "MemoryFacts",
+    "PositionFacts",
+]
 
 How = Literal["embed", "rotate", "add", "multiply"]
 """How positions enter: into the frames, into queries and keys, or into the score of each pair."""
@@ -52,6 +63,18 @@ class PositionFacts:
     cost: str
     paper: str
     how: How | None
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFacts:
+    """What can be done to the blocks of a stack, or with their number."""
+
+    name: str
+    what: str
+    cost: str
+    setting: str
+    """Which field asks for it."""
+    paper: str
 
 
 _ROTATING: tuple[How, ...] = ("embed", "rotate")
@@ -217,6 +240,28 @@ POSITIONS: Mapping[str, PositionFacts] = MappingProxyType(
             PositionFacts("alibi", "a penalty that grows with distance", "L²", "Press et al., 2108.12409", "add"),
             PositionFacts(
                 "distance_aware", "a learned factor by distance", "L²", "Wu et al., arXiv 2010.06925", "multiply"
+            ),
+        )
+    }
+)
+
+BLOCKS: Mapping[str, BlockFacts] = MappingProxyType(
+    {
+        facts.name: facts
+        for facts in (
+            BlockFacts(
+                "early exit",
+                "stop where the head's estimates no longer change",
+                "fewer blocks",
+                "Diarizer.exit_confidence",
+                "Schuster et al., 2207.07061; Elbayad et al., 1910.10073",
+            ),
+            BlockFacts(
+                "gru",
+                "gates that choose what a branch contributes",
+                "6 d² weights a branch",
+                "residual = 'gru'",
+                "Parisotto et al., GTrXL, arXiv 1910.06764",
             ),
         )
     }

@@ -63,6 +63,8 @@ class EncoderConfig:
     """A frame attends to this many frames on each side (None: to all)."""
     attention: tuple[AttentionConfig, ...] = ()
     """What each layer attends with, in place of ``position`` and ``window_frames``: one for all layers, or one each."""
+    residual: Literal["sum", "gru"] = "sum"
+    """How a block's branches join its input: added, or through the gates of GTrXL, which start nearly closed."""
     input_scale: bool = False
     """Multiply the subsampled frames by sqrt(dim) before the first block (NVIDIA's Conformer does)."""
     learned_silence: bool = False
@@ -109,6 +111,8 @@ class HeadConfig:
     position: Position = "rope"
     attention: tuple[AttentionConfig, ...] = ()
     """What each layer attends with, in place of ``position``: one for all layers, or one each."""
+    residual: Literal["sum", "gru"] = "sum"
+    """How a block's branches join its input, as in the encoder."""
     permutation: Literal["hard", "soft", "softsort", "label", "none"] = "hard"
     """Designs A, B and C, and the two controls: unsorted labels, and no encoding at all."""
     estimate_layers: tuple[int, ...] = (1, 2, 3)
@@ -139,6 +143,10 @@ class HeadConfig:
         require(
             self.upsampling == 1 or not self.estimate_layers,
             f"upsampling {self.upsampling} excludes estimate_layers: estimates are made every 80 ms, the output is not",
+        )
+        require(
+            self.residual == "sum" or self.norm == "pre",
+            "residual 'gru' needs norm 'pre': a norm behind the gates would not let a block begin as nothing",
         )
         require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
         require(self.order_temperature_frames > 0, "order_temperature_frames must be positive")

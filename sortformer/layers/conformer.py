@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from sortformer.attention import MultiHeadAttention
 from sortformer.config.attention import AttentionConfig
+from sortformer.layers.residual import build_residual
 
 __all__ = ["ConformerBlock"]
 
@@ -22,6 +23,7 @@ class ConformerBlock(nn.Module):
         attention: AttentionConfig,
         depth: int = 0,
         dropout: float,
+        residual: str = "sum",
     ) -> None:
         super().__init__()
         self.feed_forward_1 = _feed_forward(dim, ff_dim, dropout)
@@ -30,14 +32,16 @@ class ConformerBlock(nn.Module):
         self.convolution = ConvolutionModule(dim, conv_kernel, conv_norm)
         self.feed_forward_2 = _feed_forward(dim, ff_dim, dropout)
         self.norm = nn.LayerNorm(dim)
+        self.residuals = nn.ModuleList(build_residual(residual, dim) for _ in range(4))
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) touch no other."""
-        x = x + 0.5 * self.feed_forward_1(x)
-        x = x + self.dropout(self.attention(self.attention_norm(x), valid))
-        x = x + self.dropout(self.convolution(x, valid))
-        x = x + 0.5 * self.feed_forward_2(x)
+        first, second, third, fourth = self.residuals
+        x = first(x, 0.5 * self.feed_forward_1(x))
+        x = second(x, self.dropout(self.attention(self.attention_norm(x), valid)))
+        x = third(x, self.dropout(self.convolution(x, valid)))
+        x = fourth(x, 0.5 * self.feed_forward_2(x))
         return self.norm(x)
 
 

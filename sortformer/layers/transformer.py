@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from sortformer.attention import MultiHeadAttention
 from sortformer.config.attention import AttentionConfig
+from sortformer.layers.residual import build_residual
 
 __all__ = ["TransformerBlock"]
 
@@ -23,24 +24,32 @@ class TransformerBlock(nn.Module):
         depth: int = 0,
         dropout: float,
         qkv_bias: bool = True,
+        residual: str = "sum",
     ) -> None:
         super().__init__()
         self.pre = norm == "pre"
         self.attention_norm = nn.LayerNorm(dim)
         self.attention = MultiHeadAttention(dim, heads, attention, depth=depth, qkv_bias=qkv_bias)
+        self.attention_residual = build_residual(residual, dim)
         self.feed_forward_norm = nn.LayerNorm(dim)
         self.expand = nn.Linear(dim, ff_dim)
         self.activation = nn.GELU() if activation == "gelu" else nn.ReLU()
         self.contract = nn.Linear(ff_dim, dim)
+        self.feed_forward_residual = build_residual(residual, dim)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) are never attended to."""
         if self.pre:
-            x = x + self.dropout(self.attention(self.attention_norm(x), valid))
-            return x + self.dropout(self._feed_forward(self.feed_forward_norm(x)))
-        x = self.attention_norm(x + self.dropout(self.attention(x, valid)))
-        return self.feed_forward_norm(x + self.dropout(self._feed_forward(x)))
+            x = self.attention_residual(x, self.attend(self.attention_norm(x), valid))
+            return self.feed_forward_residual(x, self.transform(self.feed_forward_norm(x)))
+        x = self.attention_norm(self.attention_residual(x, self.attend(x, valid)))
+        return self.feed_forward_norm(self.feed_forward_residual(x, self.transform(x)))
 
-    def _feed_forward(self, x: Tensor) -> Tensor:
-        return self.contract(self.dropout(self.activation(self.expand(x))))
+    def attend(self, x: Tensor, valid: Tensor | None) -> Tensor:
+        """Return what the attention branch gives, (B, T, D)."""
+        return self.dropout(self.attention(x, valid))
+
+    def transform(self, x: Tensor) -> Tensor:
+        """Return what the feed-forward branch gives, (B, T, D)."""
+        return self.dropout(self.contract(self.dropout(self.activation(self.expand(x)))))

@@ -39,6 +39,7 @@ class Encoder(nn.Module):
                     attention=attention,
                     depth=depth,
                     dropout=config.dropout,
+                    residual=config.residual,
                 )
                 for depth, attention in enumerate(config.layer_attention)
             )
@@ -54,6 +55,7 @@ class Encoder(nn.Module):
                     attention=attention,
                     depth=depth,
                     dropout=config.dropout,
+                    residual=config.residual,
                     qkv_bias=False,
                 )
                 for depth, attention in enumerate(config.layer_attention)

@@ -27,6 +27,7 @@ class Head(nn.Module):
                 attention=attention,
                 depth=depth,
                 dropout=config.dropout,
+                residual=config.residual,
             )
             for depth, attention in enumerate(config.layer_attention)
         )

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from sortformer.config.mechanisms import ABSENT, CORES, MEMORIES, POSITIONS
+from sortformer.config.mechanisms import ABSENT, BLOCKS, CORES, MEMORIES, POSITIONS
 from tests.cli.conftest import Cli
 
 
@@ -11,7 +11,7 @@ def test_every_mechanism_has_a_line_and_so_has_what_is_absent(cli: Cli):
     outcome = cli("mechanisms")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    for known in (CORES, MEMORIES, POSITIONS):
+    for known in (CORES, MEMORIES, POSITIONS, BLOCKS):
         for name, facts in known.items():
             assert [
                 line for line in lines if line.startswith(f"{name} ") and facts.what in line and facts.paper in line

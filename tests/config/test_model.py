@@ -40,6 +40,7 @@ def test_a_model_config_comes_back_from_its_dictionary(config):
         (HeadConfig, {"estimate_layers": (2, 1)}, "rise without repeats"),
         (HeadConfig, {"estimate_layers": (1, 1)}, "rise without repeats"),
         (HeadConfig, {"dropout": -0.1}, "dropout must be in"),
+        (HeadConfig, {"residual": "gru", "norm": "post"}, "residual 'gru' needs norm 'pre'"),
         (HeadConfig, {"order_temperature_frames": 0.0}, "order_temperature_frames must be positive"),
         (HeadConfig, {"arrival_sharpness": 0.0}, "arrival_sharpness must be positive"),
     ],
