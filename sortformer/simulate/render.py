@@ -1,6 +1,7 @@
 """From dry voices to a recording: all linear paths in one overlap-add convolution, then the recorder."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from sortformer.simulate.bursts import bursts
 from sortformer.simulate.channel import FILTER_BINS, ChannelPlan
 from sortformer.simulate.rooms import ROOM_SAMPLES, Rooms
 
-__all__ = ["BLOCK_SAMPLES", "FILTER_DELAY", "render"]
+__all__ = ["BLOCK_SAMPLES", "FILTER_DELAY", "padded_samples", "render"]
 
 _FFT = 32768
 _FILTER = 2 * (FILTER_BINS - 1)
@@ -24,6 +25,11 @@ _SILENCE = 1e-10  # power below which a conversation counts as silent
 _SILENT_NOISE_DBFS = -60.0  # level to which the noise of a silent conversation is set, relative to no speech
 
 
+def padded_samples(num_samples: int) -> int:
+    """Return how long the tracks of a recording of ``num_samples`` are: whole blocks, with room for the delay."""
+    return -(-(num_samples + FILTER_DELAY) // BLOCK_SAMPLES) * BLOCK_SAMPLES
+
+
 def render(
     tracks: Tensor,
     occupied: np.ndarray,
@@ -31,7 +37,7 @@ def render(
     plan: ChannelPlan,
     rooms: Rooms | None,
     num_samples: int,
-    generator: torch.Generator,
+    generators: Sequence[torch.Generator],
 ) -> Tensor:
     """Mix the voices of each conversation through its channel.
 
@@ -42,7 +48,7 @@ def render(
         plan: the channels, stacked.
         rooms: what ``plan.response`` refers to.
         num_samples: length of the result, at most K * BLOCK_SAMPLES - FILTER_DELAY.
-        generator: draws the noise, on the device of ``tracks``.
+        generators: one a conversation, draws its noise, on the device of ``tracks``.
 
     Returns:
         (B, num_samples) float32 within [-1, 1].
@@ -63,8 +69,9 @@ def render(
         _add_path(babble, blocks[:, -1], occupied[:, -1], speech_path[:, -1])
         scale = _scale(power, _energy(babble) / num_samples, plan.babble_snr_db)
         spectrum += babble * scale[:, None, None]
-    noise = torch.randn(batch, blocks.shape[2], BLOCK_SAMPLES, generator=generator, device=device)
-    noise *= _swell(noise.shape, plan, generator)
+    shape = blocks.shape[2:]
+    noise = torch.stack([torch.randn(shape, generator=generator, device=device) for generator in generators])
+    noise *= _swell(noise.shape, plan, generators)
     scale = _scale(power, filters[:, -1].square().sum(-1), plan.snr_db)
     spectrum += torch.fft.rfft(noise, n=_FFT) * (transfer[:, -1] * scale[:, None])[:, None]
     return _record(_overlap_add(spectrum, num_samples), power, plan)
@@ -101,10 +108,11 @@ def _energy(spectrum: Tensor) -> Tensor:
     return torch.view_as_real(spectrum).flatten(1).square().sum(-1) * (2 / _FFT)
 
 
-def _swell(shape: torch.Size, plan: ChannelPlan, generator: torch.Generator) -> Tensor:
+def _swell(shape: torch.Size, plan: ChannelPlan, generators: Sequence[torch.Generator]) -> Tensor:
     """Slowly changing gain of the noise, (B, K, BLOCK_SAMPLES), of unit mean power."""
-    batch, count, samples = shape
-    knots = torch.randn(batch, 1, count * samples // _SWELL_SAMPLES, generator=generator, device=generator.device)
+    _, count, samples = shape
+    size = (1, count * samples // _SWELL_SAMPLES)
+    knots = torch.stack([torch.randn(size, generator=generator, device=generator.device) for generator in generators])
     gain = 10 ** (knots * torch.from_numpy(plan.noise_swing_db).to(knots.device)[:, None, None] / 20)
     gain = gain / gain.square().mean(dim=-1, keepdim=True).sqrt()
     return torch.nn.functional.interpolate(gain, size=count * samples, mode="linear").view(shape)

@@ -1,5 +1,6 @@
 """Conversations from single voices: cast, script, voices, channel, labels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,13 +14,13 @@ from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
 from sortformer.simulate.labels import arrival_targets, bridged
 from sortformer.simulate.outline import Outline, parametric_outline
-from sortformer.simulate.render import BLOCK_SAMPLES, FILTER_DELAY, render
+from sortformer.simulate.render import BLOCK_SAMPLES, padded_samples, render
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.stage import Stage
 from sortformer.simulate.turn_patterns import TurnPatterns
 from sortformer.simulate.voice_bank import VoiceBank
 
-__all__ = ["Conversations", "Simulator"]
+__all__ = ["Conversations", "Script", "Simulator"]
 
 _SHORTEST_TURN = 15  # hops
 _OURS = ModelConfig()
@@ -39,6 +40,26 @@ class Conversations:
     wave: Tensor
     activity: Tensor
     num_samples: Tensor
+    voice: Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Script:
+    """A batch of conversations before it sounds: who says what when, and through which channel.
+
+    Attributes:
+        tracks, occupied, active_samples, plan, num_samples: what ``render`` takes.
+        noise_seeds: of the noise of each conversation.
+        activity, voice: as in ``Conversations``.
+    """
+
+    tracks: Tensor
+    occupied: np.ndarray
+    active_samples: Tensor
+    plan: ChannelPlan
+    num_samples: int
+    noise_seeds: tuple[int, ...]
+    activity: Tensor
     voice: Tensor
 
 
@@ -79,45 +100,69 @@ class Simulator:
             )
 
     def batch(
-        self, generator: torch.Generator, batch_size: int, duration_s: float, device: str | torch.device = "cpu"
+        self,
+        generator: torch.Generator,
+        batch_size: int,
+        duration_s: float,
+        device: str | torch.device = "cpu",
+        rows: Sequence[int] | None = None,
     ) -> Conversations:
-        """Make ``batch_size`` conversations of ``duration_s`` seconds.
+        """Make ``batch_size`` conversations of ``duration_s`` seconds, or only some ``rows`` of them.
 
-        Everything drawn comes from ``generator`` (on the CPU): the same state gives the same bits on the same device.
+        Everything drawn comes from ``generator`` (on the CPU): the same state gives the same bits on the same device. A
+        row is the same conversation whatever other rows are made, so that processes can share a batch out.
         """
+        return self.render(self.script(generator, batch_size, duration_s, rows), device)
+
+    def script(
+        self, generator: torch.Generator, batch_size: int, duration_s: float, rows: Sequence[int] | None = None
+    ) -> Script:
+        """Draw what ``batch`` renders: the cheap part, on the CPU."""
         num_samples = self._grid.samples(duration_s)
         num_hops = self._grid.feature_frames(num_samples)
         if batch_size < 1 or num_hops < 1:
             raise InputError(f"a batch needs at least one conversation of 10 ms, got {batch_size} of {duration_s} s")
-        seeds = torch.randint(2**62, (batch_size + 1,), generator=generator).tolist()
-        rngs = [np.random.default_rng(seed) for seed in seeds[:-1]]
-        num_blocks = -(-(num_samples + FILTER_DELAY) // BLOCK_SAMPLES)
-        stage = Stage(self.bank, batch_size, self.config.num_slots, num_hops, num_blocks * BLOCK_SAMPLES)
-        voices = np.full((batch_size, self.config.num_slots), -1, dtype=np.int64)
+        seeds = torch.randint(2**62, (batch_size, 2), generator=generator).tolist()
+        seeds = seeds if rows is None else [seeds[row] for row in rows]
+        stage = Stage(self.bank, len(seeds), self.config.num_slots, num_hops, padded_samples(num_samples))
+        voices = np.full((len(seeds), self.config.num_slots), -1, dtype=np.int64)
         plans: list[ChannelPlan] = []
-        for row, rng in enumerate(rngs):
+        for row, (seed, _) in enumerate(seeds):
+            rng = np.random.default_rng(seed)
             plans.append(draw_channel(rng, self.config.channel, self.config.num_slots, self._rooms))
             self._perform(rng, stage, row, voices[row])
             if np.isfinite(plans[-1].babble_snr_db):
                 self._murmur(rng, stage, row, set(voices[row].tolist()))
-        noise = torch.Generator(device=device).manual_seed(seeds[-1])
-        wave = render(
-            torch.from_numpy(stage.tracks).to(device),
-            stage.occupied(BLOCK_SAMPLES),
-            torch.from_numpy(stage.activity.any(axis=1).sum(axis=1) * float(self._grid.hop_samples)).float().to(device),
-            stack_plans(plans),
-            self._rooms,
-            num_samples,
-            noise,
-        )
         spoken = bridged(stage.activity, self._grid.feature_frames(self._grid.samples(self.config.shortest_pause_s)))
         activity, order = arrival_targets(spoken, self._grid, self._model.labelling)
-        voices = np.where(activity.any(axis=1), np.take_along_axis(voices, order, axis=1), -1)
+        speaking = stage.activity.any(axis=1).sum(axis=1)
+        return Script(
+            tracks=torch.from_numpy(stage.tracks),
+            occupied=stage.occupied(BLOCK_SAMPLES),
+            active_samples=torch.from_numpy(speaking * float(self._grid.hop_samples)).float(),
+            plan=stack_plans(plans),
+            num_samples=num_samples,
+            noise_seeds=tuple(seed for _, seed in seeds),
+            activity=torch.from_numpy(activity),
+            voice=torch.from_numpy(np.where(activity.any(axis=1), np.take_along_axis(voices, order, axis=1), -1)),
+        )
+
+    def render(self, script: Script, device: str | torch.device = "cpu") -> Conversations:
+        """Return a script as it sounds: the costly part, on any device."""
+        wave = render(
+            script.tracks.to(device),
+            script.occupied,
+            script.active_samples.to(device),
+            script.plan,
+            self._rooms,
+            script.num_samples,
+            [torch.Generator(device=device).manual_seed(seed) for seed in script.noise_seeds],
+        )
         return Conversations(
             wave=wave,
-            activity=torch.from_numpy(activity).to(device),
-            num_samples=torch.full((batch_size,), num_samples, device=device),
-            voice=torch.from_numpy(voices).to(device),
+            activity=script.activity.to(device),
+            num_samples=torch.full((len(wave),), script.num_samples, device=device),
+            voice=script.voice.to(device),
         )
 
     def _perform(self, rng: np.random.Generator, stage: Stage, row: int, voices: np.ndarray) -> None:

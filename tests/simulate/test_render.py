@@ -51,7 +51,7 @@ def tracks() -> torch.Tensor:
 def run(tracks, plan, rooms=None, seed=0) -> torch.Tensor:
     occupied = tracks.view(1, SLOTS + 1, -1, BLOCK_SAMPLES).abs().amax(-1).numpy() > 0
     active = torch.full((1,), float(NUM_SAMPLES))
-    return render(tracks, occupied, active, plan, rooms, NUM_SAMPLES, torch.Generator().manual_seed(seed))
+    return render(tracks, occupied, active, plan, rooms, NUM_SAMPLES, [torch.Generator().manual_seed(seed)])
 
 
 def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
@@ -144,7 +144,7 @@ def test_no_speech_at_all_leaves_quiet_noise_and_no_nan():
 
 
 def test_stacked_plans_render_as_single_ones(tracks, rooms):
-    config = ChannelConfig(noise_probability=0, babble_probability=0)
+    config = ChannelConfig(babble_probability=0)
     plans = [draw_channel(np.random.default_rng(seed), config, SLOTS, rooms) for seed in range(5)]
     occupied = tracks.view(1, SLOTS + 1, -1, BLOCK_SAMPLES).abs().amax(-1).numpy() > 0
     together = render(
@@ -154,7 +154,7 @@ def test_stacked_plans_render_as_single_ones(tracks, rooms):
         stack_plans(plans),
         rooms,
         NUM_SAMPLES,
-        torch.Generator().manual_seed(0),
+        [torch.Generator().manual_seed(0) for _ in plans],
     )
     for row, plan in enumerate(plans):
         alone = run(tracks, stack_plans([plan]), rooms)[0]
