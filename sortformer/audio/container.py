@@ -35,7 +35,7 @@ class Damaged(Exception):
 
 
 class Decoder(Protocol):
-    """An open file, decoded from its start, once."""
+    """An open file, decoded once, from its start or from where it was sent to."""
 
     @property
     def info(self) -> AudioInfo:
@@ -45,6 +45,10 @@ class Decoder(Protocol):
     @property
     def promised_s(self) -> float | None:
         """Seconds that a complete file must hold, or None where the header does not promise anything."""
+        ...
+
+    def seek(self, sample: int) -> int:
+        """Go on from a sample of the file's own rate, or from one before it; return from which."""
         ...
 
     def pieces(self) -> Iterator[np.ndarray]:

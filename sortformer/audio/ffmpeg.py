@@ -59,6 +59,9 @@ class FfmpegDecoder:
         # The duration of a whole video may be that of its pictures.
         return None if self._container.streams.video else self._container_s()
 
+    def seek(self, sample: int) -> int:  # noqa: ARG002
+        return 0  # where a compressed stream lands is not exact to the sample
+
     def pieces(self) -> Iterator[np.ndarray]:
         # Sample format only: rate and channels stay, so a stream whose header was wrong about them is noticed.
         to_float = av.AudioResampler(format="flt", rate=self._rate)

@@ -48,6 +48,12 @@ class LibsndfileDecoder:
             frames = round(frames * int(cut[1]) / int(cut[2]))
         return frames / self._file.samplerate
 
+    def seek(self, sample: int) -> int:
+        try:
+            return self._file.seek(min(sample, self._file.frames))
+        except soundfile.LibsndfileError as error:
+            raise Damaged("there is no way to the middle of it") from error
+
     def pieces(self) -> Iterator[np.ndarray]:
         while True:
             try:

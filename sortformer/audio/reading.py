@@ -1,6 +1,7 @@
 """Read recordings: whole into one array, or as a stream of blocks that never holds all of it."""
 
 import contextlib
+import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator
@@ -16,12 +17,13 @@ from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE, checked, mixed, 
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["SHORTEST_S", "AudioSource", "blocks", "probe", "read"]
+__all__ = ["SHORTEST_S", "AudioSource", "blocks", "crop", "probe", "read"]
 
 AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Any
 
 SHORTEST_S = 0.1
 MISSING_S = 0.5  # encoders round durations and pad the ends; less than this is not worth a warning
+MARGIN_S = 0.05  # more than a resampler's filter hears around a sample
 FIRST_GUESS_S = 3600.0
 GROWTH = 1.5
 
@@ -80,6 +82,45 @@ def blocks(
         yield from rechunked(_signal(recording, channel), length)
 
 
+def crop(source: str | os.PathLike[str] | BinaryIO, start_s: float, duration_s: float) -> np.ndarray:
+    """Read a stretch of a file, as (n,) float32 at 16 kHz; shorter where the file ends before.
+
+    The samples are those of ``read`` there: the same bits at 16 kHz, and nearly so (below -80 dB) where the rate is
+    another. Nothing after the stretch is decoded, and of wav, flac and ogg nothing before it.
+
+    Raises:
+        InputError: if the file is missing or no audio, or has NaN or infinite samples there.
+    """
+    first, last = round(start_s * SAMPLE_RATE), round((start_s + duration_s) * SAMPLE_RATE)
+    name = name_of(source)
+    with decoder(source) as found:
+        rate = _rate(found, name)
+        margin = 0.0 if rate == SAMPLE_RATE else MARGIN_S
+        # Both clocks tick together once in `beat` samples: only from there on does the resampler fall on its old grid.
+        beat = rate // math.gcd(rate, SAMPLE_RATE)
+        begin = max(0, int((start_s - margin) * rate)) // beat * beat
+        end = math.ceil((start_s + duration_s + margin) * rate)
+        pieces = mixed(_stretch(found, begin, end, name), None, name)
+        wave = np.concatenate([*resampled(checked(pieces, rate, name), rate), np.zeros(0, np.float32)])
+    offset = begin * SAMPLE_RATE // rate
+    return wave[first - offset : last - offset]
+
+
+def _stretch(found: Decoder, begin: int, end: int, name: str) -> Iterator[np.ndarray]:
+    """Yield what can be decoded between two samples of the file's own rate."""
+    try:
+        at = found.seek(begin)
+        for piece in found.pieces():
+            yield piece[max(0, begin - at) : max(0, end - at)]
+            at += len(piece)
+            if at >= end:
+                break
+    except NotDecodable as error:
+        raise InputError(f"nothing in {name} can be decoded ({error}): record or export it again") from error
+    except Damaged:
+        return
+
+
 @dataclass(frozen=True, slots=True)
 class _Recording:
     """Any source, opened: (n, channels) float32 pieces at its own rate."""
@@ -97,12 +138,7 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
         if sample_rate is not None:
             raise InputError(f"sample_rate is for arrays, and {name} says its own: leave it out")
         with decoder(source) as found:
-            info = found.info
-            if not SLOWEST_RATE <= info.sample_rate <= FASTEST_RATE:
-                raise InputError(
-                    f"{name} has a broken header (a sample rate of {info.sample_rate} Hz): export it again"
-                )
-            yield _Recording(name, info.sample_rate, info.duration_s, _decoded(found, name))
+            yield _Recording(name, _rate(found, name), found.info.duration_s, _decoded(found, name))
     elif is_array(source):
         rate, samples = checked_rate(sample_rate), as_samples(source)
         yield _Recording(name_of(source), rate, len(samples) / rate, float_pieces(samples))
@@ -111,6 +147,13 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
             f"audio must be a path, a binary file object or an array, got {type(source).__name__}: "
             "wrap bytes in io.BytesIO, and lists in numpy.asarray"
         )
+
+
+def _rate(found: Decoder, name: str) -> int:
+    rate = found.info.sample_rate
+    if not SLOWEST_RATE <= rate <= FASTEST_RATE:
+        raise InputError(f"{name} has a broken header (a sample rate of {rate} Hz): export it again")
+    return rate
 
 
 def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:

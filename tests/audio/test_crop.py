@@ -1,0 +1,55 @@
+"""A stretch of a recording: the samples that the whole has there, from any file."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sortformer import audio
+from sortformer.errors import InputError
+from tests.audio.makers import SOUNDFILE_FORMATS, chirp, encode, write
+
+SECONDS = 3.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("crops")
+
+
+@pytest.mark.parametrize(
+    ("rate", "channels"), [(16_000, 1), (16_000, 3), (8_000, 1), (44_100, 2), (48_000, 1), (11_025, 1)]
+)
+@settings(max_examples=12)
+@given(start_s=st.floats(0, SECONDS), duration_s=st.floats(0.01, 2 * SECONDS))
+def test_it_is_a_slice_of_the_whole(folder: Path, rate: int, channels: int, start_s: float, duration_s: float):
+    path = folder / f"{rate}-{channels}.wav"
+    if not path.exists():
+        write(path, chirp(SECONDS, rate, channels), rate, subtype="FLOAT")
+    first, last = round(start_s * 16_000), round((start_s + duration_s) * 16_000)
+    expected, found = audio.read(path)[first:last], audio.crop(path, start_s, duration_s)
+    if rate == 16_000:
+        np.testing.assert_array_equal(found, expected)
+    else:
+        assert len(found) == len(expected)
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("extension", ["flac", "ogg"])
+def test_compressed_files_are_entered_in_the_middle(tmp_path: Path, extension: str):
+    path = write(tmp_path / f"clip.{extension}", chirp(2, 16_000), 16_000, **SOUNDFILE_FORMATS[extension])
+    np.testing.assert_allclose(audio.crop(path, 1.1, 0.5), audio.read(path)[17_600:25_600], atol=1e-4)
+
+
+def test_other_formats_are_decoded_up_to_it(tmp_path: Path):
+    path = encode(tmp_path / "clip.m4a", chirp(2, 16_000), 16_000, "aac")
+    np.testing.assert_array_equal(audio.crop(path, 1.1, 0.5), audio.read(path)[17_600:25_600])
+
+
+def test_past_the_end_there_is_nothing_and_no_file_is_one_sentence(tmp_path: Path):
+    path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
+    assert len(audio.crop(path, 5.0, 1.0)) == 0
+    with pytest.raises(InputError, match="does not exist: check the path"):
+        audio.crop(tmp_path / "absent.wav", 0.0, 1.0)
