@@ -25,8 +25,10 @@ class Sources:
 
     @classmethod
     def load(cls, data: DataConfig, split: str = "train") -> "Sources":
-        """Load what a recipe names; voices of another split than "train" keep their own speed."""
+        """Load what a recipe names; voices of another split than "train" keep their own speed and are all used."""
         bank = VoiceBank.load(data.bank, split, data.speeds if split == "train" else (1.0,), data.cache)
+        if data.pool is not None and split == "train":
+            bank = bank.pool(data.pool, data.pool_seed)
         patterns = None
         for folder in data.turns:
             more = TurnPatterns.from_rttm_folder(folder, data.exclude)

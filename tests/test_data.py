@@ -81,6 +81,14 @@ def test_voices_to_evaluate_on_keep_their_own_speed(config):
     assert {voice.speed for voice in Sources.load(data, "dev").bank.voices} == {1.0}
 
 
+def test_a_pool_limits_training_voices_and_no_others(config):
+    data = replace(config.data, pool=2, pool_seed=1)
+    pool = {voice.speaker for voice in Sources.load(data).bank.voices}
+    assert len(pool) == 2
+    assert pool != {voice.speaker for voice in Sources.load(replace(data, pool_seed=2)).bank.voices}
+    assert Sources.load(data, "dev").bank.voices == Sources.load(config.data, "dev").bank.voices
+
+
 def test_real_turn_taking_is_gathered_from_all_folders(config, tmp_path):
     for name, shift in (("one", 0.0), ("two", 1.0)):
         folder = tmp_path / name

@@ -24,6 +24,7 @@ class DataConfig:
         exclude: recordings not to replay, as shell patterns of their names.
         rooms: number of simulated rooms (0: none).
         cache: folder for the decoded bank and the rooms.
+        pool: train on so many speakers of the bank only, drawn by ``pool_seed`` (None: on all).
     """
 
     bank: str
@@ -32,8 +33,12 @@ class DataConfig:
     exclude: tuple[str, ...] = ()
     rooms: int = 0
     cache: str | None = None
+    pool: int | None = None
+    pool_seed: int = 0
 
     def __post_init__(self) -> None:
+        if self.pool is not None and self.pool < 1:
+            raise ConfigError(f"pool of data must be at least one speaker, got {self.pool}")
         if not self.speeds or min(self.speeds) <= 0 or self.rooms < 0:
             raise ConfigError(f"data needs positive speeds and at least 0 rooms, got {self.speeds} and {self.rooms}")
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +107,33 @@ class VoiceBank:
             finally:
                 shutil.rmtree(draft, ignore_errors=True)
         return cls._open(place)
+
+    def pool(self, num_speakers: int, seed: int = 0) -> "VoiceBank":
+        """Return a bank of so many of the speakers, at all their speeds; the audio is shared, not copied.
+
+        Of one seed the smaller pool is part of the larger, so that what more speakers are worth can be measured.
+
+        Raises:
+            InputError: if the bank has fewer speakers.
+        """
+        speakers = sorted({voice.speaker for voice in self.voices})
+        if not 1 <= num_speakers <= len(speakers):
+            raise InputError(f"a pool of {num_speakers} speakers cannot be drawn from a bank of {len(speakers)}")
+        chosen = {speakers[index] for index in np.random.default_rng(seed).permutation(len(speakers))[:num_speakers]}
+        voices = np.array([voice.speaker in chosen for voice in self.voices])
+        utterances = voices[self.utterance_voice]
+        phrases = utterances[self.phrase_utterance]
+        return replace(
+            self,
+            voices=tuple(voice for voice in self.voices if voice.speaker in chosen),
+            utterance_start=self.utterance_start[utterances],
+            utterance_end=self.utterance_end[utterances],
+            utterance_voice=(np.cumsum(voices) - 1)[self.utterance_voice[utterances]],
+            phrase_start=self.phrase_start[phrases],
+            phrase_end=self.phrase_end[phrases],
+            phrase_utterance=(np.cumsum(utterances) - 1)[self.phrase_utterance[phrases]],
+            voice_phrases=np.concatenate([[0], np.cumsum(np.diff(self.voice_phrases)[voices])]),
+        )
 
     @classmethod
     def _open(cls, place: Path, in_memory: bool = False) -> "VoiceBank":

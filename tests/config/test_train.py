@@ -150,6 +150,11 @@ def test_impossible_counts_are_refused(values):
         replace(CONFIG, **values)
 
 
+def test_a_pool_of_nobody_is_refused():
+    with pytest.raises(ConfigError, match="pool of data must be at least one speaker, got 0"):
+        DataConfig("bank", pool=0)
+
+
 @pytest.mark.parametrize("values", [{"speeds": ()}, {"speeds": (1.0, 0.0)}, {"rooms": -1}])
 def test_impossible_sources_are_refused(values):
     with pytest.raises(ConfigError, match="positive speeds and at least 0 rooms"):

@@ -69,6 +69,44 @@ def test_the_cache_holds_the_same_bank_and_survives_without_the_recordings(bank,
     assert isinstance(second.audio, np.memmap)
 
 
+def phrases_of(bank: VoiceBank) -> dict[tuple[str, float], list[bytes]]:
+    """The sound of each phrase of each voice."""
+    return {
+        (voice.speaker, voice.speed): [
+            bank.audio[160 * bank.phrase_start[p] : 160 * bank.phrase_end[p]].tobytes()
+            for p in range(bank.voice_phrases[v], bank.voice_phrases[v + 1])
+        ]
+        for v, voice in enumerate(bank.voices)
+    }
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_the_voices_of_a_pool_say_what_they_say_in_the_bank(bank, count):
+    pool = bank.pool(count, seed=3)
+    said, whole = phrases_of(pool), phrases_of(bank)
+    assert len({speaker for speaker, _ in said}) == count
+    assert len(said) == 2 * count
+    assert said == {name: whole[name] for name in said}
+    for voice in range(len(pool.voices)):
+        phrases = slice(pool.voice_phrases[voice], pool.voice_phrases[voice + 1])
+        utterances = pool.phrase_utterance[phrases]
+        assert set(pool.utterance_voice[utterances]) == {voice}
+        assert (pool.utterance_start[utterances] <= pool.phrase_start[phrases]).all()
+        assert (pool.phrase_end[phrases] <= pool.utterance_end[utterances]).all()
+
+
+def test_pools_of_one_seed_hold_one_another_and_seeds_differ(bank):
+    pools = [{voice.speaker for voice in bank.pool(count, seed=1).voices} for count in range(1, 6)]
+    assert all(small < large for small, large in zip(pools[:-1], pools[1:], strict=True))
+    assert len({tuple(sorted(v.speaker for v in bank.pool(2, seed).voices)) for seed in range(10)}) > 1
+
+
+@pytest.mark.parametrize("count", [0, 6])
+def test_a_pool_is_no_larger_than_the_bank(bank, count):
+    with pytest.raises(InputError, match=f"a pool of {count} speakers cannot be drawn from a bank of 5"):
+        bank.pool(count)
+
+
 def test_other_settings_have_another_cache_and_a_failed_build_leaves_none(bank_folder, tmp_path):
     VoiceBank.load(bank_folder, speeds=(1.0,), cache=tmp_path)
     assert len(VoiceBank.load(bank_folder, split="dev", speeds=(1.0,), cache=tmp_path).voices) == 1
