@@ -1,3 +1,4 @@
+import itertools
 import shutil
 from pathlib import Path
 
@@ -97,7 +98,7 @@ def test_the_voices_of_a_pool_say_what_they_say_in_the_bank(bank, count):
 
 def test_pools_of_one_seed_hold_one_another_and_seeds_differ(bank):
     pools = [{voice.speaker for voice in bank.pool(count, seed=1).voices} for count in range(1, 6)]
-    assert all(small < large for small, large in zip(pools[:-1], pools[1:], strict=True))
+    assert all(small < large for small, large in itertools.pairwise(pools))
     assert len({tuple(sorted(v.speaker for v in bank.pool(2, seed).voices)) for seed in range(10)}) > 1
 
 
