@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make the default model, and score it beside a clustering diarizer. Needs the voices and clips in DATA, two cores, four hours.
+# Make the default model, and score it beside a clustering diarizer. Needs the voices and clips in DATA, two cores, six hours.
 set -euo pipefail
 cd "$(dirname "$0")"
 data=${DATA:-../../../shared/data}
@@ -8,9 +8,10 @@ runs=../../runs
 # The voice table is in this folder. To make it again: teacher.py, and what its first lines say.
 sortformer train recipe.toml -o "$runs/default_model"
 sortformer train longer.toml -o "$runs/default_model"
+sortformer train further.toml -o "$runs/default_model"
 
 # Post-processing, on training voices at speeds that training does not use.
-python tuning_set.py recipe.toml "$runs/tuning"
+python tuning_set.py further.toml "$runs/tuning"
 sortformer tune "$runs/tuning" --reference "$runs/tuning" --uem "$runs/tuning" --model "$runs/default_model/model" -o "$runs/tuned" --overwrite
 python package.py "$runs/tuned" ../../sortformer/weights
 
