@@ -8,6 +8,7 @@ from sortformer.attention.combiner_routing import CombinerRouting
 from sortformer.attention.combiner_tree import CombinerTree
 from sortformer.attention.favor import FavorAttention
 from sortformer.attention.full import FullAttention
+from sortformer.attention.global_tokens import GlobalTokenAttention
 from sortformer.attention.linear import LinearAttention
 from sortformer.attention.linformer import LinformerAttention
 from sortformer.attention.local import LocalAttention
@@ -57,6 +58,8 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
         case cores.LinformerCore():
             chunk = config.chunk_frames if config.projection == "learned" else config.ratio
             return LinformerAttention(chunk, chunk // config.ratio, learned=config.projection != "mean")
+        case cores.GlobalTokensCore():
+            return GlobalTokenAttention(heads, head_dim, config.window_frames, config.tokens)
         case cores.ReformerCore():
             return ReformerAttention(head_dim, config.buckets, config.rounds, config.chunk_frames)
         case cores.RoutingCore():

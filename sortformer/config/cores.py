@@ -28,6 +28,7 @@ __all__ = [
     "FixedCore",
     "FullCore",
     "GlobalLocalCore",
+    "GlobalTokensCore",
     "LinearCore",
     "LinformerCore",
     "LocalCore",
@@ -139,6 +140,19 @@ class GlobalLocalCore:
     def __post_init__(self) -> None:
         _at_least(self.kind, 1, window_frames=self.window_frames)
         _at_least(self.kind, 0, global_frames=self.global_frames)
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalTokensCore:
+    """A window, and learned ``tokens``, which attend to all frames and are attended to by all."""
+
+    kind: Literal["global_tokens"] = "global_tokens"
+    window_frames: int = 125
+    tokens: int = 8
+
+    def __post_init__(self) -> None:
+        _at_least(self.kind, 1, window_frames=self.window_frames)
+        _at_least(self.kind, 0, tokens=self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +416,7 @@ Core = (
     FullCore
     | LocalCore
     | PatternCore
+    | GlobalTokensCore
     | BlockwiseCore
     | FavorCore
     | RandomFeatureCore

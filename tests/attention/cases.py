@@ -167,6 +167,12 @@ CASES: list[Case] = [
             lambda i, j: abs(i - j) <= 2 or min(i, j) < 2,
         )
     ),
+    Case(
+        cores.GlobalTokensCore(window_frames=2, tokens=3),
+        lambda weights, *arrays: core_loops.global_tokens(
+            *arrays, (weights["query"], weights["key"], weights["value"]), 2
+        ),
+    ),
     *both(bigbird),
     *both(lambda c: pair(cores.LogsparseCore(causal=c), logsparse_sees)),
     *both(lambda c: pair(cores.AxialCore(row_frames=4, causal=c), grid_sees(4))),
@@ -291,6 +297,7 @@ FULL_LIMITS: list[Core] = [
     *limits(False),
     *limits(True),
     cores.BlockwiseCore(block_frames=99),
+    cores.GlobalTokensCore(window_frames=99, tokens=0),
     cores.LinformerCore(ratio=1),
     cores.LinformerCore(ratio=1, projection="learned", chunk_frames=1),
 ]

@@ -118,8 +118,8 @@ def test_a_causal_core_never_looks_ahead(case: Case, scale: float):
         assert not torch.allclose(core(*later, Context())[:, :, 0], before[:, :, 0])
 
 
-SUMS = cores.LinformerCore | cores.SinkhornCore
-"""Those whose values are sums of frames, with weights that need not be those of a mean."""
+SUMS = cores.LinformerCore | cores.SinkhornCore | cores.GlobalTokensCore
+"""Those whose values are sums of frames, with weights that need not be those of a mean, or learned."""
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ __all__ = [
     "elu_kernel",
     "favor_kernel",
     "fourier_kernel",
+    "global_tokens",
     "kernel_attention",
     "linformer",
     "reformer",
@@ -135,6 +136,28 @@ def blockwise(query: np.ndarray, key: np.ndarray, value: np.ndarray, valid: np.n
         partner = (i // block + h) % math.ceil(length / block)
         seen = [j for j in range(key.shape[2]) if valid[b, j] and j // block == partner]
         out[b, h, i] = softmax_over(query[b, h, i], [key[b, h, j] for j in seen], [value[b, h, j] for j in seen])
+    return out
+
+
+def global_tokens(
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    valid: np.ndarray,
+    tokens: tuple[np.ndarray, np.ndarray, np.ndarray],
+    window: int,
+) -> np.ndarray:
+    """Tokens (H, n, d; query, key, value) read tokens and frames; a frame reads its window and what the tokens read."""
+    out = np.full(query.shape, np.nan)
+    for b, h in np.ndindex(*query.shape[:2]):
+        asking, asked, told = (list(x[h]) for x in tokens)
+        length = [j for j in range(key.shape[2]) if valid[b, j]]
+        keys, values = asked + [key[b, h, j] for j in length], told + [value[b, h, j] for j in length]
+        read = [softmax_over(token, keys, values) for token in asking]
+        for i in range(query.shape[2]):
+            near = [j for j in length if abs(i - j) <= window]
+            keys, values = asked + [key[b, h, j] for j in near], read + [value[b, h, j] for j in near]
+            out[b, h, i] = softmax_over(query[b, h, i], keys, values)
     return out
 
 
