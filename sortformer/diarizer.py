@@ -256,7 +256,7 @@ class Diarizer:
             raise heard.refusal()
         output = self._run(self.model.forward_features, heard.again(taken, blocks), progress)
         layers = layer_estimates(output, self.model.config.head.estimate_layers)
-        whole = self._probabilities(_array(output.probs), heard, len(self.model.head.blocks))
+        whole = self._probabilities(_array(output.probs), heard, self.model.config.head.layers)
         return Estimates(layers, whole)
 
     def _hear(
@@ -296,7 +296,7 @@ class Diarizer:
         """Probabilities of a recording that is taken whole, by as much of the head as it needs."""
         if self.exit_confidence is None:
             output = self._run(self.model.forward_features, blocks, progress)
-            return self._probabilities(_array(output.probs), heard, len(self.model.head.blocks))
+            return self._probabilities(_array(output.probs), heard, self.model.config.head.layers)
         early = self._run(partial(leave_early, self.model, confidence=self.exit_confidence), blocks, progress)
         return self._probabilities(_array(early.probs), heard, int(early.layers))
 

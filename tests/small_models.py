@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from sortformer.config.depth import ReversibleDepth, UniversalDepth
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.model import Sortformer
 
@@ -36,6 +37,13 @@ SHAPES = {
     ),
     "label": small_config(head={"permutation": "label", "estimate_layers": (0, 2)}),
     "gru": small_config({"residual": "gru"}, {"residual": "gru"}),
+    "reversible": small_config(
+        {"kind": "transformer", "depth": ReversibleDepth(), "ff_chunk_frames": 3}, {"depth": ReversibleDepth()}
+    ),
+    "universal": small_config(
+        {"depth": UniversalDepth(halting=True), "layers": 3, "ff_chunk_frames": 3},
+        {"depth": UniversalDepth(), "position": "coordinates"},
+    ),
     "none": small_config(head={"permutation": "none", "estimate_layers": ()}),
 }
 

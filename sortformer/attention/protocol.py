@@ -1,12 +1,12 @@
 """What an attention core is given and gives back."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from torch import Tensor, nn
 
-__all__ = ["Context", "Core", "RecurrentCore"]
+__all__ = ["Context", "Core", "LayerStep", "RecurrentCore", "add_losses"]
 
 Scored = Callable[[slice, Tensor | None], Tensor]
 """From some queries and the indices (s,) of some keys (None: all) to something (B or 1, H, t, s) for each pair."""
@@ -23,6 +23,26 @@ class Context:
     """What is added to the scores before they are divided by sqrt(d)."""
     factor: Scored | None = None
     """What multiplies the rectified scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerStep:
+    """What a layer, or a stack of them, makes of a chunk or of a whole recording."""
+
+    out: Tensor  # (B, T, D)
+    state: Any
+    """What it carries to the next chunk."""
+    losses: Mapping[str, Tensor] = field(default_factory=dict)
+    """What it has to be trained with beside the task, by name."""
+
+
+def add_losses(*parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the sum of the losses of each name."""
+    total: dict[str, Tensor] = {}
+    for part in parts:
+        for name, loss in part.items():
+            total[name] = total[name] + loss if name in total else loss
+    return total
 
 
 class Core(nn.Module):

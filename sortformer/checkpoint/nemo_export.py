@@ -13,6 +13,7 @@ from torch import Tensor
 from sortformer.checkpoint.nemo import CONFIG_MEMBER, WEIGHTS_MEMBER
 from sortformer.checkpoint.nemo_config import TARGET
 from sortformer.checkpoint.nemo_keys import DEAD_HEAD, FILTERBANK, WINDOW, key_table
+from sortformer.config.depth import StackedDepth
 from sortformer.config.model import ModelConfig
 from sortformer.errors import InputError
 from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES
@@ -60,6 +61,7 @@ def _check_expressible(config: ModelConfig) -> None:
         (encoder.window_frames is None, "its encoder attends to a window"),
         (not (encoder.attention or head.attention), "its layers say themselves what they attend with"),
         (encoder.residual == head.residual == "sum", "the residuals of its blocks have gates"),
+        (encoder.depth == head.depth == StackedDepth(), "its layers are not stacked plainly"),
         (encoder.conv_norm == "batch", "its convolutions are normalised by layer, not by batch"),
         (encoder.ff_dim % encoder.dim == 0, "its encoder's ff_dim is no multiple of its dim"),
         (encoder.dim != head.dim, "its encoder and its head have the same dim, which NeMo joins without a projection"),

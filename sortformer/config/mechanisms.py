@@ -272,6 +272,34 @@ BLOCKS: Mapping[str, BlockFacts] = MappingProxyType(
                 "residual = 'gru'",
                 "Parisotto et al., GTrXL, arXiv 1910.06764",
             ),
+            BlockFacts(
+                "reversible",
+                "inputs of blocks computed back from their outputs",
+                "a second forward pass, and the memory of one block",
+                "depth = 'reversible'",
+                "Kitaev et al., Reformer, arXiv 2001.04451",
+            ),
+            BlockFacts(
+                "chunked feed-forward",
+                "so many frames at a time",
+                "their second computation in training, and the memory of one chunk",
+                "ff_chunk_frames",
+                "Kitaev et al., Reformer, arXiv 2001.04451",
+            ),
+            BlockFacts(
+                "universal",
+                "one block, time and again",
+                "the weights of one block",
+                "depth = 'universal'",
+                "Dehghani et al., arXiv 1807.03819",
+            ),
+            BlockFacts(
+                "halting",
+                "a universal block, as often as each frame needs",
+                "until the last frame is done",
+                "depth = { kind = 'universal', halting = true }",
+                "Graves, arXiv 1603.08983",
+            ),
         )
     }
 )

@@ -6,6 +6,7 @@ from typing import Literal
 from sortformer.config.attention import AttentionConfig, Position
 from sortformer.config.checks import require
 from sortformer.config.cores import FullCore, LocalCore
+from sortformer.config.depth import Depth, StackedDepth, UniversalDepth, check_depth
 from sortformer.grid import FrameGrid
 
 __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
@@ -29,6 +30,10 @@ def _positions(position: Position, attention: tuple[AttentionConfig, ...], place
 
 def _one_each(attention: tuple[AttentionConfig, ...], layers: int) -> tuple[AttentionConfig, ...]:
     return attention * layers if len(attention) == 1 else attention
+
+
+def _require_chunk(frames: int | None) -> None:
+    require(frames is None or frames >= 1, f"ff_chunk_frames must be >= 1, got {frames}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,10 @@ class EncoderConfig:
     """What each layer attends with, in place of ``position`` and ``window_frames``: one for all layers, or one each."""
     residual: Literal["sum", "gru"] = "sum"
     """How a block's branches join its input: added, or through the gates of GTrXL, which start nearly closed."""
+    depth: Depth = field(default_factory=StackedDepth)
+    """How the blocks follow each other: with weights of their own, reversible, or one and the same."""
+    ff_chunk_frames: int | None = None
+    """Feed-forward parts take so many frames at a time, which saves memory and changes nothing (None: all)."""
     input_scale: bool = False
     """Multiply the subsampled frames by sqrt(dim) before the first block (NVIDIA's Conformer does)."""
     learned_silence: bool = False
@@ -78,6 +87,7 @@ class EncoderConfig:
         _require_heads("encoder", self.dim, self.heads, positions)
         require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
         require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
+        _require_chunk(self.ff_chunk_frames)
         if self.window_frames is not None:
             require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
             require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
@@ -85,6 +95,12 @@ class EncoderConfig:
                 self.position in ("none", "rope"),
                 f"a local window takes positions 'none' or 'rope', not '{self.position}', which scores all pairs",
             )
+        irreversible = None
+        if self.kind == "conformer":
+            irreversible = "kind 'conformer', whose blocks end in a norm that cannot be undone"
+        elif self.residual != "sum":
+            irreversible = "residual 'gru': gates cannot be subtracted"
+        check_depth("encoder", self.depth, self.layer_attention, irreversible)
 
     @property
     def layer_attention(self) -> tuple[AttentionConfig, ...]:
@@ -113,6 +129,10 @@ class HeadConfig:
     """What each layer attends with, in place of ``position``: one for all layers, or one each."""
     residual: Literal["sum", "gru"] = "sum"
     """How a block's branches join its input, as in the encoder."""
+    depth: Depth = field(default_factory=StackedDepth)
+    """How the blocks follow each other, as in the encoder; reversible ones from one estimate to the next."""
+    ff_chunk_frames: int | None = None
+    """Feed-forward parts take so many frames at a time, as in the encoder."""
     permutation: Literal["hard", "soft", "softsort", "label", "none"] = "hard"
     """Designs A, B and C, and the two controls: unsorted labels, and no encoding at all."""
     estimate_layers: tuple[int, ...] = (1, 2, 3)
@@ -149,6 +169,18 @@ class HeadConfig:
             "residual 'gru' needs norm 'pre': a norm behind the gates would not let a block begin as nothing",
         )
         require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
+        irreversible = None
+        if self.norm == "post":
+            irreversible = "norm 'post', which cannot be undone"
+        elif self.residual != "sum":
+            irreversible = "residual 'gru': gates cannot be subtracted"
+        check_depth("head", self.depth, self.layer_attention, irreversible)
+        require(
+            not (isinstance(self.depth, UniversalDepth) and self.depth.halting and self.estimate_layers),
+            "halting mixes the states of all layers in the end, and an estimate between them would be of none that "
+            "counts: leave estimate_layers empty, or halting out",
+        )
+        _require_chunk(self.ff_chunk_frames)
         require(self.order_temperature_frames > 0, "order_temperature_frames must be positive")
         require(self.arrival_sharpness > 0, "arrival_sharpness must be positive")
 

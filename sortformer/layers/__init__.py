@@ -1,8 +1,16 @@
 """The blocks that a model is stacked from: subsampling, Conformer and Transformer blocks, upsampling."""
 
 from sortformer.layers.conformer import ConformerBlock
+from sortformer.layers.depth import build_stack
 from sortformer.layers.subsampling import DepthwiseStriding, FrameStacking
 from sortformer.layers.transformer import TransformerBlock
 from sortformer.layers.upsampling import SubframeUpsampling
 
-__all__ = ["ConformerBlock", "DepthwiseStriding", "FrameStacking", "SubframeUpsampling", "TransformerBlock"]
+__all__ = [
+    "ConformerBlock",
+    "DepthwiseStriding",
+    "FrameStacking",
+    "SubframeUpsampling",
+    "TransformerBlock",
+    "build_stack",
+]

@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from sortformer.attention import MultiHeadAttention
 from sortformer.config.attention import AttentionConfig
+from sortformer.layers.chunks import in_chunks
 from sortformer.layers.residual import build_residual
 
 __all__ = ["ConformerBlock"]
@@ -24,8 +25,10 @@ class ConformerBlock(nn.Module):
         depth: int = 0,
         dropout: float,
         residual: str = "sum",
+        ff_chunk_frames: int | None = None,
     ) -> None:
         super().__init__()
+        self.ff_chunk_frames = ff_chunk_frames
         self.feed_forward_1 = _feed_forward(dim, ff_dim, dropout)
         self.attention_norm = nn.LayerNorm(dim)
         self.attention = MultiHeadAttention(dim, heads, attention, depth=depth)
@@ -38,10 +41,10 @@ class ConformerBlock(nn.Module):
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) touch no other."""
         first, second, third, fourth = self.residuals
-        x = first(x, 0.5 * self.feed_forward_1(x))
+        x = first(x, 0.5 * in_chunks(self.feed_forward_1, x, self.ff_chunk_frames))
         x = second(x, self.dropout(self.attention(self.attention_norm(x), valid)))
         x = third(x, self.dropout(self.convolution(x, valid)))
-        x = fourth(x, 0.5 * self.feed_forward_2(x))
+        x = fourth(x, 0.5 * in_chunks(self.feed_forward_2, x, self.ff_chunk_frames))
         return self.norm(x)
 
 

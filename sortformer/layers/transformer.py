@@ -4,6 +4,7 @@ from torch import Tensor, nn
 
 from sortformer.attention import MultiHeadAttention
 from sortformer.config.attention import AttentionConfig
+from sortformer.layers.chunks import in_chunks
 from sortformer.layers.residual import build_residual
 
 __all__ = ["TransformerBlock"]
@@ -25,9 +26,11 @@ class TransformerBlock(nn.Module):
         dropout: float,
         qkv_bias: bool = True,
         residual: str = "sum",
+        ff_chunk_frames: int | None = None,
     ) -> None:
         super().__init__()
         self.pre = norm == "pre"
+        self.ff_chunk_frames = ff_chunk_frames
         self.attention_norm = nn.LayerNorm(dim)
         self.attention = MultiHeadAttention(dim, heads, attention, depth=depth, qkv_bias=qkv_bias)
         self.attention_residual = build_residual(residual, dim)
@@ -52,4 +55,7 @@ class TransformerBlock(nn.Module):
 
     def transform(self, x: Tensor) -> Tensor:
         """Return what the feed-forward branch gives, (B, T, D)."""
+        return in_chunks(self._feed_forward, x, self.ff_chunk_frames)
+
+    def _feed_forward(self, x: Tensor) -> Tensor:
         return self.dropout(self.contract(self.dropout(self.activation(self.expand(x)))))

@@ -55,11 +55,11 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
     check_exits(model, confidence)
     emb, frames = model.encoder.pre_encode(feats, lengths)
     valid, head = length_mask(frames, emb.shape[1]), model.head
-    emb = model.encoder.encode(emb, valid)
+    emb = model.encoder.encode(emb, valid).out
     staying = torch.arange(len(emb), device=emb.device)
     probs = emb.new_zeros(*valid.shape, model.config.head.num_slots)
-    layers = torch.full_like(staying, len(head.blocks))
-    x, before = head.stretch(0, head.input(emb), valid), None
+    layers = torch.full_like(staying, head.blocks.layers)
+    x, before = head.stretch(0, head.input(emb), valid).out, None
     for index, layer in enumerate(head.estimate_layers):
         estimate, x = head.estimate(index, x, valid[staying])
         now = in_order_of_arrival(torch.sigmoid(estimate), valid[staying])
@@ -70,7 +70,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
             if not len(staying):
                 return EarlyOutput(probs, layers)
         before = now
-        x = head.stretch(index + 1, x, valid[staying])
+        x = head.stretch(index + 1, x, valid[staying]).out
     probs[staying] = torch.sigmoid(head.output(x, valid[staying])) * valid[staying][..., None]
     return EarlyOutput(probs, layers)
 

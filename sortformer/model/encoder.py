@@ -1,12 +1,16 @@
 """The encoder: subsampling, then Conformer or Transformer blocks."""
 
 import math
+from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention import LayerStep
+from sortformer.config.attention import AttentionConfig
 from sortformer.config.model import EncoderConfig
-from sortformer.layers import ConformerBlock, DepthwiseStriding, FrameStacking, TransformerBlock
+from sortformer.layers import ConformerBlock, DepthwiseStriding, FrameStacking, TransformerBlock, build_stack
 
 __all__ = ["Encoder"]
 
@@ -28,46 +32,44 @@ class Encoder(nn.Module):
         self.silence = nn.Parameter(torch.zeros(config.dim)) if config.learned_silence else None
         self.scale = math.sqrt(config.dim) if config.input_scale else 1.0
         self.input_dropout = nn.Dropout(config.dropout)
-        if config.kind == "conformer":
-            self.blocks = nn.ModuleList(
-                ConformerBlock(
-                    config.dim,
-                    config.heads,
-                    config.ff_dim,
-                    config.conv_kernel,
-                    conv_norm=config.conv_norm,
-                    attention=attention,
-                    depth=depth,
-                    dropout=config.dropout,
-                    residual=config.residual,
-                )
-                for depth, attention in enumerate(config.layer_attention)
-            )
-            self.input_norm = self.norm = None
-        else:
-            self.blocks = nn.ModuleList(
-                TransformerBlock(
-                    config.dim,
-                    config.heads,
-                    config.ff_dim,
-                    norm="pre",
-                    activation="gelu",
-                    attention=attention,
-                    depth=depth,
-                    dropout=config.dropout,
-                    residual=config.residual,
-                    qkv_bias=False,
-                )
-                for depth, attention in enumerate(config.layer_attention)
-            )
+        self.blocks = build_stack(config.depth, config.dim, config.layer_attention, partial(_block, config))
+        self.input_norm = self.norm = None
+        if config.kind == "transformer":
             self.input_norm, self.norm = nn.LayerNorm(config.dim), nn.LayerNorm(config.dim)
 
-    def encode(self, emb: Tensor, valid: Tensor | None = None) -> Tensor:
-        """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count; (B, T, D)."""
+    def encode(self, emb: Tensor, valid: Tensor | None = None) -> LayerStep:
+        """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count."""
         x = emb * self.scale
         if self.input_norm is not None:
             x = self.input_norm(x)
-        x = self.input_dropout(x)
-        for block in self.blocks:
-            x = block(x, valid)
-        return x if self.norm is None else self.norm(x)
+        step = self.blocks(self.input_dropout(x), valid)
+        return step if self.norm is None else replace(step, out=self.norm(step.out))
+
+
+def _block(config: EncoderConfig, attention: AttentionConfig, depth: int) -> ConformerBlock | TransformerBlock:
+    if config.kind == "conformer":
+        return ConformerBlock(
+            config.dim,
+            config.heads,
+            config.ff_dim,
+            config.conv_kernel,
+            conv_norm=config.conv_norm,
+            attention=attention,
+            depth=depth,
+            dropout=config.dropout,
+            residual=config.residual,
+            ff_chunk_frames=config.ff_chunk_frames,
+        )
+    return TransformerBlock(
+        config.dim,
+        config.heads,
+        config.ff_dim,
+        norm="pre",
+        activation="gelu",
+        attention=attention,
+        depth=depth,
+        dropout=config.dropout,
+        qkv_bias=False,
+        residual=config.residual,
+        ff_chunk_frames=config.ff_chunk_frames,
+    )

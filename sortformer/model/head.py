@@ -1,13 +1,28 @@
 """The SortFormer head: Transformer blocks, estimates between them, and the speaker logits at their end."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention import LayerStep, add_losses
+from sortformer.config.attention import AttentionConfig
 from sortformer.config.model import HeadConfig
-from sortformer.layers import SubframeUpsampling, TransformerBlock
+from sortformer.layers import SubframeUpsampling, TransformerBlock, build_stack
 from sortformer.model.permutation import PermutationEncoding
 
-__all__ = ["Head"]
+__all__ = ["Head", "HeadStep"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadStep:
+    """What the head makes of a recording."""
+
+    logits: Tensor  # (B, T * upsampling, S)
+    estimates: tuple[Tensor, ...]  # each (B, T, S), by ``estimate_layers``
+    losses: Mapping[str, Tensor]
 
 
 class Head(nn.Module):
@@ -17,20 +32,7 @@ class Head(nn.Module):
         super().__init__()
         self.estimate_layers = config.estimate_layers
         self.input = nn.Linear(input_dim, config.dim)
-        self.blocks = nn.ModuleList(
-            TransformerBlock(
-                config.dim,
-                config.heads,
-                config.ff_dim,
-                norm=config.norm,
-                activation=config.activation,
-                attention=attention,
-                depth=depth,
-                dropout=config.dropout,
-                residual=config.residual,
-            )
-            for depth, attention in enumerate(config.layer_attention)
-        )
+        self.blocks = build_stack(config.depth, config.dim, config.layer_attention, partial(_block, config))
         self.estimates = nn.ModuleList(nn.Linear(config.dim, config.num_slots) for _ in config.estimate_layers)
         self.encodings = nn.ModuleList(
             PermutationEncoding(config) for _ in config.estimate_layers if config.permutation != "none"
@@ -41,24 +43,24 @@ class Head(nn.Module):
         self.out = nn.Linear(config.dim, config.num_slots)
 
     def forward(self, emb: Tensor, valid: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Return the logits (B, T * upsampling, S) and the estimates' logits, each (B, T, S), by ``estimate_layers``.
+        """Return the logits and the estimates, as ``step`` does."""
+        step = self.step(emb, valid)
+        return step.logits, step.estimates
 
-        ``emb`` (B, T, D) are the encoder's embeddings, ``valid`` (B, T) the frames that count.
-        """
-        x = self.stretch(0, self.input(emb), valid)
-        estimates: list[Tensor] = []
+    def step(self, emb: Tensor, valid: Tensor) -> HeadStep:
+        """Take embeddings ``emb`` (B, T, D) of which ``valid`` (B, T) count."""
+        stretches, estimates = [self.stretch(0, self.input(emb), valid)], []
         for index in range(len(self.estimates)):
-            estimate, x = self.estimate(index, x, valid)
+            estimate, x = self.estimate(index, stretches[-1].out, valid)
             estimates.append(estimate)
-            x = self.stretch(index + 1, x, valid)
-        return self.output(x, valid), tuple(estimates)
+            stretches.append(self.stretch(index + 1, x, valid))
+        losses = add_losses(*(stretch.losses for stretch in stretches))
+        return HeadStep(self.output(stretches[-1].out, valid), tuple(estimates), losses)
 
-    def stretch(self, index: int, x: Tensor, valid: Tensor) -> Tensor:
+    def stretch(self, index: int, x: Tensor, valid: Tensor) -> LayerStep:
         """Run the blocks before the first estimate (0), or those behind the ``index``-th up to the next."""
-        borders = (0, *self.estimate_layers, len(self.blocks))
-        for block in self.blocks[borders[index] : borders[index + 1]]:
-            x = block(x, valid)
-        return x
+        borders = (0, *self.estimate_layers, self.blocks.layers)
+        return self.blocks(x, valid, borders[index], borders[index + 1])
 
     def estimate(self, index: int, x: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
         """Return an estimate's logits (B, T, S), and ``x`` (B, T, D) with their permutation encoding."""
@@ -71,3 +73,18 @@ class Head(nn.Module):
             x = self.upsampling(x, valid)
         x = self.hidden(self.dropout(torch.relu(x)))
         return self.out(self.dropout(torch.relu(x)))
+
+
+def _block(config: HeadConfig, attention: AttentionConfig, depth: int) -> TransformerBlock:
+    return TransformerBlock(
+        config.dim,
+        config.heads,
+        config.ff_dim,
+        norm=config.norm,
+        activation=config.activation,
+        attention=attention,
+        depth=depth,
+        dropout=config.dropout,
+        residual=config.residual,
+        ff_chunk_frames=config.ff_chunk_frames,
+    )

@@ -4,11 +4,13 @@ Axes, everywhere in the signal half of the package: B recordings, N samples, T f
 the subsampling), M mel bins, D channels, S slots (speakers in order of arrival). Masks are True where valid.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention import add_losses
 from sortformer.config.model import ModelConfig
 from sortformer.features import LogMel
 from sortformer.layers.subsampling import length_mask
@@ -29,6 +31,8 @@ class SortformerOutput:
     estimates: tuple[Tensor, ...]  # each (B, T, S): the logits between the head's blocks, classes in any order
     emb: Tensor  # (B, T, D) the encoder's embeddings
     valid: Tensor  # (B, U)
+    losses: Mapping[str, Tensor] = field(default_factory=dict)
+    """What the model has to be trained with beside its logits, by name: scalars."""
 
     @property
     def probs(self) -> Tensor:
@@ -63,6 +67,8 @@ class Sortformer(nn.Module):
 
     def forward_frames(self, emb: Tensor, valid: Tensor) -> SortformerOutput:
         """Diarize pre-encoded frames (B, T, D), as a stream keeps them, of which ``valid`` (B, T) count."""
-        emb = self.encoder.encode(emb, valid)
-        logits, estimates = self.head(emb, valid)
-        return SortformerOutput(logits, estimates, emb, valid.repeat_interleave(self.config.head.upsampling, dim=1))
+        encoded = self.encoder.encode(emb, valid)
+        found = self.head.step(encoded.out, valid)
+        finer = valid.repeat_interleave(self.config.head.upsampling, dim=1)
+        losses = add_losses(encoded.losses, found.losses)
+        return SortformerOutput(found.logits, found.estimates, encoded.out, finer, losses)

@@ -155,6 +155,7 @@ def _step(state: TrainState, batch: Conversations, config: TrainConfig) -> dict[
         "output": parts.output.item(),
         "estimates": parts.estimates.item(),
         "voices": parts.voices.item(),
+        **{name: loss.item() for name, loss in parts.others.items()},
         "grad_norm": float(norm),
         "learning_rate": rate,
         "audio_s": float(batch.num_samples.sum()) / 16_000,

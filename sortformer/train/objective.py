@@ -1,5 +1,6 @@
-"""The training objective: the output's hybrid loss, the estimates' own, and the teacher's."""
+"""The training objective: the output's hybrid loss, the estimates' own, the teacher's, and the model's."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -22,6 +23,8 @@ class Objective:
     output: Tensor
     estimates: Tensor
     voices: Tensor
+    others: Mapping[str, Tensor]
+    """The losses that the model's output brings along, by name, before their weights."""
 
 
 def objective(
@@ -39,4 +42,7 @@ def objective(
         for estimate in output.estimates:
             estimates = estimates + hybrid_loss(estimate, batch.activity, output.valid, config.deep_sort_weight)
     voices = zero if teacher is None else teacher(output.emb, batch.activity, batch.voice)
-    return Objective(final + config.deep_weight * estimates + teacher_weight * voices, final, estimates, voices)
+    loss = final + config.deep_weight * estimates + teacher_weight * voices
+    for name, other in output.losses.items():
+        loss = loss + config.weight(name) * other
+    return Objective(loss, final, estimates, voices, output.losses)

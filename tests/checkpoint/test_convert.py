@@ -9,6 +9,7 @@ import torch
 from sortformer import checkpoint
 from sortformer.checkpoint.nemo_export import write_nemo
 from sortformer.config.attention import AttentionConfig
+from sortformer.config.depth import UniversalDepth
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
@@ -108,6 +109,7 @@ def test_a_streaming_model_stays_one(tmp_path, gain):
         (replace(NEMO, head=replace(NEMO.head, attention=(AttentionConfig(position="none"),))), "what they attend"),
         (replace(NEMO, encoder=replace(NEMO.encoder, conv_norm="layer")), "by layer"),
         (replace(NEMO, encoder=replace(NEMO.encoder, residual="gru")), "have gates"),
+        (replace(NEMO, encoder=replace(NEMO.encoder, depth=UniversalDepth())), "not stacked plainly"),
         (replace(NEMO, encoder=replace(NEMO.encoder, ff_dim=40)), "no multiple"),
         (replace(NEMO, encoder=replace(NEMO.encoder, learned_silence=True)), "silence"),
         (replace(NEMO, head=replace(NEMO.head, dim=16)), "the same dim"),

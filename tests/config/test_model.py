@@ -2,10 +2,16 @@
 
 import pytest
 
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.depth import ReversibleDepth, UniversalDepth
+from sortformer.config.memories import TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.errors import ConfigError
 from tests.small_models import SHAPES
+
+XL = AttentionConfig(memory=TransformerXLMemory())
+TWO = (XL, AttentionConfig())
 
 
 @pytest.mark.parametrize("config", [ModelConfig(), *SHAPES.values()])
@@ -41,6 +47,23 @@ def test_a_model_config_comes_back_from_its_dictionary(config):
         (HeadConfig, {"estimate_layers": (1, 1)}, "rise without repeats"),
         (HeadConfig, {"dropout": -0.1}, "dropout must be in"),
         (HeadConfig, {"residual": "gru", "norm": "post"}, "residual 'gru' needs norm 'pre'"),
+        (HeadConfig, {"ff_chunk_frames": 0}, "ff_chunk_frames must be >= 1, got 0"),
+        (
+            EncoderConfig,
+            {"depth": ReversibleDepth()},
+            "of the encoder .* a norm that cannot be undone",
+        ),
+        (HeadConfig, {"depth": ReversibleDepth(), "norm": "post"}, "'reversible' of the head .* cannot be undone"),
+        (HeadConfig, {"depth": ReversibleDepth(), "residual": "gru"}, "gates cannot be subtracted"),
+        (HeadConfig, {"depth": ReversibleDepth(), "attention": (XL,)}, "computes each layer twice"),
+        (EncoderConfig, {"depth": UniversalDepth(), "layers": 0}, "repeats a layer, and there is none"),
+        (
+            EncoderConfig,
+            {"depth": UniversalDepth(), "layers": 2, "attention": (XL, AttentionConfig())},
+            "one attention",
+        ),
+        (HeadConfig, {"depth": UniversalDepth(halting=True)}, "leave estimate_layers empty, or halting out"),
+        (UniversalDepth, {"halt_at": 0.0}, "halt_at of the depth 'universal' must be above 0"),
         (HeadConfig, {"order_temperature_frames": 0.0}, "order_temperature_frames must be positive"),
         (HeadConfig, {"arrival_sharpness": 0.0}, "arrival_sharpness must be positive"),
     ],

@@ -96,4 +96,4 @@ def test_a_model_without_blocks_still_answers():
 def test_input_scale_multiplies_by_the_root_of_the_channels(scaled, factor):
     model = small_model(small_config({"layers": 0, "input_scale": scaled}))
     frames = torch.randn(1, 5, 16)
-    torch.testing.assert_close(model.encoder.encode(frames), factor * frames)
+    torch.testing.assert_close(model.encoder.encode(frames).out, factor * frames)

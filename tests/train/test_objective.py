@@ -1,5 +1,7 @@
 """The objective: the output's loss, the estimates' own and the teacher's, each with its weight."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -46,3 +48,11 @@ def test_the_teacher_counts_by_its_weight(weight):
     parts = objective(output, batch, LossConfig(deep_weight=0.0), teacher, weight)
     torch.testing.assert_close(parts.voices, teacher(output.emb, batch.activity, batch.voice))
     torch.testing.assert_close(parts.loss, parts.output + weight * parts.voices)
+
+
+def test_what_the_model_brings_along_counts_by_its_name():
+    output, batch = scene()
+    pondering = replace(output, losses={"ponder": torch.tensor(3.0)})
+    parts = objective(pondering, batch, LossConfig(ponder_weight=0.1), None, 0.0)
+    torch.testing.assert_close(parts.loss, objective(output, batch, LossConfig(), None, 0.0).loss + 0.3)
+    assert parts.others == pondering.losses

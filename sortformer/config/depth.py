@@ -1,0 +1,71 @@
+"""How a stack goes through its layers: one frozen record a way, told apart by ``kind``."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.checks import require
+from sortformer.config.memories import NoMemory
+
+__all__ = ["Depth", "ReversibleDepth", "StackedDepth", "UniversalDepth", "check_depth"]
+
+
+@dataclass(frozen=True, slots=True)
+class StackedDepth:
+    """One layer after the other, each with weights of its own."""
+
+    kind: Literal["stacked"] = "stacked"
+
+
+@dataclass(frozen=True, slots=True)
+class ReversibleDepth:
+    """Layers whose inputs are computed back from their outputs, so that training keeps those of the last one alone."""
+
+    kind: Literal["reversible"] = "reversible"
+
+
+@dataclass(frozen=True, slots=True)
+class UniversalDepth:
+    """One layer, as often as there are ``layers``; each time it is told how often it has been."""
+
+    kind: Literal["universal"] = "universal"
+    halting: bool = False
+    """Each frame decides after how many times it is done, ``layers`` at most."""
+    halt_at: float = 0.99
+    """A frame is done when its probabilities of being done reach this sum."""
+
+    def __post_init__(self) -> None:
+        require(
+            0 < self.halt_at <= 1,
+            f"halt_at of the depth 'universal' must be above 0 and at most 1, got {self.halt_at}",
+        )
+
+
+Depth = StackedDepth | ReversibleDepth | UniversalDepth
+
+
+def check_depth(place: str, depth: Depth, attention: tuple[AttentionConfig, ...], irreversible: str | None) -> None:
+    """Refuse a depth that does not go with the layers of an encoder or head.
+
+    Args:
+        place: "encoder" or "head".
+        attention: of each layer.
+        irreversible: what about its blocks cannot be computed backwards; None: nothing.
+
+    Raises:
+        ConfigError: with the reason.
+    """
+    if isinstance(depth, ReversibleDepth):
+        require(irreversible is None, f"depth 'reversible' of the {place} does not go with {irreversible}")
+        for layer in attention:
+            require(
+                isinstance(layer.memory, NoMemory) and layer.core.kind != "routing",
+                f"depth 'reversible' of the {place} computes each layer twice, which memories and the core 'routing', "
+                "whose clusters follow what they see, do not allow",
+            )
+    if isinstance(depth, UniversalDepth):
+        require(len(attention) > 0, f"depth 'universal' of the {place} repeats a layer, and there is none")
+        require(
+            all(layer == attention[0] for layer in attention),
+            f"depth 'universal' of the {place} repeats one layer: give one attention for all",
+        )

@@ -1,0 +1,122 @@
+"""Reversible layers: memory for training that does not grow with their number."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from sortformer.attention import LayerStep
+from sortformer.layers.stack import Stack
+
+__all__ = ["ReversibleStack"]
+
+
+class ReversibleStack(Stack):
+    """Pre-norm Transformer blocks as couplings of two streams (Reformer: Kitaev et al., arXiv 2001.04451, section 3).
+
+    Both streams begin as the input, and their mean is the output. A block adds its attention to the second stream to
+    the first, and then its feed-forward part of the first to the second. Going back, both are subtracted again, and
+    each part is computed a second time, with the same dropout. Where a head makes estimates, each stretch between two
+    of them has streams of its own.
+    """
+
+    def forward(self, x: Tensor, valid: Tensor | None, begin: int = 0, end: int | None = None) -> LayerStep:
+        """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T)."""
+        blocks = [self[layer] for layer in range(begin, self.layers if end is None else end)]
+        if not blocks:
+            return LayerStep(x, None)
+        # Sums of half precision cannot be subtracted again: the streams are float32 at least.
+        x = x.to(torch.promote_types(x.dtype, torch.float32))
+        parameters = [parameter for block in blocks for parameter in block.parameters()]
+        mean: Any = _Couplings.apply(x, valid, blocks, *parameters)
+        return LayerStep(mean, None)
+
+
+class _Couplings(torch.autograd.Function):
+    """The blocks as one step of differentiation, which keeps what comes out of the last."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, valid: Tensor | None, blocks: Sequence[nn.Module], *parameters: Tensor) -> Tensor:
+        del parameters  # here so that their gradients are asked for
+        one = two = x
+        ctx.circumstances = []
+        for block in blocks:
+            attend, transform = _parts(block, valid)
+            ctx.circumstances.append(_Circumstances.now(x))
+            one = one + attend(two)
+            ctx.circumstances.append(_Circumstances.now(x))
+            two = two + transform(one)
+        ctx.save_for_backward(one, two, valid)
+        ctx.blocks = blocks
+        return 0.5 * (one + two)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        one, two, valid = ctx.saved_tensors
+        of_one = of_two = 0.5 * grad
+        circumstances, of_parameters = list(ctx.circumstances), []
+        for block in reversed(ctx.blocks):
+            parameters = list(block.parameters())
+            attend, transform = _parts(block, valid)
+            added, (back, *transforming) = _again(transform, one, of_two, parameters, circumstances.pop())
+            two, of_one = two - added, of_one + back
+            added, (back, *attending) = _again(attend, two, of_one, parameters, circumstances.pop())
+            one, of_two = one - added, of_two + back
+            of_parameters = [*map(_sum, attending, transforming), *of_parameters]
+        return of_one + of_two, None, None, *of_parameters
+
+
+Part = Callable[[Tensor], Tensor]
+
+
+def _parts(block: Any, valid: Tensor | None) -> tuple[Part, Part]:
+    """What a block adds to the first stream, and then to the second."""
+    return (
+        lambda x: block.attend(block.attention_norm(x), valid),
+        lambda x: block.transform(block.feed_forward_norm(x)),
+    )
+
+
+def _again(
+    part: Part, x: Tensor, grad: Tensor, parameters: Sequence[Tensor], circumstances: "_Circumstances"
+) -> tuple[Tensor, tuple[Any, ...]]:
+    """Compute a part again; return it, and the gradients of its input and of the parameters (None: it has no part)."""
+    x = x.detach().requires_grad_()
+    with torch.enable_grad(), circumstances.restored():
+        added = part(x)
+    return added.detach(), torch.autograd.grad(added, (x, *parameters), grad.to(added.dtype), allow_unused=True)
+
+
+def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
+    return one if other is None else other if one is None else one + other
+
+
+@dataclass(frozen=True, slots=True)
+class _Circumstances:
+    """What, beside its input, decides what a part gives: random numbers and the precision of products."""
+
+    device: torch.device
+    generator: Tensor
+    device_generator: Tensor | None
+    autocast: torch.dtype | None
+
+    @classmethod
+    def now(cls, x: Tensor) -> "_Circumstances":
+        kind = x.device.type
+        on_device = torch.cuda.get_rng_state(x.device) if kind == "cuda" else None
+        autocast = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
+        return cls(x.device, torch.get_rng_state(), on_device, autocast)
+
+    @contextmanager
+    def restored(self) -> Iterator[None]:
+        with torch.random.fork_rng(devices=[] if self.device_generator is None else [self.device]):
+            torch.set_rng_state(self.generator)
+            if self.device_generator is not None:
+                torch.cuda.set_rng_state(self.device_generator, self.device)
+            with torch.autocast(self.device.type, self.autocast, enabled=self.autocast is not None):
+                yield

@@ -1,0 +1,73 @@
+"""A Universal Transformer: one layer, time and again, until each frame is done."""
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.attention import LayerStep
+from sortformer.layers.stack import Stack
+from sortformer.position.absolute import CoordinatePosition, sinusoids
+
+__all__ = ["HaltingStack", "UniversalStack"]
+
+
+class UniversalStack(Stack):
+    """One block in place of ``layers`` (Dehghani et al., arXiv 1807.03819, section 2.1).
+
+    Before each time the sinusoids of its number are added to the frames and, with ``coordinates``, those of the frames'
+    places (equation 6).
+    """
+
+    def __init__(self, block: nn.Module, layers: int, *, coordinates: bool) -> None:
+        super().__init__([block])
+        self.layers = layers
+        self.coordinates = coordinates
+
+    def forward(self, x: Tensor, valid: Tensor | None, begin: int = 0, end: int | None = None) -> LayerStep:
+        """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T)."""
+        for layer in range(begin, self.layers if end is None else end):
+            x = self.once(layer, x, valid)
+        return LayerStep(x, None)
+
+    def once(self, layer: int, x: Tensor, valid: Tensor | None) -> Tensor:
+        """Run the block on ``x`` (B, T, D) as the ``layer``-th, from 0."""
+        if self.coordinates:
+            x = CoordinatePosition(layer).embed(x, torch.arange(x.shape[1], device=x.device)[None])
+        else:
+            x = x + sinusoids(torch.tensor(layer + 1, device=x.device), x.shape[2]).to(x.dtype)
+        return self[0](x, valid)
+
+
+class HaltingStack(UniversalStack):
+    """The same with adaptive computation time for each frame: section 2.2; Graves, arXiv 1603.08983, section 2.
+
+    After each time a frame has a probability of being done. It is when their sum reaches ``halt_at``, or after
+    ``layers`` times; the last probability then becomes what the others left of 1. The output is the mean of the frame's
+    states, weighted by these probabilities. A frame that is done stays as it is, for the others to attend to. The
+    loss "ponder" is the mean over valid frames of how often the block ran and of that rest.
+    """
+
+    def __init__(self, block: nn.Module, layers: int, dim: int, *, coordinates: bool, halt_at: float) -> None:
+        super().__init__(block, layers, coordinates=coordinates)
+        self.halt_at = halt_at
+        self.done_weight = nn.Parameter(torch.randn(dim) * dim**-0.5)
+        self.done_bias = nn.Parameter(torch.ones(()))
+
+    def forward(self, x: Tensor, valid: Tensor | None, begin: int = 0, end: int | None = None) -> LayerStep:
+        """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T)."""
+        end = self.layers if end is None else end
+        counted = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if valid is None else valid
+        running, spent = counted, self.done_bias.new_zeros(x.shape[:2])
+        out, ponder = torch.zeros_like(x), torch.zeros_like(spent)
+        for layer in range(begin, end):
+            x = torch.where(running[..., None], self.once(layer, x, valid), x)
+            done = torch.sigmoid((x * self.done_weight).sum(dim=2).to(spent.dtype) + self.done_bias)
+            rest = 1.0 - spent
+            halting = running & ((spent + done >= self.halt_at) | (layer == end - 1))
+            weight = torch.where(halting, rest, done)[..., None].to(x.dtype)
+            out = torch.where(running[..., None], out + weight * x, out)
+            ponder = ponder + running + torch.where(halting, rest, 0.0)
+            running = running & ~halting
+            spent = torch.where(running, spent + done, spent)
+            if not running.any():
+                break
+        return LayerStep(out, None, {"ponder": ponder.sum() / counted.sum().clamp(min=1)})

@@ -1,0 +1,23 @@
+"""How much a computation keeps for its way back."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+__all__ = ["bytes_kept"]
+
+
+def bytes_kept(run: Callable[[], Tensor]) -> int:
+    """Return the bytes of all distinct tensors that autograd saves while something runs, weights left out."""
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        if not (tensor.is_leaf and tensor.requires_grad):
+            kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        result = run()
+    del result
+    return sum(kept.values())

@@ -1,0 +1,114 @@
+"""Universal Transformer: one layer many times, and frames that decide when they are done."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.depth import UniversalDepth
+from sortformer.layers import TransformerBlock, build_stack
+from sortformer.layers.universal import HaltingStack, UniversalStack
+from sortformer.position.absolute import sinusoids
+from tests.oracles.depth_loops import halted
+
+DIM, FRAMES = 8, 7
+
+
+def build(layers: int, depth: UniversalDepth, position: str = "rope", seed: int = 0) -> UniversalStack:
+    def block(attention: AttentionConfig, depth: int) -> TransformerBlock:
+        return TransformerBlock(
+            DIM, 2, 12, norm="pre", activation="gelu", attention=attention, depth=depth, dropout=0.0
+        )
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        stack = build_stack(depth, DIM, (AttentionConfig(position=position),) * layers, block).double()
+        for parameter in stack.parameters():
+            nn.init.normal_(parameter, std=0.4)
+    assert isinstance(stack, UniversalStack)
+    return stack
+
+
+def frames(seed: int = 1, rows: int = 2) -> Tensor:
+    return torch.randn(rows, FRAMES, DIM, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("position", ["rope", "coordinates"])
+def test_it_is_one_block_that_is_told_the_time(position: str):
+    stack, x = build(3, UniversalDepth(), position), frames()
+    found = stack(x, None).out
+    for time in range(1, 4):
+        x = x + sinusoids(torch.tensor(time), DIM)
+        if position == "coordinates":
+            x = x + sinusoids(torch.arange(FRAMES), DIM)
+        x = stack[0](x)
+    torch.testing.assert_close(found, x)
+
+
+@pytest.mark.parametrize("halting", [False, True])
+def test_its_weights_do_not_grow_with_its_layers(halting: bool):
+    few, many = (build(layers, UniversalDepth(halting=halting)).state_dict() for layers in (1, 9))
+    assert {name: value.shape for name, value in few.items()} == {name: value.shape for name, value in many.items()}
+
+
+@given(seed=st.integers(0, 200), layers=st.integers(1, 5), halt_at=st.floats(0.3, 1.0))
+@settings(max_examples=30)
+def test_halting_is_the_loop_over_frames(seed: int, layers: int, halt_at: float):
+    stack = build(layers, UniversalDepth(halting=True, halt_at=halt_at), seed=seed)
+    assert isinstance(stack, HaltingStack)
+    x = frames(seed)
+    with torch.no_grad():
+        found = stack(x, None)
+        expected, ponder = halted(
+            x,
+            lambda layer, state: stack.once(layer, state, None),
+            lambda frame: float(torch.sigmoid(frame @ stack.done_weight + stack.done_bias)),
+            layers,
+            halt_at,
+        )
+    torch.testing.assert_close(found.out, expected)
+    assert found.losses["ponder"].item() == pytest.approx(sum(map(sum, ponder)) / (2 * FRAMES))
+
+
+def test_with_one_step_it_is_the_layer():
+    halting, plain = (build(1, UniversalDepth(halting=halting)) for halting in (True, False))
+    plain.load_state_dict({name: value for name, value in halting.state_dict().items() if "done" not in name})
+    found = halting(frames(), None)
+    torch.testing.assert_close(found.out, plain(frames(), None).out)
+    assert found.losses["ponder"].item() == 2.0
+
+
+@pytest.mark.parametrize(("bias", "times"), [(1e3, 1), (-1e3, 4)])
+def test_who_is_sure_at_once_runs_once_and_who_never_is_gets_the_last_state(bias: float, times: int):
+    stack = build(4, UniversalDepth(halting=True))
+    stack.done_bias.data.fill_(bias)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
+    ran = []
+    stack[0].register_forward_hook(lambda *_: ran.append(1))
+    x = frames()
+    found = stack(x, None)
+    assert len(ran) == times
+    for layer in range(times):
+        x = stack.once(layer, x, None)
+    torch.testing.assert_close(found.out, x)
+    assert found.losses["ponder"].item() == times + 1
+
+
+def test_padding_neither_ponders_nor_touches_the_others():
+    stack, x = build(4, UniversalDepth(halting=True)), frames()
+    valid = torch.arange(FRAMES) < torch.tensor([[FRAMES], [4]])
+    found = stack(x.masked_fill(~valid[..., None], torch.nan), valid)
+    alone = [stack(x[row : row + 1, :length], None) for row, length in enumerate((FRAMES, 4))]
+    for row, length in enumerate((FRAMES, 4)):
+        torch.testing.assert_close(found.out[row, :length], alone[row].out[0])
+    expected = (FRAMES * alone[0].losses["ponder"] + 4 * alone[1].losses["ponder"]) / (FRAMES + 4)
+    torch.testing.assert_close(found.losses["ponder"], expected)
+
+
+def test_pondering_costs_where_frames_may_still_become_sure():
+    stack = build(4, UniversalDepth(halting=True))
+    stack(frames(), None).losses["ponder"].backward()
+    gradient = stack.done_bias.grad  # pyright: ignore[reportAttributeAccessIssue]
+    assert isinstance(gradient, Tensor)
+    assert gradient < 0  # surer frames ponder less
