@@ -54,7 +54,10 @@ class Pooling(Compression):
 
 
 class MostUsed(Compression):
-    """The frames that received the most attention, in their order: one in ``ratio`` of those given."""
+    """The frames that received the most attention, in their order: one in ``ratio`` of those given.
+
+    Of those that received the same, as all do that leave with the chunk that they came with, the first ones.
+    """
 
     def forward(self, frames: Tensor, valid: Tensor, usage: Tensor) -> Tensor:
         """Return (B, n, D)."""
@@ -68,7 +71,8 @@ class MostUsed(Compression):
 
     def _kept(self, valid: Tensor, usage: Tensor) -> Tensor:
         count = usage.shape[1] // self.ratio
-        return usage.masked_fill(~valid, -torch.inf).topk(count, dim=1).indices.sort(dim=1).values
+        ranked = usage.masked_fill(~valid, -torch.inf).argsort(dim=1, descending=True, stable=True)
+        return ranked[:, :count].sort(dim=1).values
 
 
 class Convolution(Compression):

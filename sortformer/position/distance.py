@@ -24,7 +24,7 @@ class AlibiPosition(Position):
 
     def bias(self, query: Tensor, places: Places) -> Tensor:
         """Return ``-slope_h |i - j| sqrt(d)``."""
-        return -self.slopes[:, None, None].to(query.dtype) * places.distance.abs()[:, None]
+        return (-self.slopes[:, None, None] * places.distance.abs()[:, None]).to(query.dtype)
 
 
 class DistanceAwarePosition(Position):
@@ -42,4 +42,5 @@ class DistanceAwarePosition(Position):
     def factor(self, places: Places) -> Tensor:
         """Return the factors (B or 1, H, T, S)."""
         slope, saturation = self.slope[:, None, None], self.saturation[:, None, None]
-        return (1 + saturation.exp()) * torch.sigmoid(slope * places.distance.abs()[:, None] - saturation)
+        factor = (1 + saturation.exp()) * torch.sigmoid(slope * places.distance.abs()[:, None] - saturation)
+        return factor.to(slope.dtype)  # where compressed frames stand is known in float64

@@ -57,3 +57,10 @@ def test_both_learn_from_the_distance():
     position.factor(Places.whole(4)).square().sum().backward()
     assert position.slope.grad is not None
     assert position.slope.grad.abs().min() > 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_where_a_compressed_frame_stands_decides_no_type(dtype):
+    places = Places(torch.arange(3)[None], torch.tensor([[0.5, 2.0]], dtype=torch.float64))
+    assert AlibiPosition(HEADS, 4).to(dtype).bias(torch.zeros(1, HEADS, 3, 4, dtype=dtype), places).dtype is dtype
+    assert DistanceAwarePosition(HEADS).to(dtype).factor(places).dtype is dtype
