@@ -38,7 +38,8 @@ SHAPES = {
     "label": small_config(head={"permutation": "label", "estimate_layers": (0, 2)}),
     "gru": small_config({"residual": "gru"}, {"residual": "gru"}),
     "reversible": small_config(
-        {"kind": "transformer", "depth": ReversibleDepth(), "ff_chunk_frames": 3}, {"depth": ReversibleDepth()}
+        {"kind": "transformer", "subsampling": "stacking", "depth": ReversibleDepth(), "ff_chunk_frames": 3},
+        {"depth": ReversibleDepth()},
     ),
     "universal": small_config(
         {"depth": UniversalDepth(halting=True), "layers": 3, "ff_chunk_frames": 3},

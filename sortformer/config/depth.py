@@ -9,6 +9,8 @@ from sortformer.config.memories import NoMemory
 
 __all__ = ["Depth", "ReversibleDepth", "StackedDepth", "UniversalDepth", "check_depth"]
 
+_MOVING = ("routing", "combiner_routing")
+
 
 @dataclass(frozen=True, slots=True)
 class StackedDepth:
@@ -59,9 +61,9 @@ def check_depth(place: str, depth: Depth, attention: tuple[AttentionConfig, ...]
         require(irreversible is None, f"depth 'reversible' of the {place} does not go with {irreversible}")
         for layer in attention:
             require(
-                isinstance(layer.memory, NoMemory) and layer.core.kind != "routing",
-                f"depth 'reversible' of the {place} computes each layer twice, which memories and the core 'routing', "
-                "whose clusters follow what they see, do not allow",
+                isinstance(layer.memory, NoMemory) and layer.core.kind not in _MOVING,
+                f"depth 'reversible' of the {place} computes each layer twice, which does not go with memories, nor "
+                f"with the cores {' and '.join(map(repr, _MOVING))}, whose clusters follow what they see",
             )
     if isinstance(depth, UniversalDepth):
         require(len(attention) > 0, f"depth 'universal' of the {place} repeats a layer, and there is none")

@@ -3,6 +3,7 @@
 import pytest
 
 from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import CombinerRoutingCore
 from sortformer.config.depth import ReversibleDepth, UniversalDepth
 from sortformer.config.memories import TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
@@ -11,6 +12,7 @@ from sortformer.errors import ConfigError
 from tests.small_models import SHAPES
 
 XL = AttentionConfig(memory=TransformerXLMemory())
+ROUTING = AttentionConfig(CombinerRoutingCore(), "none")
 TWO = (XL, AttentionConfig())
 
 
@@ -56,6 +58,7 @@ def test_a_model_config_comes_back_from_its_dictionary(config):
         (HeadConfig, {"depth": ReversibleDepth(), "norm": "post"}, "'reversible' of the head .* cannot be undone"),
         (HeadConfig, {"depth": ReversibleDepth(), "residual": "gru"}, "gates cannot be subtracted"),
         (HeadConfig, {"depth": ReversibleDepth(), "attention": (XL,)}, "computes each layer twice"),
+        (HeadConfig, {"depth": ReversibleDepth(), "attention": (ROUTING,)}, "whose clusters follow what they see"),
         (EncoderConfig, {"depth": UniversalDepth(), "layers": 0}, "repeats a layer, and there is none"),
         (
             EncoderConfig,
