@@ -1,0 +1,227 @@
+"""Make tables and plots of the cells of an ablation that are finished.
+
+    python summary.py OUT [--plots FOLDER]
+
+All rates are in percent. Intervals hold 95 % of bootstrap draws in which conversations and seeds are drawn anew with
+replacement; the two sides of a difference keep the same ones. With three seeds they are rather too narrow.
+"""
+
+import argparse
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+DRAWS = 2000
+COLOURS = {"none": "#555555", "label": "#ccbb44", "A": "#4477aa", "B": "#ee6677", "C": "#228833"}
+ORDER = {"arm": tuple(COLOURS), "turns": ("parametric", "half", "replayed")}
+CONTROLS = {"arm": ("none", "label"), "turns": ("parametric",)}
+BASIC = ("hybrid", "PIT", "parametric")  # losses and turns of the first question
+SPLITS = ("train", "dev", "real")  # voices of training; unseen ones; unseen ones in the turns of real recordings
+
+
+class Settings(NamedTuple):
+    """What a cell is, but for its seed."""
+
+    arm: str
+    pool: int
+    loss: str
+    deep: str
+    turns: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """The cells that differ in nothing but the seed."""
+
+    results: dict[int, dict]
+
+    def array(self, split: str, name: str) -> np.ndarray:
+        """Return what was counted of each conversation: (seeds, conversations)."""
+        return np.array([self.results[seed][split][name] for seed in sorted(self.results)])
+
+    def of(self, seeds: Iterable[int]) -> "Group":
+        """Return the group with these seeds only."""
+        return Group({seed: self.results[seed] for seed in seeds})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Weights:
+    """How often each seed and conversation counts: (draws, seeds), and (draws, conversations) of each split."""
+
+    seeds: np.ndarray
+    rows: dict[str, np.ndarray]
+
+    @classmethod
+    def once(cls, group: Group) -> "Weights":
+        """Everything counts once."""
+        sizes = {split: group.array(split, "total").shape for split in SPLITS}
+        return cls(np.ones((1, sizes["dev"][0])), {split: np.ones((1, rows)) for split, (_, rows) in sizes.items()})
+
+    @classmethod
+    def drawn(cls, group: Group, rng: np.random.Generator) -> "Weights":
+        """Everything is drawn anew, with replacement."""
+
+        def draw(size: int) -> np.ndarray:
+            return rng.multinomial(size, np.full(size, 1 / size), DRAWS).astype(float)
+
+        once = cls.once(group)
+        return cls(draw(once.seeds.shape[1]), {split: draw(rows.shape[1]) for split, rows in once.rows.items()})
+
+
+Measure = Callable[[Group, Weights], np.ndarray]
+
+
+def rate(split: str, name: str, of: str | None = "total") -> Measure:
+    """Return a measure: the sum of one count over that of another (None: over conversations), in percent."""
+
+    def measured(group: Group, weights: Weights) -> np.ndarray:
+        def total(counted: np.ndarray) -> np.ndarray:
+            return np.einsum("ds,sc,dc->d", weights.seeds, counted, weights.rows[split], optimize=True)
+
+        counted = group.array(split, name)
+        return 100 * total(counted) / total(group.array(split, of) if of else np.ones_like(counted))
+
+    return measured
+
+
+def gap(group: Group, weights: Weights) -> np.ndarray:
+    """How much worse unseen voices are than those of training."""
+    return MEASURES["dev DER"](group, weights) - MEASURES["train DER"](group, weights)
+
+
+MEASURES: dict[str, Measure] = {
+    "dev DER": rate("dev", "errors"),
+    "train DER": rate("train", "errors"),
+    "gap": gap,
+    "confusion": rate("dev", "confusion"),
+    "real-turns DER": rate("real", "errors"),
+    "dev DER in order": rate("dev", "errors_in_order"),
+    "order right": rate("dev", "order_right", None),
+    "count right": rate("dev", "count_right", None),
+}
+COMPARED = ("dev DER", "gap", "real-turns DER", "dev DER in order", "order right", "count right")
+
+
+def load(out: Path) -> dict[Settings, Group]:
+    """Read the cells that are finished."""
+    groups: dict[Settings, Group] = {}
+    for path in sorted(out.glob("*/result.json")):
+        result = json.loads(path.read_text(encoding="utf-8"))
+        cell = result["cell"]
+        key = Settings(*(cell[field] for field in Settings._fields))
+        groups.setdefault(key, Group({})).results[cell["seed"]] = result
+    return groups
+
+
+def value(group: Group, measure: str) -> float:
+    """Return a measure over all seeds and conversations."""
+    return float(MEASURES[measure](group, Weights.once(group))[0])
+
+
+def difference(one: Group, other: Group, measure: str) -> tuple[float, float, float] | None:
+    """Return how much larger a measure is for ``one``, and its interval; None if no seed is common to both."""
+    seeds = sorted(one.results.keys() & other.results.keys())
+    if not seeds:
+        return None
+    pair = one.of(seeds), other.of(seeds)
+    drawn = Weights.drawn(pair[0], np.random.default_rng(0))
+    gaps = MEASURES[measure](pair[0], drawn) - MEASURES[measure](pair[1], drawn)
+    low, high = np.percentile(gaps, [2.5, 97.5])
+    return value(pair[0], measure) - value(pair[1], measure), float(low), float(high)
+
+
+def report(out: Path) -> str:
+    """Return what is known: the arms over pools, their differences, and the losses, as Markdown."""
+    groups = load(out)
+    if not groups:
+        return "no cell is finished"
+    results = [result for group in groups.values() for result in group.results.values()]
+    some = next(iter(groups.values()))
+    baseline = rate("dev", "one_speaker_errors")(some, Weights.once(some))[0]
+    seconds = np.mean([result["cpu_s"] for result in results])
+    losses = {key[:2] for key in groups if key[2:4] != BASIC[:2]}
+    turns = {key[:4] for key in groups if key.turns != BASIC[2]}
+    parametric = [key for key in groups if key.turns == BASIC[2]]
+    return "\n".join(
+        [
+            f"{len(results)} cells of {results[0]['steps']} steps, {seconds:.0f} s of one core each, measured on "
+            f"{some.array('dev', 'total').shape[1]} conversations of each split. Dev DER of one speaker wherever there "
+            f"is speech: {baseline:.1f} %.\n",
+            *_question(groups, ("pool", "arm"), [key for key in parametric if key[2:] == BASIC]),
+            *_question(groups, ("loss", "deep", "arm"), [key for key in parametric if key[:2] in losses]),
+            *_question(groups, ("arm", "turns"), [key for key in groups if key[:4] in turns]),
+        ]
+    )
+
+
+def _question(groups: dict[Settings, Group], columns: tuple[str, ...], keys: list[Settings]) -> list[str]:
+    """A table of what these groups measure, and one of how they differ from the controls in the last column."""
+    varied = columns[-1]
+    order = ORDER[varied]
+    keys = sorted(keys, key=lambda key: (*key[1:4], order.index(getattr(key, varied))))
+    values: list[str] = []
+    differences: list[str] = []
+    for key in keys:
+        name = [str(getattr(key, column)) for column in columns]
+        measured = [f"{value(groups[key], measure):.1f}" for measure in MEASURES]
+        values.append(_line(*name, str(len(groups[key].results)), *measured))
+        for control in CONTROLS[varied]:
+            other = key._replace(**{varied: control})
+            if other in keys and order.index(control) < order.index(name[-1]):
+                found = [difference(groups[key], groups[other], measure) for measure in COMPARED]
+                shown = ["" if d is None else f"{d[0]:+.1f} [{d[1]:+.1f}, {d[2]:+.1f}]" for d in found]
+                differences.append(_line(*name[:-1], f"{name[-1]} - {control}", *shown))
+    rule = "|---" * len(columns)
+    parts: list[str] = []
+    if values:
+        parts += [_line(*columns, "seeds", *MEASURES), f"{rule}{'|---:' * (len(MEASURES) + 1)}|", *values, ""]
+    if differences:
+        parts += [_line(*columns[:-1], "difference", *COMPARED), f"{rule}{'|---:' * len(COMPARED)}|", *differences, ""]
+    return parts
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def plot(groups: dict[Settings, Group], folder: Path) -> None:
+    """Draw the measures of each arm over the size of the pool; thin marks are single seeds."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    shown = ("dev DER", "train DER", "gap", "order right")
+    picture = Figure(figsize=(13, 3.4), layout="constrained")
+    for axes, measure in zip(picture.subplots(1, len(shown)), shown, strict=True):
+        for shift, (arm, colour) in enumerate(COLOURS.items()):
+            keys = sorted(key for key in groups if key[0] == arm and key[2:] == BASIC)
+            at = [key[1] * 1.04 ** (shift - 2) for key in keys]
+            axes.plot(at, [value(groups[key], measure) for key in keys], color=colour, label=arm)
+            for x, key in zip(at, keys, strict=True):
+                single = [value(groups[key].of([seed]), measure) for seed in groups[key].results]
+                axes.plot([x] * len(single), single, ".", color=colour, markersize=4)
+        ticks = sorted({key[1] for key in groups})
+        axes.set(xscale="log", xlabel="speakers in training", title=f"{measure}, %")
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.minorticks_off()
+    picture.axes[0].legend(fontsize="small", frameon=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ablation"}):
+        picture.savefig(folder / "arms.svg", metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--plots", type=Path, help="folder for the pictures; they need matplotlib")
+    options = parser.parse_args()
+    print(report(options.out))
+    if options.plots is not None:
+        plot(load(options.out), options.plots)
+
+
+if __name__ == "__main__":
+    main()
