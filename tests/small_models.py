@@ -5,7 +5,9 @@ from typing import Any
 
 import torch
 
+from sortformer.config.attention import AttentionConfig
 from sortformer.config.depth import ReversibleDepth, UniversalDepth
+from sortformer.config.memories import CompressiveMemory, TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.model import Sortformer
 
@@ -34,6 +36,17 @@ SHAPES = {
     "stacking-softsort": small_config(
         {"kind": "transformer", "subsampling": "stacking"},
         {"permutation": "softsort", "kernel": "learned", "gate": "channel", "position": "none"},
+    ),
+    "memory": small_config(
+        {
+            "conv_causal": True,
+            "attention": (
+                AttentionConfig(
+                    position="rope", memory=CompressiveMemory(frames=4, compressed_frames=3, ratio=2, chunk_frames=5)
+                ),
+            ),
+        },
+        {"attention": (AttentionConfig(position="xl", memory=TransformerXLMemory(frames=6, chunk_frames=5)),)},
     ),
     "label": small_config(head={"permutation": "label", "estimate_layers": (0, 2)}),
     "gru": small_config({"residual": "gru"}, {"residual": "gru"}),

@@ -3,12 +3,11 @@
 from sortformer.attention.build import build_core
 from sortformer.attention.full import full_attention
 from sortformer.attention.local import local_attention
-from sortformer.attention.multi_head import AttentionState, AttentionStep, MultiHeadAttention
+from sortformer.attention.multi_head import AttentionState, MultiHeadAttention
 from sortformer.attention.protocol import Context, Core, LayerStep, RecurrentCore, add_losses
 
 __all__ = [
     "AttentionState",
-    "AttentionStep",
     "Context",
     "Core",
     "LayerStep",

@@ -1,5 +1,6 @@
 """Multi-head self-attention: projections around a core, with positions and a memory."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,14 +9,14 @@ from torch import Tensor, nn
 
 from sortformer.attention.build import build_core
 from sortformer.attention.full import MASKED_SCORE
-from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.attention.protocol import Context, LayerStep, RecurrentCore
 from sortformer.config.attention import AttentionConfig
-from sortformer.config.mechanisms import CORES, MEMORIES, POSITIONS
+from sortformer.config.mechanisms import POSITIONS
 from sortformer.config.memories import NoMemory
 from sortformer.memory import Chunk, Recall, build_memory
 from sortformer.position import Places, build_position
 
-__all__ = ["AttentionState", "AttentionStep", "MultiHeadAttention"]
+__all__ = ["AttentionState", "MultiHeadAttention"]
 
 _ALL = slice(None)
 
@@ -24,20 +25,9 @@ _ALL = slice(None)
 class AttentionState:
     """What a layer carries from chunk to chunk."""
 
-    clock: int
-    """How many frames it has seen."""
+    clock: Tensor  # (B,) how many frames each row has seen
     core: Any
     memory: Any
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionStep:
-    """What a layer makes of a chunk."""
-
-    out: Tensor  # (B, T, D)
-    state: AttentionState
-    losses: dict[str, Tensor]
-    """What trains the memory, by name."""
 
 
 class MultiHeadAttention(nn.Module):
@@ -60,29 +50,37 @@ class MultiHeadAttention(nn.Module):
         self.memory = build_memory(attention.memory, dim, heads)
         self.how = POSITIONS[attention.position].how
         self.chunk_frames = None if isinstance(attention.memory, NoMemory) else attention.memory.chunk_frames
-        causal = getattr(attention.core, "causal", False)
-        extra_frames = MEMORIES[attention.memory.kind].extra_frames
-        self.recurrent = CORES[attention.core.kind].state and causal and not extra_frames
+        self.recurrent = attention.core_carries
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
-        """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) are never attended to.
+        """Return (B, T, D) from a whole recording ``x`` (B, T, D); ``valid`` (B, T) says what may be attended to."""
+        return self.whole(x, valid).out
 
-        With a memory, ``x`` is cut into chunks that are taken one after the other.
+    def run(self, x: Tensor, valid: Tensor | None, state: AttentionState | None) -> LayerStep:
+        """Attend within a chunk after those that left the state, or within a whole recording where there is none."""
+        return self.whole(x, valid) if state is None else self.step(x, valid, state)
+
+    def whole(self, x: Tensor, valid: Tensor | None = None) -> LayerStep:
+        """Attend within a whole recording; with a memory, it is cut into chunks that are taken one after the other.
+
+        A loss is the mean of those of the chunks that have it.
         """
         if self.chunk_frames is None:
             x = _silenced(x, valid)
             places = Places.whole(x.shape[1], x.device)
             query, key, value = self._project(x, x, places)
-            return self._merged(
-                self.core(*self._rotated(query, key, places), value, self._context(query, places, valid))
-            )
-        state, outs = self.init_state(x), []
+            mixed = self.core(*self._rotated(query, key, places), value, self._context(query, places, valid))
+            return LayerStep(self._merged(mixed), None)
+        state, outs, losses = self.init_state(x), [], defaultdict(list)
         for start in range(0, x.shape[1], self.chunk_frames):
             chunk = slice(start, start + self.chunk_frames)
             step = self.step(x[:, chunk], None if valid is None else valid[:, chunk], state)
             state = step.state
             outs.append(step.out)
-        return torch.cat(outs, dim=1)
+            for name, loss in step.losses.items():
+                losses[name].append(loss)
+        means = {name: torch.stack(found).mean() for name, found in losses.items()}
+        return LayerStep(torch.cat(outs, dim=1), state, means)
 
     def init_state(self, x: Tensor) -> AttentionState:
         """Return the state before the first frame, for frames like ``x`` (B, T, D).
@@ -95,18 +93,19 @@ class MultiHeadAttention(nn.Module):
         core = None
         if self.recurrent and isinstance(self.core, RecurrentCore):
             core = self.core.init_state(self._heads(self.query, x[:, :0]))
-        return AttentionState(0, core, self.memory.init_state(x))
+        clock = torch.zeros(len(x), dtype=torch.int64, device=x.device)
+        return AttentionState(clock, core, self.memory.init_state(x))
 
-    def step(self, x: Tensor, valid: Tensor | None, state: AttentionState) -> AttentionStep:
+    def step(self, x: Tensor, valid: Tensor | None, state: AttentionState) -> LayerStep:
         """Attend from a chunk ``x`` (B, T, D), of which ``valid`` (B, T) count, to itself and to what is remembered."""
         x = _silenced(x, valid)
         rows, frames, _ = x.shape
         valid = torch.ones(rows, frames, dtype=torch.bool, device=x.device) if valid is None else valid
-        at = torch.arange(state.clock, state.clock + frames, device=x.device)[None]
+        at = state.clock[:, None] + torch.arange(frames, device=x.device)
         recall = self.memory.recall(state.memory)
         places, everything, seen = Places(at, at), x, valid
         if recall is not None:
-            places = Places(at, torch.cat((recall.at, at.to(recall.at.dtype).expand(rows, -1)), dim=1))
+            places = Places(at, torch.cat((recall.at, at.to(recall.at.dtype)), dim=1))
             everything, seen = torch.cat((recall.frames, x), dim=1), torch.cat((recall.valid, valid), dim=1)
         query, key, value = self._project(x, everything, places)
         past = everything.shape[1] - frames
@@ -127,7 +126,7 @@ class MultiHeadAttention(nn.Module):
             usage=lambda past_frames: self._usage(x, valid, past_frames),
         )
         memory, losses = self.memory.update(state.memory, chunk)
-        return AttentionStep(self._merged(mixed), AttentionState(state.clock + frames, core, memory), losses)
+        return LayerStep(self._merged(mixed), AttentionState(state.clock + frames, core, memory), losses)
 
     def _project(self, asking: Tensor, asked: Tensor, places: Places) -> tuple[Tensor, Tensor, Tensor]:
         """Return query (B, H, T, d), key and value (B, H, S, d)."""

@@ -63,6 +63,7 @@ def _check_expressible(config: ModelConfig) -> None:
         (encoder.residual == head.residual == "sum", "the residuals of its blocks have gates"),
         (encoder.depth == head.depth == StackedDepth(), "its layers are not stacked plainly"),
         (encoder.conv_norm == "batch", "its convolutions are normalised by layer, not by batch"),
+        (not encoder.conv_causal, "its convolutions are causal"),
         (encoder.ff_dim % encoder.dim == 0, "its encoder's ff_dim is no multiple of its dim"),
         (encoder.dim != head.dim, "its encoder and its head have the same dim, which NeMo joins without a projection"),
         (not encoder.learned_silence, "it has learned an embedding of silence"),

@@ -46,3 +46,14 @@ class AttentionConfig:
             )
         if self.learned_positions < 1:
             raise ConfigError(f"learned_positions must be >= 1, got {self.learned_positions}")
+
+    @property
+    def core_carries(self) -> bool:
+        """Whether the core carries a state from chunk to chunk; frames of a memory would be in its sums twice."""
+        causal = getattr(self.core, "causal", False)
+        return CORES[self.core.kind].state and causal and not MEMORIES[self.memory.kind].extra_frames
+
+    @property
+    def carries(self) -> bool:
+        """Whether the layer carries anything from chunk to chunk, in its memory or its core."""
+        return self.core_carries or not isinstance(self.memory, NoMemory)

@@ -63,6 +63,8 @@ class EncoderConfig:
     ff_dim: int = 512
     conv_kernel: int = 9
     conv_norm: Literal["layer", "batch"] = "layer"
+    conv_causal: bool = False
+    """The convolution of a Conformer block hears the last ``conv_kernel`` frames, and none that is to come."""
     position: Position = "rope"
     window_frames: int | None = None
     """A frame attends to this many frames on each side (None: to all)."""

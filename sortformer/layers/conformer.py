@@ -1,13 +1,24 @@
 """The Conformer block: Gulati et al., arXiv 2005.08100, section 2."""
 
+from dataclasses import dataclass
+
+import torch
 from torch import Tensor, nn
 
-from sortformer.attention import MultiHeadAttention
+from sortformer.attention import AttentionState, LayerStep, MultiHeadAttention
 from sortformer.config.attention import AttentionConfig
 from sortformer.layers.chunks import in_chunks
 from sortformer.layers.residual import build_residual
 
-__all__ = ["ConformerBlock"]
+__all__ = ["ConformerBlock", "ConformerState"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConformerState:
+    """What a block carries from chunk to chunk."""
+
+    attention: AttentionState
+    convolution: Tensor  # (B, D, kernel - 1) what a causal convolution has heard last
 
 
 class ConformerBlock(nn.Module):
@@ -21,6 +32,7 @@ class ConformerBlock(nn.Module):
         conv_kernel: int,
         *,
         conv_norm: str,
+        conv_causal: bool = False,
         attention: AttentionConfig,
         depth: int = 0,
         dropout: float,
@@ -32,7 +44,7 @@ class ConformerBlock(nn.Module):
         self.feed_forward_1 = _feed_forward(dim, ff_dim, dropout)
         self.attention_norm = nn.LayerNorm(dim)
         self.attention = MultiHeadAttention(dim, heads, attention, depth=depth)
-        self.convolution = ConvolutionModule(dim, conv_kernel, conv_norm)
+        self.convolution = ConvolutionModule(dim, conv_kernel, conv_norm, causal=conv_causal)
         self.feed_forward_2 = _feed_forward(dim, ff_dim, dropout)
         self.norm = nn.LayerNorm(dim)
         self.residuals = nn.ModuleList(build_residual(residual, dim) for _ in range(4))
@@ -40,34 +52,66 @@ class ConformerBlock(nn.Module):
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) touch no other."""
+        return self.step(x, valid, None).out
+
+    def init_state(self, x: Tensor) -> ConformerState:
+        """Return the state before the first frame, for frames like ``x`` (B, T, D).
+
+        Raises:
+            ValueError: if the convolution hears what comes, or the attention carries nothing.
+        """
+        return ConformerState(self.attention.init_state(x), self.convolution.init_state(x))
+
+    def step(self, x: Tensor, valid: Tensor | None, state: ConformerState | None) -> LayerStep:
+        """Take a chunk (B, T, D) after those that left the state; None: a whole recording."""
         first, second, third, fourth = self.residuals
         x = first(x, 0.5 * in_chunks(self.feed_forward_1, x, self.ff_chunk_frames))
-        x = second(x, self.dropout(self.attention(self.attention_norm(x), valid)))
-        x = third(x, self.dropout(self.convolution(x, valid)))
-        x = fourth(x, 0.5 * in_chunks(self.feed_forward_2, x, self.ff_chunk_frames))
-        return self.norm(x)
+        attended = self.attention.run(self.attention_norm(x), valid, None if state is None else state.attention)
+        x = second(x, self.dropout(attended.out))
+        heard, tail = self.convolution(x, valid, None if state is None else state.convolution)
+        x = third(x, self.dropout(heard))
+        x = self.norm(fourth(x, 0.5 * in_chunks(self.feed_forward_2, x, self.ff_chunk_frames)))
+        return LayerStep(x, None if state is None else ConformerState(attended.state, tail), attended.losses)
 
 
 class ConvolutionModule(nn.Module):
-    """LayerNorm, pointwise GLU, depthwise convolution over time, norm, Swish, pointwise."""
+    """LayerNorm, pointwise GLU, depthwise convolution over time, norm, Swish, pointwise.
 
-    def __init__(self, dim: int, kernel: int, norm: str) -> None:
+    The kernel is centred on a frame, or ends with it where the convolution is ``causal``.
+    """
+
+    def __init__(self, dim: int, kernel: int, norm: str, *, causal: bool) -> None:
         super().__init__()
+        self.past = kernel - 1 if causal or kernel == 1 else None
         self.input_norm = nn.LayerNorm(dim)
         self.expand = nn.Linear(dim, 2 * dim)
-        self.depthwise = nn.Conv1d(dim, dim, kernel, padding=kernel // 2, groups=dim)
+        self.depthwise = nn.Conv1d(dim, dim, kernel, padding=0 if causal else kernel // 2, groups=dim)
         # BatchNorm is there for NVIDIA's weights; LayerNorm keeps rows independent in training too.
         self.norm = nn.LayerNorm(dim) if norm == "layer" else nn.BatchNorm1d(dim)
         self.out = nn.Linear(dim, dim)
 
-    def forward(self, x: Tensor, valid: Tensor | None) -> Tensor:
-        """Return (B, T, D); what is not ``valid`` (B, T) is zero to the convolution."""
+    def init_state(self, x: Tensor) -> Tensor:
+        """Return the silence (B, D, kernel - 1) before the first frame, for frames like ``x`` (B, T, D)."""
+        if self.past is None:
+            raise ValueError("this convolution hears frames that come: it takes recordings whole")
+        return x.new_zeros(len(x), x.shape[2], self.past)
+
+    def forward(self, x: Tensor, valid: Tensor | None, tail: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return (B, T, D), and what a causal convolution has heard last; ``tail`` is what it had heard before.
+
+        What is not ``valid`` (B, T) is zero to the convolution.
+        """
         x = nn.functional.glu(self.expand(self.input_norm(x)), dim=-1)
         if valid is not None:
             x = x.masked_fill(~valid[..., None], 0.0)
-        x = self.depthwise(x.transpose(1, 2))
+        x = x.transpose(1, 2)
+        if self.past is not None:
+            before = x.new_zeros(*x.shape[:2], self.past) if tail is None else tail
+            x = torch.cat((before, x), dim=2)
+        tail = x[:, :, x.shape[2] - (self.past or 0) :]
+        x = self.depthwise(x)
         x = self.norm(x).transpose(1, 2) if isinstance(self.norm, nn.BatchNorm1d) else self.norm(x.transpose(1, 2))
-        return self.out(nn.functional.silu(x))
+        return self.out(nn.functional.silu(x)), tail
 
 
 def _feed_forward(dim: int, ff_dim: int, dropout: float) -> nn.Sequential:

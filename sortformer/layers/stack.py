@@ -1,10 +1,11 @@
 """A stack of blocks: what an encoder or a head runs, whole or from one estimate to the next."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from torch import Tensor, nn
 
-from sortformer.attention import LayerStep
+from sortformer.attention import LayerStep, add_losses
 
 __all__ = ["Stack"]
 
@@ -16,8 +17,28 @@ class Stack(nn.ModuleList):
         super().__init__(blocks)
         self.layers = len(self)
 
+    def init_state(self, x: Tensor) -> tuple[Any, ...]:
+        """Return the state of each layer before the first frame, for frames like ``x`` (B, T, D)."""
+        blocks: list[Any] = list(self)
+        return tuple(block.init_state(x) for block in blocks)
+
     def forward(self, x: Tensor, valid: Tensor | None, begin: int = 0, end: int | None = None) -> LayerStep:
         """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T)."""
+        return self.step(x, valid, [None] * self.layers, begin, end)
+
+    def run(
+        self, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None, begin: int = 0, end: int | None = None
+    ) -> LayerStep:
+        """Run some layers on a chunk after those that left the states of all, or on a whole recording without them."""
+        return self(x, valid, begin, end) if states is None else self.step(x, valid, states, begin, end)
+
+    def step(
+        self, x: Tensor, valid: Tensor | None, states: Sequence[Any], begin: int = 0, end: int | None = None
+    ) -> LayerStep:
+        """Run some layers on a chunk ``x`` (B, T, D), and return the next states of those."""
+        steps: list[LayerStep] = []
         for layer in range(begin, self.layers if end is None else end):
-            x = self[layer](x, valid)
-        return LayerStep(x, None)
+            block: Any = self[layer]
+            steps.append(block.step(x, valid, states[layer]))
+            x = steps[-1].out
+        return LayerStep(x, tuple(step.state for step in steps), add_losses(*(step.losses for step in steps)))

@@ -1,8 +1,10 @@
 """The Transformer encoder block: Vaswani et al., arXiv 1706.03762, section 3.1, with its norm before or after."""
 
+from dataclasses import replace
+
 from torch import Tensor, nn
 
-from sortformer.attention import MultiHeadAttention
+from sortformer.attention import AttentionState, LayerStep, MultiHeadAttention
 from sortformer.config.attention import AttentionConfig
 from sortformer.layers.chunks import in_chunks
 from sortformer.layers.residual import build_residual
@@ -43,11 +45,22 @@ class TransformerBlock(nn.Module):
 
     def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
         """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) are never attended to."""
+        return self.step(x, valid, None).out
+
+    def init_state(self, x: Tensor) -> AttentionState:
+        """Return the state before the first frame, for frames like ``x`` (B, T, D)."""
+        return self.attention.init_state(x)
+
+    def step(self, x: Tensor, valid: Tensor | None, state: AttentionState | None) -> LayerStep:
+        """Take a chunk (B, T, D) after those that left the state; None: a whole recording."""
+        attended = self.attention.run(self.attention_norm(x) if self.pre else x, valid, state)
+        x = self.attention_residual(x, self.dropout(attended.out))
         if self.pre:
-            x = self.attention_residual(x, self.attend(self.attention_norm(x), valid))
-            return self.feed_forward_residual(x, self.transform(self.feed_forward_norm(x)))
-        x = self.attention_norm(self.attention_residual(x, self.attend(x, valid)))
-        return self.feed_forward_norm(self.feed_forward_residual(x, self.transform(x)))
+            out = self.feed_forward_residual(x, self.transform(self.feed_forward_norm(x)))
+        else:
+            x = self.attention_norm(x)
+            out = self.feed_forward_norm(self.feed_forward_residual(x, self.transform(x)))
+        return replace(attended, out=out)
 
     def attend(self, x: Tensor, valid: Tensor | None) -> Tensor:
         """Return what the attention branch gives, (B, T, D)."""

@@ -1,9 +1,12 @@
 """A Universal Transformer: one layer, time and again, until each frame is done."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention import LayerStep
+from sortformer.attention import LayerStep, add_losses
 from sortformer.layers.stack import Stack
 from sortformer.position.absolute import CoordinatePosition, sinusoids
 
@@ -24,17 +27,21 @@ class UniversalStack(Stack):
 
     def forward(self, x: Tensor, valid: Tensor | None, begin: int = 0, end: int | None = None) -> LayerStep:
         """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T)."""
+        losses: list[Mapping[str, Tensor]] = []
         for layer in range(begin, self.layers if end is None else end):
-            x = self.once(layer, x, valid)
-        return LayerStep(x, None)
+            step = self.once(layer, x, valid)
+            x = step.out
+            losses.append(step.losses)
+        return LayerStep(x, None, add_losses(*losses))
 
-    def once(self, layer: int, x: Tensor, valid: Tensor | None) -> Tensor:
+    def once(self, layer: int, x: Tensor, valid: Tensor | None) -> LayerStep:
         """Run the block on ``x`` (B, T, D) as the ``layer``-th, from 0."""
         if self.coordinates:
             x = CoordinatePosition(layer).embed(x, torch.arange(x.shape[1], device=x.device)[None])
         else:
             x = x + sinusoids(torch.tensor(layer + 1, device=x.device), x.shape[2]).to(x.dtype)
-        return self[0](x, valid)
+        block: Any = self[0]
+        return block.step(x, valid, None)
 
 
 class HaltingStack(UniversalStack):
@@ -58,8 +65,11 @@ class HaltingStack(UniversalStack):
         counted = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if valid is None else valid
         running, spent = counted, self.done_bias.new_zeros(x.shape[:2])
         out, ponder = torch.zeros_like(x), torch.zeros_like(spent)
+        losses: list[Mapping[str, Tensor]] = []
         for layer in range(begin, end):
-            x = torch.where(running[..., None], self.once(layer, x, valid), x)
+            step = self.once(layer, x, valid)
+            losses.append(step.losses)
+            x = torch.where(running[..., None], step.out, x)
             done = torch.sigmoid((x * self.done_weight).sum(dim=2).to(spent.dtype) + self.done_bias)
             rest = 1.0 - spent
             halting = running & ((spent + done >= self.halt_at) | (layer == end - 1))
@@ -70,4 +80,4 @@ class HaltingStack(UniversalStack):
             spent = torch.where(running, spent + done, spent)
             if not running.any():
                 break
-        return LayerStep(out, None, {"ponder": ponder.sum() / counted.sum().clamp(min=1)})
+        return LayerStep(out, None, add_losses({"ponder": ponder.sum() / counted.sum().clamp(min=1)}, *losses))

@@ -6,7 +6,6 @@ pays only where chunk and memory together are much longer than the features are 
 
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor, nn
 
 from sortformer.memory.compression import build_compression
@@ -64,7 +63,7 @@ class Compressive(Memory):
         if not overflow or not self.compressed:
             return CompressiveState(compressed, recent), {}
         fresh = self._compressed(old)
-        losses = self._losses(old, fresh, chunk)
+        losses = self._losses(old, fresh, chunk) if self.training else {}
         if self.loss != "none":
             fresh = replace(fresh, frames=fresh.frames.detach())
         compressed = compressed.then(fresh)
@@ -73,7 +72,7 @@ class Compressive(Memory):
 
     def _compressed(self, old: Queue) -> Queue:
         at, valid = self.compression.places(old.at, old.valid, old.usage)
-        return Queue(self.compression(old.frames, old.valid, old.usage), valid, at, torch.zeros_like(at))
+        return Queue(self.compression(old.frames, old.valid, old.usage), valid, at, old.usage.new_zeros(at.shape))
 
     def _losses(self, old: Queue, fresh: Queue, chunk: Chunk) -> dict[str, Tensor]:
         """Return the loss that trains the compression, over what is valid; none where there is nothing to train."""
@@ -81,10 +80,10 @@ class Compressive(Memory):
             return {}
         if self.decoder is not None:  # section 3.2, "auto-encoding loss"
             rebuilt = self.decoder(fresh.frames.transpose(1, 2)).transpose(1, 2)
-            return {"autoencoding": _mean((rebuilt - old.frames).square(), old.valid)}
+            return {"memory_autoencoding": _mean((rebuilt - old.frames).square(), old.valid)}
         read_before, read_after = (chunk.read(queue.frames, queue.valid) for queue in (old, fresh))
         heard = chunk.valid & old.valid.any(dim=1, keepdim=True)
-        return {"attention": _mean((read_after - read_before).square().sum(dim=1), heard)}
+        return {"memory_attention": _mean((read_after - read_before).square().sum(dim=1), heard)}
 
 
 def _mean(error: Tensor, valid: Tensor) -> Tensor:

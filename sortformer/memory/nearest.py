@@ -34,14 +34,15 @@ class Nearest(Memory):
         self.gate = nn.Parameter(torch.zeros(heads))
         self.log_sharpness = nn.Parameter(torch.full((heads,), math.log(10.0)))
 
-    def init_state(self, frames: Tensor) -> NearestState | None:
-        """Return nothing: what keys look like shows with the first chunk."""
-        del frames
-        return None
+    def init_state(self, frames: Tensor) -> NearestState:
+        """Return a state without keys."""
+        rows, heads = len(frames), len(self.gate)
+        none = frames.new_zeros(rows, heads, 0, frames.shape[2] // heads)
+        return NearestState(none, none, torch.zeros(rows, 0, dtype=torch.bool, device=frames.device))
 
-    def mix(self, mixed: Tensor, query: Tensor, state: NearestState | None) -> Tensor:
+    def mix(self, mixed: Tensor, query: Tensor, state: NearestState) -> Tensor:
         """Return (B, H, T, d): (1 - gate) of what attention mixed, and gate of what the queries read."""
-        if state is None or not state.key.shape[2]:
+        if not state.key.shape[2]:
             return mixed
         query = nn.functional.normalize(query, dim=-1)
         near = (query @ state.key.transpose(-1, -2)).masked_fill(~state.valid[:, None, None], -torch.inf)
@@ -54,12 +55,10 @@ class Nearest(Memory):
         gate = self.gate.sigmoid()[:, None, None] * known.any(dim=-1)[..., None]
         return (1 - gate) * mixed + gate * read
 
-    def update(self, state: NearestState | None, chunk: Chunk) -> tuple[NearestState, dict[str, Tensor]]:
+    def update(self, state: NearestState, chunk: Chunk) -> tuple[NearestState, dict[str, Tensor]]:
         """Append the chunk's keys and values, and forget what is too old."""
         key, value = nn.functional.normalize(chunk.key.detach(), dim=-1), chunk.value.detach()
-        valid = chunk.valid
-        if state is not None:
-            key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
-            valid = torch.cat((state.valid, valid), dim=1)
+        key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
+        valid = torch.cat((state.valid, chunk.valid), dim=1)
         first = max(0, key.shape[2] - self.length)
         return NearestState(key[:, :, first:], value[:, :, first:], valid[:, first:]), {}

@@ -24,7 +24,7 @@ class Chunk:
 
     frames: Tensor  # (B, T, D) its inputs
     valid: Tensor  # (B, T)
-    at: Tensor  # (1, T)
+    at: Tensor  # (B, T)
     key: Tensor  # (B, H, T, d) without positions
     value: Tensor  # (B, H, T, d)
     read: Callable[[Tensor, Tensor], Tensor]

@@ -67,6 +67,5 @@ def empty_queue(frames: Tensor) -> Queue:
 
 def pushed(queue: Queue, chunk: Chunk) -> Queue:
     """Return the queue with a chunk behind it, through which no gradient goes."""
-    rows, count = chunk.valid.shape
-    at = chunk.at.to(queue.at.dtype).expand(rows, count)
-    return queue.then(Queue(chunk.frames.detach(), chunk.valid, at, queue.usage.new_zeros(rows, count)))
+    at = chunk.at.to(queue.at.dtype)
+    return queue.then(Queue(chunk.frames.detach(), chunk.valid, at, queue.usage.new_zeros(at.shape)))

@@ -3,10 +3,35 @@
 The order is per row; K classes, T frames. A class that never speaks arrives at frame T, after all others.
 """
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
-__all__ = ["arrival_frames", "arrival_ranks", "expected_arrival", "soft_ranks", "soft_slots"]
+__all__ = ["Arrivals", "arrival_frames", "arrival_ranks", "expected_arrival", "soft_ranks", "soft_slots"]
+
+_NEVER = torch.iinfo(torch.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Who has come in B streams so far; rows are independent."""
+
+    clock: Tensor  # (B,) int64: frames that have been seen
+    frames: Tensor  # (B, K) int64: the first frame of each class; beyond all frames for a class that has not come
+
+    @classmethod
+    def none(cls, rows: int, classes: int, device: torch.device | None = None) -> "Arrivals":
+        """Return the state before the first frame."""
+        clock = torch.zeros(rows, dtype=torch.int64, device=device)
+        return cls(clock, torch.full((rows, classes), _NEVER, device=device))
+
+    def after(self, probs: Tensor) -> "Arrivals":
+        """Return the state after frames with the probabilities ``probs`` (B, T, K); an arrival stays as it was."""
+        count = probs.shape[1]
+        first = arrival_frames(probs)
+        found = torch.where(first < count, self.clock[:, None] + first, _NEVER)
+        return Arrivals(self.clock + count, torch.minimum(self.frames, found))
 
 
 def arrival_frames(probs: Tensor, threshold: float = 0.5) -> Tensor:

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -37,12 +38,15 @@ class Encoder(nn.Module):
         if config.kind == "transformer":
             self.input_norm, self.norm = nn.LayerNorm(config.dim), nn.LayerNorm(config.dim)
 
-    def encode(self, emb: Tensor, valid: Tensor | None = None) -> LayerStep:
-        """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count."""
+    def encode(self, emb: Tensor, valid: Tensor | None = None, states: tuple[Any, ...] | None = None) -> LayerStep:
+        """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count.
+
+        With ``states`` they are a chunk that comes after those that left them; otherwise a whole recording.
+        """
         x = emb * self.scale
         if self.input_norm is not None:
             x = self.input_norm(x)
-        step = self.blocks(self.input_dropout(x), valid)
+        step = self.blocks.run(self.input_dropout(x), valid, states)
         return step if self.norm is None else replace(step, out=self.norm(step.out))
 
 
@@ -54,6 +58,7 @@ def _block(config: EncoderConfig, attention: AttentionConfig, depth: int) -> Con
             config.ff_dim,
             config.conv_kernel,
             conv_norm=config.conv_norm,
+            conv_causal=config.conv_causal,
             attention=attention,
             depth=depth,
             dropout=config.dropout,

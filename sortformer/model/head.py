@@ -3,25 +3,37 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention import LayerStep, add_losses
+from sortformer.attention import AttentionState, LayerStep, add_losses
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.model import HeadConfig
 from sortformer.layers import SubframeUpsampling, TransformerBlock, build_stack
+from sortformer.model.arrival import Arrivals
 from sortformer.model.permutation import PermutationEncoding
 
-__all__ = ["Head", "HeadStep"]
+__all__ = ["Head", "HeadState", "HeadStep"]
+
+
+@dataclass(frozen=True, slots=True)
+class HeadState:
+    """What the head carries from chunk to chunk."""
+
+    blocks: tuple[AttentionState, ...]
+    arrivals: tuple[Arrivals | None, ...]
+    """Of the classes of each estimate; None for the design that does not sort them."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadStep:
-    """What the head makes of a recording."""
+    """What the head makes of a chunk or of a whole recording."""
 
     logits: Tensor  # (B, T * upsampling, S)
     estimates: tuple[Tensor, ...]  # each (B, T, S), by ``estimate_layers``
+    state: HeadState
     losses: Mapping[str, Tensor]
 
 
@@ -47,25 +59,51 @@ class Head(nn.Module):
         step = self.step(emb, valid)
         return step.logits, step.estimates
 
-    def step(self, emb: Tensor, valid: Tensor) -> HeadStep:
-        """Take embeddings ``emb`` (B, T, D) of which ``valid`` (B, T) count."""
-        stretches, estimates = [self.stretch(0, self.input(emb), valid)], []
-        for index in range(len(self.estimates)):
-            estimate, x = self.estimate(index, stretches[-1].out, valid)
-            estimates.append(estimate)
-            stretches.append(self.stretch(index + 1, x, valid))
-        losses = add_losses(*(stretch.losses for stretch in stretches))
-        return HeadStep(self.output(stretches[-1].out, valid), tuple(estimates), losses)
+    def init_state(self, emb: Tensor) -> HeadState:
+        """Return the state before the first frame, for embeddings like ``emb`` (B, T, D)."""
+        x = self.input(emb[:, :0])
+        classes = x.new_zeros(len(x), 0, self.out.out_features)
+        encodings: list[Any] = list(self.encodings)
+        return HeadState(self.blocks.init_state(x), tuple(encoding.init_state(classes) for encoding in encodings))
 
-    def stretch(self, index: int, x: Tensor, valid: Tensor) -> LayerStep:
+    def step(self, emb: Tensor, valid: Tensor, state: HeadState | None = None) -> HeadStep:
+        """Take a chunk ``emb`` (B, T, D), of which ``valid`` (B, T) count, after those that left the state.
+
+        Without a state it is a whole recording.
+        """
+        blocks = None if state is None else state.blocks
+        stretches, estimates, arrivals = [self.stretch(0, self.input(emb), valid, blocks)], [], []
+        for index in range(len(self.estimates)):
+            past = None if state is None or not state.arrivals else state.arrivals[index]
+            estimate, x, now = self._estimate(index, stretches[-1].out, valid, past)
+            estimates.append(estimate)
+            arrivals.append(now)
+            stretches.append(self.stretch(index + 1, x, valid, blocks))
+        after = HeadState(
+            tuple(layer for stretch in stretches for layer in stretch.state or ()),
+            tuple(arrivals) if self.encodings else (),
+        )
+        losses = add_losses(*(stretch.losses for stretch in stretches))
+        return HeadStep(self.output(stretches[-1].out, valid), tuple(estimates), after, losses)
+
+    def stretch(self, index: int, x: Tensor, valid: Tensor, states: tuple[Any, ...] | None = None) -> LayerStep:
         """Run the blocks before the first estimate (0), or those behind the ``index``-th up to the next."""
         borders = (0, *self.estimate_layers, self.blocks.layers)
-        return self.blocks(x, valid, borders[index], borders[index + 1])
+        return self.blocks.run(x, valid, states, borders[index], borders[index + 1])
 
     def estimate(self, index: int, x: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
         """Return an estimate's logits (B, T, S), and ``x`` (B, T, D) with their permutation encoding."""
+        return self._estimate(index, x, valid, None)[:2]
+
+    def _estimate(
+        self, index: int, x: Tensor, valid: Tensor, past: Arrivals | None
+    ) -> tuple[Tensor, Tensor, Arrivals | None]:
         logits = self.estimates[index](x)
-        return logits, x + self.encodings[index](logits, valid) if self.encodings else x
+        if not self.encodings:
+            return logits, x, None
+        encoding: Any = self.encodings[index]
+        encoded, now = encoding.step(logits, valid, past)
+        return logits, x + encoded, now
 
     def output(self, x: Tensor, valid: Tensor) -> Tensor:
         """Return the logits (B, T * upsampling, S) of the last block's output."""

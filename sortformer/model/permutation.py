@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.config.model import HeadConfig
-from sortformer.model.arrival import arrival_frames, arrival_ranks, expected_arrival, soft_ranks, soft_slots
+from sortformer.model.arrival import Arrivals, arrival_ranks, expected_arrival, soft_ranks, soft_slots
 from sortformer.position.absolute import sinusoids
 
 __all__ = ["PermutationEncoding"]
@@ -35,21 +35,36 @@ class PermutationEncoding(nn.Module):
         # Closed at first: an untrained order says nothing, and the model starts as the plain one.
         self.gate = nn.Parameter(torch.zeros(1 if config.gate == "scalar" else config.dim))
 
+    def init_state(self, logits: Tensor) -> Arrivals | None:
+        """Return the state before the first frame, for estimates like ``logits`` (B, T, K).
+
+        Raises:
+            ValueError: for designs B and C, whose order is that of the whole recording.
+        """
+        if self.design in ("soft", "softsort"):
+            raise ValueError(f"the permutation '{self.design}' takes recordings whole")
+        return Arrivals.none(len(logits), logits.shape[2], logits.device) if self.design == "hard" else None
+
     def forward(self, logits: Tensor, valid: Tensor) -> Tensor:
         """Return what to add (B, T, D), from estimates as logits (B, T, K) of which ``valid`` (B, T) count."""
-        return self.gate * self.norm(self.encode(logits, valid))
+        return self.step(logits, valid, None)[0]
+
+    def step(self, logits: Tensor, valid: Tensor, state: Arrivals | None) -> tuple[Tensor, Arrivals | None]:
+        """Return what to add to a chunk (B, T, D) after those that left the state, and the next state."""
+        if state is None:
+            return self.gate * self.norm(self.encode(logits, valid)), None
+        probs = torch.sigmoid(logits.masked_fill(~valid[..., None], -torch.inf))
+        return self.gate * self.norm(self._by_arrival(probs, state)), state.after(probs)
 
     def encode(self, logits: Tensor, valid: Tensor) -> Tensor:
-        """Return the encoding (B, T, D) itself, before its norm and gate."""
+        """Return the encoding (B, T, D) of a whole recording itself, before its norm and gate."""
         logits = logits.masked_fill(~valid[..., None], -torch.inf)
         probs = torch.sigmoid(logits)
         slots = torch.arange(probs.shape[2], device=probs.device)
         if self.design == "label":
             return probs @ self._codes(slots, probs.dtype)
         if self.design == "hard":
-            arrivals = arrival_frames(probs)
-            arrived = torch.arange(probs.shape[1], device=probs.device)[:, None] >= arrivals[:, None]
-            return (probs * arrived) @ self._codes(arrival_ranks(arrivals), probs.dtype)
+            return self._by_arrival(probs, Arrivals.none(len(probs), probs.shape[2], probs.device))
         arrivals, presence = expected_arrival(logits, valid, self.sharpness)
         if self.detach_order:
             arrivals = arrivals.detach()
@@ -58,6 +73,13 @@ class PermutationEncoding(nn.Module):
             return present @ self._codes(soft_ranks(arrivals, self.temperature), probs.dtype)
         sorting = soft_slots(arrivals, self.temperature).to(probs.dtype)
         return present @ sorting.transpose(1, 2) @ self._codes(slots, probs.dtype)
+
+    def _by_arrival(self, probs: Tensor, past: Arrivals) -> Tensor:
+        """Encode frames by who has arrived, in them or in the past; whoever comes later ranks behind and is not in."""
+        known = past.after(probs).frames
+        at = past.clock[:, None] + torch.arange(probs.shape[1], device=probs.device)
+        arrived = at[..., None] >= known[:, None]
+        return (probs * arrived) @ self._codes(arrival_ranks(known), probs.dtype)
 
     def _codes(self, ranks: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the code (..., D) of integer or real ranks (...); a learned table is read between its rows."""

@@ -6,18 +6,29 @@ the subsampling), M mel bins, D channels, S slots (speakers in order of arrival)
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from sortformer.attention import add_losses
+from sortformer.config.carrying import check_carries
 from sortformer.config.model import ModelConfig
 from sortformer.features import LogMel
 from sortformer.layers.subsampling import length_mask
 from sortformer.model.encoder import Encoder
-from sortformer.model.head import Head
+from sortformer.model.head import Head, HeadState
 
-__all__ = ["Sortformer", "SortformerOutput"]
+__all__ = ["ModelState", "Sortformer", "SortformerOutput"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """What the layers of a model carry from chunk to chunk, of B streams; rows are independent."""
+
+    encoder: tuple[Any, ...]
+    """Of each block: a ``ConformerState`` or an ``AttentionState``."""
+    head: HeadState
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +78,29 @@ class Sortformer(nn.Module):
 
     def forward_frames(self, emb: Tensor, valid: Tensor) -> SortformerOutput:
         """Diarize pre-encoded frames (B, T, D), as a stream keeps them, of which ``valid`` (B, T) count."""
-        encoded = self.encoder.encode(emb, valid)
-        found = self.head.step(encoded.out, valid)
+        return self._run(emb, valid, None)[0]
+
+    def start(self, rows: int = 1) -> ModelState:
+        """Return the state of ``rows`` streams before the first frame, of a model that streams by what its layers keep.
+
+        Raises:
+            ConfigError: if it does not (``config.carrying`` says why).
+        """
+        check_carries(self.config)
+        emb = self.head.input.weight.new_zeros(rows, 0, self.config.encoder.dim)
+        return ModelState(self.encoder.blocks.init_state(emb), self.head.init_state(emb))
+
+    def step(self, emb: Tensor, state: ModelState) -> tuple[SortformerOutput, ModelState]:
+        """Diarize a chunk of pre-encoded frames (B, T, D), any T, after those that left the state.
+
+        Every row has T new frames; rows may be at different places of their streams. Each chunk passes each layer once.
+        """
+        return self._run(emb, torch.ones(emb.shape[:2], dtype=torch.bool, device=emb.device), state)
+
+    def _run(self, emb: Tensor, valid: Tensor, state: ModelState | None) -> tuple[SortformerOutput, ModelState]:
+        encoded = self.encoder.encode(emb, valid, None if state is None else state.encoder)
+        found = self.head.step(encoded.out, valid, None if state is None else state.head)
         finer = valid.repeat_interleave(self.config.head.upsampling, dim=1)
         losses = add_losses(encoded.losses, found.losses)
-        return SortformerOutput(found.logits, found.estimates, encoded.out, finer, losses)
+        output = SortformerOutput(found.logits, found.estimates, encoded.out, finer, losses)
+        return output, ModelState(encoded.state, found.state)

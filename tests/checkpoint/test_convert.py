@@ -110,6 +110,7 @@ def test_a_streaming_model_stays_one(tmp_path, gain):
         (replace(NEMO, encoder=replace(NEMO.encoder, conv_norm="layer")), "by layer"),
         (replace(NEMO, encoder=replace(NEMO.encoder, residual="gru")), "have gates"),
         (replace(NEMO, encoder=replace(NEMO.encoder, depth=UniversalDepth())), "not stacked plainly"),
+        (replace(NEMO, encoder=replace(NEMO.encoder, conv_causal=True)), "causal"),
         (replace(NEMO, encoder=replace(NEMO.encoder, ff_dim=40)), "no multiple"),
         (replace(NEMO, encoder=replace(NEMO.encoder, learned_silence=True)), "silence"),
         (replace(NEMO, head=replace(NEMO.head, dim=16)), "the same dim"),

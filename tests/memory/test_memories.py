@@ -1,10 +1,14 @@
 """The laws of memories, for every one that is registered, through the layer that reads them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 from sortformer.attention import MultiHeadAttention
@@ -62,8 +66,10 @@ def merged(layer: MultiHeadAttention, mixed: np.ndarray) -> np.ndarray:
     return mixed.reshape(len(mixed), -1) @ weights["out.weight"].T + weights["out.bias"]
 
 
-def by_lists(layer: MultiHeadAttention, memory: Memory, x: np.ndarray) -> np.ndarray:
-    """A whole recording (T, D), chunk by chunk, every past frame projected anew."""
+def by_lists(
+    layer: MultiHeadAttention, memory: Memory, x: np.ndarray, ends: Sequence[int] = range(CHUNK, FRAMES + CHUNK, CHUNK)
+) -> np.ndarray:
+    """A whole recording (T, D), in chunks that end before these frames, every past frame projected anew."""
     if isinstance(memory, TransformerXLMemory):
         past, squeeze = ListMemory(memory.frames), None
     else:
@@ -77,8 +83,8 @@ def by_lists(layer: MultiHeadAttention, memory: Memory, x: np.ndarray) -> np.nda
         }
         squeeze = compress(memory.compression, memory.ratio, weights)
     mixed = np.zeros((len(x), HEADS, DIM // HEADS))
-    for start in range(0, len(x), CHUNK):
-        chunk = x[start : start + CHUNK]
+    for start, end in pairwise((0, *ends)):
+        chunk = x[start:end]
         known = [frame for _, frame in past.frames]
         query, key, value = projected(layer, np.array([*known, *chunk]))
         compressed = len(past.compressed)
@@ -101,6 +107,21 @@ def test_it_equals_lists_of_frames(memory: Memory):
     with torch.no_grad():
         out = layer(x[None])[0]
     np.testing.assert_allclose(out.numpy(), by_lists(layer, memory, x.numpy()), atol=1e-9)
+
+
+@pytest.mark.parametrize("memory", WITH_FRAMES, ids=label)
+@given(cuts=st.sets(st.integers(1, FRAMES - 1), max_size=6))
+@settings(max_examples=5, deadline=None)
+def test_in_any_cut_it_equals_lists_of_frames_that_were_cut_there(memory: Memory, cuts: set[int]):
+    layer, x = build(memory), draw(1, FRAMES, DIM)
+    ends = [*sorted(cuts), FRAMES]
+    outs, state = [], layer.init_state(x[None])
+    with torch.no_grad():
+        for start, end in pairwise((0, *ends)):
+            step = layer.step(x[None, start:end], None, state)
+            state = step.state
+            outs.append(step.out[0])
+    np.testing.assert_allclose(torch.cat(outs).numpy(), by_lists(layer, memory, x.numpy(), ends), atol=1e-9)
 
 
 def test_the_nearest_keys_equal_a_search_through_a_list():
@@ -278,7 +299,7 @@ def test_what_is_rebuilt_without_error_costs_nothing():
     for chunk in x.split(CHUNK, dim=1):
         step = layer.step(chunk, None, state)
         state = step.state
-    assert step.losses["autoencoding"].item() == pytest.approx(0, abs=1e-20)
+    assert step.losses["memory_autoencoding"].item() == pytest.approx(0, abs=1e-20)
 
 
 @pytest.mark.parametrize("core", [FavorCore(features=6, causal=True), LinearCore(causal=True)], ids=lambda c: c.kind)
@@ -297,3 +318,16 @@ def test_a_core_with_a_state_streams_without_a_memory(core: Core, position: str)
 def test_what_carries_nothing_refuses_to_stream():
     with pytest.raises(ValueError, match="no memory, and its core no state"):
         build(NoMemory()).init_state(draw(0, 1, 2, DIM))
+
+
+def test_the_loss_of_a_recording_is_the_mean_of_those_of_its_chunks():
+    layer, x = build(compressive("conv", "attention")), draw(17, 1, FRAMES, DIM)
+    state, losses = layer.init_state(x), []
+    for chunk in x.split(CHUNK, dim=1):
+        step = layer.step(chunk, None, state)
+        state = step.state
+        losses += step.losses.values()
+    assert 1 < len(losses) < len(x.split(CHUNK, dim=1))
+    torch.testing.assert_close(layer.whole(x).losses, {"memory_attention": torch.stack(losses).mean()})
+    layer.eval()
+    assert layer.whole(x).losses == {}

@@ -1,12 +1,20 @@
 """Tiny models with random weights, whose probabilities come and go."""
 
+from typing import Any
+
 import numpy as np
 import torch
 
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import CombinerFixedCore, FavorCore, FullCore, LinearCore
+from sortformer.config.memories import CompressiveMemory, NearestMemory, TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.model import Sortformer
+from tests.small_models import small_config, small_model
 
-__all__ = ["noise", "tiny_model"]
+__all__ = ["MEMORY_CHUNK", "REMEMBERING", "noise", "remembering_model", "tiny_model"]
+
+MEMORY_CHUNK = 5
 
 
 def tiny_model(
@@ -18,12 +26,68 @@ def tiny_model(
         EncoderConfig(subsampling=subsampling, subsampling_channels=4, dim=16, layers=1, heads=2, ff_dim=16),
         HeadConfig(num_slots=num_slots, dim=16, layers=2, heads=2, ff_dim=16, estimate_layers=(1,)),
     )
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = Sortformer(config).eval()
-        out = model.head.out
-        out.weight.mul_(gain)
-        out.bias.sub_(model(torch.from_numpy(noise(32_000))[None]).logits[0].median(dim=0).values)
+        return _centred(Sortformer(config).eval(), gain)
+
+
+def _xl(frames: int) -> TransformerXLMemory:
+    return TransformerXLMemory(frames=frames, chunk_frames=MEMORY_CHUNK)
+
+
+def _compressive(**options: Any) -> CompressiveMemory:
+    return CompressiveMemory(frames=6, compressed_frames=4, ratio=2, chunk_frames=MEMORY_CHUNK, **options)
+
+
+def _model(*layers: AttentionConfig, encoder: dict[str, Any] | None = None, **head: Any) -> ModelConfig:
+    """One layer of the encoder, two of the head, and the last of these attentions for those that have none."""
+    first, *rest = layers
+    return small_config(
+        {"layers": 1, "conv_causal": True, "attention": (first,)} | (encoder or {}),
+        {"layers": 2, "estimate_layers": (0, 1), "attention": tuple(rest or (first,))} | head,
+    )
+
+
+_KNN = NearestMemory(frames=12, neighbours=3, chunk_frames=MEMORY_CHUNK)
+_SUMS = (
+    AttentionConfig(FavorCore(features=8, causal=True), "rope"),
+    AttentionConfig(LinearCore(causal=True)),
+    AttentionConfig(FavorCore(features=8, causal=True), "sinusoidal", _KNN),
+)
+
+REMEMBERING = {
+    "xl": _model(AttentionConfig(position="rope", memory=_xl(8)), AttentionConfig(position="xl", memory=_xl(3))),
+    "compressive": _model(
+        AttentionConfig(FavorCore(features=8), "rope", _compressive(loss="attention")),
+        AttentionConfig(position="shaw", memory=_compressive(compression="most_used")),
+        AttentionConfig(position="alibi", memory=_compressive(compression="max")),
+    ),
+    "knn": _model(AttentionConfig(position="rope", memory=_KNN), _SUMS[2], AttentionConfig(memory=_xl(4))),
+    "sums": _model(*_SUMS[:2]),
+    "combiner": _model(
+        AttentionConfig(CombinerFixedCore(block_frames=4, causal=True), "rope"), encoder={"kind": "transformer"}
+    ),
+    "long": _model(AttentionConfig(FullCore(causal=True), "rope", _xl(1_000)), permutation="label"),
+}
+"""A model of each kind that streams by what its layers remember; no cut changes what the last three give."""
+
+
+def remembering_model(kind: str, gain: float = 5.0) -> Sortformer:
+    """Return a model in evaluation mode whose estimates come and go, and whose permutation encodings count."""
+    model = small_model(REMEMBERING[kind])
+    with torch.no_grad():
+        for index, estimate in enumerate(model.head.estimates):
+            # Not at a value that was seen: rounding must not decide who has come.
+            seen = model(torch.from_numpy(noise(32_000))[None]).estimates[index][0]
+            estimate.bias.sub_(seen.quantile(0.8, dim=0) + 0.05)  # pyright: ignore[reportCallIssue]
+    return _centred(model, gain)
+
+
+@torch.no_grad()
+def _centred(model: Sortformer, gain: float) -> Sortformer:
+    out = model.head.out
+    out.weight.mul_(gain)
+    out.bias.sub_(model(torch.from_numpy(noise(32_000))[None]).logits[0].median(dim=0).values)
     return model
 
 

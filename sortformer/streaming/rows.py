@@ -1,0 +1,49 @@
+"""States of streams, whatever they are made of: dataclasses and tuples of tensors (B, ...), and None."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+__all__ = ["row", "shapes", "side_by_side"]
+
+State = TypeVar("State")
+
+
+def side_by_side(states: Sequence[State]) -> State:
+    """Return the streams of several states as the rows of one; but for their rows, they have the same ``shapes``."""
+    return _zipped(torch.cat, states)
+
+
+def row(state: State, index: int) -> State:
+    """Return the state of one row, which keeps nothing of the others alive."""
+    return _zipped(lambda tensors: tensors[0][index : index + 1].clone(), [state])
+
+
+def shapes(state: Any) -> tuple[torch.Size, ...]:
+    """Return the shape of each tensor, but for the rows."""
+    found: list[torch.Size] = []
+
+    def look(tensors: list[Tensor]) -> Tensor:
+        found.append(tensors[0].shape[1:])
+        return tensors[0]
+
+    _zipped(look, [state])
+    return tuple(found)
+
+
+def _zipped(function: Callable[[list[Tensor]], Tensor], states: Sequence[Any]) -> Any:
+    """Apply a function to the tensors that stand at the same place of states of the same structure."""
+    first = states[0]
+    if isinstance(first, Tensor):
+        return function(list(states))
+    if isinstance(first, tuple):
+        return tuple(_zipped(function, parts) for parts in zip(*states, strict=True))
+    if is_dataclass(first) and not isinstance(first, type):
+        members = [field.name for field in fields(first)]
+        return type(first)(*(_zipped(function, [getattr(state, name) for state in states]) for name in members))
+    if first is None:
+        return None
+    raise TypeError(f"a state is made of tensors, not of {type(first).__name__}")
