@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from sortformer.config.carrying import carries, check_carries, memory_chunk_frames, memory_obstacle
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import STREAM_PRESETS, StreamConfig
@@ -33,6 +34,8 @@ POSTPROCESS_PRESETS: Mapping[str, PostprocessConfig] = MappingProxyType(
 
 # What the names of STREAM_PRESETS begin with, for whose models.
 _OURS, _NVIDIA, _NEMOTRON3 = "", "nvidia-", "nemotron3-"
+# Where the length of a chunk is a matter of latency and of work at once alone.
+_ANY_CHUNK_FRAMES = {"30s": 375, "10s": 125, "1s": 12, "0.3s": 4}
 
 
 def postprocess_preset(name: str) -> PostprocessConfig:
@@ -49,8 +52,12 @@ def postprocess_preset(name: str) -> PostprocessConfig:
 def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
     """Return how a model streams, by latency ("30.4s", "10s", ...), the longest first; it is the best for files.
 
-    Empty where the features depend on the whole recording, as NVIDIA's v1's do: such a model knows only "offline".
+    A model whose layers remember by themselves takes the chunks that its memories were trained with; one that has only
+    running sums takes chunks of any length, to the same effect. Empty where the features depend on the whole recording,
+    as NVIDIA's v1's do: such a model knows only "offline".
     """
+    if carries(model):
+        return {} if memory_obstacle(model) else _memory_presets(model)
     if model.features.normalize == "per_feature" or model.features.gain != "none":
         return {}
     if model.labelling != "nemo":
@@ -94,7 +101,17 @@ def nearest_preset(model: ModelConfig, latency_s: float) -> str:
     return min(presets, key=lambda name: abs(presets[name].latency_s - latency_s))
 
 
+def _memory_presets(model: ModelConfig) -> dict[str, StreamConfig]:
+    frames = memory_chunk_frames(model)
+    if frames is None:
+        return {name: StreamConfig.by_memory(frames) for name, frames in _ANY_CHUNK_FRAMES.items()}
+    config = StreamConfig.by_memory(frames)
+    return {f"{config.latency_s:g}s": config}
+
+
 def _presets(model: ModelConfig) -> dict[str, StreamConfig]:
+    if carries(model):
+        check_carries(model)
     presets = model_presets(model)
     if not presets:
         raise ConfigError("this model needs the whole recording and cannot stream: take another model")

@@ -77,6 +77,11 @@ class StreamConfig:
             self.max_speakers is None or self.max_speakers >= 1, f"max_speakers must be >= 1, got {self.max_speakers}"
         )
 
+    @classmethod
+    def by_memory(cls, chunk_frames: int) -> "StreamConfig":
+        """Return how a model streams whose layers remember by themselves: chunk by chunk, without cache or contexts."""
+        return cls(chunk_frames, speaker_cache=SpeakerCacheConfig(frames=0))
+
     @property
     def latency_s(self) -> float:
         """Seconds of audio, compute excluded, from the start of a chunk until its probabilities are final.

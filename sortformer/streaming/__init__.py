@@ -1,9 +1,21 @@
-"""Live diarization: the speaker cache, one step as a pure function, and the session that holds a stream's state."""
+"""Live diarization: what streams remember, one step as a pure function, and the session that holds a stream's state."""
 
+from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.files import stream_probabilities
 from sortformer.streaming.pool import SessionPool
+from sortformer.streaming.protocol import Chunk, StreamMemory
 from sortformer.streaming.session import Session, Update
 from sortformer.streaming.state import StreamState
-from sortformer.streaming.step import Chunk, step
+from sortformer.streaming.step import step
 
-__all__ = ["Chunk", "Session", "SessionPool", "StreamState", "Update", "step", "stream_probabilities"]
+__all__ = [
+    "Chunk",
+    "Session",
+    "SessionPool",
+    "StreamMemory",
+    "StreamState",
+    "Update",
+    "step",
+    "stream_memory",
+    "stream_probabilities",
+]

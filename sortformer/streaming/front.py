@@ -10,7 +10,7 @@ from sortformer.features import FFT_SAMPLES, FeatureState, LogMel
 from sortformer.grid import FrameGrid
 from sortformer.layers.subsampling import FACTOR
 from sortformer.model.encoder import Encoder
-from sortformer.streaming.step import Chunk
+from sortformer.streaming.protocol import Chunk
 
 __all__ = ["Front", "hear", "missing_samples", "next_chunk", "start_front"]
 

@@ -1,5 +1,6 @@
 """A live session: samples in, at any pace, turns out. The one mutable object of the package."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,14 +17,14 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.errors import ConfigError, InputError
-from sortformer.features import FeatureState, LogMel
+from sortformer.features import LogMel
 from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer
-from sortformer.streaming.forget import forget
+from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front
+from sortformer.streaming.protocol import Chunk, together
+from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
-from sortformer.streaming.state import StreamState, row, side_by_side, start
-from sortformer.streaming.step import Chunk, step, together
 from sortformer.streaming.turns import (
     SlotState,
     TurnState,
@@ -64,7 +65,8 @@ class _Position:
     """Where a stream is; replaced as a whole, so that a failed step leaves the last good one."""
 
     front: Front
-    memory: StreamState
+    memory: Any
+    """The state of the model's ``StreamMemory``."""
     turns: TurnState
     channels: tuple[int, ...]  # the model's output channel of each slot
     frames: int = 0  # output frames that are final
@@ -89,7 +91,8 @@ class Session:
         """Begin a stream.
 
         Raises:
-            ConfigError: if the model cannot stream, or the speaker cache is too small for its slots.
+            ConfigError: if the model cannot stream, the configuration is for another kind of model, or the speaker
+                cache is too small for its slots.
         """
         if model.training:
             raise ValueError("a session needs a model in evaluation mode: call model.eval()")
@@ -102,6 +105,7 @@ class Session:
         self.config = config
         self.postprocess = PostprocessConfig() if postprocess is None else postprocess
         self.uri = uri
+        self._memory = stream_memory(model, config)
         self._grid = model.config.grid
         self._frame_ticks = round(self._grid.step_s * 100)
         device = next(model.parameters()).device
@@ -130,7 +134,7 @@ class Session:
         slots = self.model.config.head.num_slots
         self._position = _Position(
             start_front(self._log_mel),
-            start(self.config, self.model.config.encoder.dim, slots, device=self._device),
+            self._memory.start(),
             start_turns(slots),
             tuple(range(slots)),
         )
@@ -219,7 +223,8 @@ class Session:
         """Forget who has a slot, because that person left: the turns end, and the next to speak there is a new speaker.
 
         Raises:
-            InputError: if there is no such slot, or after the stream has ended.
+            InputError: if there is no such slot, after the stream has ended, or if the model's layers remember by
+                themselves, so that nothing can be taken out.
         """
         self._require_open()
         here = self._position
@@ -229,7 +234,9 @@ class Session:
         channels = [channel - (channel > gone) for channel in here.channels]
         channels[slot] = len(channels) - 1
         turns, given = free_slot(self.postprocess, here.turns, slot, self._frame_ticks)
-        self._position = replace(here, memory=forget(here.memory, gone), turns=turns, channels=tuple(channels))
+        self._position = replace(
+            here, memory=self._memory.forget(here.memory, gone), turns=turns, channels=tuple(channels)
+        )
         self._keep([], given)
 
     def snapshot(self) -> bytes:
@@ -266,14 +273,13 @@ class Session:
             raise InputError("the snapshot was taken with another model: restore it with the one that it began with")
         config = from_dict(StreamConfig, values["stream"])
         session = cls(model, config, from_dict(PostprocessConfig, values["postprocess"]), uri=values["uri"])
-        front = dict(values["front"])
-        front["features"] = rebuilt(FeatureState, front["features"], session._device)
+        begun = session._position
         turns = dict(values["turns"])
         turns["slots"] = tuple(SlotState(**slot) for slot in turns["slots"])
         turns["sums"] = turns["sums"].numpy()
         session._position = _Position(
-            rebuilt(Front, front, session._device),
-            rebuilt(StreamState, values["memory"], session._device),
+            rebuilt(begun.front, values["front"], session._device),
+            rebuilt(begun.memory, values["memory"], session._device),
             TurnState(**turns),
             values["channels"],
             values["frames"],
@@ -311,14 +317,14 @@ class Session:
         return front, chunk, wave[need:]
 
     @torch.no_grad()
-    def _to_the_end(self, front: Front, memory: StreamState, wave: np.ndarray) -> tuple[Front, StreamState, np.ndarray]:
+    def _to_the_end(self, front: Front, memory: Any, wave: np.ndarray) -> tuple[Front, Any, np.ndarray]:
         """Work through a stream that ends with these samples: its last state, and the probabilities (t, S)."""
         front, found = self._hear(front, wave, last=True), [self._no_probs()]
         while True:
             front, chunk = self._chunk(front)
             if chunk is None:
                 return front, memory, np.concatenate(found)
-            memory, probs = step(self.model, self.config, memory, chunk)
+            memory, probs = self._memory.step(memory, chunk)
             found.append(self._by_slot(probs[0]))
 
     @torch.no_grad()
@@ -336,9 +342,7 @@ class Session:
     def _no_probs(self) -> np.ndarray:
         return np.zeros((0, len(self._position.channels)), np.float32)
 
-    def _commit(
-        self, front: Front, memory: StreamState, probs: np.ndarray, rest: np.ndarray, *, last: bool = False
-    ) -> None:
+    def _commit(self, front: Front, memory: Any, probs: np.ndarray, rest: np.ndarray, *, last: bool = False) -> None:
         """Move on: past final probabilities (t, S), to the samples that still wait."""
         here = self._position
         turns, given = add_frames(self.postprocess, here.turns, probs, self._frame_ticks)
@@ -366,13 +370,21 @@ class Session:
 def advance(sessions: Sequence[Session]) -> None:
     """Work through the whole chunks that wait in sessions of one model and configuration, in batched steps."""
     while ready := [(session, *found) for session in sessions if (found := session._ready()) is not None]:
-        model, config = ready[0][0].model, ready[0][0].config
-        memory = side_by_side([session._position.memory for session, *_ in ready])
-        with torch.no_grad():
-            memory, probs = step(model, config, memory, together([chunk for _, _, chunk, _ in ready]))
-        for index, (session, front, chunk, rest) in enumerate(ready):
-            count = int(chunk.length) * model.config.head.upsampling
-            session._commit(front, row(memory, index), session._by_slot(probs[index, :count]), rest)
+        abreast = defaultdict(list)
+        for session, *found in ready:
+            abreast[shapes(session._position.memory)].append((session, *found))
+        for group in abreast.values():
+            _step(group)
+
+
+@torch.no_grad()
+def _step(ready: Sequence[tuple[Session, Front, Chunk, np.ndarray]]) -> None:
+    """Take the next chunk of sessions whose memories are of one shape."""
+    memory = side_by_side([session._position.memory for session, *_ in ready])
+    memory, probs = ready[0][0]._memory.step(memory, together([chunk for _, _, chunk, _ in ready]))
+    for index, (session, front, chunk, rest) in enumerate(ready):
+        count = int(chunk.length) * session.model.config.head.upsampling
+        session._commit(front, row(memory, index), session._by_slot(probs[index, :count]), rest)
 
 
 def _joined(pieces: list[np.ndarray]) -> np.ndarray:

@@ -51,7 +51,13 @@ def plain(value: Any) -> Any:
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
 
-def rebuilt(kind: type[Value], values: Mapping[str, Any], device: torch.device | None = None) -> Value:
-    """Return the flat dataclass that :func:`plain` took apart, with its tensors on a device."""
-    moved = {key: value.to(device) if isinstance(value, torch.Tensor) else value for key, value in values.items()}
-    return kind(**moved)
+def rebuilt(like: Value, values: Any, device: torch.device | None = None) -> Value:
+    """Return the state that :func:`plain` took apart, with its tensors on a device; ``like`` has its structure."""
+    if isinstance(like, torch.Tensor):
+        return values.to(device)
+    if isinstance(like, tuple):
+        return tuple(rebuilt(part, value, device) for part, value in zip(like, values, strict=True))  # pyright: ignore
+    if dataclasses.is_dataclass(like):
+        names = [field.name for field in dataclasses.fields(like)]
+        return type(like)(*(rebuilt(getattr(like, name), values[name], device) for name in names))  # pyright: ignore
+    return values

@@ -5,7 +5,7 @@ with its lengths (B,): its first frames count, the rest are zero.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sortformer.config.stream import StreamConfig
 from sortformer.layers.subsampling import length_mask
 
-__all__ = ["StreamState", "end_to_end", "row", "side_by_side", "start", "take", "window"]
+__all__ = ["StreamState", "end_to_end", "start", "take", "window"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +52,6 @@ def start(
         silence_mean=torch.zeros(rows, dim, device=device),
         silence_count=counts,
     )
-
-
-def side_by_side(states: Sequence[StreamState]) -> StreamState:
-    """Return the streams of several states as the rows of one."""
-    return StreamState(*(torch.cat([getattr(state, field.name) for state in states]) for field in fields(StreamState)))
-
-
-def row(state: StreamState, index: int) -> StreamState:
-    """Return the state of one row, which keeps nothing of the others alive."""
-    return StreamState(*(getattr(state, field.name)[index : index + 1].clone() for field in fields(StreamState)))
 
 
 def end_to_end(parts: Sequence[tuple[Tensor, Tensor]], frames: int | None = None) -> tuple[Tensor, Tensor]:

@@ -4,38 +4,46 @@ The model looks at [speaker cache | FIFO | left context, chunk, right context]; 
 frames join the FIFO, and what a full FIFO gives away goes to the speaker cache.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sortformer.config.stream import StreamConfig
 from sortformer.layers.subsampling import length_mask
 from sortformer.model import Sortformer
+from sortformer.streaming.forget import forget
+from sortformer.streaming.protocol import Chunk, first_slots
 from sortformer.streaming.speaker_cache import add_silence, compress
-from sortformer.streaming.state import StreamState, end_to_end, window
+from sortformer.streaming.state import StreamState, end_to_end, start, window
 
-__all__ = ["Chunk", "step", "together", "update"]
+__all__ = ["SpeakerCache", "step", "update"]
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """New frames of B streams; a row of length 0 sits the step out."""
+class SpeakerCache:
+    """Streams through a model that looks at its past anew in each step."""
 
-    emb: Tensor  # (B, T, D) subsampled frames: left context, chunk, right context, padding
-    left: Tensor  # (B,) int64: frames of left context
-    length: Tensor  # (B,) frames of the chunk
-    right: Tensor  # (B,) frames of right context
+    model: Sortformer
+    config: StreamConfig
 
+    def start(self, rows: int = 1) -> StreamState:
+        """Return the state of ``rows`` streams before the first frame.
 
-def together(chunks: Sequence[Chunk]) -> Chunk:
-    """Return the chunks of single streams as the rows of one."""
-    emb = nn.utils.rnn.pad_sequence([chunk.emb[0] for chunk in chunks], batch_first=True)
-    left, length, right = (
-        torch.cat([getattr(chunk, name) for chunk in chunks]) for name in ("left", "length", "right")
-    )
-    return Chunk(emb, left, length, right)
+        Raises:
+            ConfigError: if the speaker cache is too small for the model's slots.
+        """
+        model = self.model.config
+        device = next(self.model.parameters()).device
+        return start(self.config, model.encoder.dim, model.head.num_slots, rows, device)
+
+    def step(self, state: StreamState, chunk: Chunk) -> tuple[StreamState, Tensor]:
+        """Return the state after a chunk, and its probabilities (B, t, S); see :func:`step`."""
+        return step(self.model, self.config, state, chunk)
+
+    def forget(self, state: StreamState, channel: int) -> StreamState:
+        """Return the state without the frames in which the speaker of an output channel speaks."""
+        return forget(state, channel)
 
 
 def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chunk) -> tuple[StreamState, Tensor]:
@@ -46,9 +54,7 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     """
     shown = chunk.left + chunk.length + chunk.right
     emb, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (chunk.emb, shown)])
-    probs = model.forward_frames(emb, length_mask(total, emb.shape[1])).probs
-    if config.max_speakers is not None:
-        probs = probs * (torch.arange(probs.shape[2], device=probs.device) < config.max_speakers)
+    probs = first_slots(model.forward_frames(emb, length_mask(total, emb.shape[1])).probs, config.max_speakers)
     finer = model.config.head.upsampling
     first = state.cache_length + state.fifo_length + chunk.left
     final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)

@@ -11,13 +11,15 @@ import math
 import torch
 from torch import Tensor, nn
 
+from sortformer.config.carrying import carries
 from sortformer.config.model import ModelConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError
 from sortformer.layers.subsampling import length_mask
 from sortformer.model import Sortformer, SortformerOutput
+from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.state import end_to_end, start, window
-from sortformer.streaming.step import Chunk, update
+from sortformer.streaming.step import update
 
 __all__ = ["check_streams", "draw_stream", "streamed"]
 
@@ -31,8 +33,13 @@ def check_streams(model: ModelConfig) -> None:
     """Refuse a model that cannot be trained as streamed.
 
     Raises:
-        ConfigError: if its features depend on the whole recording, or its output is finer than its frames.
+        ConfigError: if its features depend on the whole recording, its output is finer than its frames, or its layers
+            remember: such a model needs no cache, and learns from recordings that are cut into chunks anyway.
     """
+    if carries(model):
+        raise ConfigError(
+            "streamed_probability is for models with a speaker cache, and the layers of this one remember: set it to 0"
+        )
     if model.features.normalize == "per_feature" or model.head.upsampling > 1:
         raise ConfigError(
             "streamed_probability needs a model that streams with an output of 80 ms: set it to 0 for this one"

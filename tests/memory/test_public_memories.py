@@ -48,5 +48,5 @@ def test_it_equals_compressive_transformer_pytorch():
         torch.testing.assert_close(state.memory.compressed.frames, memories.compressed_mem, atol=1e-9, rtol=0)
         if step.losses:
             compared += 1
-            torch.testing.assert_close(step.losses["attention"] / HEADS, loss, atol=1e-9, rtol=0)
+            torch.testing.assert_close(step.losses["memory_attention"] / HEADS, loss, atol=1e-9, rtol=0)
     assert compared == 3

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.speaker_cache import add_silence, compress, scores
 from sortformer.streaming.state import start
-from sortformer.streaming.step import Chunk, update
+from sortformer.streaming.step import update
 from tests.oracles.speaker_cache_loops import SILENCE, compressed
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden/speaker_cache"

@@ -10,8 +10,9 @@ from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.config.train import TrainConfig
 from sortformer.errors import ConfigError
 from sortformer.model import Sortformer
+from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.state import start
-from sortformer.streaming.step import Chunk, step
+from sortformer.streaming.step import step
 from sortformer.train import train
 from sortformer.train.streamed import check_streams, draw_stream, streamed
 from tests.small_models import SHAPES, small_config, small_model

@@ -1,0 +1,52 @@
+"""Streams through models whose layers remember by themselves: a chunk passes each layer once."""
+
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from sortformer.config.carrying import check_carries
+from sortformer.config.stream import StreamConfig
+from sortformer.errors import ConfigError, InputError
+from sortformer.model import ModelState, Sortformer
+from sortformer.streaming.protocol import Chunk, first_slots
+
+__all__ = ["LayerMemory"]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMemory:
+    """What XL, compressive and kNN memories, running sums and arrivals hold; see ``Sortformer.step``.
+
+    Nothing is looked at twice and nothing that is to come is seen: a chunk is final when it has been heard.
+    """
+
+    model: Sortformer
+    config: StreamConfig
+
+    def __post_init__(self) -> None:
+        check_carries(self.model.config)
+        config = self.config
+        if config != replace(StreamConfig.by_memory(config.chunk_frames), max_speakers=config.max_speakers):
+            raise ConfigError(
+                "the layers of this model remember by themselves, so that it takes no speaker cache, FIFO or context: "
+                "stream with one of its presets, or StreamConfig.by_memory(chunk_frames)"
+            )
+
+    def start(self, rows: int = 1) -> ModelState:
+        """Return the state of ``rows`` streams before the first frame."""
+        return self.model.start(rows)
+
+    def step(self, state: ModelState, chunk: Chunk) -> tuple[ModelState, Tensor]:
+        """Return the state after a chunk that is as long in every row, and its probabilities (B, t, S)."""
+        if bool((chunk.length != chunk.emb.shape[1]).any()):
+            raise ValueError("streams whose layers remember step side by side by chunks of one length")
+        output, state = self.model.step(chunk.emb, state)
+        return state, first_slots(output.probs, self.config.max_speakers)
+
+    def forget(self, state: ModelState, channel: int) -> ModelState:
+        """Refuse: what layers remember of one speaker cannot be told from what they remember of another."""
+        del state, channel
+        raise InputError(
+            "the layers of this model remember by themselves, and one speaker cannot be taken out of that: "
+            "reset() the stream, or use a model with a speaker cache"
+        )

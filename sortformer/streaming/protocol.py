@@ -1,0 +1,61 @@
+"""What a stream needs of a model's memory, whatever that is: a start, a step, and how to forget somebody."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+__all__ = ["Chunk", "StreamMemory", "first_slots", "together"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """New frames of B streams; a row of length 0 sits the step out."""
+
+    emb: Tensor  # (B, T, D) subsampled frames: left context, chunk, right context, padding
+    left: Tensor  # (B,) int64: frames of left context
+    length: Tensor  # (B,) frames of the chunk
+    right: Tensor  # (B,) frames of right context
+
+
+def together(chunks: Sequence[Chunk]) -> Chunk:
+    """Return the chunks of single streams as the rows of one."""
+    emb = nn.utils.rnn.pad_sequence([chunk.emb[0] for chunk in chunks], batch_first=True)
+    left, length, right = (
+        torch.cat([getattr(chunk, name) for chunk in chunks]) for name in ("left", "length", "right")
+    )
+    return Chunk(emb, left, length, right)
+
+
+class StreamMemory(Protocol):
+    """How streams remember: explicit state in, explicit state out.
+
+    A state is a frozen dataclass of tensors whose first axis is that of the streams; states of one shape may stand side
+    by side and be stepped at once (``streaming.rows``).
+    """
+
+    def start(self, rows: int = 1) -> Any:
+        """Return the state of ``rows`` streams before the first frame."""
+        ...
+
+    def step(self, state: Any, chunk: Chunk) -> tuple[Any, Tensor]:
+        """Return the state after a chunk, and the chunk's final probabilities (B, t, S).
+
+        Shorter rows end in zeros.
+        """
+        ...
+
+    def forget(self, state: Any, channel: int) -> Any:
+        """Return the state without the speaker of an output channel; those who arrived later move up by one.
+
+        Raises:
+            InputError: if what is remembered cannot be told apart by speakers.
+        """
+        ...
+
+
+def first_slots(probs: Tensor, count: int | None) -> Tensor:
+    """Return probabilities (B, T, S), zero but for the first ``count`` slots (None: all)."""
+    return probs if count is None else probs * (torch.arange(probs.shape[2], device=probs.device) < count)

@@ -1,0 +1,129 @@
+"""The laws of streaming for models whose layers remember: whole recordings, cuts, snapshots, neighbours."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sortformer.annotation import Diarization
+from sortformer.config.carrying import memory_chunk_frames
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.presets import model_presets
+from sortformer.config.stream import StreamConfig
+from sortformer.streaming import Session, SessionPool, stream_probabilities
+from sortformer.streaming.rows import shapes
+from tests.streaming.tiny import REMEMBERING, noise, remembering_model
+
+MODELS = {kind: remembering_model(kind) for kind in REMEMBERING}
+POSTPROCESS = PostprocessConfig(0.5, 0.4, pad_on_s=0.06, pad_off_s=0.02, min_on_s=0.1, min_off_s=0.2)
+kinds = st.sampled_from(sorted(REMEMBERING))
+waves = st.builds(noise, samples=st.integers(160, 30_000), seed=st.integers(0, 99))
+few = settings(max_examples=5, deadline=None)
+
+
+def _config(kind: str, chunk_frames: int) -> StreamConfig:
+    """Chunks of the memories' own length; of any, where that changes nothing."""
+    return StreamConfig.by_memory(memory_chunk_frames(REMEMBERING[kind]) or chunk_frames)
+
+
+def _probs(session, pieces):
+    return np.concatenate([*(session.push(piece).probs for piece in pieces), session.flush().probs])
+
+
+@given(kind=kinds, wave=waves, chunk_frames=st.integers(1, 9))
+@few
+def test_a_stream_is_the_whole_recording(kind, wave, chunk_frames):
+    with torch.no_grad():
+        whole = MODELS[kind](torch.from_numpy(wave)[None]).probs[0].numpy()
+    session = Session(MODELS[kind], _config(kind, chunk_frames))
+    np.testing.assert_allclose(stream_probabilities(session, [wave]), whole, atol=2e-4)
+
+
+@given(kind=kinds, wave=waves, chunk_frames=st.integers(1, 9), data=st.data())
+@few
+def test_any_cut_of_the_audio_gives_the_same_bits_and_nothing_final_is_revised(kind, wave, chunk_frames, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
+    config = StreamConfig.by_memory(chunk_frames)
+    cut, whole = (Session(MODELS[kind], config, POSTPROCESS) for _ in range(2))
+    updates = [*(cut.push(piece) for piece in np.split(wave, cuts)), cut.flush()]
+    np.testing.assert_array_equal(np.concatenate([update.probs for update in updates]), _probs(whole, [wave]))
+    assert cut.finish() == whole.finish()
+    given_turns = tuple(turn for update in updates for turn in update.turns)
+    assert Diarization(given_turns, cut.duration_s) == cut.finish()
+    assert whole.num_frames == MODELS[kind].config.grid.output_frames(len(wave))
+
+
+@given(kind=kinds, wave=waves, other=waves, chunk_frames=st.integers(1, 9), cut=st.integers(0, 30_000))
+@few
+def test_what_is_final_does_not_know_what_comes(kind, wave, other, chunk_frames, cut):
+    config = StreamConfig.by_memory(chunk_frames)
+    early = Session(MODELS[kind], config).push(wave[:cut]).probs
+    later = _probs(Session(MODELS[kind], config), [np.concatenate([wave[:cut], other])])
+    np.testing.assert_array_equal(early, later[: len(early)])
+
+
+@given(kind=kinds, wave=waves, chunk_frames=st.integers(1, 9), data=st.data())
+@few
+def test_a_restored_session_goes_on_as_the_other_would_have(kind, wave, chunk_frames, data):
+    cut = data.draw(st.integers(0, len(wave)))
+    session = Session(MODELS[kind], StreamConfig.by_memory(chunk_frames), POSTPROCESS, uri="meeting")
+    session.push(wave[:cut])
+    restored = Session.restore(MODELS[kind], session.snapshot())
+    np.testing.assert_array_equal(_probs(session, [wave[cut:]]), _probs(restored, [wave[cut:]]))
+    assert restored.finish() == session.finish()
+
+
+@given(kind=kinds, chunk_frames=st.integers(2, 9), ahead=st.integers(0, 40_000), seed=st.integers(0, 99))
+@few
+def test_sessions_of_a_pool_get_what_they_would_get_alone_wherever_they_are(kind, chunk_frames, ahead, seed):
+    pool = SessionPool(MODELS[kind], StreamConfig.by_memory(chunk_frames))
+    one, other = pool.open(), pool.open()
+    first, second = noise(ahead + 20_000, seed), noise(20_000, seed + 1)
+    found = {one: [pool.push({one: first[:ahead]})[one].probs], other: []}
+    for start in range(0, 20_000, 5_000):
+        blocks = {one: first[ahead + start :][:5_000], other: second[start : start + 5_000]}
+        for session, update in pool.push(blocks).items():
+            found[session].append(update.probs)
+    for session, wave in ((one, first), (other, second)):
+        alone = _probs(Session(MODELS[kind], pool.config), [wave])
+        np.testing.assert_allclose(np.concatenate([*found[session], session.flush().probs]), alone, atol=2e-4)
+
+
+@pytest.mark.parametrize("kind", ["xl", "compressive", "knn", "sums"])
+def test_memory_does_not_grow_with_the_stream(kind):
+    session = Session(MODELS[kind], StreamConfig.by_memory(4))  # whole groups of the compression
+    session.push(noise(60_000))
+    full = shapes(session._position.memory)
+    session.push(noise(60_000, seed=1))
+    assert shapes(session._position.memory) == full
+
+
+def test_an_idle_session_keeps_its_bits():
+    pool = SessionPool(MODELS["compressive"], StreamConfig.by_memory(5))
+    busy, idle = pool.open(), pool.open()
+    pool.push({busy: noise(20_000), idle: noise(20_000, seed=1)})
+    before = idle._position
+    updates = pool.push({busy: noise(20_000, seed=2), idle: []})
+    assert len(updates[idle].probs) == 0 < len(updates[busy].probs)
+    assert idle._position is before
+
+
+def test_slots_past_the_limit_stay_silent():
+    config = dataclasses.replace(StreamConfig.by_memory(5), max_speakers=2)
+    probs = stream_probabilities(Session(MODELS["sums"], config), [noise(60_000)])
+    assert not probs[:, 2:].any()
+    assert (probs[:, :2] > 0.5).any()
+
+
+@pytest.mark.parametrize("kind", sorted(REMEMBERING))
+def test_every_preset_of_such_a_model_is_its_whole_recording(kind):
+    wave = noise(48_000, seed=5)
+    with torch.no_grad():
+        whole = MODELS[kind](torch.from_numpy(wave)[None]).probs[0].numpy()
+    presets = model_presets(REMEMBERING[kind])
+    assert presets
+    for config in presets.values():
+        np.testing.assert_allclose(stream_probabilities(Session(MODELS[kind], config), [wave]), whole, atol=2e-4)
