@@ -48,7 +48,7 @@ class CompressiveMemory:
     compression: Literal["max", "mean", "conv", "dilated_conv", "most_used", "autoencoder"] = "conv"
     loss: Literal["attention", "autoencoding", "none"] = "none"
     """What the compression learns from: what attention reads from it, the frames that can be rebuilt from it, or, with
-    "none", the task. The first two come out of `MultiHeadAttention.step`; `sortformer train` does not add them yet."""
+    "none", the task. A recipe weighs the first two by ``memory_weight`` of its ``[loss]``."""
     chunk_frames: int = 188
 
     def __post_init__(self) -> None:

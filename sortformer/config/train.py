@@ -100,22 +100,29 @@ class LossConfig:
     """The final output trains with ``sort_weight`` of sort loss and the rest PIT; the estimates with their own mix.
 
     ``ponder_weight`` counts for how long the frames of halting layers take, and for nothing in other models.
+    ``memory_weight`` counts for what trains the compression of memories, where their ``loss`` says so.
     """
 
     sort_weight: float = 0.5
     deep_weight: float = 0.2
     deep_sort_weight: float = 0.0
     ponder_weight: float = 0.01
+    memory_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.ponder_weight < 0:
-            raise ConfigError(f"ponder_weight must be at least 0, got {self.ponder_weight}")
+        for name in ("ponder_weight", "memory_weight"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
         if not (0 <= self.sort_weight <= 1 and 0 <= self.deep_sort_weight <= 1 and self.deep_weight >= 0):
             raise ConfigError(f"sort weights must lie in [0, 1] and deep_weight be at least 0, got {self}")
 
     def weight(self, name: str) -> float:
         """Return the weight of a loss that the model brings along, by its name in ``SortformerOutput.losses``."""
-        return {"ponder": self.ponder_weight}[name]
+        return {
+            "ponder": self.ponder_weight,
+            "memory_attention": self.memory_weight,
+            "memory_autoencoding": self.memory_weight,
+        }[name]
 
 
 @dataclass(frozen=True, slots=True)

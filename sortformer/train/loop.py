@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from sortformer import checkpoint
-from sortformer.config.memories import CompressiveMemory, Memory
 from sortformer.config.strict import to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
@@ -56,8 +55,8 @@ def train(
     Raises:
         InputError: if data, initial weights or the state to resume from cannot be read, or the recipe asks for another
             model than that of its initial weights.
-        ConfigError: if the model has no use for a teacher, a memory with a loss of its own, or cannot be trained as
-            streamed where the recipe asks for that.
+        ConfigError: if the model has no use for a teacher, or cannot be trained as streamed where the recipe asks for
+            that.
     """
     out, place = Path(out), torch.device(device)
     out.mkdir(parents=True, exist_ok=True)
@@ -65,10 +64,6 @@ def train(
     initial = initial_checkpoint(config)
     model = initial.model.config
     config = replace(config, model=model)
-    if any(_has_loss(layer.memory) for layer in (*model.encoder.layer_attention, *model.head.layer_attention)):
-        raise ConfigError(
-            "training does not add a compressive memory's loss: set loss = 'none', and it learns the task"
-        )
     teacher = None
     if config.teacher is not None:
         if model.head.upsampling > 1:
@@ -110,10 +105,6 @@ def train(
                 state.save(out / "state.pt")
                 checkpoint.save(out / "model", state.average, licence=initial.licence)
     return out / "model"
-
-
-def _has_loss(memory: Memory) -> bool:
-    return isinstance(memory, CompressiveMemory) and memory.loss != "none"
 
 
 def _forget_after(log: Path, step: int) -> None:

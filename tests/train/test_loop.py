@@ -11,13 +11,14 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.config.attention import AttentionConfig
-from sortformer.config.memories import CompressiveMemory
+from sortformer.config.memories import CompressiveMemory, TransformerXLMemory
 from sortformer.config.model import ModelConfig
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
 from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import Conversations
 from sortformer.train import train
+from sortformer.train.initial import initial_checkpoint
 from tests.train.runs import log_of, state_of, write_voice_table
 
 
@@ -70,16 +71,34 @@ def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_pat
     assert log_of(tmp_path / "killed") == log_of(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("loss", ["none", "attention"])
-def test_a_compressive_memory_learns_the_task_or_is_refused(run_config, tmp_path, loss):
+@pytest.mark.parametrize(
+    ("loss", "names"),
+    [("none", set()), ("attention", {"memory_attention"}), ("autoencoding", {"memory_autoencoding"})],
+)
+def test_a_compressive_memory_learns_the_task_or_by_its_own_loss(run_config, tmp_path, loss, names):
     memory = CompressiveMemory(frames=3, compressed_frames=2, ratio=2, chunk_frames=5, loss=loss)
     head = replace(run_config.model.head, attention=(AttentionConfig(position="none", memory=memory),))
-    config = replace(run_config, model=replace(run_config.model, head=head))
-    if loss == "none":
-        train(config, tmp_path, stop_after=1)
-    else:
-        with pytest.raises(ConfigError, match="compressive memory"):
-            train(config, tmp_path, stop_after=1)
+    weights = replace(run_config.loss, memory_weight=0.3)
+    config = replace(run_config, model=replace(run_config.model, head=head), loss=weights)
+    train(config, tmp_path, stop_after=2)
+    for line in log_of(tmp_path):
+        assert {name for name in line if name.startswith("memory_")} == names
+        rest = line["output"] + weights.deep_weight * line["estimates"]
+        assert line["loss"] == pytest.approx(rest + 0.3 * sum(line[name] for name in names), rel=1e-5)
+        assert all(line[name] > 0 for name in names)
+    now, first = state_of(tmp_path)["model"], initial_checkpoint(config).model.state_dict()
+    assert not now["head.blocks.0.attention.memory.compression.conv.weight"].equal(
+        first["head.blocks.0.attention.memory.compression.conv.weight"]
+    )
+
+
+def test_a_model_whose_layers_remember_is_not_trained_with_a_speaker_cache(run_config, tmp_path):
+    attention = AttentionConfig(memory=TransformerXLMemory(frames=3, chunk_frames=5))
+    head = replace(run_config.model.head, attention=(attention,))
+    stages = tuple(replace(stage, streamed_probability=0.5) for stage in run_config.stages)
+    config = replace(run_config, model=replace(run_config.model, head=head), stages=stages)
+    with pytest.raises(ConfigError, match="the layers of this one remember"):
+        train(config, tmp_path)
 
 
 def test_another_seed_is_another_run(run_config, tmp_path):

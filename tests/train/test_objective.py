@@ -52,7 +52,10 @@ def test_the_teacher_counts_by_its_weight(weight):
 
 def test_what_the_model_brings_along_counts_by_its_name():
     output, batch = scene()
-    pondering = replace(output, losses={"ponder": torch.tensor(3.0)})
-    parts = objective(pondering, batch, LossConfig(ponder_weight=0.1), None, 0.0)
-    torch.testing.assert_close(parts.loss, objective(output, batch, LossConfig(), None, 0.0).loss + 0.3)
-    assert parts.others == pondering.losses
+    weights = LossConfig(ponder_weight=0.1, memory_weight=0.3)
+    plain = objective(output, batch, weights, None, 0.0)
+    brought = {"ponder": 3.0, "memory_attention": 2.0, "memory_autoencoding": 5.0}
+    bringing = replace(output, losses={name: torch.tensor(loss) for name, loss in brought.items()})
+    parts = objective(bringing, batch, weights, None, 0.0)
+    torch.testing.assert_close(parts.loss, plain.loss + 0.1 * 3.0 + 0.3 * 7.0)
+    assert parts.others == bringing.losses
