@@ -2,7 +2,7 @@
 
 from sortformer.errors import ConfigError
 
-__all__ = ["at_least", "require"]
+__all__ = ["at_least", "fraction", "require"]
 
 
 def require(condition: bool, message: str) -> None:
@@ -23,3 +23,13 @@ def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:
     """
     for name, size in sizes.items():
         require(size >= least, f"{name} of the {noun} '{kind}' must be >= {least}, got {size}")
+
+
+def fraction(noun: str, kind: str, **shares: float) -> None:
+    """Refuse shares below 0 or above 1, by name.
+
+    Raises:
+        ConfigError: as in :func:`at_least`.
+    """
+    for name, share in shares.items():
+        require(0 <= share <= 1, f"{name} of the {noun} '{kind}' must be in [0, 1], got {share}")
