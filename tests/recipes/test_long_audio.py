@@ -1,0 +1,49 @@
+"""The long-audio recipe in miniature: cells, a stopped one, the table's slopes, the picture."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RECIPE = Path(__file__).parents[2] / "recipes" / "long_audio"
+
+
+def run(*arguments: object) -> str:
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_cells_are_measured_once_and_drawn(tmp_path):
+    found = tmp_path / "found.jsonl"
+    names = ("combiner_axial", "xl, streamed")
+    table = run(RECIPE / "long_audio.py", found, "--mechanisms", *names, "--minutes", 0.2)
+    cells = [json.loads(line) for line in found.read_text().splitlines()]
+    assert [cell["mechanism"] for cell in cells] == list(names)
+    assert all(cell["seconds"] > 0 for cell in cells)
+    assert all(f"| {name} |" in table for name in names)
+    assert run(RECIPE / "long_audio.py", found, "--mechanisms", *names, "--minutes", 0.2) == table
+    assert len(found.read_text().splitlines()) == 2
+    run(RECIPE / "plot.py", found, tmp_path / "found.svg")
+    assert (tmp_path / "found.svg").stat().st_size > 1000
+
+
+def test_what_takes_too_long_is_stopped_and_shown(tmp_path):
+    found = tmp_path / "found.jsonl"
+    table = run(RECIPE / "long_audio.py", found, "--mechanisms", "full", "--minutes", 0.1, 0.2, "--limit", 1)
+    (cell,) = (json.loads(line) for line in found.read_text().splitlines())
+    assert cell == {"mechanism": "full", "minutes": 0.1, "stopped": "at 1 s"}
+    assert "at 1 s" in table
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_the_slope_is_the_power(power, monkeypatch):
+    monkeypatch.syspath_prepend(str(RECIPE))
+    from long_audio import slope
+
+    cells = [{"minutes": m, "seconds": 0.1 * m**power} for m in (10, 30, 60)]
+    assert slope(
+        [{"minutes": 1, "seconds": 50.0}, *cells, {"minutes": 180, "stopped": ""}], "seconds"
+    ) == pytest.approx(power)
+    assert slope(cells[:2], "seconds") is None
