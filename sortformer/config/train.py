@@ -5,42 +5,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from sortformer.config.data import DataConfig
 from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.config.strict import from_dict
 from sortformer.errors import ConfigError, InputError
 
-__all__ = ["DataConfig", "LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "TrainConfig"]
-
-
-@dataclass(frozen=True, slots=True)
-class DataConfig:
-    """Where the voices, the real turn-taking and the rooms come from; paths are relative to the recipe's file.
-
-    Attributes:
-        bank: folder with ``segments.tsv`` and the recordings that it names.
-        speeds: each speed makes new voices.
-        turns: folders of RTTM to replay turn-taking from.
-        exclude: recordings not to replay, as shell patterns of their names.
-        rooms: number of simulated rooms (0: none).
-        cache: folder for the decoded bank and the rooms.
-        pool: train on so many speakers of the bank only, drawn by ``pool_seed`` (None: on all).
-    """
-
-    bank: str
-    speeds: tuple[float, ...] = (0.9, 1.0, 1.1)
-    turns: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    rooms: int = 0
-    cache: str | None = None
-    pool: int | None = None
-    pool_seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.pool is not None and self.pool < 1:
-            raise ConfigError(f"pool of data must be at least one speaker, got {self.pool}")
-        if not self.speeds or min(self.speeds) <= 0 or self.rooms < 0:
-            raise ConfigError(f"data needs positive speeds and at least 0 rooms, got {self.speeds} and {self.rooms}")
+__all__ = ["LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "TrainConfig"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +148,10 @@ class TrainConfig:
         ends = [stage.until_step for stage in self.stages]
         if not ends or ends != sorted(set(ends)) or ends[-1] < self.steps:
             raise ConfigError(f"stages must rise and reach the {self.steps} steps of the run, got until_step {ends}")
+        if self.evaluate_conversations and self.data.bank is None and self.data.dev is None:
+            raise ConfigError(
+                "there is nothing to evaluate on: name a manifest as dev in [data], or set evaluate_conversations = 0"
+            )
         if self.model is not None and self.simulation.num_slots != self.model.head.num_slots:
             raise ConfigError(
                 f"simulation makes {self.simulation.num_slots} slots, the model has {self.model.head.num_slots}"
@@ -208,12 +183,7 @@ class TrainConfig:
         def beside(name: str) -> str:
             return str(path.parent / name)
 
-        data = replace(
-            config.data,
-            bank=beside(config.data.bank),
-            turns=tuple(map(beside, config.data.turns)),
-            cache=beside(config.data.cache) if config.data.cache else None,
-        )
+        data = config.data.beside(path.parent)
         teacher = replace(config.teacher, table=beside(config.teacher.table)) if config.teacher else None
         init = config.init
         if init is not None and Path(beside(init)).exists():

@@ -1,17 +1,37 @@
-"""A look at a model while it trains: frame-level DER on fixed conversations of unseen voices."""
+"""A look at a model while it trains: frame-level DER on fixed conversations that it does not train on."""
 
+from dataclasses import replace
+
+import numpy as np
 import torch
 
+from sortformer.config.model import ModelConfig
+from sortformer.config.train import TrainConfig
+from sortformer.data import Crops, Recordings, Sources
 from sortformer.metrics.counts import DerCounts
 from sortformer.metrics.frames import frame_der
 from sortformer.model import Sortformer
-from sortformer.simulate import Conversations, Simulator
+from sortformer.simulate import Conversations
 
 __all__ = ["dev_conversations", "dev_der"]
 
 
-def dev_conversations(simulator: Simulator, count: int, duration_s: float, seed: int = 1) -> list[Conversations]:
-    """Return ``count`` fixed conversations, one to a batch."""
+def dev_conversations(config: TrainConfig, model: ModelConfig, seed: int = 1) -> list[Conversations]:
+    """Return the fixed conversations that a run is evaluated on, one to a batch, each as long as in its last stage.
+
+    They are crops of the recipe's ``dev`` manifest, or simulated with the dev voices of its bank where it names none.
+
+    Raises:
+        InputError: if the manifest or the bank cannot be used.
+    """
+    count, duration_s = config.evaluate_conversations, config.stages[-1].duration_s
+    if not count:
+        return []
+    if config.data.dev is not None:
+        crops = Crops(Recordings.read(config.data.dev), duration_s, config.simulation.num_slots, model)
+        rng = np.random.default_rng(seed)
+        return [crops.read(crops.draw(rng)) for _ in range(count)]
+    simulator = Sources.load(replace(config.data, recordings=()), "dev").simulator(config.simulation, model)
     generator = torch.Generator().manual_seed(seed)
     return [simulator.batch(generator, 1, duration_s) for _ in range(count)]
 

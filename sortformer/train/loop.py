@@ -68,6 +68,8 @@ def train(
     if config.teacher is not None:
         if model.head.upsampling > 1:
             raise ConfigError("a teacher compares frames of 80 ms, and the output of this model is finer")
+        if sources.bank is None:
+            raise ConfigError("a teacher knows the voices of a bank: name one in [data]")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             teacher = VoiceTeacher.read(config.teacher.table, sources.bank, model.encoder.dim, config.teacher.scale)
@@ -78,12 +80,7 @@ def train(
         state.load(out / "state.pt")
     _forget_after(out / "log.jsonl", state.step)
     (out / "config.json").write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
-    dev: list[Conversations] = []
-    if config.evaluate_conversations:
-        dev_sources = Sources.load(config.data, "dev")
-        dev = dev_conversations(
-            dev_sources.simulator(config.simulation, model), config.evaluate_conversations, config.stages[-1].duration_s
-        )
+    dev = dev_conversations(config, model)
     last = min(config.steps, stop_after or config.steps)
 
     with (out / "log.jsonl").open("a", encoding="utf-8") as log:

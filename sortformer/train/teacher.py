@@ -52,8 +52,10 @@ class VoiceTeacher(nn.Module):
     def forward(self, emb: Tensor, activity: Tensor, voice: Tensor) -> Tensor:
         """Return the cross-entropy in units of ln V (1: knows nothing), averaged over frames with speech.
 
-        emb (B, T, D), activity (B, T, S), voice (B, S) with -1 for none.
+        emb (B, T, D), activity (B, T, S), voice (B, S) with -1 for none. Speech of unknown voices, as in real
+        recordings, is left alone.
         """
+        activity = activity * (voice >= 0)[:, None]
         speech = activity.any(dim=2)
         batch = torch.arange(len(voice), device=voice.device)[:, None].expand_as(speech)[speech]
         share = activity[speech] / activity[speech].sum(-1, keepdim=True)

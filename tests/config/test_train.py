@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.model import HeadConfig, ModelConfig
 from sortformer.config.simulation import ChannelConfig, SimulationConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.config.train import (
-    DataConfig,
     LossConfig,
     OptimizerConfig,
     StageConfig,
@@ -159,6 +159,43 @@ def test_a_pool_of_nobody_is_refused():
 def test_impossible_sources_are_refused(values):
     with pytest.raises(ConfigError, match="positive speeds and at least 0 rooms"):
         DataConfig("bank", **values)
+
+
+def test_recordings_of_a_recipe_are_beside_it_and_weighed(tmp_path):
+    text = RECIPE.replace('cache = "cache"', 'cache = "cache"\nsimulated_weight = 3\ndev = "dev.jsonl"')
+    text += (
+        '[[data.recordings]]\nmanifest = "ami/train.jsonl"\nweight = 2\n[[data.recordings]]\nmanifest = "own.jsonl"\n'
+    )
+    data = TrainConfig.read(write(tmp_path, text)).data
+    assert [each.manifest for each in data.recordings] == [
+        str(tmp_path / "ami/train.jsonl"),
+        str(tmp_path / "own.jsonl"),
+    ]
+    assert data.dev == str(tmp_path / "dev.jsonl")
+    assert data.shares == pytest.approx((3 / 6, 2 / 6, 1 / 6))
+    assert replace(data, bank=None).shares == pytest.approx((0, 2 / 3, 1 / 3))
+    assert DataConfig("bank").shares == (1.0,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "message"),
+    [
+        (DataConfig, {}, "nothing to train on"),
+        (DataConfig, {"bank": "bank", "simulated_weight": 0.0}, "simulated_weight"),
+        (RecordingsConfig, {"manifest": "own.jsonl", "weight": 0.0}, "positive weight"),
+        (RecordingsConfig, {"manifest": "own.jsonl", "channel_probability": 1.5}, "channel_probability"),
+    ],
+)
+def test_impossible_mixtures_are_refused(kind, values, message):
+    with pytest.raises(ConfigError, match=message):
+        kind(**values)
+
+
+def test_a_run_needs_something_to_be_evaluated_on():
+    real = DataConfig(recordings=(RecordingsConfig("own.jsonl"),))
+    with pytest.raises(ConfigError, match="nothing to evaluate on"):
+        replace(CONFIG, data=real)
+    assert replace(CONFIG, data=real, evaluate_conversations=0).data == real
 
 
 def test_a_stage_lasts_until_its_last_step():

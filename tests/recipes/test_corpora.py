@@ -24,6 +24,10 @@ evaluate_conversations = 1
 bank = "bank"
 speeds = [1.0]
 turns = ["turns"]
+dev = "dev.jsonl"
+
+[[data.recordings]]
+manifest = "train.jsonl"
 
 [simulation]
 speaker_weights = [0.5, 0.5]

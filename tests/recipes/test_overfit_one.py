@@ -9,7 +9,7 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.config.train import StageConfig, TrainConfig
-from sortformer.data import SimulatedBatches, Sources
+from sortformer.data import Batches, Sources
 from sortformer.simulate import VoiceBank
 from sortformer.train import train
 from sortformer.train.evaluation import dev_der
@@ -48,5 +48,5 @@ def test_a_batch_is_learnt_by_heart(voices, tmp_path):
     assert lines[0]["output"] > 0.6  # it began by knowing nothing: ln 2
     assert lines[-1]["output"] < 0.1
     assert lines[-1]["estimates"] < 0.2
-    batch = SimulatedBatches(Sources.load(config.data), config, config.model)[0]
+    batch = Batches(Sources.load(config.data), config, config.model)[0]
     assert dev_der(model, [batch], torch.device("cpu"))["der_sorted"] < 0.1

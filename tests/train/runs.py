@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from sortformer.config.data import DataConfig
 from sortformer.config.simulation import SimulationConfig
-from sortformer.config.train import DataConfig, OptimizerConfig, StageConfig, TeacherConfig, TrainConfig
+from sortformer.config.train import OptimizerConfig, StageConfig, TeacherConfig, TrainConfig
 from sortformer.simulate import VoiceBank
 from tests.small_models import small_config
 

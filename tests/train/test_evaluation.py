@@ -1,5 +1,7 @@
 """The look at a model in training: fixed conversations, and errors counted as the metric counts them."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -51,12 +53,13 @@ def test_errors_add_up_over_conversations():
     assert found["der"] == pytest.approx(10 / 8)
 
 
-def test_the_conversations_are_fixed(run_config, sources):
-    simulator = sources.simulator(run_config.simulation, run_config.model)
-    first, again = (dev_conversations(simulator, 3, 2.0) for _ in range(2))
-    assert len(first) == 3
+def test_the_conversations_are_fixed(run_config):
+    config = replace(run_config, evaluate_conversations=3)
+    first, again = (dev_conversations(config, config.model) for _ in range(2))
+    assert [batch.wave.shape for batch in first] == [(1, 48_000)] * 3
     for one, other in zip(first, again, strict=True):
         assert one.wave.equal(other.wave)
         assert one.activity.equal(other.activity)
     assert not first[0].wave.equal(first[1].wave)
-    assert not dev_conversations(simulator, 1, 2.0, seed=2)[0].wave.equal(first[0].wave)
+    assert not dev_conversations(config, config.model, seed=2)[0].wave.equal(first[0].wave)
+    assert dev_conversations(replace(config, evaluate_conversations=0), config.model) == []

@@ -11,6 +11,7 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.config.attention import AttentionConfig
+from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.memories import CompressiveMemory, TransformerXLMemory
 from sortformer.config.model import ModelConfig
 from sortformer.config.train import TrainConfig
@@ -19,6 +20,7 @@ from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import Conversations
 from sortformer.train import train
 from sortformer.train.initial import initial_checkpoint
+from tests.data.corpora import corpus
 from tests.train.runs import log_of, state_of, write_voice_table
 
 
@@ -60,6 +62,24 @@ def test_workers_change_no_bit(run_config, tmp_path):
     train(run_config, tmp_path / "alone")
     train(replace(run_config, workers=1), tmp_path / "helped")
     assert_same(state_of(tmp_path / "helped"), state_of(tmp_path / "alone"))
+
+
+def test_real_recordings_alone_train_evaluate_and_resume(run_config, tmp_path):
+    manifest = str(corpus(tmp_path, {"a": (9.0, ((0.5, 4.0, "ann"), (3.0, 6.0, "bob")))}))
+    data = DataConfig(recordings=(RecordingsConfig(manifest),), dev=manifest)
+    config = replace(run_config, data=data, evaluate_conversations=2)
+    train(config, tmp_path / "whole")
+    train(config, tmp_path / "resumed", stop_after=3)
+    train(config, tmp_path / "resumed")
+    assert_same(state_of(tmp_path / "resumed"), state_of(tmp_path / "whole"))
+    assert 0 < log_of(tmp_path / "whole")[-1]["der"] < 3
+
+
+def test_a_teacher_needs_a_bank(run_config, tmp_path):
+    manifest = str(corpus(tmp_path, {"a": (9.0, ((0.5, 4.0, "ann"),))}))
+    config = write_voice_table(tmp_path / "voices.npz", run_config)
+    with pytest.raises(ConfigError, match="a teacher knows the voices of a bank"):
+        train(replace(config, data=DataConfig(recordings=(RecordingsConfig(manifest),))), tmp_path / "run")
 
 
 def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_path):

@@ -64,6 +64,13 @@ def test_silence_teaches_nothing():
     assert teacher(emb, torch.zeros_like(activity), voice) == 0
 
 
+def test_unknown_voices_teach_nothing():
+    teacher, (emb, activity, voice) = build(), scene()
+    unknown = torch.stack([voice[0], torch.tensor([-1, -1])])
+    assert teacher(emb, activity, unknown).item() == pytest.approx(teacher(emb[:1], activity[:1], voice[:1]).item())
+    assert teacher(emb, activity, torch.full_like(voice, -1)) == 0
+
+
 def test_the_table_is_not_part_of_its_weights():
     assert sorted(build().state_dict()) == ["projection.bias", "projection.weight"]
 

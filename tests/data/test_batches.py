@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.simulation import SimulationConfig
-from sortformer.config.train import DataConfig, TrainConfig
-from sortformer.data import SimulatedBatches, Sources, batches
+from sortformer.config.train import TrainConfig
+from sortformer.data import Batches, Sources, batches
 from sortformer.errors import InputError
 from sortformer.losses import align
 from sortformer.simulate import Conversations
+from tests.data.corpora import corpus
 from tests.simulate.makers import make_bank_folder
 from tests.train.runs import small_run
 
@@ -34,16 +36,16 @@ def assert_same(found: Conversations, expected: Conversations) -> None:
 
 def test_a_batch_depends_on_seed_and_step_alone(config, sources):
     torch.manual_seed(5)
-    batch = SimulatedBatches(sources, config, config.model)[4]
+    batch = Batches(sources, config, config.model)[4]
     torch.manual_seed(6)
-    assert_same(SimulatedBatches(sources, config, config.model)[4], batch)
-    assert not SimulatedBatches(sources, config, config.model)[5].wave.equal(batch.wave)
-    assert not SimulatedBatches(sources, replace(config, seed=4), config.model)[4].wave.equal(batch.wave)
+    assert_same(Batches(sources, config, config.model)[4], batch)
+    assert not Batches(sources, config, config.model)[5].wave.equal(batch.wave)
+    assert not Batches(sources, replace(config, seed=4), config.model)[4].wave.equal(batch.wave)
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_batches_come_in_the_order_of_steps_whoever_prepares_them(workers, config, sources):
-    expected = SimulatedBatches(sources, config, config.model)
+    expected = Batches(sources, config, config.model)
     steps = range(2, config.steps)
     found = list(batches(sources, replace(config, workers=workers), config.model, first_step=2))
     assert len(found) == len(steps)
@@ -52,15 +54,15 @@ def test_batches_come_in_the_order_of_steps_whoever_prepares_them(workers, confi
 
 
 def test_stages_set_size_length_and_number_of_speakers(config, sources):
-    dataset = SimulatedBatches(sources, config, config.model)
+    dataset = Batches(sources, config, config.model)
     assert len(dataset) == 6
     assert [tuple(dataset[step].wave.shape) for step in (0, 2, 3, 5)] == [(2, 32_000)] * 2 + [(1, 48_000)] * 2
-    assert all((dataset[step].voice >= 0).sum() <= 2 for step in range(6))
+    assert all((dataset[step].voice >= 0).sum(dim=1).max() <= 2 for step in range(6))
 
 
 def test_targets_lie_on_the_models_grid_in_order_of_arrival(config, sources):
     for step in range(config.steps):
-        batch = SimulatedBatches(sources, config, config.model)[step]
+        batch = Batches(sources, config, config.model)[step]
         frames = config.model.grid.output_frames(batch.wave.shape[1])
         assert batch.activity.shape == (len(batch.wave), frames, 2)
         valid = torch.ones(batch.activity.shape[:2], dtype=torch.bool)
@@ -69,10 +71,48 @@ def test_targets_lie_on_the_models_grid_in_order_of_arrival(config, sources):
         assert torch.isfinite(batch.wave).all()
 
 
+@pytest.fixture(scope="module")
+def mixed(config: TrainConfig, tmp_path_factory: pytest.TempPathFactory) -> TrainConfig:
+    """Two thirds of the conversations are real."""
+    turns = ((0.5, 4.0, "ann"), (3.0, 6.0, "bob"))
+    manifest = corpus(tmp_path_factory.mktemp("corpus"), {"a": (12.0, turns), "b": (9.0, turns[:1])})
+    recordings = RecordingsConfig(str(manifest), weight=2.0, channel_probability=0.5)
+    return replace(config, data=replace(config.data, recordings=(recordings,)))
+
+
+def test_real_and_simulated_conversations_mix_by_weight(mixed):
+    stage = replace(mixed.stages[-1], until_step=1, batch_size=90, duration_s=1.5)
+    many = replace(mixed, steps=1, stages=(stage,))
+    batch = Batches(Sources.load(many.data), many, many.model)[0]
+    known = (batch.voice >= 0).any(dim=1)
+    assert float((~known).float().mean()) == pytest.approx(2 / 3, abs=0.15)
+    assert not ((batch.voice < 0) & batch.activity.any(dim=1))[known].any()
+
+
+def test_mixed_batches_depend_on_seed_and_step_alone(mixed):
+    sources = Sources.load(mixed.data)
+    expected = Batches(sources, mixed, mixed.model)
+    found = list(batches(sources, replace(mixed, workers=2), mixed.model, first_step=0))
+    for step, batch in enumerate(found):
+        assert_same(batch, expected[step])
+    assert not expected[1].wave.equal(expected[0].wave)
+
+
+def test_without_a_bank_all_conversations_are_real(mixed):
+    real = replace(mixed, data=replace(mixed.data, bank=None))
+    sources = Sources.load(real.data)
+    assert sources.bank is None
+    batch = Batches(sources, real, real.model)[0]
+    assert (batch.voice == -1).all()
+    assert batch.wave.shape == (2, 32_000)
+    with pytest.raises(InputError, match="cannot be simulated without a bank"):
+        sources.simulator(real.simulation, real.model)
+
+
 def test_a_repeating_run_sees_its_first_batch_for_ever(config, sources):
-    repeating = SimulatedBatches(sources, replace(config, repeat=True), config.model)
+    repeating = Batches(sources, replace(config, repeat=True), config.model)
     assert_same(repeating[2], repeating[0])
-    assert_same(repeating[0], SimulatedBatches(sources, config, config.model)[0])
+    assert_same(repeating[0], Batches(sources, config, config.model)[0])
 
 
 def test_voices_to_evaluate_on_keep_their_own_speed(config):

@@ -1,0 +1,92 @@
+"""What a model is trained on: single voices to simulate conversations with, and real recordings."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sortformer.errors import ConfigError
+
+__all__ = ["DataConfig", "RecordingsConfig"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingsConfig:
+    """Real recordings, of which batches hold crops.
+
+    Attributes:
+        manifest: JSON lines as ``sortformer manifest`` writes them; every recording needs an RTTM.
+        weight: how many conversations come from here, relative to the other manifests and to ``simulated_weight``.
+        channel_probability: share of the crops that are sent through ``[simulation.channel]`` too, without room and
+            babble; the others are as they were recorded.
+    """
+
+    manifest: str
+    weight: float = 1.0
+    channel_probability: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.weight <= 0 or not 0 <= self.channel_probability <= 1:
+            raise ConfigError(
+                f"recordings need a positive weight and a channel_probability between 0 and 1, got {self.weight} and "
+                f"{self.channel_probability}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class DataConfig:
+    """Where voices, real turn-taking, rooms and recordings come from; paths are relative to the recipe's file.
+
+    Attributes:
+        bank: folder with ``segments.tsv`` and the recordings that it names (None: nothing is simulated).
+        speeds: each speed makes new voices.
+        turns: folders of RTTM to replay turn-taking from.
+        exclude: recordings not to replay, as shell patterns of their names.
+        rooms: number of simulated rooms (0: none).
+        cache: folder for the decoded bank and the rooms.
+        pool: train on so many speakers of the bank only, drawn by ``pool_seed`` (None: on all).
+        recordings: real recordings to mix in, each conversation of a batch drawn by weight.
+        simulated_weight: how many conversations are simulated, relative to the weights of the recordings.
+        dev: manifest of the recordings to evaluate on (None: simulated conversations of the bank's dev voices).
+    """
+
+    bank: str | None = None
+    speeds: tuple[float, ...] = (0.9, 1.0, 1.1)
+    turns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    rooms: int = 0
+    cache: str | None = None
+    pool: int | None = None
+    pool_seed: int = 0
+    recordings: tuple[RecordingsConfig, ...] = ()
+    simulated_weight: float = 1.0
+    dev: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.pool is not None and self.pool < 1:
+            raise ConfigError(f"pool of data must be at least one speaker, got {self.pool}")
+        if not self.speeds or min(self.speeds) <= 0 or self.rooms < 0:
+            raise ConfigError(f"data needs positive speeds and at least 0 rooms, got {self.speeds} and {self.rooms}")
+        if self.bank is None and not self.recordings:
+            raise ConfigError("there is nothing to train on: [data] of a recipe needs a bank, recordings, or both")
+        if self.simulated_weight < 0 or (self.simulated_weight == 0 and not self.recordings):
+            raise ConfigError(f"simulated_weight must be positive, or 0 beside recordings, got {self.simulated_weight}")
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Share of the conversations that are simulated, and of each of ``recordings``; they sum to 1."""
+        weights = [self.simulated_weight if self.bank is not None else 0.0, *(each.weight for each in self.recordings)]
+        return tuple(weight / sum(weights) for weight in weights)
+
+    def beside(self, folder: Path) -> "DataConfig":
+        """Return the same data with relative paths made paths from ``folder``."""
+
+        def placed(name: str | None) -> str | None:
+            return str(folder / name) if name else None
+
+        return replace(
+            self,
+            bank=placed(self.bank),
+            turns=tuple(str(folder / name) for name in self.turns),
+            cache=placed(self.cache),
+            recordings=tuple(replace(each, manifest=str(folder / each.manifest)) for each in self.recordings),
+            dev=placed(self.dev),
+        )

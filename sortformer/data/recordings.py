@@ -1,0 +1,181 @@
+"""Crops of real recordings: where they may begin, and what stands in them."""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from sortformer import audio
+from sortformer.annotation import Diarization
+from sortformer.config.model import ModelConfig
+from sortformer.errors import InputError
+from sortformer.grid import FrameGrid
+from sortformer.manifests import Entry, read
+from sortformer.manifests.references import reference_of, regions_of
+from sortformer.manifests.tree import duration_of
+from sortformer.simulate import Conversations
+from sortformer.targets import activity
+
+__all__ = ["Crop", "Crops", "Recordings"]
+
+_HOP_S = FrameGrid().hop_samples / FrameGrid().sample_rate
+
+
+@dataclass(frozen=True, slots=True)
+class Recordings:
+    """The recordings of a manifest and who speaks when in them.
+
+    Attributes:
+        source: the manifest.
+        entries: the recordings.
+        references: the turns of each, from its start on.
+        parts: of each, what its reference is about (seconds from its start on): what the UEM says, or all.
+    """
+
+    source: str
+    entries: tuple[Entry, ...]
+    references: tuple[Diarization, ...]
+    parts: tuple[tuple[tuple[float, float], ...], ...]
+
+    @classmethod
+    def read(cls, manifest: str | os.PathLike[str]) -> "Recordings":
+        """Read a manifest and its references; of the recordings no more than their headers.
+
+        Raises:
+            InputError: when a file is missing or broken, or a recording has no RTTM or no known length.
+        """
+        entries = tuple(_measured(entry) for entry in read(manifest))
+        references, parts = [], []
+        for entry in entries:
+            reference = reference_of(entry)
+            length = entry.duration or 0.0
+            references.append(reference if isinstance(reference, Diarization) else Diarization(reference, length))
+            parts.append(tuple(regions_of(entry) or ((0.0, length),)))
+        return cls(os.fspath(manifest), entries, tuple(references), tuple(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """A stretch of a recording: its number in the manifest, where it starts there, and its length, in seconds."""
+
+    recording: int
+    start_s: float
+    duration_s: float
+
+
+class Crops:
+    """Draws crops of one length in which nobody is left without a slot.
+
+    A crop begins on a hop (10 ms), lies within what the reference is about, and has at most as many speakers as there
+    are slots: stretches with more are never drawn. Every second of the others is as likely as any other. A part that is
+    shorter than a crop is taken whole. Arrival is that within the crop: who speaks at its start is first, and several
+    who do have arrived together, in which case the loss takes either order.
+
+    Raises:
+        InputError: if there is nothing to draw from.
+    """
+
+    def __init__(self, recordings: Recordings, duration_s: float, num_slots: int, model: ModelConfig) -> None:
+        self.recordings = recordings
+        self.duration_s = duration_s
+        self.num_slots = num_slots
+        self._model = model
+        hops = round(duration_s / _HOP_S)
+        runs = [
+            (number, first, count, length, weight)
+            for number in range(len(recordings.entries))
+            for first, count, length, weight in _runs(
+                recordings.references[number], recordings.parts[number], hops, num_slots
+            )
+        ]
+        if not runs:
+            raise InputError(
+                f"no stretch of {duration_s:g} s of the recordings in {recordings.source} has at most {num_slots} "
+                "speakers: shorten the stages, or use a model with more slots"
+            )
+        self._runs = np.array([run[:4] for run in runs], dtype=np.int64)
+        self._edges = np.cumsum([run[4] for run in runs])
+
+    def draw(self, rng: np.random.Generator) -> Crop:
+        """Draw a crop."""
+        place = int(np.searchsorted(self._edges, rng.random() * self._edges[-1], side="right"))
+        number, first, count, length = self._runs[min(place, len(self._runs) - 1)].tolist()
+        return Crop(number, (first + int(rng.integers(count))) * _HOP_S, length * _HOP_S)
+
+    def read(self, crop: Crop) -> Conversations:
+        """Return a crop as a batch of one, padded to the length of all crops; its voices are unknown (-1).
+
+        Raises:
+            InputError: if the recording cannot be read there.
+        """
+        entry = self.recordings.entries[crop.recording]
+        found = audio.crop(entry.audio, entry.offset + crop.start_s, crop.duration_s)
+        if not len(found):
+            raise InputError(
+                f"{entry.audio} ends before {entry.offset + crop.start_s:.2f} s, and {self.recordings.source} says "
+                "that it is longer: make the manifest again"
+            )
+        grid = self._model.grid
+        wave = torch.zeros(1, grid.samples(self.duration_s))
+        found = found[: wave.shape[1]]
+        wave[0, : len(found)] = torch.from_numpy(found)
+        turns = self.recordings.references[crop.recording].crop(crop.start_s, crop.start_s + crop.duration_s)
+        active, _ = activity(turns, grid.output_frames(wave.shape[1]), self.num_slots, grid, self._model.labelling)
+        return Conversations(
+            wave=wave,
+            activity=torch.from_numpy(active)[None],
+            num_samples=torch.tensor([len(found)]),
+            voice=torch.full((1, self.num_slots), -1),
+        )
+
+
+def _measured(entry: Entry) -> Entry:
+    """The entry with its length, of a recording that is there."""
+    if entry.duration is not None and entry.audio.is_file():
+        return entry
+    whole = duration_of(entry.audio)
+    if whole is None or whole <= entry.offset:
+        raise InputError(
+            f"how long {entry.audio} is cannot be told from its header: give its 'duration' in the manifest"
+        )
+    return replace(entry, duration=whole - entry.offset)
+
+
+def _runs(
+    reference: Diarization, parts: Sequence[tuple[float, float]], hops: int, most: int
+) -> Iterator[tuple[int, int, int, float]]:
+    """Yield runs of hops at which a crop with ``most`` speakers or fewer may begin.
+
+    Each is (first, number, length of a crop, weight); the weight is the number of hops of the part that it stands for.
+    """
+    speakers: dict[str, list[tuple[int, int]]] = {}
+    for turn in reference:
+        bounds = math.floor(_hops(turn.start)), math.ceil(_hops(turn.end))
+        speakers.setdefault(turn.speaker, []).append(bounds)
+    turns = [np.array(own).T for own in speakers.values()]
+    for start, end in parts:
+        begin = math.ceil(_hops(start))
+        size = math.floor(_hops(end)) - begin
+        length = min(hops, size)
+        if length < 1:
+            continue
+        count = size - length + 1
+        heard = np.zeros(count, dtype=np.int64)
+        for first, last in turns:
+            # A crop from hop s on hears a turn if s < last and first < s + length.
+            change = np.zeros(count + 1, dtype=np.int64)
+            np.add.at(change, np.clip(first - length + 1 - begin, 0, count), 1)
+            np.add.at(change, np.clip(last - begin, 0, count), -1)
+            heard += np.cumsum(change[:-1]) > 0
+        allowed = np.concatenate([[False], heard <= most, [False]])
+        edges = np.flatnonzero(np.diff(allowed))
+        for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+            yield begin + first, last - first, length, size * (last - first) / count
+
+
+def _hops(time_s: float) -> float:
+    """A time in hops, without the noise of its binary fraction."""
+    return round(time_s / _HOP_S, 6)

@@ -1,0 +1,54 @@
+"""What conversations are made of: voices, real turn-taking, rooms, and real recordings."""
+
+from dataclasses import dataclass
+
+from sortformer.config.data import DataConfig
+from sortformer.config.model import ModelConfig
+from sortformer.config.simulation import SimulationConfig
+from sortformer.data.recordings import Recordings
+from sortformer.errors import InputError
+from sortformer.simulate import Rooms, Simulator, TurnPatterns, VoiceBank
+
+__all__ = ["Sources"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sources:
+    """Everything that a recipe's ``[data]`` names, read; ``recordings`` in its order."""
+
+    bank: VoiceBank | None
+    patterns: TurnPatterns | None
+    rooms: Rooms | None
+    recordings: tuple[Recordings, ...] = ()
+
+    @classmethod
+    def load(cls, data: DataConfig, split: str = "train") -> "Sources":
+        """Load what a recipe names; voices of another split than "train" keep their own speed and are all used.
+
+        Recordings are those of training, whatever the split.
+
+        Raises:
+            InputError: if something is missing or cannot be read.
+        """
+        recordings = tuple(Recordings.read(each.manifest) for each in data.recordings)
+        if data.bank is None:
+            return cls(None, None, None, recordings)
+        bank = VoiceBank.load(data.bank, split, data.speeds if split == "train" else (1.0,), data.cache)
+        if data.pool is not None and split == "train":
+            bank = bank.pool(data.pool, data.pool_seed)
+        patterns = None
+        for folder in data.turns:
+            more = TurnPatterns.from_rttm_folder(folder, data.exclude)
+            patterns = more if patterns is None else patterns + more
+        rooms = Rooms.make(data.rooms, cache=data.cache) if data.rooms else None
+        return cls(bank, patterns, rooms, recordings)
+
+    def simulator(self, config: SimulationConfig, model: ModelConfig) -> Simulator:
+        """Return a simulator of these sources, with targets for a model.
+
+        Raises:
+            InputError: if there is no bank, or it has too few voices.
+        """
+        if self.bank is None:
+            raise InputError("conversations cannot be simulated without a bank of voices: name one in [data]")
+        return Simulator(self.bank, config, self.patterns, self.rooms, model)

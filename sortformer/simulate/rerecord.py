@@ -1,0 +1,34 @@
+"""A real recording through another channel: as if it was played and recorded again by something worse."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from sortformer.config.simulation import ChannelConfig
+from sortformer.simulate.channel import draw_channel, stack_plans
+from sortformer.simulate.render import BLOCK_SAMPLES, padded_samples, render
+from sortformer.simulate.simulator import Conversations
+
+__all__ = ["rerecord"]
+
+
+def rerecord(batch: Conversations, config: ChannelConfig, rng: np.random.Generator) -> Conversations:
+    """Send each recording through a channel of its own: filters, noise, hum, bursts, codec and level.
+
+    There is neither a room, which the recording has already, nor babble. Labels and padding stay as they were.
+    """
+    rows, length = batch.wave.shape
+    tracks = torch.zeros(rows, 2, padded_samples(length))
+    tracks[:, 0, :length] = batch.wave
+    occupied = np.zeros((rows, 2, tracks.shape[2] // BLOCK_SAMPLES), dtype=bool)
+    occupied[:, 0] = True
+    plain = replace(config, babble_probability=0.0)
+    plans = [draw_channel(rng, plain, 1, None) for _ in range(rows)]
+    spoken = batch.activity.any(dim=2).float().mean(dim=1)
+    # Where nobody speaks, disturbances are measured against the whole recording.
+    speech = torch.where(spoken > 0, spoken, 1.0) * length
+    generators = [torch.Generator().manual_seed(int(seed)) for seed in rng.integers(2**62, size=rows)]
+    wave = render(tracks, occupied, speech, stack_plans(plans), None, length, generators)
+    inside = torch.arange(length) < batch.num_samples[:, None]
+    return replace(batch, wave=wave * inside)
