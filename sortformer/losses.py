@@ -1,7 +1,8 @@
 """Sort loss and permutation-invariant loss, on logits.
 
 Every loss is the binary cross-entropy of logits (B, T, S) against an activity matrix (B, T, S) whose columns were put
-in some order, averaged over all valid frames and slots of the batch. What they differ in is the order.
+in some order, averaged over all valid frames and slots of the batch. What they differ in is the order. Where a batch
+is part of a larger one, ``frames`` is how many that has: so the losses of the parts add up to the loss of the whole.
 """
 
 import torch
@@ -13,7 +14,7 @@ from sortformer.model.arrival import arrival_frames
 __all__ = ["align", "binary_cross_entropy", "hybrid_loss", "permutation_loss", "sort_loss"]
 
 
-def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor) -> Tensor:
+def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor, *, frames: int | None = None) -> Tensor:
     """Return the mean binary cross-entropy over the ``valid`` (B, T) frames and all slots; 0 where nothing is valid.
 
     What stands in the padding, NaN included, changes neither the loss nor a gradient.
@@ -22,29 +23,32 @@ def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor) -> Ten
     loss = nn.functional.binary_cross_entropy_with_logits(
         logits.float().masked_fill(padding, 0.0), activity.masked_fill(padding, 0.0), reduction="none"
     )
-    return loss.masked_fill(padding, 0.0).sum() / (valid.sum() * logits.shape[2]).clamp(min=1)
+    count = valid.sum() if frames is None else valid.new_tensor(frames, dtype=torch.int64)
+    return loss.masked_fill(padding, 0.0).sum() / (count * logits.shape[2]).clamp(min=1)
 
 
-def sort_loss(logits: Tensor, activity: Tensor, valid: Tensor) -> Tensor:
+def sort_loss(logits: Tensor, activity: Tensor, valid: Tensor, *, frames: int | None = None) -> Tensor:
     """Score the logits against the speakers in order of arrival (Sortformer, arXiv 2409.06656, section 3.2).
 
     Speakers with the same first frame may stand in either order: the one of lower cross-entropy counts.
     """
-    return binary_cross_entropy(logits, align(logits, activity, valid, by_arrival=True), valid)
+    return binary_cross_entropy(logits, align(logits, activity, valid, by_arrival=True), valid, frames=frames)
 
 
-def permutation_loss(logits: Tensor, activity: Tensor, valid: Tensor) -> Tensor:
+def permutation_loss(logits: Tensor, activity: Tensor, valid: Tensor, *, frames: int | None = None) -> Tensor:
     """Score the logits against the best order of speakers (PIT: Fujita et al., arXiv 1909.05952, equation 3)."""
-    return binary_cross_entropy(logits, align(logits, activity, valid, by_arrival=False), valid)
+    return binary_cross_entropy(logits, align(logits, activity, valid, by_arrival=False), valid, frames=frames)
 
 
-def hybrid_loss(logits: Tensor, activity: Tensor, valid: Tensor, sort_weight: float = 0.5) -> Tensor:
+def hybrid_loss(
+    logits: Tensor, activity: Tensor, valid: Tensor, sort_weight: float = 0.5, *, frames: int | None = None
+) -> Tensor:
     """Mix sort and permutation loss: ``sort_weight`` of the first, the rest of the second."""
     loss = torch.zeros((), device=logits.device)
     if sort_weight > 0:
-        loss = loss + sort_weight * sort_loss(logits, activity, valid)
+        loss = loss + sort_weight * sort_loss(logits, activity, valid, frames=frames)
     if sort_weight < 1:
-        loss = loss + (1 - sort_weight) * permutation_loss(logits, activity, valid)
+        loss = loss + (1 - sort_weight) * permutation_loss(logits, activity, valid, frames=frames)
     return loss
 
 

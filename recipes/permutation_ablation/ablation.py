@@ -24,8 +24,9 @@ from scipy.optimize import linear_sum_assignment
 from summary import BASIC, report
 
 from sortformer import checkpoint
+from sortformer.config.data import DataConfig
 from sortformer.config.model import ModelConfig
-from sortformer.config.train import DataConfig, LossConfig, TrainConfig
+from sortformer.config.train import LossConfig, TrainConfig
 from sortformer.data import Sources
 from sortformer.metrics.frames import frame_der
 from sortformer.model import Sortformer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from sortformer.cli.console import bar, say
 from sortformer.cli.options import Device
+from sortformer.errors import Cancelled
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -30,7 +32,7 @@ def train(
     """Train a model from a recipe, or go on with a run.
 
     A run goes on where its folder has a state. The folder gets model/ (averaged weights, for --model), log.jsonl and
-    state.pt.
+    state.pt. On several GPUs: torchrun --nproc-per-node 4 -m sortformer train RECIPE.toml -o DIR
     """
     import torch
 
@@ -43,14 +45,19 @@ def train(
     config = TrainConfig.read(recipe)
     folder = out or Path("runs") / (recipe.resolve().parent.name if recipe.stem == "recipe" else recipe.stem)
     place = str(device_named(device))
+    lead = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun has started
     try:
-        with bar(quiet, "{task.fields[loss]}", "{task.fields[der]}") as shown:
+        with bar(quiet or not lead, "{task.fields[loss]}", "{task.fields[der]}") as shown:
             task = shown.add_task(folder.name, total=config.steps, loss="", der="")
             model = run(config, folder, device=place, report=_Reporter(shown, task, quiet).report)
     except KeyboardInterrupt:
-        say(f"interrupted: the same command goes on from the last state in {folder}")
+        if lead:
+            say(f"interrupted: the same command goes on from the last state in {folder}")
         raise typer.Exit(INTERRUPTED) from None
-    typer.echo(str(model))
+    except Cancelled:  # the process that failed says why
+        raise typer.Exit(1) from None
+    if lead:
+        typer.echo(str(model))
 
 
 class _Reporter:

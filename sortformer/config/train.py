@@ -16,7 +16,10 @@ __all__ = ["LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "Tra
 
 @dataclass(frozen=True, slots=True)
 class StageConfig:
-    """One stage of the curriculum: what the batches are until ``until_step``."""
+    """One stage of the curriculum: what the batches are until ``until_step``.
+
+    ``batch_size`` conversations make a step, whatever ``accumulate`` and the number of processes that share them.
+    """
 
     until_step: int
     duration_s: float
@@ -118,6 +121,8 @@ class TrainConfig:
         seed: of the first weights, the data and the dropout.
         model: what to train (None: that of ``init``, or else our own default, with the slots of ``simulation``).
         init: weights to start from: a folder, a ``.nemo`` file or a Hugging Face id (None: random weights).
+        accumulate: micro-batches that each process takes its share of a batch in, for less memory. The weights do not
+            depend on it, nor on the number of processes, but for rounding, dropout and batch norms.
         precision: bf16 autocast pays on a GPU; this repository's CPUs are faster in float32.
         workers: processes that prepare batches ahead (0: none).
         repeat: one batch for ever, to see whether a model can learn it by heart.
@@ -133,6 +138,7 @@ class TrainConfig:
     teacher: TeacherConfig | None = None
     seed: int = 0
     init: str | None = None
+    accumulate: int = 1
     precision: Literal["float32", "bf16"] = "float32"
     workers: int = 1
     repeat: bool = False
@@ -141,8 +147,8 @@ class TrainConfig:
     evaluate_conversations: int = 8
 
     def __post_init__(self) -> None:
-        if min(self.steps, self.checkpoint_every, self.evaluate_every) < 1:
-            raise ConfigError("steps, checkpoint_every and evaluate_every of a run must be at least 1")
+        if min(self.steps, self.accumulate, self.checkpoint_every, self.evaluate_every) < 1:
+            raise ConfigError("steps, accumulate, checkpoint_every and evaluate_every of a run must be at least 1")
         if min(self.workers, self.evaluate_conversations) < 0:
             raise ConfigError("workers and evaluate_conversations of a run must be at least 0")
         ends = [stage.until_step for stage in self.stages]

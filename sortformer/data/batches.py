@@ -12,21 +12,33 @@ from sortformer.config.model import ModelConfig
 from sortformer.config.train import StageConfig, TrainConfig
 from sortformer.data.recordings import Crops
 from sortformer.data.sources import Sources
+from sortformer.errors import ConfigError, SortformerError
 from sortformer.simulate import Conversations, Simulator
 from sortformer.simulate.rerecord import rerecord
 
-__all__ = ["Batches", "batches"]
+__all__ = ["Batches", "batches", "part_rows"]
 
 
 class Batches(Dataset[Conversations]):
     """The conversations of every step: each is simulated or a crop of a real recording, drawn by weight.
 
+    A batch comes in ``parts``, which together hold the same conversations whatever their number: part p of step n is
+    item ``n * parts + p``.
+
     Raises:
+        ConfigError: if a batch has fewer conversations than parts.
         InputError: if the bank has too few voices, or no crop of the recordings fits into the model's slots.
     """
 
-    def __init__(self, sources: Sources, config: TrainConfig, model: ModelConfig) -> None:
+    def __init__(self, sources: Sources, config: TrainConfig, model: ModelConfig, parts: int = 1) -> None:
+        smallest = min(stage.batch_size for stage in config.stages)
+        if smallest < parts:
+            raise ConfigError(
+                f"a batch of {smallest} cannot be shared out to {parts} micro-batches of all processes: "
+                "raise batch_size, or train with less accumulation or fewer processes"
+            )
         self.config = config
+        self.parts = parts
         self.shares = np.array(config.data.shares)
         self.simulators: dict[StageConfig, Simulator] = {}
         self.crops: dict[float, list[Crops]] = {}
@@ -40,13 +52,14 @@ class Batches(Dataset[Conversations]):
                 ]
 
     def __len__(self) -> int:
-        return self.config.steps
+        return self.config.steps * self.parts
 
-    def __getitem__(self, step: int) -> Conversations:
-        """Make the conversations of ``step``."""
+    def __getitem__(self, index: int) -> Conversations:
+        """Make the conversations of one part of one step."""
+        step, part = divmod(index, self.parts)
         step = 0 if self.config.repeat else step
         stage = self.config.stage(step)
-        rows = range(stage.batch_size)
+        rows = part_rows(stage.batch_size, part, self.parts)
         made: dict[int, Conversations] = {}
         simulated: list[int] = []
         with _one_thread():
@@ -73,17 +86,57 @@ class Batches(Dataset[Conversations]):
         return made
 
 
-def batches(sources: Sources, config: TrainConfig, model: ModelConfig, first_step: int) -> Iterator[Conversations]:
-    """Yield the batches for a model from ``first_step`` to the end of the run, prepared ahead by worker processes."""
+def part_rows(batch_size: int, part: int, parts: int) -> range:
+    """Return which conversations of a batch are in one of its parts, which differ by one in size at most."""
+    return range(part * batch_size // parts, (part + 1) * batch_size // parts)
+
+
+def batches(
+    sources: Sources, config: TrainConfig, model: ModelConfig, first_step: int, rank: int = 0, processes: int = 1
+) -> Iterator[tuple[Conversations, ...]]:
+    """Return what one process sees of each batch from ``first_step`` to the end of the run, in its micro-batches.
+
+    They are prepared ahead by worker processes.
+
+    Raises:
+        ConfigError, InputError: as ``Batches``; and from the iterator, when a recording cannot be read.
+    """
+    parts = config.accumulate * processes
+    own = range(rank * config.accumulate, (rank + 1) * config.accumulate)
     loader = DataLoader(
-        Batches(sources, config, model),
+        _Errands(Batches(sources, config, model, parts)),
         batch_size=None,
-        sampler=range(first_step, config.steps),
+        sampler=[step * parts + part for step in range(first_step, config.steps) for part in own],
         num_workers=config.workers,
         prefetch_factor=4 if config.workers else None,
         generator=torch.Generator(),  # of seeds that nobody uses; the global one is not ours to draw from
     )
-    yield from loader
+
+    def steps() -> Iterator[tuple[Conversations, ...]]:
+        made = map(_delivered, loader)
+        for _ in range(first_step, config.steps):
+            yield tuple(next(made) for _ in own)
+
+    return steps()
+
+
+class _Errands(Dataset[Conversations | SortformerError]):
+    """Batches, or why there is none: what a worker process raises would come wrapped in its traceback."""
+
+    def __init__(self, batches: Batches) -> None:
+        self._batches = batches
+
+    def __getitem__(self, index: int) -> Conversations | SortformerError:
+        try:
+            return self._batches[index]
+        except SortformerError as error:
+            return error
+
+
+def _delivered(found: Conversations | SortformerError) -> Conversations:
+    if isinstance(found, SortformerError):
+        raise found
+    return found
 
 
 def _rows(batch: Conversations, rows: list[int]) -> Conversations:

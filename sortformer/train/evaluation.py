@@ -1,6 +1,6 @@
 """A look at a model while it trains: frame-level DER on fixed conversations that it does not train on."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from sortformer.metrics.counts import DerCounts
 from sortformer.metrics.frames import frame_der
 from sortformer.model import Sortformer
 from sortformer.simulate import Conversations
+from sortformer.train.processes import Processes
 
 __all__ = ["dev_conversations", "dev_der"]
 
@@ -37,18 +38,22 @@ def dev_conversations(config: TrainConfig, model: ModelConfig, seed: int = 1) ->
 
 
 @torch.inference_mode()
-def dev_der(model: Sortformer, conversations: list[Conversations], device: torch.device) -> dict[str, float]:
-    """Return the error rates, in best and in arrival order, and their parts, over all conversations (collar 0)."""
+def dev_der(model: Sortformer, conversations: list[Conversations], processes: Processes) -> dict[str, float]:
+    """Return the error rates, in best and in arrival order, and their parts (collar 0).
+
+    They are of all conversations together: those given, and those that other processes look at.
+    """
     best, in_order = DerCounts.zero(), DerCounts.zero()
     for batch in conversations:
-        probs = model(batch.wave.to(device), batch.num_samples.to(device)).probs.cpu().numpy()
+        probs = model(batch.wave.to(processes.device), batch.num_samples.to(processes.device)).probs.cpu().numpy()
         for row, target in zip(probs, batch.activity.cpu().numpy(), strict=True):
             best += frame_der(row, target, "best")
             in_order += frame_der(row, target, "sorted")
+    best, in_order = (DerCounts(*processes.sum_numbers(*astuple(counts))) for counts in (best, in_order))
     return {
         "der": best.rate,
         "der_sorted": in_order.rate,
-        "miss": best.miss / best.total,
-        "false_alarm": best.false_alarm / best.total,
-        "confusion": best.confusion / best.total,
+        "miss": best.miss / max(1.0, best.total),
+        "false_alarm": best.false_alarm / max(1.0, best.total),
+        "confusion": best.confusion / max(1.0, best.total),
     }

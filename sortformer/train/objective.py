@@ -7,12 +7,32 @@ import torch
 from torch import Tensor
 
 from sortformer.config.train import LossConfig
+from sortformer.grid import FrameGrid
 from sortformer.losses import hybrid_loss
 from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
 from sortformer.train.teacher import VoiceTeacher
 
-__all__ = ["Objective", "objective"]
+__all__ = ["Frames", "Objective", "frames_of", "objective"]
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """What the losses of a step are averaged over: its output frames, and those in which a known voice speaks.
+
+    They are of the whole batch, all micro-batches and processes together: averages of averages would let a frame of a
+    short or silent part count for more.
+    """
+
+    valid: int
+    speech: int
+
+
+def frames_of(batch: Conversations, grid: FrameGrid) -> Frames:
+    """Return how many frames a batch has on a model's grid."""
+    known = batch.activity * (batch.voice >= 0)[:, None]
+    valid = sum(grid.output_frames(count) for count in batch.num_samples.tolist())
+    return Frames(valid, int(known.any(dim=2).sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +53,25 @@ def objective(
     config: LossConfig,
     teacher: VoiceTeacher | None,
     teacher_weight: float,
+    frames: Frames,
 ) -> Objective:
-    """Add up the losses of one batch (deep supervision: each estimate counts ``deep_weight`` times its own loss)."""
-    final = hybrid_loss(output.logits, batch.activity, output.valid, config.sort_weight)
+    """Add up the losses of one batch, or of a part of one that has so many ``frames`` in all.
+
+    Deep supervision: each estimate counts ``deep_weight`` times its own loss.
+    """
+    final = hybrid_loss(output.logits, batch.activity, output.valid, config.sort_weight, frames=frames.valid)
     zero = torch.zeros((), device=final.device)
     estimates = zero
     if config.deep_weight > 0:
         for estimate in output.estimates:
-            estimates = estimates + hybrid_loss(estimate, batch.activity, output.valid, config.deep_sort_weight)
-    voices = zero if teacher is None else teacher(output.emb, batch.activity, batch.voice)
+            estimates = estimates + hybrid_loss(
+                estimate, batch.activity, output.valid, config.deep_sort_weight, frames=frames.valid
+            )
+    voices = zero if teacher is None else teacher(output.emb, batch.activity, batch.voice, frames.speech)
     loss = final + config.deep_weight * estimates + teacher_weight * voices
-    for name, other in output.losses.items():
+    # What a model brings along is an average over this part: it counts by the part's share of the frames.
+    share = output.valid.sum() / max(1, frames.valid)
+    others = {name: share * other for name, other in output.losses.items()}
+    for name, other in others.items():
         loss = loss + config.weight(name) * other
-    return Objective(loss, final, estimates, voices, output.losses)
+    return Objective(loss, final, estimates, voices, others)

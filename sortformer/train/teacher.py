@@ -49,11 +49,11 @@ class VoiceTeacher(nn.Module):
             raise InputError(f"the voice table {path} lacks {len(absent)} voices of the bank, the first is {absent[0]}")
         return cls(input_dim, torch.from_numpy(np.stack([rows[name] for name in names])), scale)
 
-    def forward(self, emb: Tensor, activity: Tensor, voice: Tensor) -> Tensor:
+    def forward(self, emb: Tensor, activity: Tensor, voice: Tensor, frames: int | None = None) -> Tensor:
         """Return the cross-entropy in units of ln V (1: knows nothing), averaged over frames with speech.
 
         emb (B, T, D), activity (B, T, S), voice (B, S) with -1 for none. Speech of unknown voices, as in real
-        recordings, is left alone.
+        recordings, is left alone. ``frames``: those with speech of the larger batch that this one is a part of.
         """
         activity = activity * (voice >= 0)[:, None]
         speech = activity.any(dim=2)
@@ -61,7 +61,7 @@ class VoiceTeacher(nn.Module):
         share = activity[speech] / activity[speech].sum(-1, keepdim=True)
         cosine = nn.functional.normalize(self.projection(emb[speech]), dim=-1) @ self.table.T
         nats = -(share * (self.scale * cosine).log_softmax(-1).gather(1, voice[batch].clamp(min=0))).sum(-1)
-        return nats.sum() / max(1, len(nats)) / math.log(len(self.table))
+        return nats.sum() / max(1, len(nats) if frames is None else frames) / math.log(len(self.table))
 
 
 def _centre(table: Tensor) -> Tensor:

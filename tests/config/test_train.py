@@ -143,7 +143,14 @@ def test_impossible_numbers_are_refused(kind, values):
 
 @pytest.mark.parametrize(
     "values",
-    [{"steps": 0}, {"checkpoint_every": 0}, {"evaluate_every": 0}, {"workers": -1}, {"evaluate_conversations": -1}],
+    [
+        {"steps": 0},
+        {"accumulate": 0},
+        {"checkpoint_every": 0},
+        {"evaluate_every": 0},
+        {"workers": -1},
+        {"evaluate_conversations": -1},
+    ],
 )
 def test_impossible_counts_are_refused(values):
     with pytest.raises(ConfigError, match=next(iter(values))):

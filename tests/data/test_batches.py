@@ -49,7 +49,7 @@ def test_batches_come_in_the_order_of_steps_whoever_prepares_them(workers, confi
     steps = range(2, config.steps)
     found = list(batches(sources, replace(config, workers=workers), config.model, first_step=2))
     assert len(found) == len(steps)
-    for step, batch in zip(steps, found, strict=True):
+    for step, (batch,) in zip(steps, found, strict=True):
         assert_same(batch, expected[step])
 
 
@@ -93,7 +93,7 @@ def test_mixed_batches_depend_on_seed_and_step_alone(mixed):
     sources = Sources.load(mixed.data)
     expected = Batches(sources, mixed, mixed.model)
     found = list(batches(sources, replace(mixed, workers=2), mixed.model, first_step=0))
-    for step, batch in enumerate(found):
+    for step, (batch,) in enumerate(found):
         assert_same(batch, expected[step])
     assert not expected[1].wave.equal(expected[0].wave)
 

@@ -13,6 +13,7 @@ from sortformer.data import Batches, Sources
 from sortformer.simulate import VoiceBank
 from sortformer.train import train
 from sortformer.train.evaluation import dev_der
+from sortformer.train.processes import Processes
 
 RECIPE = Path(__file__).resolve().parents[2] / "recipes/overfit_one"
 
@@ -49,4 +50,4 @@ def test_a_batch_is_learnt_by_heart(voices, tmp_path):
     assert lines[-1]["output"] < 0.1
     assert lines[-1]["estimates"] < 0.2
     batch = Batches(Sources.load(config.data), config, config.model)[0]
-    assert dev_der(model, [batch], torch.device("cpu"))["der_sorted"] < 0.1
+    assert dev_der(model, [batch], Processes(torch.device("cpu")))["der_sorted"] < 0.1

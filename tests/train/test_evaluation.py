@@ -8,6 +8,7 @@ import torch
 from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
 from sortformer.train.evaluation import dev_conversations, dev_der
+from sortformer.train.processes import Processes
 
 
 class Parrot(torch.nn.Module):
@@ -33,7 +34,8 @@ ACTIVITY = torch.tensor([[[1, 0], [1, 0], [0, 1], [0, 1], [0, 0]]], dtype=torch.
 
 
 def look(*answers: torch.Tensor) -> dict[str, float]:
-    return dev_der(Parrot(*answers), [conversation(ACTIVITY) for _ in answers], torch.device("cpu"))  # pyright: ignore
+    alone = Processes(torch.device("cpu"))
+    return dev_der(Parrot(*answers), [conversation(ACTIVITY) for _ in answers], alone)  # pyright: ignore
 
 
 def test_a_perfect_answer_has_no_error():

@@ -172,9 +172,11 @@ def test_evaluations_come_when_due_and_at_the_end(run_config, tmp_path):
         assert line["der"] == pytest.approx(line["miss"] + line["false_alarm"] + line["confusion"])
 
 
-def poisoned(sources: Sources, config: TrainConfig, model: ModelConfig, first_step: int) -> Iterator[Conversations]:
-    for step, batch in enumerate(batches(sources, config, model, first_step), first_step):
-        yield replace(batch, wave=batch.wave * torch.nan) if step == 1 else batch
+def poisoned(
+    sources: Sources, config: TrainConfig, model: ModelConfig, first_step: int, *share: int
+) -> Iterator[tuple[Conversations, ...]]:
+    for step, (batch,) in enumerate(batches(sources, config, model, first_step, *share), first_step):
+        yield (replace(batch, wave=batch.wave * torch.nan) if step == 1 else batch,)
 
 
 def test_a_batch_with_a_gradient_that_is_not_finite_is_passed_over(run_config, tmp_path, monkeypatch):

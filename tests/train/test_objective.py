@@ -1,16 +1,19 @@
 """The objective: the output's loss, the estimates' own and the teacher's, each with its weight."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import pytest
 import torch
 
 from sortformer.config.train import LossConfig
+from sortformer.grid import FrameGrid
 from sortformer.losses import hybrid_loss, permutation_loss
 from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
-from sortformer.train.objective import objective
+from sortformer.train.objective import Frames, frames_of, objective
 from sortformer.train.teacher import VoiceTeacher
+
+GRID = FrameGrid()
 
 
 def scene() -> tuple[SortformerOutput, Conversations]:
@@ -25,7 +28,7 @@ def scene() -> tuple[SortformerOutput, Conversations]:
 
 def test_estimates_train_free_of_order_and_the_output_mostly_with_it():
     output, batch = scene()
-    parts = objective(output, batch, LossConfig(sort_weight=0.7, deep_weight=0.2), None, 0.0)
+    parts = objective(output, batch, LossConfig(sort_weight=0.7, deep_weight=0.2), None, 0.0, frames_of(batch, GRID))
     final = hybrid_loss(output.logits, batch.activity, output.valid, 0.7)
     free = sum(permutation_loss(estimate, batch.activity, output.valid) for estimate in output.estimates)
     torch.testing.assert_close(parts.output, final)
@@ -35,7 +38,7 @@ def test_estimates_train_free_of_order_and_the_output_mostly_with_it():
 
 def test_without_deep_supervision_estimates_cost_nothing():
     output, batch = scene()
-    parts = objective(output, batch, LossConfig(deep_weight=0.0), None, 0.0)
+    parts = objective(output, batch, LossConfig(deep_weight=0.0), None, 0.0, frames_of(batch, GRID))
     assert parts.estimates == 0
     torch.testing.assert_close(parts.loss, parts.output)
 
@@ -45,7 +48,7 @@ def test_the_teacher_counts_by_its_weight(weight):
     output, batch = scene()
     torch.manual_seed(1)
     teacher = VoiceTeacher(8, torch.randn(3, 5))
-    parts = objective(output, batch, LossConfig(deep_weight=0.0), teacher, weight)
+    parts = objective(output, batch, LossConfig(deep_weight=0.0), teacher, weight, frames_of(batch, GRID))
     torch.testing.assert_close(parts.voices, teacher(output.emb, batch.activity, batch.voice))
     torch.testing.assert_close(parts.loss, parts.output + weight * parts.voices)
 
@@ -53,9 +56,32 @@ def test_the_teacher_counts_by_its_weight(weight):
 def test_what_the_model_brings_along_counts_by_its_name():
     output, batch = scene()
     weights = LossConfig(ponder_weight=0.1, memory_weight=0.3)
-    plain = objective(output, batch, weights, None, 0.0)
+    plain = objective(output, batch, weights, None, 0.0, frames_of(batch, GRID))
     brought = {"ponder": 3.0, "memory_attention": 2.0, "memory_autoencoding": 5.0}
     bringing = replace(output, losses={name: torch.tensor(loss) for name, loss in brought.items()})
-    parts = objective(bringing, batch, weights, None, 0.0)
+    parts = objective(bringing, batch, weights, None, 0.0, frames_of(batch, GRID))
     torch.testing.assert_close(parts.loss, plain.loss + 0.1 * 3.0 + 0.3 * 7.0)
     assert parts.others == bringing.losses
+
+
+def test_frames_are_those_that_count():
+    _, batch = scene()
+    known = batch.activity.any(dim=2) & (batch.voice >= 0).any(dim=1)[:, None]
+    assert frames_of(replace(batch, voice=torch.tensor([[0, 1, 2], [1, 2, 0]])), GRID) == Frames(15, int(known.sum()))
+    real = replace(batch, voice=torch.stack([batch.voice[0], torch.full((3,), -1)]))
+    assert frames_of(real, GRID) == Frames(15, int(batch.activity[0].any(dim=1).sum()))
+
+
+def test_the_losses_of_parts_add_up_to_that_of_the_whole():
+    output, batch = scene()
+    torch.manual_seed(1)
+    teacher, frames = VoiceTeacher(8, torch.randn(3, 5)), frames_of(batch, GRID)
+    whole = objective(output, batch, LossConfig(), teacher, 0.5, frames)
+    parts = []
+    for row in ([0], [1]):
+        estimates = tuple(estimate[row] for estimate in output.estimates)
+        part = SortformerOutput(output.logits[row], estimates, output.emb[row], output.valid[row])
+        own = Conversations(*(getattr(batch, field.name)[row] for field in fields(batch)))
+        parts.append(objective(part, own, LossConfig(), teacher, 0.5, frames))
+    for name in ("loss", "output", "estimates", "voices"):
+        torch.testing.assert_close(sum(getattr(part, name) for part in parts), getattr(whole, name))

@@ -1,0 +1,35 @@
+"""The log of a run: one JSON object a line, in which no step stands twice."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+__all__ = ["Report", "RunLog"]
+
+Report = Callable[[dict[str, float]], None]
+
+
+class RunLog:
+    """Appends to a run's log; what was logged after ``step`` is dropped, because those steps are taken again.
+
+    What is not finite is null in the file. Without a path nothing is written and nobody is told.
+    """
+
+    def __init__(self, path: Path | None, step: int, report: Report | None) -> None:
+        self._path = path
+        self._report = report
+        if path is not None and path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
+            path.write_text("".join(kept), encoding="utf-8")
+
+    def write(self, line: dict[str, float]) -> None:
+        """Add a line."""
+        if self._path is None:
+            return
+        finite = {key: value if math.isfinite(value) else None for key, value in line.items()}
+        with self._path.open("a", encoding="utf-8") as log:
+            log.write(json.dumps(finite) + "\n")
+        if self._report is not None:
+            self._report(line)

@@ -1,0 +1,112 @@
+"""Several processes that train one model, as ``torchrun`` starts them: one a GPU, or one a group of cores.
+
+Each has the whole model and its share of every batch. Gradients are summed, not averaged: the losses are already those
+of the whole batch. As all take the same step on the same sums, their weights stay the same without being sent around.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from sortformer.errors import Cancelled, InputError
+
+__all__ = ["Processes", "joined"]
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """This process among all that train together; alone unless said otherwise."""
+
+    device: torch.device
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def lead(self) -> bool:
+        """Whether this is the process that writes log and state."""
+        return self.rank == 0
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sum a tensor over all processes, in place."""
+        if self.count > 1:
+            dist.all_reduce(values)
+        return values
+
+    def sum_numbers(self, *numbers: float) -> list[float]:
+        """Return the sums of some numbers over all processes."""
+        if self.count == 1:
+            return list(numbers)
+        return self.sum(torch.tensor(numbers, dtype=torch.float64, device=self.device)).tolist()
+
+    def check_same(self, number: int, what: str) -> None:
+        """Refuse a number that is not the same everywhere; all processes must ask.
+
+        Raises:
+            InputError: if it is not.
+        """
+        shares = self.sum_numbers(*(float(number) * (rank == self.rank) for rank in range(self.count)))
+        if len(set(shares)) > 1:
+            raise InputError(f"{what} is not the same for all processes: put it on a disk that all of them see")
+
+    def sum_gradients(self, parameters: Sequence[Tensor]) -> None:
+        """Sum the gradients over all processes, as one array: that is quicker than hundreds of small ones."""
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        if self.count == 1 or not gradients:
+            return
+        flat = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
+        for gradient, total in zip(gradients, flat.split([gradient.numel() for gradient in gradients]), strict=True):
+            gradient.copy_(total.view_as(gradient))
+
+    @contextlib.contextmanager
+    def all_or_none(self) -> Iterator[None]:
+        """Let what fails in one process fail in all of them: nobody waits for one that has gone.
+
+        Raises:
+            Cancelled: where another process failed; that one raises what happened.
+        """
+        error = None
+        try:
+            yield
+        except Exception as caught:
+            error = caught
+        failed = [float(error is not None and rank == self.rank) for rank in range(self.count)]
+        culprits = [rank for rank, count in enumerate(self.sum_numbers(*failed)) if count]
+        if culprits and error is not None and self.rank == culprits[0]:
+            raise error
+        if culprits:
+            raise Cancelled(f"process {culprits[0]} of {self.count} failed")
+
+
+@contextlib.contextmanager
+def joined(device: str) -> Iterator[Processes]:
+    """Join the processes that ``torchrun`` has started, or be alone where it has not.
+
+    They speak through NCCL on CUDA, where each takes the device of its own number, and through Gloo on CPUs.
+
+    Raises:
+        InputError: if there are more processes than CUDA devices, or the device is of another kind.
+    """
+    place, count = torch.device(device), int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield Processes(place)
+        return
+    if place.type not in ("cpu", "cuda"):
+        raise InputError(f"several processes train on CPUs or CUDA devices, not on {device}: start one alone")
+    if place.type == "cuda":
+        number = int(os.environ.get("LOCAL_RANK", "0"))
+        if number >= torch.cuda.device_count():
+            raise InputError(
+                f"there are {torch.cuda.device_count()} CUDA devices, none for process {number}: start fewer processes"
+            )
+        place = torch.device("cuda", number)
+        torch.cuda.set_device(place)
+    dist.init_process_group("nccl" if place.type == "cuda" else "gloo")
+    try:
+        yield Processes(place, dist.get_rank(), count)
+    finally:
+        dist.destroy_process_group()

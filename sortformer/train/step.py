@@ -1,0 +1,115 @@
+"""One optimisation step: a batch in parts, in one process or many, with the gradient of the whole."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import torch
+from torch import Tensor, nn
+
+from sortformer.config.train import TrainConfig
+from sortformer.data import part_rows
+from sortformer.model import SortformerOutput
+from sortformer.simulate import Conversations
+from sortformer.train.objective import Frames, frames_of, objective
+from sortformer.train.processes import Processes
+from sortformer.train.schedule import learning_rate, teacher_weight
+from sortformer.train.state import TrainState
+from sortformer.train.streamed import draw_stream, streamed
+
+__all__ = ["take_step"]
+
+_NEXT_ROW = 2**40  # between the seeds of the parts of a step, by their first rows; those of steps lie closer
+
+
+def take_step(
+    state: TrainState, parts: Sequence[Conversations], config: TrainConfig, processes: Processes
+) -> dict[str, float]:
+    """Take one optimisation step and return its line of the log, which is about all processes.
+
+    ``parts`` are the micro-batches of this process. Losses are averaged over the frames of all parts of all processes,
+    so the gradient is that of the batch as one, to rounding.
+    """
+    started = time.perf_counter()
+    rate = learning_rate(config.optimizer, state.step, config.steps)
+    for group in state.optimizer.param_groups:
+        group["lr"] = rate
+    guidance = teacher_weight(config.teacher, state.step, config.steps) if config.teacher is not None else 0.0
+    counted = [frames_of(part, state.model.config.grid) for part in parts]
+    samples = sum(int(part.num_samples.sum()) for part in parts)
+    valid, speech, samples = processes.sum_numbers(
+        sum(frames.valid for frames in counted), sum(frames.speech for frames in counted), samples
+    )
+    frames = Frames(round(valid), round(speech))
+    state.optimizer.zero_grad(set_to_none=True)
+    stage, count = config.stage(state.step), len(parts) * processes.count
+    measured: Counter[str] = Counter()
+    for number, part in enumerate(parts, processes.rank * len(parts)):
+        rows = part_rows(stage.batch_size, number, count)
+        measured.update(_descend(state, _to(part, processes.device), rows, config, guidance, frames))
+    parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
+    processes.sum_gradients(parameters)
+    shown, *losses = processes.sum_numbers(*measured.values())
+    # A stream shows other frames than the batch has, and how many is known only now.
+    scale = frames.valid / max(1.0, shown)
+    if scale != 1:
+        for parameter in parameters:
+            if parameter.grad is not None:
+                parameter.grad *= scale
+    norm = nn.utils.clip_grad_norm_(parameters, config.optimizer.clip_norm)
+    # One bad batch must not end a run of hours: its gradient is not finite, and it is passed over.
+    if torch.isfinite(norm):
+        state.optimizer.step()
+    state.step += 1
+    state.update_average(config.optimizer.ema_decay)
+    return {
+        "step": state.step,
+        **{name: scale * value for name, value in zip(list(measured)[1:], losses, strict=True)},
+        "grad_norm": float(norm),
+        "learning_rate": rate,
+        "audio_s": samples / 16_000,
+        "seconds": time.perf_counter() - started,
+    }
+
+
+def _descend(
+    state: TrainState,
+    batch: Conversations,
+    rows: range,
+    config: TrainConfig,
+    guidance: float,
+    frames: Frames,
+) -> dict[str, float]:
+    """Add the gradient of one part, the ``rows`` of a batch; return the frames shown, and the losses by name."""
+    device = batch.wave.device
+    # Dropout draws from the global generator; seeding it by step and row makes a resumed run draw the same.
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(config.seed * 1_000_003 + state.step + rows.start * _NEXT_ROW)
+        with torch.no_grad():
+            feats, lengths = state.model.features(batch.wave, batch.num_samples)
+        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+            output, activity = _forward(state, feats, lengths, batch.activity, config, rows)
+        found = objective(output, replace(batch, activity=activity), config.loss, state.teacher, guidance, frames)
+        found.loss.backward()
+    losses = {"loss": found.loss, "output": found.output, "estimates": found.estimates, "voices": found.voices}
+    losses |= found.others
+    return {"shown": float(output.valid.sum()), **{name: loss.item() for name, loss in losses.items()}}
+
+
+def _forward(
+    state: TrainState, feats: Tensor, lengths: Tensor, activity: Tensor, config: TrainConfig, rows: range
+) -> tuple[SortformerOutput, Tensor]:
+    """What the model makes of a part, whole or as a stream shows it, and the labels of the frames that it saw."""
+    generator = torch.Generator().manual_seed(config.seed * 1_000_003 + state.step)
+    stage = config.stage(state.step)
+    if float(torch.rand((), generator=generator)) >= stage.streamed_probability:
+        return state.model.forward_features(feats, lengths), activity
+    stream, device = draw_stream(generator), activity.device
+    heard = torch.rand(stage.batch_size, generator=generator)[list(rows)].to(device)
+    order = torch.randperm(activity.shape[2], generator=generator).to(device)
+    return streamed(state.model, feats, lengths, activity, stream, heard, order)
+
+
+def _to(batch: Conversations, device: torch.device) -> Conversations:
+    return Conversations(*(getattr(batch, field.name).to(device) for field in fields(batch)))

@@ -1,0 +1,163 @@
+"""A batch in parts: micro-batches and processes change nothing but the rounding."""
+
+import contextlib
+import json
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import multiprocessing
+
+from sortformer.config.data import DataConfig, RecordingsConfig
+from sortformer.config.train import TrainConfig
+from sortformer.data import Batches, Sources, part_rows
+from sortformer.errors import ConfigError, InputError, SortformerError
+from sortformer.train import train
+from tests.data.corpora import corpus
+from tests.small_models import small_config
+from tests.train.runs import log_of, state_of, write_voice_table
+
+STEPS = 3
+
+
+@pytest.fixture
+def config(run_config: TrainConfig, tmp_path: Path) -> TrainConfig:
+    """A run without dropout, with a teacher, streams and short real recordings among the conversations."""
+    manifest = str(corpus(tmp_path, {"a": (1.3, ((0.1, 1.0, "ann"), (0.5, 1.2, "bob")))}))
+    config = replace(
+        run_config,
+        data=replace(run_config.data, recordings=(RecordingsConfig(manifest, weight=0.7),)),
+        model=small_config({"dropout": 0.0}, {"num_slots": 2, "dropout": 0.0}),
+        steps=STEPS,
+        stages=(replace(run_config.stages[0], until_step=STEPS, batch_size=5, streamed_probability=0.5),),
+        evaluate_conversations=3,
+    )
+    return write_voice_table(tmp_path / "voices.npz", config)
+
+
+def assert_close(found: Path, expected: Path) -> None:
+    """The same weights and the same log, to rounding."""
+    ours, theirs = state_of(found)["model"], state_of(expected)["model"]
+    torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-4)
+    for one, other in zip(log_of(found), log_of(expected), strict=True):
+        assert one == pytest.approx(other, rel=1e-3, abs=1e-5)
+
+
+def _process(rank: int, ports: list[int], runs: list[tuple[TrainConfig, Path, int | None]], said: Any) -> None:
+    """One of two processes as torchrun starts them; tells what it raised."""
+    torch.set_num_threads(1)
+    for port, (config, out, stop_after) in zip(ports, runs, strict=True):
+        told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        os.environ.update({name: str(value) for name, value in told.items()})
+        try:
+            train(config, out, stop_after=stop_after)
+        except SortformerError as error:
+            said.put((rank, type(error).__name__, str(error)))
+
+
+def in_two_processes(*runs: tuple[TrainConfig, Path, int | None]) -> list[tuple[int, str, str]]:
+    """Train in two processes that speak through Gloo; return what they raised."""
+    context = multiprocessing.get_context("fork")
+    with contextlib.ExitStack() as stack:
+        free = [stack.enter_context(socket.socket()) for _ in runs]
+        for each in free:
+            each.bind(("127.0.0.1", 0))
+        ports = [each.getsockname()[1] for each in free]
+    said = context.SimpleQueue()
+    children = [context.Process(target=_process, args=(rank, ports, list(runs), said)) for rank in (0, 1)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join(timeout=60)
+        code = child.exitcode
+        child.kill()
+        assert code == 0
+    found = []
+    while not said.empty():
+        found.append(said.get())
+    return sorted(found)
+
+
+@pytest.mark.parametrize("accumulate", [2, 5])
+def test_micro_batches_take_the_step_of_the_whole_batch(config, tmp_path, accumulate):
+    train(config, tmp_path / "whole")
+    train(replace(config, accumulate=accumulate), tmp_path / "parts")
+    assert_close(tmp_path / "parts", tmp_path / "whole")
+
+
+def test_two_processes_train_as_one_and_resume_to_the_bit(config, tmp_path):
+    train(config, tmp_path / "one")
+    two = replace(config, accumulate=2)
+    raised = in_two_processes(
+        (two, tmp_path / "two", None), (two, tmp_path / "resumed", 2), (two, tmp_path / "resumed", None)
+    )
+    assert raised == []
+    assert_close(tmp_path / "two", tmp_path / "one")
+    assert [line["step"] for line in log_of(tmp_path / "two")] == [1, 2, 3, 3]
+    assert log_of(tmp_path / "resumed") == log_of(tmp_path / "two")
+    torch.testing.assert_close(state_of(tmp_path / "resumed"), state_of(tmp_path / "two"), atol=0, rtol=0)
+
+
+def test_an_error_of_one_process_ends_both_and_only_it_says_why(config, tmp_path):
+    turns = ((0.1, 1.0, "ann"),)
+    gone = corpus(tmp_path / "gone", {"a": (9.0, turns)})
+    real = replace(config, data=DataConfig(recordings=(RecordingsConfig(str(gone)),)), evaluate_conversations=0)
+    real = replace(real, teacher=None, workers=1)
+    text = gone.read_text()
+    gone.write_text(text.replace('"duration": 9.0', '"duration": 900.0'))  # most crops lie behind its end
+    raised = in_two_processes((real, tmp_path / "run", None))
+    assert {rank for rank, _, _ in raised} == {0, 1}
+    assert sorted(kind for _, kind, _ in raised) == ["Cancelled", "InputError"]
+    sentences = [sentence for _, kind, sentence in raised if kind == "InputError"]
+    assert "ends before" in sentences[0]
+    assert "\n" not in sentences[0]
+
+
+def test_what_fails_everywhere_is_said_once(config, tmp_path):
+    absent = replace(config, data=replace(config.data, bank=str(tmp_path / "nowhere")))
+    raised = in_two_processes((absent, tmp_path / "run", None))
+    assert [(rank, kind) for rank, kind, _ in raised] == [(0, "InputError"), (1, "Cancelled")]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3, 5])
+def test_parts_are_the_batch(config, parts):
+    sources = Sources.load(config.data)
+    whole = Batches(sources, config, config.model)
+    shared = Batches(sources, config, config.model, parts)
+    for step in range(STEPS):
+        found = [shared[step * parts + part] for part in range(parts)]
+        assert max(len(part.wave) for part in found) - min(len(part.wave) for part in found) <= 1
+        assert torch.cat([part.activity for part in found]).equal(whole[step].activity)
+        torch.testing.assert_close(torch.cat([part.wave for part in found]), whole[step].wave, atol=1e-2, rtol=0)
+
+
+def test_rows_are_shared_out_whole():
+    for size in range(1, 20):
+        for parts in range(1, size + 1):
+            rows = [row for part in range(parts) for row in part_rows(size, part, parts)]
+            assert rows == list(range(size))
+
+
+def test_a_batch_that_is_too_small_is_refused(config, tmp_path):
+    with pytest.raises(ConfigError, match="a batch of 5 cannot be shared out to 6 micro-batches"):
+        train(replace(config, accumulate=6), tmp_path / "run")
+
+
+def test_one_process_of_torchrun_is_alone(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "1")
+    train(config, tmp_path, stop_after=1)
+    assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 1
+    assert json.loads((tmp_path / "config.json").read_text())["accumulate"] == 1
+
+
+def test_several_processes_need_a_device_each(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(InputError, match="CPUs or CUDA devices, not on mps"):
+        train(config, tmp_path, device="mps")
+    monkeypatch.setenv("LOCAL_RANK", str(torch.cuda.device_count()))
+    with pytest.raises(InputError, match="start fewer processes"):
+        train(config, tmp_path, device="cuda")
