@@ -85,7 +85,7 @@ def test_who_is_sure_at_once_runs_once_and_who_never_is_gets_the_last_state(bias
     stack = build(4, UniversalDepth(halting=True))
     stack.done_bias.data.fill_(bias)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
     ran = []
-    stack[0].register_forward_hook(lambda *_: ran.append(1))
+    stack[0].attention_norm.register_forward_hook(lambda *_: ran.append(1))
     x = frames()
     found = stack(x, None)
     assert len(ran) == times
