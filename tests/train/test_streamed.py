@@ -114,8 +114,8 @@ def test_a_run_that_is_partly_streamed_resumes_and_learns_both_ways(run_config, 
     train(config, tmp_path / "resumed", stop_after=3)
     train(config, tmp_path / "resumed")
     assert log_of(tmp_path / "resumed") == log_of(tmp_path / "whole")
-    for name, weight in state_of(tmp_path / "whole")["model"].items():
-        assert weight.equal(state_of(tmp_path / "resumed")["model"][name])
+    whole, resumed = (state_of(tmp_path / run)["model"] for run in ("whole", "resumed"))
+    assert all(weight.equal(resumed[name]) for name, weight in whole.items())
     train(run_config, tmp_path / "offline")
     assert log_of(tmp_path / "offline") != log_of(tmp_path / "whole")
 
