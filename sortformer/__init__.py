@@ -7,10 +7,11 @@ if TYPE_CHECKING:
     from sortformer.annotation import Diarization, Turn
     from sortformer.config.postprocess import PostprocessConfig
     from sortformer.config.stream import StreamConfig
-    from sortformer.diarizer import Diarizer, Estimates, Probabilities
+    from sortformer.diarizer import Diarizer, Embeddings, Estimates, Probabilities
     from sortformer.errors import Cancelled, ConfigError, InputError, SortformerError
     from sortformer.estimates import LayerEstimate
     from sortformer.streaming import Session, SessionPool, Update
+    from sortformer.voices import VoiceStore
 
     __version__: str
 
@@ -20,6 +21,7 @@ _HOMES = {
     "ConfigError": "errors",
     "Diarization": "annotation",
     "Diarizer": "diarizer",
+    "Embeddings": "diarizer",
     "Estimates": "diarizer",
     "InputError": "errors",
     "LayerEstimate": "estimates",
@@ -31,6 +33,7 @@ _HOMES = {
     "StreamConfig": "config.stream",
     "Turn": "annotation",
     "Update": "streaming",
+    "VoiceStore": "voices",
 }
 
 __all__ = [
@@ -38,6 +41,7 @@ __all__ = [
     "ConfigError",
     "Diarization",
     "Diarizer",
+    "Embeddings",
     "Estimates",
     "InputError",
     "LayerEstimate",
@@ -49,6 +53,7 @@ __all__ = [
     "StreamConfig",
     "Turn",
     "Update",
+    "VoiceStore",
     "__version__",
 ]
 

@@ -19,7 +19,7 @@ from sortformer import checkpoint
 from sortformer.annotation import Diarization, Origin, TimeAxis
 from sortformer.audio import AudioSource, probe
 from sortformer.audio import blocks as read_blocks
-from sortformer.audio.files import is_file, name_of
+from sortformer.audio.files import name_of, uri_of
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.checkpoint.licences import remind
 from sortformer.config.postprocess import PostprocessConfig
@@ -29,13 +29,13 @@ from sortformer.config.strict import to_dict
 from sortformer.device import device_named
 from sortformer.errors import Cancelled, InputError
 from sortformer.estimates import LayerEstimate, layer_estimates
-from sortformer.grid import SAMPLE_RATE
-from sortformer.model import Sortformer
+from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import check_exits, leave_early
 from sortformer.postprocess import keep_slots, speaker_range, turns
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
-__all__ = ["MAX_OFFLINE_S", "Diarizer", "Estimates", "Probabilities", "Progress"]
+__all__ = ["MAX_OFFLINE_S", "Diarizer", "Embeddings", "Estimates", "Probabilities", "Progress"]
 
 MAX_OFFLINE_S = 1800.0
 """Longest recording that is taken whole; its last blocks compare every frame with every other one."""
@@ -72,6 +72,15 @@ class Estimates:
     """The estimates of each layer that makes them, from the lowest on, and what the model says in the end."""
 
     layers: tuple[LayerEstimate, ...]
+    output: Probabilities
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embeddings:
+    """What the encoder makes of a recording, one row for each frame of its grid, and what the model says in the end."""
+
+    data: np.ndarray  # (T, D) float32
+    grid: FrameGrid
     output: Probabilities
 
 
@@ -176,7 +185,7 @@ class Diarizer:
         found, names, preset = self._hear(audio, sample_rate, channel, preset, enroll, progress)
         probs = keep_slots(found.data, settings, found.step_s, **wanted)
         result = turns(
-            probs, settings, found.step_s, duration=found.duration, uri=_uri(audio), exclusive=exclusive, names=names
+            probs, settings, found.step_s, duration=found.duration, uri=uri_of(audio), exclusive=exclusive, names=names
         )
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{_why_not(found)}", stacklevel=2)
@@ -249,15 +258,20 @@ class Diarizer:
 
         Arguments and errors as in a call.
         """
-        heard = _Heard(audio, progress)
-        blocks = heard.blocks(sample_rate, channel)
-        taken = _up_to_limit(blocks)
-        if heard.too_long:
-            raise heard.refusal()
-        output = self._run(self.model.forward_features, heard.again(taken, blocks), progress)
-        layers = layer_estimates(output, self.model.config.head.estimate_layers)
-        whole = self._probabilities(_array(output.probs), heard, self.model.config.head.layers)
-        return Estimates(layers, whole)
+        output, said = self._output(audio, sample_rate, channel, progress)
+        return Estimates(layer_estimates(output, self.model.config.head.estimate_layers), said)
+
+    def embeddings(
+        self,
+        audio: AudioSource,
+        *,
+        sample_rate: int | None = None,
+        channel: int | None = None,
+        progress: Progress | None = None,
+    ) -> Embeddings:
+        """Return what the encoder makes of each frame of a recording taken whole; arguments and errors as in a call."""
+        output, said = self._output(audio, sample_rate, channel, progress)
+        return Embeddings(_array(output.emb), FrameGrid(), said)
 
     def _hear(
         self,
@@ -299,6 +313,18 @@ class Diarizer:
             return self._probabilities(_array(output.probs), heard, self.model.config.head.layers)
         early = self._run(partial(leave_early, self.model, confidence=self.exit_confidence), blocks, progress)
         return self._probabilities(_array(early.probs), heard, int(early.layers))
+
+    def _output(
+        self, audio: AudioSource, sample_rate: int | None, channel: int | None, progress: Progress | None
+    ) -> tuple[SortformerOutput, Probabilities]:
+        """All that the model gives for a recording taken whole, and its probabilities."""
+        heard = _Heard(audio, progress)
+        blocks = heard.blocks(sample_rate, channel)
+        taken = _up_to_limit(blocks)
+        if heard.too_long:
+            raise heard.refusal()
+        output = self._run(self.model.forward_features, heard.again(taken, blocks), progress)
+        return output, self._probabilities(_array(output.probs), heard, self.model.config.head.layers)
 
     def _run(
         self, forward: Callable[[Tensor, Tensor], Output], blocks: Iterable[np.ndarray], progress: Progress | None
@@ -383,13 +409,9 @@ def _report(progress: Progress | None, stage: str, done: float, total: float | N
         raise Cancelled(f"cancelled by the caller, at the stage {stage!r}")
 
 
-def _array(probs: Tensor) -> np.ndarray:
-    """The one row of a batch of probabilities, (T, S)."""
-    return probs[0].float().cpu().numpy()
-
-
-def _uri(source: AudioSource) -> str:
-    return (Path(name_of(source)).stem if is_file(source) else "") or "audio"
+def _array(rows: Tensor) -> np.ndarray:
+    """The one row of a batch, such as probabilities (T, S)."""
+    return rows[0].float().cpu().numpy()
 
 
 def _why_not(found: Probabilities) -> str:

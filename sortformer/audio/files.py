@@ -13,7 +13,7 @@ from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.libsndfile import LibsndfileDecoder
 from sortformer.errors import InputError
 
-__all__ = ["decoder", "is_file", "name_of"]
+__all__ = ["decoder", "is_file", "name_of", "uri_of"]
 
 SPOOLED_BYTES = 64 << 20  # a pipe is kept in memory up to here, then on disk
 
@@ -29,6 +29,11 @@ def name_of(source: Any) -> str:
         return os.fsdecode(source)
     name = getattr(source, "name", None)
     return name if isinstance(name, str) else "the file object" if is_file(source) else "the array"
+
+
+def uri_of(source: Any) -> str:
+    """Return the id of a recording: its file's name without the ending, or ``audio``."""
+    return (Path(name_of(source)).stem if is_file(source) else "") or "audio"
 
 
 @contextlib.contextmanager

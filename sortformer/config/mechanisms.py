@@ -67,7 +67,7 @@ class PositionFacts:
 
 @dataclass(frozen=True, slots=True)
 class BlockFacts:
-    """What can be done to the blocks of a stack, or with their number."""
+    """What can be done to the blocks of a stack, with their number, or with what they give."""
 
     name: str
     what: str
@@ -266,6 +266,13 @@ BLOCKS: Mapping[str, BlockFacts] = MappingProxyType(
                 "Schuster et al., 2207.07061; Elbayad et al., 1910.10073",
             ),
             BlockFacts(
+                "label memory",
+                "stored frames of voices, the nearest of which name speakers",
+                "L M",
+                "VoiceStore",
+                "Khandelwal et al., kNN-LM, arXiv 1911.00172",
+            ),
+            BlockFacts(
                 "gru",
                 "gates that choose what a branch contributes",
                 "6 d² weights a branch",
@@ -308,6 +315,7 @@ ABSENT: Mapping[str, str] = MappingProxyType(
     {
         "Decision Transformer": "predicts actions from returns; a recording has neither",
         "SPALM's vocabulary": "mixes distributions over words; slots have no vocabulary",
+        "SPALM's gate": "has to be trained with the voices it weighs; voices are stored after training",
         "2-D image blocks": "need a second axis of pixels; frames have time alone",
         "Synthesizer": "its weights are tied to one length",
     }

@@ -1,0 +1,60 @@
+"""Label memory: stored frames with whose they are, and what the nearest of them say of a new one.
+
+kNN-LM (Khandelwal et al., arXiv 1911.00172, section 2) with frames of speech in place of contexts and speakers in place
+of words. A voice that nobody stored has neighbours too, so beside them stands a stranger at a fixed distance, with the
+weight of as many frames; at an infinite distance this is the paper's equation 2.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from sortformer.config.labels import LabelConfig
+
+__all__ = ["LabelMemory", "interpolate"]
+
+_TILE = 1024  # frames that are compared with all stored ones at a time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelMemory:
+    """Frames and whose they are, in any order."""
+
+    config: LabelConfig = field(default_factory=LabelConfig)
+    key: Tensor = field(default_factory=lambda: torch.zeros(0, 0))  # (M, D) of length one
+    label: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))  # (M,)
+
+    def add(self, frames: Tensor, label: int) -> "LabelMemory":
+        """Return a memory that also holds frames (n, D) of a label."""
+        key = normalize(frames.detach(), dim=-1)
+        whose = torch.full((len(key),), label, dtype=torch.int64, device=key.device)
+        if not len(self.key):
+            return replace(self, key=key, label=whose)
+        return replace(self, key=torch.cat((self.key, key)), label=torch.cat((self.label, whose)))
+
+    def read(self, frames: Tensor, num_labels: int) -> Tensor:
+        """Return how probable it is that frames (T, D) are of each label, (T, L); the rest to 1 is a stranger's.
+
+        The probability of a label is the share of its frames among the neighbours' weights exp(-distance /
+        temperature).
+        """
+        return torch.cat([self._read(tile, num_labels) for tile in frames.split(_TILE)])
+
+    def _read(self, frames: Tensor, num_labels: int) -> Tensor:
+        found = frames.new_zeros(len(frames), num_labels)
+        count = min(self.config.neighbours, len(self.key))
+        if not count:
+            return found
+        near, index = (normalize(frames, dim=-1) @ self.key.T).topk(count, dim=-1)
+        score = -(2 - 2 * near) / self.config.temperature
+        stranger = math.log(count) - self.config.stranger / self.config.temperature
+        weight = torch.cat((score, score.new_full((len(score), 1), stranger)), dim=-1).softmax(dim=-1)
+        return found.scatter_add(1, self.label[index], weight[:, :-1])
+
+
+def interpolate(labels: Tensor, model: Tensor, lam: float) -> Tensor:
+    """Return lam p_labels + (1 - lam) p_model, of any one shape (kNN-LM, equation 3)."""
+    return lam * labels + (1 - lam) * model

@@ -1,0 +1,235 @@
+"""Voices by name: what stored frames of known voices say about the speakers of a recording."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from os import PathLike
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from scipy.optimize import linear_sum_assignment
+from torch import Tensor
+
+from sortformer.annotation import Diarization
+from sortformer.audio import AudioSource
+from sortformer.audio.files import name_of, uri_of
+from sortformer.config.labels import LabelConfig
+from sortformer.config.strict import from_dict, to_dict
+from sortformer.diarizer import Diarizer, Embeddings
+from sortformer.errors import InputError
+from sortformer.formats.write import write_bytes
+from sortformer.memory import LabelMemory, interpolate
+from sortformer.model import Sortformer
+from sortformer.postprocess import turns
+from sortformer.targets import activity
+
+__all__ = ["VoiceStore"]
+
+_FORMAT = "sortformer-voices/1"
+
+SHORTEST_VOICE_S = 1.0
+"""Least speech by which a voice can be stored."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class VoiceStore:
+    """Names, and frames in which their voices spoke alone, as the encoder of one model hears them.
+
+    A store does not change: ``add`` and ``learn`` return another one.
+    """
+
+    diarizer: Diarizer
+    memory: LabelMemory = field(default_factory=LabelMemory)
+    names: tuple[str, ...] = ()
+
+    def add(
+        self, name: str, audio: AudioSource, *, sample_rate: int | None = None, channel: int | None = None
+    ) -> "VoiceStore":
+        """Return a store that also knows the voice of a clip: of who speaks most in it, if there are several.
+
+        More clips of a name join. Arguments are those of a diarizer's call.
+
+        Raises:
+            InputError: when the name is empty or one that the toolkit gives, or less than a second of one voice alone
+                is heard in the clip.
+        """
+        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
+        alone = _alone(self._turns(found, {}), found)
+        frames = max(alone.values(), key=len, default=np.zeros(0, np.int64))
+        if len(frames) * found.grid.step_s < SHORTEST_VOICE_S:
+            raise InputError(
+                f"less than {SHORTEST_VOICE_S:g} s of one voice alone is heard in {name_of(audio)}: "
+                f"give a few seconds of clear speech of '{name}'"
+            )
+        return self._with(name, found.data[frames])
+
+    def learn(
+        self,
+        diarization: Diarization,
+        audio: AudioSource,
+        *,
+        sample_rate: int | None = None,
+        channel: int | None = None,
+    ) -> "VoiceStore":
+        """Return a store that also knows the named speakers of a recording, from where each speaks alone.
+
+        Speakers with a name that the toolkit gives (``speaker_0``) are left out, and so are those never alone; rename
+        with ``relabel``.
+        """
+        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
+        store = self
+        for speaker, frames in _alone(diarization, found).items():
+            if len(frames) and not _is_given(speaker):
+                store = store._with(speaker, found.data[frames])
+        return store
+
+    def name(
+        self,
+        diarization: Diarization,
+        audio: AudioSource,
+        *,
+        confidence: float = 0.5,
+        sample_rate: int | None = None,
+        channel: int | None = None,
+    ) -> Diarization:
+        """Return a recording's turns with the names of the speakers who are known; others keep their labels.
+
+        A speaker's confidence in a name is the mean of what the memory says where that speaker is alone. No two
+        speakers of a recording get one name: of all ways to give them, that of the greatest confidence is taken.
+
+        Args:
+            confidence: below it a name is not given.
+
+        Raises:
+            InputError: when the audio cannot be used, or the recording has a speaker with a stored name already.
+        """
+        if known := set(self.names) & set(diarization.speakers):
+            raise InputError(f"{diarization.uri} has a speaker called '{min(known)}' already: give turns without names")
+        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
+        return diarization.relabel(self._names(found, self._read(found), diarization, confidence))
+
+    def diarize(
+        self,
+        audio: AudioSource,
+        *,
+        lam: float = 0.0,
+        confidence: float = 0.5,
+        sample_rate: int | None = None,
+        channel: int | None = None,
+    ) -> Diarization:
+        """Return who spoke when, by name where known, from what the model and the memory say of each frame.
+
+        Args:
+            lam: share of the memory in the probability of each speaker with a name: 0 is the model alone.
+            confidence: below it a name is not given (see ``name``).
+
+        Raises:
+            InputError: when the audio cannot be used, or ``lam`` is not between 0 and 1.
+        """
+        if not 0 <= lam <= 1:
+            raise InputError(f"lam, the share of the memory, must be between 0 and 1, got {lam}")
+        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
+        said, labels = found.output.data.copy(), self._read(found)
+        slots = {slot: str(slot) for slot in range(said.shape[1])}
+        given = self._names(found, labels, self._turns(found, slots), confidence)
+        finer = round(found.grid.step_s / found.output.step_s)
+        for slot, name in given.items():
+            evidence = labels[:, self.names.index(name)].repeat_interleave(finer)[: len(said)]
+            model = torch.from_numpy(said[:, int(slot)])
+            said[:, int(slot)] = interpolate(evidence, model, lam).numpy()
+        mixed = replace(found, output=replace(found.output, data=said))
+        named = self._turns(mixed, {int(slot): name for slot, name in given.items()})
+        return replace(named, uri=uri_of(audio))
+
+    def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the store as safetensors, whole or not at all.
+
+        Raises:
+            InputError: when the file exists and ``overwrite`` is not set, or it cannot be written.
+        """
+        described = {
+            "format": _FORMAT,
+            "encoder": _identity(self.diarizer.model),
+            "names": json.dumps(self.names),
+            "config": json.dumps(to_dict(self.memory.config)),
+        }
+        content = save({"key": self.memory.key.contiguous(), "label": self.memory.label}, described)
+        write_bytes(path, content, overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], diarizer: Diarizer) -> "VoiceStore":
+        """Read a store that was made with the same encoder.
+
+        Raises:
+            InputError: when the file is absent, damaged, no store of voices, or was made with another model.
+        """
+        try:
+            with safe_open(path, framework="pt") as file:
+                described = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+        except FileNotFoundError as error:
+            raise InputError(f"cannot read {path}: no such file") from error
+        except (SafetensorError, OSError) as error:
+            raise InputError(f"{path} is damaged, or no store of voices: {error}") from error
+        if described.get("format") != _FORMAT:
+            raise InputError(f"{path} is no store of voices (its format is not '{_FORMAT}')")
+        if described.get("encoder") != _identity(diarizer.model):
+            raise InputError(f"the voices in {path} were stored with another model: load that one, or store them again")
+        try:
+            config = from_dict(LabelConfig, json.loads(described["config"]))
+            memory = LabelMemory(config, tensors["key"], tensors["label"])
+            names = tuple(json.loads(described["names"]))
+        except (KeyError, ValueError) as error:
+            raise InputError(f"{path} is damaged: store the voices again") from error
+        if memory.key.ndim != 2 or set(memory.label.tolist()) != set(range(len(names))):
+            raise InputError(f"{path} is damaged, its frames and names do not fit: store the voices again")
+        return cls(diarizer, memory, names)
+
+    def _with(self, name: str, frames: np.ndarray) -> "VoiceStore":
+        if not name or _is_given(name):
+            raise InputError(f"the name '{name}' is empty, or one that the toolkit gives: choose another")
+        names = self.names if name in self.names else (*self.names, name)
+        return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(name)), names=names)
+
+    def _read(self, found: Embeddings) -> Tensor:
+        """What the memory says of each frame, (T, names)."""
+        return self.memory.read(torch.from_numpy(found.data), len(self.names))
+
+    def _turns(self, found: Embeddings, names: dict[int, str]) -> Diarization:
+        said = found.output
+        return turns(said.data, self.diarizer.postprocess, said.step_s, duration=said.duration, names=names)
+
+    def _names(self, found: Embeddings, labels: Tensor, diarization: Diarization, confidence: float) -> dict[str, str]:
+        """The names of speakers, given what the memory says of each frame (T, names)."""
+        alone = {speaker: at for speaker, at in _alone(diarization, found).items() if len(at)}
+        if not alone or not self.names:
+            return {}
+        sure = np.stack([labels.numpy()[at].mean(axis=0) for at in alone.values()])
+        sure = np.where(sure >= confidence, sure, 0.0)
+        speakers = tuple(alone)
+        pairs = zip(*linear_sum_assignment(sure, maximize=True), strict=True)
+        return {speakers[row]: self.names[column] for row, column in pairs if sure[row, column] > 0}
+
+
+def _alone(diarization: Diarization, found: Embeddings) -> dict[str, np.ndarray]:
+    """The frames in which each speaker, and nobody else, is active."""
+    slots = max(1, len(diarization.speakers))
+    active, speakers = activity(diarization.turns, len(found.data), slots, found.grid)
+    single = active.sum(axis=1) == 1
+    return {speaker: np.flatnonzero(single & (active[:, slot] > 0)) for slot, speaker in enumerate(speakers)}
+
+
+def _is_given(name: str) -> bool:
+    return name.removeprefix("speaker_").isdigit()
+
+
+def _identity(model: Sortformer) -> str:
+    """What embeddings depend on: the features, the encoder and its weights, in one line."""
+    config = [to_dict(model.config.features), to_dict(model.config.encoder)]
+    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
+    for name, tensor in sorted(model.encoder.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.float().cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()

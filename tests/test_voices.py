@@ -1,0 +1,230 @@
+"""Stored voices: who is known gets the name, who is not keeps the label, and no store is read by another's model."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer import Diarization, Diarizer, InputError, PostprocessConfig, Turn, VoiceStore
+from sortformer.config.labels import LabelConfig
+from sortformer.diarizer import Embeddings, Probabilities
+from sortformer.grid import FrameGrid
+from sortformer.memory import LabelMemory
+from tests.audio.makers import chirp, write
+from tests.small_models import small_config, small_model
+from tests.tiny import tiny_model
+
+RATE = 16_000
+DIRECTIONS = {"ada": 0, "bob": 1, "eve": 2}
+
+
+class Puppet(Diarizer):
+    """A diarizer that hears what an array of numbers says: in each frame who speaks, -1 for nobody."""
+
+    def embeddings(self, audio, **_how) -> Embeddings:
+        who = np.asarray(audio)
+        noise = np.random.default_rng(len(who)).normal(0, 0.05, (len(who), 4))
+        heard = list(dict.fromkeys(who[who >= 0].tolist()))  # slots in order of arrival
+        said = np.stack([who == heard[slot] if slot < len(heard) else who < -1 for slot in range(3)], axis=1)
+        emb = np.eye(4)[who] + noise  # silence is a direction of its own
+        output = Probabilities(0.1 + 0.8 * said.astype(np.float32), 0.08, len(who) * 0.08)
+        return Embeddings(emb.astype(np.float32), FrameGrid(), output)
+
+
+@pytest.fixture(scope="module")
+def puppet() -> Puppet:
+    return Puppet(small_model(small_config()), PostprocessConfig(), "puppet")
+
+
+@pytest.fixture(scope="module")
+def diarizer(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
+    return Diarizer.load(tiny_model(tmp_path_factory.mktemp("voices"), speaking=1), device="cpu")
+
+
+def clip(name: str, frames: int = 30):
+    return np.full(frames, DIRECTIONS[name])
+
+
+def of(puppet: Puppet, *names: str, **config) -> VoiceStore:
+    store = VoiceStore(puppet, LabelMemory(LabelConfig(**config)))
+    for name in names:
+        store = store.add(name, clip(name))
+    return store
+
+
+@st.composite
+def meetings(draw) -> np.ndarray:
+    """Turns of half a second and more of up to three voices, and silence between."""
+    parts = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(6, 20), st.integers(1, 8)), min_size=1, max_size=8))
+    return np.concatenate([np.repeat((who, -1), (spoken, silent)) for who, spoken, silent in parts])
+
+
+@given(who=meetings(), stored=st.sets(st.sampled_from(sorted(DIRECTIONS))))
+def test_who_is_stored_is_named_and_nobody_else(puppet: Puppet, who: np.ndarray, stored: set[str]):
+    store = of(puppet, *sorted(stored))
+    said = store.diarize(who)
+    heard = {name for name, number in DIRECTIONS.items() if number in who}
+    assert {name for name in said.speakers if not name.startswith("speaker_")} == stored & heard
+    assert len(said.speakers) == len(heard)
+    for turn in said:
+        middle = who[int((turn.start + turn.end) / 2 / 0.08)]
+        assert middle == DIRECTIONS.get(turn.speaker, middle)
+
+
+@given(who=meetings(), lam=st.floats(0, 1))
+def test_the_memory_adds_no_turn_where_it_agrees(puppet: Puppet, who: np.ndarray, lam: float):
+    store = of(puppet, *DIRECTIONS)
+    assert [(turn.start, turn.end, turn.speaker) for turn in store.diarize(who, lam=lam)] == [
+        (turn.start, turn.end, turn.speaker) for turn in store.diarize(who)
+    ]
+
+
+def test_the_memory_decides_where_the_model_is_wrong(puppet: Puppet):
+    who = np.repeat((0, -1, 1, -1), (20, 5, 20, 5))
+    store = of(puppet, "ada")
+    found = puppet.embeddings(who)
+    found.data[30:40] = found.data[:10]  # these frames of the second slot sound like the first
+    puppet_says = found.output.data.copy()
+    fooled = Fixed(puppet.model, PostprocessConfig(), "fixed")
+    object.__setattr__(fooled, "found", found)
+    fooled_store = VoiceStore(fooled, store.memory, store.names)
+    alone = [turn for turn in fooled_store.diarize(who) if turn.speaker == "ada"]
+    mixed = [turn for turn in fooled_store.diarize(who, lam=0.8) if turn.speaker == "ada"]
+    assert [turn.end for turn in alone] == [1.6]
+    assert [(turn.start, turn.end) for turn in mixed] == [(0.0, 1.6), (2.4, 3.2)]
+    np.testing.assert_array_equal(found.output.data, puppet_says)  # nothing was written into it
+
+
+class Fixed(Puppet):
+    """Hears one thing whatever there is."""
+
+    found: Embeddings
+
+    def embeddings(self, _audio, **_how) -> Embeddings:
+        return self.found
+
+
+def test_no_two_speakers_get_one_name(puppet: Puppet):
+    who = np.repeat((0, -1, 1), (20, 5, 20))
+    given_turns = Diarization((Turn(0, 0.8, "speaker_0"), Turn(0.8, 1.6, "speaker_1"), Turn(2, 3.6, "speaker_2")), 3.6)
+    named = of(puppet, "ada", "bob").name(given_turns, who)
+    assert set(named.speakers) in ({"ada", "speaker_0", "bob"}, {"ada", "speaker_1", "bob"})
+    assert named.turns[2].speaker == "bob"
+
+
+def test_turns_by_hand_are_named_and_learned(puppet: Puppet):
+    who = np.repeat((0, 1, 2), (25, 25, 25))
+    turns = (Turn(0, 2, "speaker_0"), Turn(2, 4, "Bob"), Turn(4, 6, "speaker_1"))
+    store = VoiceStore(puppet).learn(Diarization(turns, 6.0), who)
+    assert store.names == ("Bob",)
+    assert (store.memory.label == 0).all()
+    assert len(store.memory.key) == 25
+    again = store.name(Diarization((Turn(0, 2, "a"), Turn(2, 4, "b"), Turn(4, 6, "c")), 6.0), who)
+    assert again.speakers == ("a", "Bob", "c")
+    with pytest.raises(InputError, match="has a speaker called 'Bob' already"):
+        store.name(Diarization(turns, 6.0), who)
+
+
+def test_where_two_speak_nothing_is_learned(puppet: Puppet):
+    turns = (Turn(0, 2, "Ada"), Turn(1, 3, "Bob"))
+    store = VoiceStore(puppet).learn(Diarization(turns, 4.0), clip("ada", 50))
+    assert store.names == ("Ada", "Bob")
+    assert store.memory.label.bincount().tolist() == [12, 13]  # the frames of which each alone covers half or more
+
+
+def test_a_certainty_that_nobody_reaches_names_nobody(puppet: Puppet):
+    assert of(puppet, "ada").diarize(clip("ada"), confidence=1.01).speakers == ("speaker_0",)
+    assert VoiceStore(puppet).diarize(clip("ada")).speakers == ("speaker_0",)
+
+
+def test_without_strangers_the_only_voice_is_everybodys(puppet: Puppet):
+    assert of(puppet, "ada", stranger=float("inf")).diarize(clip("eve")).speakers == ("ada",)
+    assert of(puppet, "ada").diarize(clip("eve")).speakers == ("speaker_0",)
+
+
+def test_more_clips_of_a_name_join(puppet: Puppet):
+    store = of(puppet, "ada", "bob").add("ada", clip("eve"))
+    assert store.names == ("ada", "bob")
+    assert store.diarize(clip("eve")).speakers == ("ada",)
+
+
+@pytest.mark.parametrize("name", ["", "speaker_3", "7"])
+def test_a_name_that_is_none_is_refused(puppet: Puppet, name: str):
+    with pytest.raises(InputError, match="choose another"):
+        VoiceStore(puppet).add(name, clip("ada"))
+
+
+@pytest.mark.parametrize("clip", [np.full(30, -1), np.full(10, 0)], ids=["silent", "short"])
+def test_a_clip_without_a_voice_is_refused(puppet: Puppet, clip: np.ndarray):
+    with pytest.raises(InputError, match=r"less than 1 s of one voice alone .* of 'Ada'"):
+        VoiceStore(puppet).add("Ada", clip)
+
+
+@pytest.mark.parametrize("lam", [-0.1, 1.1, float("nan")])
+def test_a_share_that_is_none_is_refused(puppet: Puppet, lam: float):
+    with pytest.raises(InputError, match="between 0 and 1"):
+        VoiceStore(puppet).diarize(clip("ada"), lam=lam)
+
+
+def test_with_a_real_model_lam_0_is_the_diarizer_with_a_name(diarizer: Diarizer, tmp_path: Path):
+    wav = write(tmp_path / "ada.wav", chirp(2.0, RATE), RATE)
+    store = VoiceStore(diarizer).add("Ada", wav)
+    expected = diarizer(wav).relabel({"speaker_0": "Ada"})
+    assert store.diarize(wav).turns == expected.turns
+    assert store.name(diarizer(wav), wav).turns == expected.turns
+    assert store.diarize(wav).uri == store.name(diarizer(wav), wav).uri == "ada"
+    with torch.inference_mode():
+        emb = diarizer.model(torch.from_numpy(chirp(2.0, RATE))[None]).emb[0].numpy()
+    np.testing.assert_allclose(diarizer.embeddings(chirp(2.0, RATE), sample_rate=RATE).data, emb, atol=1e-5)
+
+
+def test_finer_output_takes_the_memory_of_its_80_ms():
+    finer = small_model(small_config(head={"upsampling": 8, "estimate_layers": ()}))
+    with torch.no_grad():
+        finer.head.out.bias.copy_(torch.tensor([9.0, -9.0, -9.0]))
+    store = VoiceStore(Diarizer(finer, PostprocessConfig(), "finer")).add("Ada", chirp(2.05, RATE), sample_rate=RATE)
+    assert store.diarize(chirp(2.05, RATE), lam=0.5, sample_rate=RATE).speakers[0] == "Ada"
+
+
+def test_saved_and_loaded_it_is_the_same(puppet: Puppet, tmp_path: Path):
+    store = of(puppet, "ada", "bob", neighbours=3, stranger=float("inf"))
+    store.save(tmp_path / "voices.safetensors")
+    again = VoiceStore.load(tmp_path / "voices.safetensors", puppet)
+    assert (again.names, again.memory.config) == (store.names, store.memory.config)
+    assert torch.equal(again.memory.key, store.memory.key)
+    assert torch.equal(again.memory.label, store.memory.label)
+    with pytest.raises(InputError, match="exists already"):
+        store.save(tmp_path / "voices.safetensors")
+    VoiceStore(puppet).save(tmp_path / "voices.safetensors", overwrite=True)
+    assert VoiceStore.load(tmp_path / "voices.safetensors", puppet).add("ada", clip("ada")).names == ("ada",)
+
+
+def test_voices_of_another_encoder_are_refused_and_of_another_head_are_not(puppet: Puppet, tmp_path: Path):
+    of(puppet, "ada").save(tmp_path / "voices.safetensors")
+    other = small_model(small_config(), seed=1)
+    with pytest.raises(InputError, match=r"voices\.safetensors were stored with another model: load that one"):
+        VoiceStore.load(tmp_path / "voices.safetensors", Diarizer(other, PostprocessConfig(), "other"))
+    other.encoder.load_state_dict(puppet.model.encoder.state_dict())
+    assert VoiceStore.load(tmp_path / "voices.safetensors", Diarizer(other, PostprocessConfig(), "tuned")).names == (
+        "ada",
+    )
+
+
+def test_what_is_no_store_is_refused_in_a_sentence(puppet: Puppet, diarizer: Diarizer, tmp_path: Path):
+    path = tmp_path / "voices.safetensors"
+    with pytest.raises(InputError, match="no such file"):
+        VoiceStore.load(path, puppet)
+    of(puppet, "ada").save(path)
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(InputError, match="damaged, or no store of voices"):
+        VoiceStore.load(path, puppet)
+    weights = tmp_path / "model" / "model.safetensors"
+    tiny_model(weights.parent)
+    with pytest.raises(InputError, match="is no store of voices"):
+        VoiceStore.load(weights, diarizer)
+    VoiceStore(puppet, of(puppet, "ada").memory, ("ada", "bob")).save(path, overwrite=True)
+    with pytest.raises(InputError, match="do not fit"):
+        VoiceStore.load(path, puppet)
