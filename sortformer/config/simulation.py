@@ -34,15 +34,20 @@ class CastingConfig:
         same_gender_probability: all voices have one known gender.
         voice_gain_db: each voice is louder or softer by up to this.
         turn_gain_db: standard deviation of the loudness of a turn around its voice's.
+        turn_tilt: a turn sounds duller or brighter than its voice, by a filter 1 + t z^-1 with t up to this, because
+            people turn their heads: so the channel does not tell who it is.
     """
 
     same_corpus_probability: float = 0.4
     same_gender_probability: float = 0.3
     voice_gain_db: float = 8.0
     turn_gain_db: float = 1.5
+    turn_tilt: float = 0.0
 
     def __post_init__(self) -> None:
         _check(self)
+        if not 0 <= self.turn_tilt < 1:
+            raise ConfigError(f"turn_tilt of the casting must be at least 0 and below 1, got {self.turn_tilt}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,8 +185,10 @@ class Simulator:
             if end - start < _SHORTEST_TURN:
                 continue
             gain = 10 ** ((voice_gain_db[slot] + casting.turn_gain_db * rng.normal()) / 20)
+            # Drawn only where it is asked for: what a seed gives without it stays as it was.
+            tilt = rng.uniform(-casting.turn_tilt, casting.turn_tilt) if casting.turn_tilt else 0.0
             for piece in tapes[slot].read(end - start):
-                stage.play(row, slot, piece.source, start + piece.at, piece.length, gain)
+                stage.play(row, slot, piece.source, start + piece.at, piece.length, gain, tilt)
             free[slot] = end
 
     def _outline(self, rng: np.random.Generator, count: int, num_hops: int) -> Outline:

@@ -27,8 +27,11 @@ class Stage:
         self._bank = bank
         self._touched: list[tuple[int, int, int, int]] = []
 
-    def play(self, row: int, slot: int, source: int, at: int, length: int, gain: float) -> None:
-        """Let a slot say ``length`` hops of the bank from hop ``source`` at hop ``at``, and note its speech."""
+    def play(self, row: int, slot: int, source: int, at: int, length: int, gain: float, tilt: float = 0.0) -> None:
+        """Let a slot say ``length`` hops of the bank from hop ``source`` at hop ``at``, and note its speech.
+
+        ``tilt`` in (-1, 1) makes it duller (above 0) or brighter: the filter 1 + tilt z^-1, of unit power in white noise.
+        """
         length = min(length, self.num_hops - at)
         if length <= 0:
             return
@@ -36,7 +39,7 @@ class Stage:
         self.activity[row, slot, at : at + length] |= own[source : source + length]
         before = _MARGIN if source >= _MARGIN and at >= _MARGIN and not own[source - _MARGIN : source].any() else 0
         after = _MARGIN if not own[source + length : source + length + _MARGIN].any() else 0
-        self._mix(row, slot, source - before, at - before, length + before + after, gain)
+        self._mix(row, slot, source - before, at - before, length + before + after, gain, tilt)
 
     def murmur(self, row: int, source: int, at: int, length: int) -> None:
         """Add ``length`` hops of the bank to the babble of a row."""
@@ -50,12 +53,15 @@ class Stage:
             occupied[row, path, first // block_samples : (last - 1) // block_samples + 1] = True
         return occupied
 
-    def _mix(self, row: int, path: int, source: int, at: int, length: int, gain: float) -> None:
+    def _mix(self, row: int, path: int, source: int, at: int, length: int, gain: float, tilt: float = 0.0) -> None:
         first, last = at * _HOP, min((at + length) * _HOP, self.num_hops * _HOP)
         sound = self._bank.audio[source * _HOP : source * _HOP + last - first]
         if len(sound) < 2 * len(_FADE):
             return
         scaled = np.multiply(sound, np.float32(gain / 32768), dtype=np.float32)
+        if tilt:
+            scaled[1:] += np.float32(tilt) * scaled[:-1]
+            scaled *= np.float32((1 + tilt * tilt) ** -0.5)
         scaled[: len(_FADE)] *= _FADE
         scaled[-len(_FADE) :] *= _FADE[::-1]
         self.tracks[row, path, first : first + len(scaled)] += scaled

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
-from sortformer.errors import InputError
+from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import Simulator, TurnPatterns, VoiceBank, dev_set
 from sortformer.simulate.stage import Stage
 from tests.simulate.makers import PITCHES_HZ
@@ -112,6 +112,27 @@ def test_short_pauses_are_labelled_as_annotators_do(bank):
     pauses = [_pauses(made.activity) for made in (exact, usual)]
     assert sum(pause < 5 for pause in pauses[0]) > 10
     assert sum(pause < 5 for pause in pauses[1]) == 0  # frames of 80 ms; 0.5 s may be cut to 5 of them
+
+
+def test_turns_are_tilted_only_where_asked_for(bank):
+    def made(tilt: float):
+        casting = replace(DRY.casting, turn_tilt=tilt)
+        return Simulator(bank, replace(DRY, casting=casting)).batch(seeded(3), 3, 20.0)
+
+    plain, tilted = made(0.0), made(0.8)
+    assert plain.wave.shape == tilted.wave.shape
+    bright = [made.wave.diff(dim=1).square().sum(1) / made.wave.square().sum(1) for made in (plain, tilted)]
+    assert (bright[0] - bright[1]).abs().max() > 1e-3
+    with pytest.raises(ConfigError, match="turn_tilt"):
+        made(1.0)
+
+
+def test_a_tilt_is_a_filter_of_two_taps(bank):
+    stages = [Stage(bank, 1, 1, 100, 16_000) for _ in range(2)]
+    for stage, tilt in zip(stages, (0.0, 0.5), strict=True):
+        stage.play(0, 0, 0, 0, 100, 1.0, tilt)
+    plain, tilted = (stage.tracks[0, 0, 200:-200] for stage in stages)  # without the fades
+    np.testing.assert_allclose(tilted[1:], (plain[1:] + 0.5 * plain[:-1]) / 1.25**0.5, atol=1e-6)
 
 
 def _pauses(activity: torch.Tensor) -> list[int]:
