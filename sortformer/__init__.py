@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from sortformer.annotation import Diarization, Turn
     from sortformer.config.postprocess import PostprocessConfig
     from sortformer.config.stream import StreamConfig
-    from sortformer.diarizer import Diarizer, Embeddings, Estimates, Probabilities
+    from sortformer.diarizer import Diarizer
     from sortformer.errors import Cancelled, ConfigError, InputError, SortformerError
-    from sortformer.estimates import LayerEstimate
+    from sortformer.estimates import Embeddings, Estimates, LayerEstimate, Probabilities
     from sortformer.streaming import Session, SessionPool, Update
     from sortformer.voices import VoiceStore
 
@@ -21,12 +21,12 @@ _HOMES = {
     "ConfigError": "errors",
     "Diarization": "annotation",
     "Diarizer": "diarizer",
-    "Embeddings": "diarizer",
-    "Estimates": "diarizer",
+    "Embeddings": "estimates",
+    "Estimates": "estimates",
     "InputError": "errors",
     "LayerEstimate": "estimates",
     "PostprocessConfig": "config.postprocess",
-    "Probabilities": "diarizer",
+    "Probabilities": "estimates",
     "Session": "streaming",
     "SessionPool": "streaming",
     "SortformerError": "errors",

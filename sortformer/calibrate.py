@@ -7,9 +7,8 @@ import numpy as np
 
 from sortformer.annotation import Turn
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.diarizer import Estimates
 from sortformer.errors import ConfigError, InputError
-from sortformer.estimates import LayerEstimate
+from sortformer.estimates import Estimates, LayerEstimate
 from sortformer.metrics.der import der
 from sortformer.metrics.protocol import FULL
 from sortformer.metrics.risk import boldest_safe, fewest_samples

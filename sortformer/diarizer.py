@@ -28,14 +28,14 @@ from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
 from sortformer.errors import Cancelled, InputError
-from sortformer.estimates import LayerEstimate, layer_estimates
+from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates
 from sortformer.grid import SAMPLE_RATE, FrameGrid
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import check_exits, leave_early
 from sortformer.postprocess import keep_slots, speaker_range, turns
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
-__all__ = ["MAX_OFFLINE_S", "Diarizer", "Embeddings", "Estimates", "Probabilities", "Progress"]
+__all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
 
 MAX_OFFLINE_S = 1800.0
 """Longest recording that is taken whole; its last blocks compare every frame with every other one."""
@@ -53,35 +53,6 @@ Progress = Callable[[str, float, float | None], bool | None]
 ``read`` counts seconds of audio, and is all there is in a stream, which works as it reads; the others count steps.
 Returning False, or raising, ends the work.
 """
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Probabilities:
-    """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``start_s + t * step_s`` on."""
-
-    data: np.ndarray  # (T, S) float32, slots in order of arrival
-    step_s: float
-    duration: float
-    start_s: float = 0.0
-    layers: int | None = None
-    """Blocks of the head that it took, for a recording that was taken whole."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimates:
-    """The estimates of each layer that makes them, from the lowest on, and what the model says in the end."""
-
-    layers: tuple[LayerEstimate, ...]
-    output: Probabilities
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Embeddings:
-    """What the encoder makes of a recording, one row for each frame of its grid, and what the model says in the end."""
-
-    data: np.ndarray  # (T, D) float32
-    grid: FrameGrid
-    output: Probabilities
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a model believes layer by layer, as values to look at."""
+"""What a model says of a recording, in the end and layer by layer, as values to look at."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sortformer.grid import FrameGrid
 from sortformer.model import SortformerOutput
 from sortformer.model.arrival import arrival_frames, arrival_ranks
 from sortformer.model.early_exit import agreement, in_order_of_arrival
 
-__all__ = ["LayerEstimate", "layer_estimates"]
+__all__ = ["Embeddings", "Estimates", "LayerEstimate", "Probabilities", "layer_estimates"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probabilities:
+    """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``start_s + t * step_s`` on."""
+
+    data: np.ndarray  # (T, S) float32, slots in order of arrival
+    step_s: float
+    duration: float
+    start_s: float = 0.0
+    layers: int | None = None
+    """Blocks of the head that it took, for a recording that was taken whole."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +37,23 @@ class LayerEstimate:
     ordered: np.ndarray  # (T, K) ``data`` with its classes in order of arrival: what an early exit would give out
     confidence: float | None
     """How much of its speech this estimate, ordered, has in common with the one before; None for the first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimates:
+    """The estimates of each layer that makes them, from the lowest on, and what the model says in the end."""
+
+    layers: tuple[LayerEstimate, ...]
+    output: Probabilities
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Embeddings:
+    """What the encoder makes of a recording, one row for each frame of its grid, and what the model says in the end."""
+
+    data: np.ndarray  # (T, D) float32
+    grid: FrameGrid
+    output: Probabilities
 
 
 def layer_estimates(output: SortformerOutput, layers: tuple[int, ...]) -> tuple[LayerEstimate, ...]:

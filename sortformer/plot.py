@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sortformer.annotation import Diarization, Turn, speakers
-from sortformer.diarizer import Probabilities
 from sortformer.errors import InputError
+from sortformer.estimates import Probabilities
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ import numpy as np
 
 from sortformer.annotation import Turn
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.diarizer import Probabilities
 from sortformer.errors import InputError
+from sortformer.estimates import Probabilities
 from sortformer.evaluate import Parts, Report, score_recordings
 from sortformer.metrics.bootstrap import ratio_interval
 from sortformer.metrics.frames import frame_der

@@ -17,8 +17,9 @@ from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of, uri_of
 from sortformer.config.labels import LabelConfig
 from sortformer.config.strict import from_dict, to_dict
-from sortformer.diarizer import Diarizer, Embeddings
+from sortformer.diarizer import Diarizer
 from sortformer.errors import InputError
+from sortformer.estimates import Embeddings
 from sortformer.formats.write import write_bytes
 from sortformer.memory import LabelMemory, interpolate
 from sortformer.model import Sortformer

@@ -7,9 +7,8 @@ import pytest
 
 from sortformer.calibrate import calibrate_exit
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.diarizer import Estimates, Probabilities
 from sortformer.errors import ConfigError, InputError
-from sortformer.estimates import LayerEstimate
+from sortformer.estimates import Estimates, LayerEstimate, Probabilities
 from sortformer.postprocess import turns
 
 SETTINGS = PostprocessConfig()

@@ -7,8 +7,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 from sortformer.annotation import Diarization, Turn
-from sortformer.diarizer import Probabilities
 from sortformer.errors import InputError
+from sortformer.estimates import Probabilities
 from sortformer.plot import figure, png
 
 

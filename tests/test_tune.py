@@ -5,8 +5,8 @@ import pytest
 
 from sortformer.annotation import Turn
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.diarizer import Probabilities
 from sortformer.errors import InputError
+from sortformer.estimates import Probabilities
 from sortformer.metrics.protocol import protocol_named
 from sortformer.postprocess import turns
 from sortformer.tune import Tuned, tune

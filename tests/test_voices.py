@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sortformer import Diarization, Diarizer, InputError, PostprocessConfig, Turn, VoiceStore
 from sortformer.config.labels import LabelConfig
-from sortformer.diarizer import Embeddings, Probabilities
+from sortformer.estimates import Embeddings, Probabilities
 from sortformer.grid import FrameGrid
 from sortformer.memory import LabelMemory
 from tests.audio.makers import chirp, write

@@ -14,7 +14,7 @@ import torch
 
 from sortformer import Diarizer
 from sortformer.calibrate import calibrate_exit
-from sortformer.diarizer import Estimates
+from sortformer.estimates import Estimates
 from sortformer.metrics.der import der
 from sortformer.metrics.protocol import FULL
 from sortformer.model.early_exit import leave_early

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from sortformer import Diarizer, VoiceStore
-from sortformer.diarizer import Embeddings
+from sortformer.estimates import Embeddings
 from sortformer.grid import SAMPLE_RATE, FrameGrid
 from sortformer.simulate import Conversations, Rooms, VoiceBank, dev_set
 from sortformer.targets import activity

@@ -30,7 +30,7 @@ class Stage:
     def play(self, row: int, slot: int, source: int, at: int, length: int, gain: float, tilt: float = 0.0) -> None:
         """Let a slot say ``length`` hops of the bank from hop ``source`` at hop ``at``, and note its speech.
 
-        ``tilt`` in (-1, 1) makes it duller (above 0) or brighter: the filter 1 + tilt z^-1, of unit power in white noise.
+        ``tilt`` in (-1, 1) makes it duller (above 0) or brighter: 1 + tilt z^-1, with the power of white noise kept.
         """
         length = min(length, self.num_hops - at)
         if length <= 0:
