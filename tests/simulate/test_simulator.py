@@ -194,7 +194,7 @@ def test_replayed_turns_shape_the_activity(bank, tmp_path):
 def test_nobody_talks_over_themselves(bank, monkeypatch):
     spoken: dict[tuple[int, int], np.ndarray] = {}
 
-    def note(_stage, row, slot, _source, at, length, _gain):
+    def note(_stage, row, slot, _source, at, length, _gain, _tilt):
         spoken.setdefault((row, slot), np.zeros(3000 + 2000, dtype=int))[at : at + length] += 1
 
     monkeypatch.setattr(Stage, "play", note)
