@@ -36,6 +36,8 @@ class CastingConfig:
         turn_gain_db: standard deviation of the loudness of a turn around its voice's.
         turn_tilt: a turn sounds duller or brighter than its voice, by a filter 1 + t z^-1 with t up to this, because
             people turn their heads: so the channel does not tell who it is.
+        turn_speed: a turn is played faster or slower by up to this share, pitch and formants with it, because people
+            do not always sound the same.
     """
 
     same_corpus_probability: float = 0.4
@@ -43,11 +45,13 @@ class CastingConfig:
     voice_gain_db: float = 8.0
     turn_gain_db: float = 1.5
     turn_tilt: float = 0.0
+    turn_speed: float = 0.0
 
     def __post_init__(self) -> None:
         _check(self)
-        if not 0 <= self.turn_tilt < 1:
-            raise ConfigError(f"turn_tilt of the casting must be at least 0 and below 1, got {self.turn_tilt}")
+        for name in ("turn_tilt", "turn_speed"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} of the casting must be at least 0 and below 1, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,7 @@ class ChannelConfig:
         burst_probability: breaths, clicks, knocks: noise that does not last.
         burst_hz: range of their number in a second.
         burst_snr_db: range of active speech to such a burst.
+        clatter_share: of the bursts, those that come in trains: typing, tapping, handling of the microphone.
         babble_probability: other voices of the bank murmur in the background.
         babble_voices: range of their number.
         babble_snr_db: range of active speech to babble.
@@ -136,6 +141,7 @@ class ChannelConfig:
     burst_probability: float = 0.3
     burst_hz: tuple[float, float] = (0.05, 1.5)
     burst_snr_db: tuple[float, float] = (-5.0, 20.0)
+    clatter_share: float = 0.0
     babble_probability: float = 0.15
     babble_voices: tuple[int, int] = (4, 8)
     babble_snr_db: tuple[float, float] = (8.0, 30.0)
@@ -155,6 +161,8 @@ class ChannelConfig:
         _check(self)
         if self.room_probability + self.near_probability > 1:
             raise ConfigError("room_probability and near_probability of the channel must not exceed 1 together")
+        if not 0 <= self.clatter_share <= 1:
+            raise ConfigError(f"clatter_share of the channel must lie between 0 and 1, got {self.clatter_share}")
 
 
 @dataclass(frozen=True, slots=True)

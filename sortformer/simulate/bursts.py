@@ -1,4 +1,4 @@
-"""Sounds that are not speech and do not last: breaths on a microphone, clicks, knocks, rustling."""
+"""Sounds that are not speech and do not last: breaths on a microphone, clicks, knocks, rustling, typing."""
 
 import numpy as np
 
@@ -15,34 +15,66 @@ _PUFF_DURATION_S = (0.08, 1.5)
 _PUFF_CORNER_HZ = (30.0, 250.0)
 _PUFF_OCTAVE_DB = (9.0, 24.0)
 _PUFF_GAIN_DB = (0.0, 20.0)  # air that strikes a membrane is louder than any voice
+_CLATTER_DURATION_S = (0.002, 0.08)
+_CLATTER_COUNT = (2, 60)
+_CLATTER_GAP_S = (0.04, 0.6)
+_CLATTER_SPREAD_DB = 5.0
 
 
-def bursts(rng: np.random.Generator, num_samples: int, rate_hz: float) -> np.ndarray:
+def bursts(rng: np.random.Generator, num_samples: int, rate_hz: float, clatter_share: float = 0.0) -> np.ndarray:
     """Return (num_samples,) float32 with bursts of noise, ``rate_hz`` a second on average.
 
     Each has its own band, length and envelope, and unit power while it lasts, give or take some dB; puffs of air, which
-    have next to nothing above some hundred hertz, are up to 20 dB louder.
+    have next to nothing above some hundred hertz, are up to 20 dB louder. ``clatter_share`` of them are trains of short
+    bursts of one kind, a train counting as one.
     """
     sound = np.zeros(num_samples, dtype=np.float32)
     for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):
-        burst = _burst(rng) * 10 ** (_LEVEL_SPREAD_DB * rng.normal() / 20)
+        # Drawn only where it is asked for: what a seed gives without it stays as it was.
+        clatter = bool(clatter_share) and rng.random() < clatter_share
+        burst = _clatter(rng) if clatter else _puff(rng) if rng.random() < _PUFF_SHARE else _knock(rng, _DURATION_S)
+        burst = burst * 10 ** (_LEVEL_SPREAD_DB * rng.normal() / 20)
         start = rng.integers(num_samples)
         piece = sound[start : start + len(burst)]
         piece += burst[: len(piece)]
     return sound
 
 
-def _burst(rng: np.random.Generator) -> np.ndarray:
-    puff = rng.random() < _PUFF_SHARE
-    count = round(_log_uniform(rng, _PUFF_DURATION_S if puff else _DURATION_S) * SAMPLE_RATE)
-    hertz = np.maximum(np.fft.rfftfreq(count, 1 / SAMPLE_RATE), 20.0)
-    decibels = _puff(rng, hertz) if puff else _band(rng, hertz)
+def _knock(rng: np.random.Generator, duration_s: tuple[float, float]) -> np.ndarray:
+    count, hertz = _length(rng, duration_s)
+    return _burst(rng, count, _band(rng, hertz))
+
+
+def _puff(rng: np.random.Generator) -> np.ndarray:
+    count, hertz = _length(rng, _PUFF_DURATION_S)
+    return _burst(rng, count, _air(rng, hertz), _PUFF_GAIN_DB)
+
+
+def _clatter(rng: np.random.Generator) -> np.ndarray:
+    """One short burst again and again, each time as loud as it comes, at gaps around one that is drawn."""
+    knock = _knock(rng, _CLATTER_DURATION_S)
+    gaps = _log_uniform(rng, _CLATTER_GAP_S) * rng.lognormal(0.0, 0.4, size=round(_log_uniform(rng, _CLATTER_COUNT)))
+    starts = np.cumsum(np.round(gaps * SAMPLE_RATE).astype(np.int64))
+    train = np.zeros(int(starts[-1]) + len(knock), dtype=np.float32)
+    for start in starts:
+        train[start : start + len(knock)] += knock * 10 ** (_CLATTER_SPREAD_DB * rng.normal() / 20)
+    return train
+
+
+def _length(rng: np.random.Generator, duration_s: tuple[float, float]) -> tuple[int, np.ndarray]:
+    count = round(_log_uniform(rng, duration_s) * SAMPLE_RATE)
+    return count, np.maximum(np.fft.rfftfreq(count, 1 / SAMPLE_RATE), 20.0)
+
+
+def _burst(
+    rng: np.random.Generator, count: int, decibels: np.ndarray, gain_db: tuple[float, float] | None = None
+) -> np.ndarray:
     noise = np.fft.irfft(np.fft.rfft(rng.normal(size=count)) * 10 ** (decibels / 20), count)
     position = np.linspace(0, 1, count)
     rise = rng.uniform(0.02, 0.6)
     envelope = np.where(position < rise, position / rise, (1 - position) / (1 - rise)) ** rng.uniform(0.5, 2)
     shaped = noise * envelope
-    gain = 10 ** (rng.uniform(*_PUFF_GAIN_DB) / 20) if puff else 1.0
+    gain = 10 ** (rng.uniform(*gain_db) / 20) if gain_db else 1.0
     return (shaped * (gain / max(1e-9, np.sqrt(np.mean(shaped**2))))).astype(np.float32)
 
 
@@ -52,7 +84,7 @@ def _band(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
     return -12.0 * np.maximum(np.abs(octaves) - rng.uniform(*_WIDTH_OCTAVES) / 2, 0)
 
 
-def _puff(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
+def _air(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
     """The spectrum, in dB, of air on a microphone: all of it low."""
     return -rng.uniform(*_PUFF_OCTAVE_DB) * np.maximum(np.log2(hertz / _log_uniform(rng, _PUFF_CORNER_HZ)), 0)
 

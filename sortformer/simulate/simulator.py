@@ -16,7 +16,7 @@ from sortformer.simulate.labels import arrival_targets, bridged
 from sortformer.simulate.outline import Outline, parametric_outline
 from sortformer.simulate.render import BLOCK_SAMPLES, padded_samples, render
 from sortformer.simulate.rooms import Rooms
-from sortformer.simulate.stage import Stage
+from sortformer.simulate.stage import Delivery, Stage
 from sortformer.simulate.turn_patterns import TurnPatterns
 from sortformer.simulate.voice_bank import VoiceBank
 
@@ -187,8 +187,10 @@ class Simulator:
             gain = 10 ** ((voice_gain_db[slot] + casting.turn_gain_db * rng.normal()) / 20)
             # Drawn only where it is asked for: what a seed gives without it stays as it was.
             tilt = rng.uniform(-casting.turn_tilt, casting.turn_tilt) if casting.turn_tilt else 0.0
-            for piece in tapes[slot].read(end - start):
-                stage.play(row, slot, piece.source, start + piece.at, piece.length, gain, tilt)
+            speed = 1 + rng.uniform(-casting.turn_speed, casting.turn_speed) if casting.turn_speed else 1.0
+            delivery = Delivery(gain, tilt, speed)
+            for piece in tapes[slot].read(round((end - start) * speed)):
+                stage.play(row, slot, piece.source, start + round(piece.at / speed), piece.length, delivery)
             free[slot] = end
 
     def _outline(self, rng: np.random.Generator, count: int, num_hops: int) -> Outline:

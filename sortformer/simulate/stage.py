@@ -1,15 +1,35 @@
 """Where the voices of a batch are laid out in time, dry, with their own speech activity beside them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sortformer.grid import FrameGrid
 from sortformer.simulate.voice_bank import VoiceBank
 
-__all__ = ["Stage"]
+__all__ = ["Delivery", "Stage"]
 
 _HOP = FrameGrid().hop_samples
 _FADE = np.linspace(0, 1, 80, dtype=np.float32)  # 5 ms
 _MARGIN = 3  # hops of the recording around a phrase that are heard but not labelled
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How a turn is said.
+
+    Attributes:
+        gain: factor of the amplitude.
+        tilt: in (-1, 1), makes it duller (above 0) or brighter: 1 + tilt z^-1, with the power of white noise kept.
+        speed: it takes 1 / speed of the time, with pitch and formants speed times as high.
+    """
+
+    gain: float = 1.0
+    tilt: float = 0.0
+    speed: float = 1.0
+
+
+_PLAIN = Delivery()
 
 
 class Stage:
@@ -27,23 +47,22 @@ class Stage:
         self._bank = bank
         self._touched: list[tuple[int, int, int, int]] = []
 
-    def play(self, row: int, slot: int, source: int, at: int, length: int, gain: float, tilt: float = 0.0) -> None:
-        """Let a slot say ``length`` hops of the bank from hop ``source`` at hop ``at``, and note its speech.
-
-        ``tilt`` in (-1, 1) makes it duller (above 0) or brighter: 1 + tilt z^-1, with the power of white noise kept.
-        """
-        length = min(length, self.num_hops - at)
-        if length <= 0:
+    def play(self, row: int, slot: int, source: int, at: int, length: int, delivery: Delivery = _PLAIN) -> None:
+        """Let a slot say ``length`` hops of the bank from hop ``source`` at hop ``at``, and note its speech."""
+        heard = min(round(length / delivery.speed), self.num_hops - at)
+        if heard <= 0:
             return
         own = self._bank.activity
-        self.activity[row, slot, at : at + length] |= own[source : source + length]
+        length = min(length, round(heard * delivery.speed))
+        position = np.minimum((np.arange(heard) * delivery.speed).astype(np.int64), length - 1)
+        self.activity[row, slot, at : at + heard] |= own[source + position]
         before = _MARGIN if source >= _MARGIN and at >= _MARGIN and not own[source - _MARGIN : source].any() else 0
         after = _MARGIN if not own[source + length : source + length + _MARGIN].any() else 0
-        self._mix(row, slot, source - before, at - before, length + before + after, gain, tilt)
+        self._mix(row, slot, source - before, at - before, length + before + after, delivery)
 
     def murmur(self, row: int, source: int, at: int, length: int) -> None:
         """Add ``length`` hops of the bank to the babble of a row."""
-        self._mix(row, -1, source, at, min(length, self.num_hops - at), 1.0)
+        self._mix(row, -1, source, at, min(length, self.num_hops - at), _PLAIN)
 
     def occupied(self, block_samples: int) -> np.ndarray:
         """Return which blocks of the tracks hold sound, (B, S + 1, length // block_samples) bool."""
@@ -53,15 +72,19 @@ class Stage:
             occupied[row, path, first // block_samples : (last - 1) // block_samples + 1] = True
         return occupied
 
-    def _mix(self, row: int, path: int, source: int, at: int, length: int, gain: float, tilt: float = 0.0) -> None:
-        first, last = at * _HOP, min((at + length) * _HOP, self.num_hops * _HOP)
-        sound = self._bank.audio[source * _HOP : source * _HOP + last - first]
+    def _mix(self, row: int, path: int, source: int, at: int, length: int, delivery: Delivery) -> None:
+        sound = self._bank.audio[source * _HOP : (source + length) * _HOP]
+        if delivery.speed != 1:
+            position = np.arange(round(len(sound) / delivery.speed)) * delivery.speed
+            sound = np.interp(position, np.arange(len(sound)), sound)
+        first = at * _HOP
+        sound = sound[: self.num_hops * _HOP - first]
         if len(sound) < 2 * len(_FADE):
             return
-        scaled = np.multiply(sound, np.float32(gain / 32768), dtype=np.float32)
-        if tilt:
-            scaled[1:] += np.float32(tilt) * scaled[:-1]
-            scaled *= np.float32((1 + tilt * tilt) ** -0.5)
+        scaled = np.multiply(sound, np.float32(delivery.gain / 32768), dtype=np.float32)
+        if delivery.tilt:
+            scaled[1:] += np.float32(delivery.tilt) * scaled[:-1]
+            scaled *= np.float32((1 + delivery.tilt**2) ** -0.5)
         scaled[: len(_FADE)] *= _FADE
         scaled[-len(_FADE) :] *= _FADE[::-1]
         self.tracks[row, path, first : first + len(scaled)] += scaled

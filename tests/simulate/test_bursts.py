@@ -45,6 +45,21 @@ def test_puffs_of_air_are_low_and_may_be_louder_than_speech():
     assert max(loudest) > 5  # of unit power else, give or take some dB
 
 
+def test_clatter_repeats_one_short_sound():
+    """In a train the loud moments are many and short; without it, one burst a sound is one stretch."""
+    trains = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05, clatter_share=1.0) for seed in range(60)]
+    single = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05) for seed in range(60)]
+    counts = [[_stretches(sound) for sound in sounds if sound.any()] for sounds in (trains, single)]
+    assert np.median(counts[0]) >= 4
+    assert np.median(counts[1]) <= 2
+
+
+def _stretches(sound: np.ndarray) -> int:
+    """How many stretches of sound there are, 10 ms of silence apart."""
+    where = np.flatnonzero(sound)
+    return 1 + int((np.diff(where) > 160).sum())
+
+
 def _share_below(sound: np.ndarray, hertz: np.ndarray, limit_hz: float) -> float:
     power = np.abs(np.fft.rfft(sound)) ** 2
     return float(power[hertz < limit_hz].sum() / power.sum())

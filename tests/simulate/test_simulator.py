@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import Simulator, TurnPatterns, VoiceBank, dev_set
-from sortformer.simulate.stage import Stage
+from sortformer.simulate.stage import Delivery, Stage
 from tests.simulate.makers import PITCHES_HZ
 
 REAL = Path(__file__).resolve().parents[2] / "../shared/data"
@@ -130,9 +130,37 @@ def test_turns_are_tilted_only_where_asked_for(bank):
 def test_a_tilt_is_a_filter_of_two_taps(bank):
     stages = [Stage(bank, 1, 1, 100, 16_000) for _ in range(2)]
     for stage, tilt in zip(stages, (0.0, 0.5), strict=True):
-        stage.play(0, 0, 0, 0, 100, 1.0, tilt)
+        stage.play(0, 0, 0, 0, 100, Delivery(tilt=tilt))
     plain, tilted = (stage.tracks[0, 0, 200:-200] for stage in stages)  # without the fades
     np.testing.assert_allclose(tilted[1:], (plain[1:] + 0.5 * plain[:-1]) / 1.25**0.5, atol=1e-6)
+
+
+def test_a_turn_that_is_said_faster_is_shorter_and_higher(bank):
+    stages = {speed: Stage(bank, 1, 1, 300, 48_000) for speed in (0.8, 1.0, 1.25)}
+    for speed, stage in stages.items():
+        stage.play(0, 0, 0, 0, 200, Delivery(speed=speed))
+        spoken = stage.activity[0, 0].nonzero()[0]
+        assert spoken[-1] + 1 == pytest.approx(200 / speed, abs=0.1 * 200)  # the bank may pause at the end
+        heard = np.flatnonzero(stage.tracks[0, 0])[-1] / 160
+        assert heard == pytest.approx(200 / speed, abs=4)
+    pitch = {speed: _loudest_hz(stage.tracks[0, 0, :8000]) for speed, stage in stages.items()}
+    assert pitch[0.8] < pitch[1.0] < pitch[1.25]
+
+
+def test_turns_of_another_speed_keep_their_place(bank):
+    def made(speed: float):
+        casting = replace(DRY.casting, turn_speed=speed)
+        return Simulator(bank, replace(DRY, casting=casting)).batch(seeded(3), 4, 20.0).activity.sum(1)
+
+    plain, varied = made(0.0), made(0.05)
+    assert not torch.equal(plain, varied)
+    assert ((plain - varied).sum(1).abs() < 0.1 * plain.sum(1)).all()
+    with pytest.raises(ConfigError, match="turn_speed"):
+        made(1.0)
+
+
+def _loudest_hz(sound: np.ndarray) -> float:
+    return float(np.abs(np.fft.rfft(sound)).argmax()) * 16_000 / len(sound)
 
 
 def _pauses(activity: torch.Tensor) -> list[int]:
@@ -194,7 +222,7 @@ def test_replayed_turns_shape_the_activity(bank, tmp_path):
 def test_nobody_talks_over_themselves(bank, monkeypatch):
     spoken: dict[tuple[int, int], np.ndarray] = {}
 
-    def note(_stage, row, slot, _source, at, length, _gain, _tilt):
+    def note(_stage, row, slot, _source, at, length, _delivery):
         spoken.setdefault((row, slot), np.zeros(3000 + 2000, dtype=int))[at : at + length] += 1
 
     monkeypatch.setattr(Stage, "play", note)
