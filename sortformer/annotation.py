@@ -12,7 +12,29 @@ from sortformer.errors import InputError
 if TYPE_CHECKING:
     from pyannote.core import Annotation
 
-__all__ = ["Diarization", "Origin", "TimeAxis", "Turn", "merged", "speakers", "to_pyannote"]
+__all__ = [
+    "Diarization",
+    "Origin",
+    "TimeAxis",
+    "Turn",
+    "arrival_name",
+    "is_arrival_name",
+    "merged",
+    "speakers",
+    "to_pyannote",
+]
+
+_ARRIVAL = "speaker_"
+
+
+def arrival_name(position: int) -> str:
+    """Return what the speaker is called who is the ``position``-th to arrive, from 0, and whose name is not known."""
+    return f"{_ARRIVAL}{position}"
+
+
+def is_arrival_name(name: str) -> bool:
+    """Whether a name is one of those, or the bare number of one, and so not for users to give."""
+    return name.removeprefix(_ARRIVAL).isdigit()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Turn, arrival_name
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 
@@ -50,7 +50,7 @@ def turns(
     if exclusive:
         spans = _exclusive(spans, ticks)
     heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own) and slot not in names)
-    speakers = dict(names) | {slot: f"speaker_{speaker}" for speaker, (_, slot) in enumerate(heard)}
+    speakers = dict(names) | {slot: arrival_name(speaker) for speaker, (_, slot) in enumerate(heard)}
     found = [
         Turn(start / 100, end / 100, name, float(ticks[start:end, slot].mean()))
         for slot, name in speakers.items()

@@ -12,7 +12,7 @@ from safetensors.torch import save
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, is_arrival_name
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of, uri_of
 from sortformer.config.labels import LabelConfig
@@ -82,7 +82,7 @@ class VoiceStore:
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         store = self
         for speaker, frames in _alone(diarization, found).items():
-            if len(frames) and not _is_given(speaker):
+            if len(frames) and not is_arrival_name(speaker):
                 store = store._with(speaker, found.data[frames])
         return store
 
@@ -189,7 +189,7 @@ class VoiceStore:
         return cls(diarizer, memory, names)
 
     def _with(self, name: str, frames: np.ndarray) -> "VoiceStore":
-        if not name or _is_given(name):
+        if not name or is_arrival_name(name):
             raise InputError(f"the name '{name}' is empty, or one that the toolkit gives: choose another")
         names = self.names if name in self.names else (*self.names, name)
         return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(name)), names=names)
@@ -220,10 +220,6 @@ def _alone(diarization: Diarization, found: Embeddings) -> dict[str, np.ndarray]
     active, speakers = activity(diarization.turns, len(found.data), slots, found.grid)
     single = active.sum(axis=1) == 1
     return {speaker: np.flatnonzero(single & (active[:, slot] > 0)) for slot, speaker in enumerate(speakers)}
-
-
-def _is_given(name: str) -> bool:
-    return name.removeprefix("speaker_").isdigit()
 
 
 def _identity(model: Sortformer) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.annotation import Diarization, Origin, Turn
+from sortformer.annotation import Diarization, Origin, Turn, arrival_name, is_arrival_name
 from sortformer.errors import InputError
 from tests.strategies import diarizations
 
@@ -121,3 +121,15 @@ def test_an_impossible_recording_or_crop_is_refused():
         Diarization((), 1, "")
     with pytest.raises(InputError, match="crop"):
         Diarization((), 1).crop(1, 0)
+
+
+@given(st.integers(0, 1000))
+def test_names_by_arrival_are_known_again(position):
+    assert is_arrival_name(arrival_name(position))
+    assert is_arrival_name(str(position))
+    assert not is_arrival_name(f"{arrival_name(position)}a")
+
+
+@pytest.mark.parametrize("name", ["", "chair", "speaker_", "speaker_one", "Speaker_1"])
+def test_other_names_are_free_to_give(name):
+    assert not is_arrival_name(name)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Turn, is_arrival_name
 from sortformer.audio.arrays import as_samples, float_pieces, is_array
 from sortformer.audio.reading import AudioSource, read
 from sortformer.audio.signal import INAUDIBLE, checked, mixed
@@ -165,7 +165,7 @@ class Session:
         free = [slot for slot in range(slots) if slot not in taken]
         if self.duration_s:
             raise InputError(f"'{name}' comes too late: enroll voices before the first samples, or after reset()")
-        if not name or name in taken.values() or name.removeprefix("speaker_").isdigit():
+        if not name or name in taken.values() or is_arrival_name(name):
             raise InputError(f"the name '{name}' is empty, taken, or one that the toolkit gives: choose another")
         if not free:
             raise InputError(f"there is no slot left for '{name}': {', '.join(taken.values())} have them all")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sortformer.annotation import Turn
+from sortformer.annotation import Turn, arrival_name
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.postprocess import decisive, speaking
 
@@ -157,7 +157,7 @@ def _named(config: PostprocessConfig, state: TurnState, *, certain_only: bool) -
     slots, names = state.slots, state.names
     for _, index, certain in sorted(arrivals):
         if certain:
-            slots = _with(slots, index, replace(slots[index], name=f"speaker_{names}"))
+            slots = _with(slots, index, replace(slots[index], name=arrival_name(names)))
             names += 1
         elif certain_only:
             break
