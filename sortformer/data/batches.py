@@ -1,8 +1,9 @@
 """The batch of each step, a function of the run's seed and the step alone: so a run resumes where it was."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,8 +16,26 @@ from sortformer.data.sources import Sources
 from sortformer.errors import ConfigError, SortformerError
 from sortformer.simulate import Conversations, Simulator
 from sortformer.simulate.rerecord import rerecord
+from sortformer.simulate.simulator import Script
 
-__all__ = ["Batches", "batches", "part_rows"]
+__all__ = ["Batches", "Draft", "batches", "part_rows"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """One part of a step's batch, of which the simulated conversations do not sound yet.
+
+    Attributes:
+        stage: of the run.
+        rows: of the batch that are in this part.
+        crops: by row, the conversations that are cut out of real recordings.
+        script: the other rows, in their order; None where there are none.
+    """
+
+    stage: StageConfig
+    rows: range
+    crops: Mapping[int, Conversations]
+    script: Script | None
 
 
 class Batches(Dataset[Conversations]):
@@ -55,26 +74,42 @@ class Batches(Dataset[Conversations]):
         return self.config.steps * self.parts
 
     def __getitem__(self, index: int) -> Conversations:
-        """Make the conversations of one part of one step."""
+        """Make the conversations of one part of one step, on the CPU."""
+        return self.finish(self.draft(index))
+
+    def draft(self, index: int) -> Draft:
+        """Do for one part of one step what is done on the CPU wherever the rest is."""
         step, part = divmod(index, self.parts)
         step = 0 if self.config.repeat else step
         stage = self.config.stage(step)
         rows = part_rows(stage.batch_size, part, self.parts)
-        made: dict[int, Conversations] = {}
+        crops: dict[int, Conversations] = {}
         simulated: list[int] = []
         with _one_thread():
             for row in rows:
                 rng = np.random.default_rng([self.config.seed % 2**64, step, row])
                 source = int(rng.choice(len(self.shares), p=self.shares))
                 if source:
-                    made[row] = self._crop(stage, source - 1, rng)
+                    crops[row] = self._crop(stage, source - 1, rng)
                 else:
                     simulated.append(row)
-            if simulated:
-                generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + step)
-                batch = self.simulators[stage].batch(generator, stage.batch_size, stage.duration_s, rows=simulated)
-                made |= {row: _rows(batch, [index]) for index, row in enumerate(simulated)}
-        return _joined([made[row] for row in rows])
+            generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + step)
+            script = (
+                self.simulators[stage].script(generator, stage.batch_size, stage.duration_s, simulated)
+                if simulated
+                else None
+            )
+        return Draft(stage, rows, crops, script)
+
+    def finish(self, draft: Draft, device: str | torch.device = "cpu") -> Conversations:
+        """Return the conversations of a draft on a device, which renders the simulated ones."""
+        made = {row: crop.to(device) for row, crop in draft.crops.items()}
+        if draft.script is not None:
+            with _one_thread():
+                batch = self.simulators[draft.stage].render(draft.script, device)
+            simulated = [row for row in draft.rows if row not in draft.crops]
+            made |= {row: _rows(batch, [index]) for index, row in enumerate(simulated)}
+        return _joined([made[row] for row in draft.rows])
 
     def _crop(self, stage: StageConfig, number: int, rng: np.random.Generator) -> Conversations:
         """Draw a crop of one of the recordings, and perhaps another channel for it."""
@@ -92,19 +127,26 @@ def part_rows(batch_size: int, part: int, parts: int) -> range:
 
 
 def batches(
-    sources: Sources, config: TrainConfig, model: ModelConfig, first_step: int, rank: int = 0, processes: int = 1
+    sources: Sources,
+    config: TrainConfig,
+    model: ModelConfig,
+    first_step: int,
+    rank: int = 0,
+    processes: int = 1,
+    device: torch.device | None = None,
 ) -> Iterator[tuple[Conversations, ...]]:
     """Return what one process sees of each batch from ``first_step`` to the end of the run, in its micro-batches.
 
-    They are prepared ahead by worker processes.
+    They are prepared ahead by worker processes; with a ``device`` only drafted there, and rendered by it when due.
 
     Raises:
         ConfigError, InputError: as ``Batches``; and from the iterator, when a recording cannot be read.
     """
     parts = config.accumulate * processes
     own = range(rank * config.accumulate, (rank + 1) * config.accumulate)
+    dataset = Batches(sources, config, model, parts)
     loader = DataLoader(
-        _Errands(Batches(sources, config, model, parts)),
+        _Errands(dataset.__getitem__ if device is None else dataset.draft),
         batch_size=None,
         sampler=[step * parts + part for step in range(first_step, config.steps) for part in own],
         num_workers=config.workers,
@@ -114,26 +156,28 @@ def batches(
 
     def steps() -> Iterator[tuple[Conversations, ...]]:
         made = map(_delivered, loader)
+        if device is not None:
+            made = (dataset.finish(draft, device) for draft in made)
         for _ in range(first_step, config.steps):
             yield tuple(next(made) for _ in own)
 
     return steps()
 
 
-class _Errands(Dataset[Conversations | SortformerError]):
-    """Batches, or why there is none: what a worker process raises would come wrapped in its traceback."""
+class _Errands(Dataset[Any]):
+    """What is made of each index, or why there is none: what a worker raises would come wrapped in its traceback."""
 
-    def __init__(self, batches: Batches) -> None:
-        self._batches = batches
+    def __init__(self, make: Callable[[int], Any]) -> None:
+        self._make = make
 
-    def __getitem__(self, index: int) -> Conversations | SortformerError:
+    def __getitem__(self, index: int) -> Any:
         try:
-            return self._batches[index]
+            return self._make(index)
         except SortformerError as error:
             return error
 
 
-def _delivered(found: Conversations | SortformerError) -> Conversations:
+def _delivered(found: Any) -> Any:
     if isinstance(found, SortformerError):
         raise found
     return found

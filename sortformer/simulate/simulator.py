@@ -1,7 +1,7 @@
 """Conversations from single voices: cast, script, voices, channel, labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -41,6 +41,10 @@ class Conversations:
     activity: Tensor
     num_samples: Tensor
     voice: Tensor
+
+    def to(self, device: str | torch.device) -> "Conversations":
+        """Return the same batch on a device."""
+        return Conversations(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -65,7 +65,9 @@ def train(
             initial = initial_checkpoint(config)
             config = replace(config, model=initial.model.config)
             state = _started(config, sources, initial.model, out / "state.pt", processes.device)
-            made = batches(sources, config, initial.model.config, state.step, processes.rank, processes.count)
+            # On a CPU the workers make whole batches; an accelerator renders what they draft, many times as fast.
+            place = processes.device if processes.device.type != "cpu" else None
+            made = batches(sources, config, initial.model.config, state.step, processes.rank, processes.count, place)
             dev = dev_conversations(config, initial.model.config)[processes.rank :: processes.count]
         with processes.all_or_none():
             processes.check_same(state.step, f"the state in {out}")

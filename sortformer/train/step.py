@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +47,7 @@ def take_step(
     measured: Counter[str] = Counter()
     for number, part in enumerate(parts, processes.rank * len(parts)):
         rows = part_rows(stage.batch_size, number, count)
-        measured.update(_descend(state, _to(part, processes.device), rows, config, guidance, frames))
+        measured.update(_descend(state, part.to(processes.device), rows, config, guidance, frames))
     parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
     processes.sum_gradients(parameters)
     shown, *losses = processes.sum_numbers(*measured.values())
@@ -109,7 +109,3 @@ def _forward(
     heard = torch.rand(stage.batch_size, generator=generator)[list(rows)].to(device)
     order = torch.randperm(activity.shape[2], generator=generator).to(device)
     return streamed(state.model, feats, lengths, activity, stream, heard, order)
-
-
-def _to(batch: Conversations, device: torch.device) -> Conversations:
-    return Conversations(*(getattr(batch, field.name).to(device) for field in fields(batch)))

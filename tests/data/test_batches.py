@@ -98,6 +98,26 @@ def test_mixed_batches_depend_on_seed_and_step_alone(mixed):
     assert not expected[1].wave.equal(expected[0].wave)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_drafts_that_a_device_renders_are_the_batches_of_the_workers(workers, mixed):
+    sources = Sources.load(mixed.data)
+    expected = Batches(sources, mixed, mixed.model)
+    drafted = replace(mixed, workers=workers)
+    found = batches(sources, drafted, mixed.model, first_step=1, device=torch.device("cpu"))
+    for step, (batch,) in enumerate(found, start=1):
+        assert_same(batch, expected[step])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
+def test_a_gpu_renders_the_same_conversations_with_noise_of_its_own(mixed):
+    dataset = Batches(Sources.load(mixed.data), mixed, mixed.model)
+    for step in range(mixed.steps):
+        here, there = dataset[step], dataset.finish(dataset.draft(step), "cuda")
+        assert there.wave.is_cuda
+        assert here.activity.equal(there.activity.cpu())
+        torch.testing.assert_close(here.wave.std(1), there.wave.cpu().std(1), rtol=0.1, atol=1e-3)
+
+
 def test_without_a_bank_all_conversations_are_real(mixed):
     real = replace(mixed, data=replace(mixed.data, bank=None))
     sources = Sources.load(real.data)
