@@ -1,5 +1,7 @@
 """Measure how fast training is, and where its time goes: simulation, features, forward and backward, the optimiser.
 
+Simulation is drafting, which workers do, and rendering, which they do for a CPU and an accelerator does itself.
+
 python recipes/benchmark/training.py [RECIPE.toml] [--device cpu] [--steps 10]
 
 The batches are those of the recipe's last stage. Without a recipe: 4 conversations of 30 s from synthetic voices.
@@ -18,7 +20,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from sortformer.config.data import DataConfig
 from sortformer.config.train import StageConfig, TrainConfig
-from sortformer.data import Batches, Sources
+from sortformer.data import Batches, Draft, Sources
 from sortformer.device import device_named
 from sortformer.simulate import Conversations
 from sortformer.train.initial import initial_checkpoint
@@ -26,6 +28,7 @@ from sortformer.train.processes import Processes
 from sortformer.train.state import TrainState
 from sortformer.train.step import take_step
 
+DRAFTING, RENDERING, STEP = "drafting", "rendering", "a step, features included"
 VOICES = Path(__file__).resolve().parents[1] / "overfit_one/make_voices.py"
 
 
@@ -71,6 +74,7 @@ def measure(
     """Return CPU and wall seconds a step of each stage, after one step to warm up."""
     alone = Processes(device)
     spent: dict[str, list[tuple[float, float]]] = {}
+    draft: list[Draft] = []
     batch: list[Conversations] = []
 
     def features() -> None:
@@ -79,9 +83,10 @@ def measure(
 
     for step in range(steps + 1):
         stages: dict[str, Callable[[], object]] = {
-            "simulation, in a worker": lambda step=step: batch.__setitem__(slice(None), [made[step]]),
+            DRAFTING: lambda step=step: draft.__setitem__(slice(None), [made.draft(step)]),
+            RENDERING: lambda: batch.__setitem__(slice(None), [made.finish(draft[0], device)]),
             "features": features,
-            "a step, features included": lambda: take_step(state, batch, config, alone),
+            STEP: lambda: take_step(state, batch, config, alone),
         }
         for name, work in stages.items():
             cpu, wall = time.process_time(), time.perf_counter()
@@ -105,8 +110,9 @@ def show(spent: dict[str, tuple[float, float]], stage: StageConfig, device: torc
     print("|---|---:|---:|---:|---:|")
     for name, (cpu, wall) in spent.items():
         print(f"| {name} | {cpu:.3f} | {wall:.3f} | {stage.batch_size / wall:.1f} | {audio_s / wall:.0f} |")
-    (cpu, _), (_, step) = spent["simulation, in a worker"], spent["a step, features included"]
-    print(f"\nworkers that keep up: {cpu / step:.2f} (CPU seconds of simulation in a second of steps)")
+    theirs = [DRAFTING, RENDERING] if device.type == "cpu" else [DRAFTING]
+    busy = sum(spent[name][0] for name in theirs)
+    print(f"\nworkers that keep up: {busy / spent[STEP][1]:.2f} (their CPU seconds in a second of steps)")
 
 
 if __name__ == "__main__":
