@@ -21,7 +21,9 @@ from sortformer.audio import AudioSource, probe
 from sortformer.audio import blocks as read_blocks
 from sortformer.audio.files import name_of, uri_of
 from sortformer.audio.signal import INAUDIBLE
+from sortformer.audio.windows import windows
 from sortformer.checkpoint.licences import remind
+from sortformer.clustering import by_voice
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import model_preset, model_presets, nearest_preset, streams_files
 from sortformer.config.stream import StreamConfig
@@ -39,6 +41,9 @@ __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
 
 MAX_OFFLINE_S = 1800.0
 """Longest recording that is taken whole; its last blocks compare every frame with every other one."""
+
+WINDOW_FRAMES, MARGIN_FRAMES = 1000, 125
+"""Where speech is given to voices, recordings are taken in windows of 80 s, with 10 s more on each side."""
 
 OFFLINE = "offline"
 
@@ -96,8 +101,14 @@ class Diarizer:
 
     @property
     def num_slots(self) -> int:
-        """The greatest number of speakers that the model tells apart."""
+        """How many speakers the model's own output has room for."""
         return self.model.config.head.num_slots
+
+    def speaker_limit(self, preset: str | None = None, postprocess: PostprocessConfig | None = None) -> int:
+        """Return the greatest number of speakers that a call with these arguments tells apart."""
+        clustering = (postprocess or self.postprocess).clustering
+        whole = preset == OFFLINE or (preset is None and not streams_files(self.model.config))
+        return clustering.max_speakers if whole and clustering is not None else self.num_slots
 
     @property
     def presets(self) -> dict[str, StreamConfig]:
@@ -151,10 +162,12 @@ class Diarizer:
                 longer than is taken whole.
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
-        speaker_range(self.num_slots, **wanted)
         settings = postprocess or self.postprocess
-        found, names, preset = self._hear(audio, sample_rate, channel, preset, enroll, progress)
-        probs = keep_slots(found.data, settings, found.step_s, **wanted)
+        limit = self.num_slots if enroll else self.speaker_limit(preset, settings)
+        fewest, most = speaker_range(limit, **wanted)
+        group = _grouping(settings, fewest, most)
+        found, names, preset = self._hear(audio, sample_rate, channel, preset, enroll, group, progress)
+        probs = keep_slots(found.data, settings, found.step_s, fewest, most)
         result = turns(
             probs, settings, found.step_s, duration=found.duration, uri=uri_of(audio), exclusive=exclusive, names=names
         )
@@ -175,8 +188,11 @@ class Diarizer:
         preset: str | None = None,
         progress: Progress | None = None,
     ) -> Probabilities:
-        """Return how probable it is, frame by frame, that each slot speaks; arguments and errors as in a call."""
-        return self._hear(audio, sample_rate, channel, preset, {}, progress)[0]
+        """Return how probable it is, frame by frame, that each slot speaks; arguments and errors as in a call.
+
+        Where the model's post-processing clusters, and the recording is taken whole, voices stand in place of slots.
+        """
+        return self._hear(audio, sample_rate, channel, preset, {}, _grouping(self.postprocess), progress)[0]
 
     def stream(
         self,
@@ -227,9 +243,10 @@ class Diarizer:
     ) -> Estimates:
         """Return what each layer that estimates believes, and who arrives first for it, for a recording taken whole.
 
-        Arguments and errors as in a call.
+        Slots are the model's own, also where a call would give their speech to voices. Arguments and errors as in a
+        call.
         """
-        output, said = self._output(audio, sample_rate, channel, progress)
+        output, said = self._whole(audio, sample_rate, channel, progress)
         return Estimates(layer_estimates(output, self.model.config.head.estimate_layers), said)
 
     def embeddings(
@@ -241,8 +258,14 @@ class Diarizer:
         progress: Progress | None = None,
     ) -> Embeddings:
         """Return what the encoder makes of each frame of a recording taken whole; arguments and errors as in a call."""
-        output, said = self._output(audio, sample_rate, channel, progress)
-        return Embeddings(_array(output.emb), FrameGrid(), said)
+        group = _grouping(self.postprocess)
+        if group is None:
+            output, said = self._whole(audio, sample_rate, channel, progress)
+            return Embeddings(_array(output.emb), FrameGrid(), said)
+        heard = _Heard(audio, progress)
+        found = self._in_windows(heard.blocks(sample_rate, channel))
+        said = self._probabilities(group(found.probs, found.emb), heard, found.layers)
+        return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
 
     def _hear(
         self,
@@ -251,6 +274,7 @@ class Diarizer:
         channel: int | None,
         preset: str | None,
         enroll: Mapping[str, AudioSource],
+        group: "_Group | None",
         progress: Progress | None,
     ) -> tuple[Probabilities, dict[int, str], str]:
         """Probabilities, the names of the slots that were enrolled, and the preset that was used."""
@@ -261,9 +285,13 @@ class Diarizer:
         if preset in (None, OFFLINE):
             if enroll:
                 raise InputError("voices can be enrolled only in a stream: leave the preset out, or give another one")
+            if group is not None:
+                found = self._in_windows(blocks)
+                return self._probabilities(group(found.probs, found.emb), heard, found.layers), {}, OFFLINE
             taken = _up_to_limit(blocks)
             if not heard.too_long:
-                return self._whole(heard.again(taken, blocks), heard, progress), {}, OFFLINE
+                found = self._run(heard.again(taken, blocks), progress)
+                return self._probabilities(found.probs, heard, found.layers), {}, OFFLINE
             if preset == OFFLINE or not self.presets:
                 raise heard.refusal()
             preset = nearest_preset(self.model.config, FILE_S)
@@ -277,15 +305,35 @@ class Diarizer:
         names = {session.enroll(name, clip): name for name, clip in enroll.items()}
         return self._probabilities(stream_probabilities(session, blocks), heard), names, preset
 
-    def _whole(self, blocks: Iterable[np.ndarray], heard: "_Heard", progress: Progress | None) -> Probabilities:
-        """Probabilities of a recording that is taken whole, by as much of the head as it needs."""
+    def _run(self, blocks: Iterable[np.ndarray], progress: Progress | None) -> "_Output":
+        """What the model gives for samples that are taken whole, by as much of the head as they need."""
         if self.exit_confidence is None:
-            output = self._run(self.model.forward_features, blocks, progress)
-            return self._probabilities(_array(output.probs), heard, self.model.config.head.layers)
-        early = self._run(partial(leave_early, self.model, confidence=self.exit_confidence), blocks, progress)
-        return self._probabilities(_array(early.probs), heard, int(early.layers))
+            output = self._forward(self.model.forward_features, blocks, progress)
+            layers = self.model.config.head.layers
+        else:
+            output = self._forward(partial(leave_early, self.model, confidence=self.exit_confidence), blocks, progress)
+            layers = int(output.layers)
+        return _Output(_array(output.probs), _array(output.emb), layers)
 
-    def _output(
+    def _in_windows(self, blocks: Iterable[np.ndarray]) -> "_Output":
+        """What the model gives for a recording of any length, each window taken whole: slots are a window's own."""
+        grid, parts = self.model.config.grid, list[_Output]()
+        finer = FrameGrid().step_samples // grid.step_samples  # output frames in one of the encoder
+        step = FrameGrid().step_samples
+        for window in windows(blocks, WINDOW_FRAMES * step, MARGIN_FRAMES * step):
+            found, first = self._run([window.samples], None), window.before // step
+            count = grid.output_frames(window.length)
+            parts.append(
+                _Output(
+                    found.probs[first * finer : first * finer + count],
+                    found.emb[first : first - (-count // finer)].astype(np.float16),  # 17 MB an hour
+                    found.layers,
+                )
+            )
+        probs, emb = (np.concatenate([getattr(part, name) for part in parts]) for name in ("probs", "emb"))
+        return _Output(probs, emb, max(part.layers for part in parts))
+
+    def _whole(
         self, audio: AudioSource, sample_rate: int | None, channel: int | None, progress: Progress | None
     ) -> tuple[SortformerOutput, Probabilities]:
         """All that the model gives for a recording taken whole, and its probabilities."""
@@ -294,13 +342,13 @@ class Diarizer:
         taken = _up_to_limit(blocks)
         if heard.too_long:
             raise heard.refusal()
-        output = self._run(self.model.forward_features, heard.again(taken, blocks), progress)
+        output = self._forward(self.model.forward_features, heard.again(taken, blocks), progress)
         return output, self._probabilities(_array(output.probs), heard, self.model.config.head.layers)
 
-    def _run(
+    def _forward(
         self, forward: Callable[[Tensor, Tensor], Output], blocks: Iterable[np.ndarray], progress: Progress | None
     ) -> Output:
-        """What the model makes of a whole recording's features, in two steps between which it can be stopped."""
+        """What comes of the features of all samples, in two steps between which it can be stopped."""
         wave = torch.from_numpy(np.concatenate(list(blocks)))
         with torch.inference_mode():
             feats, lengths = self.model.features(wave[None].to(self.device))
@@ -318,6 +366,32 @@ class Diarizer:
     def _origin(self, found: Probabilities, settings: Mapping[str, Any]) -> Origin:
         axis = TimeAxis(found.start_s, found.step_s, len(found.data))
         return Origin(self.name, sortformer.__version__, settings, axis)
+
+
+_Group = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""From probabilities of slots (U, S) and embeddings (T, D) to probabilities of speakers (U, K)."""
+
+
+def _grouping(settings: PostprocessConfig, fewest: int = 1, most: int | None = None) -> _Group | None:
+    """How a whole recording's speech is given to its voices; None where the slots stay as they are."""
+    clustering = settings.clustering
+    if clustering is None:
+        return None
+
+    def group(probs: np.ndarray, emb: np.ndarray) -> np.ndarray:
+        finer = np.repeat(emb, max(1, round(len(probs) / max(1, len(emb)))), axis=0)[: len(probs)]
+        return by_voice(probs, finer, clustering, max(1, fewest), most)
+
+    return group
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Output:
+    """What the model gives for a recording, as arrays, and the blocks of the head that it took."""
+
+    probs: np.ndarray  # (U, S)
+    emb: np.ndarray  # (T, D)
+    layers: int
 
 
 class _Heard:

@@ -81,15 +81,7 @@ def expected_gain(probs: np.ndarray) -> np.ndarray:
     return result
 
 
-def keep_slots(
-    probs: np.ndarray,
-    config: PostprocessConfig,
-    step_s: float,
-    *,
-    num_speakers: int | None = None,
-    min_speakers: int | None = None,
-    max_speakers: int | None = None,
-) -> np.ndarray:
+def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewest: int, most: int) -> np.ndarray:
     """Return the probabilities with all but the most active slots set to 0, as the wanted number of speakers asks.
 
     Activity is the time that a slot speaks after post-processing. Nobody is invented: where fewer speak than asked for,
@@ -97,17 +89,13 @@ def keep_slots(
 
     Args:
         probs, config, step_s: as for :func:`turns`.
-        num_speakers: exactly so many; excludes the other two.
-
-    Raises:
-        InputError: when a number is below 1 or above the number of slots, or the numbers contradict each other.
+        fewest, most: as :func:`speaker_range` returns them.
     """
-    fewest, most = speaker_range(probs.shape[-1], num_speakers, min_speakers, max_speakers)
     ticks = _ticks(probs, step_s)
     spoken = np.array([np.diff(_spans(column, config)).sum() for column in decisive(ticks, config).T])
     heard = np.count_nonzero(spoken)
     if heard < fewest:
-        asked = f"{fewest} speakers" if num_speakers else f"at least {fewest} speakers"
+        asked = f"{fewest} speakers" if fewest == most else f"at least {fewest} speakers"
         warnings.warn(f"asked for {asked}, but {f'only {heard}' if heard else 'nobody'} spoke", stacklevel=2)
     kept = np.argsort(-spoken, kind="stable")[:most]
     result = np.zeros_like(probs)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import sortformer
 from sortformer import audio, checkpoint
 from sortformer.annotation import Diarization
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
@@ -307,3 +308,60 @@ def test_a_plain_recording_raises_no_warning(diarizer: Diarizer, wav: Path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert isinstance(diarizer(wav), Diarization)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
+    """Hears one speaker at all times."""
+    return Diarizer.load(tiny_model(tmp_path_factory.mktemp("alone"), speaking=1), device="cpu")
+
+
+def grouped(diarizer: Diarizer, threshold: float = 0.5) -> Diarizer:
+    return replace(diarizer, postprocess=replace(diarizer.postprocess, clustering=ClusteringConfig(threshold)))
+
+
+def test_speech_is_given_to_voices_only_where_a_recording_is_taken_whole(alone: Diarizer, wav: Path):
+    voices = grouped(alone)
+    assert voices.probabilities(wav).data.shape[1] != SLOTS
+    assert np.array_equal(voices.probabilities(wav, preset="1s").data, alone.probabilities(wav, preset="1s").data)
+    slots = voices(wav, postprocess=alone.postprocess)
+    assert slots.turns == alone(wav).turns
+    assert np.array_equal(voices.estimates(wav).output.data, alone.probabilities(wav).data)
+    assert np.array_equal(voices.embeddings(wav).output.data, voices.probabilities(wav).data)
+
+
+def test_the_number_of_voices_is_not_that_of_the_slots(alone: Diarizer, wav: Path):
+    voices = grouped(alone)
+    assert (alone.speaker_limit(), voices.speaker_limit(), voices.speaker_limit("1s")) == (SLOTS, 8, SLOTS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # two seconds may hold fewer than asked for
+        voices(wav, num_speakers=SLOTS + 1)
+        with pytest.raises(InputError, match="at most 8"):
+            voices(wav, num_speakers=9)
+        with pytest.raises(InputError, match=f"at most {SLOTS}"):
+            voices(wav, num_speakers=SLOTS + 1, preset="1s")
+
+
+def test_windows_that_see_everything_give_what_the_whole_gives(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
+    wave = chirp(9.97, 16_000)
+    expected = alone.embeddings(wave, sample_rate=16_000)
+    monkeypatch.setattr("sortformer.diarizer.by_voice", lambda probs, *_: probs)
+    monkeypatch.setattr("sortformer.diarizer.WINDOW_FRAMES", 25)
+    monkeypatch.setattr("sortformer.diarizer.MARGIN_FRAMES", 1000)
+    found = grouped(alone).embeddings(wave, sample_rate=16_000)
+    assert found.output.data.shape == expected.output.data.shape
+    np.testing.assert_allclose(found.output.data, expected.output.data, atol=1e-5)
+    np.testing.assert_allclose(found.data, expected.data, atol=2e-3)  # kept in float16
+
+
+def test_hours_are_taken_in_windows(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 1.0)
+    monkeypatch.setattr("sortformer.diarizer.WINDOW_FRAMES", 12)
+    monkeypatch.setattr("sortformer.diarizer.MARGIN_FRAMES", 6)
+    wave = chirp(4.0, 16_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = grouped(alone).probabilities(wave, sample_rate=16_000)
+    assert found.data.shape[0] == 50
+    with pytest.warns(UserWarning, match="streaming through it"):
+        alone.probabilities(wave, sample_rate=16_000)

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from sortformer.annotation import speakers
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
-from sortformer.postprocess import expected_gain, keep_slots, turns
+from sortformer.postprocess import expected_gain, keep_slots, speaker_range, turns
 from tests.oracles.postprocess_loops import slot_segments
 from tests.strategies import probabilities
 
@@ -72,7 +72,7 @@ def test_confidence_lies_between_the_extremes_of_the_probabilities(probs, config
 
 @given(probabilities(), configs, st.integers(1, 4))
 def test_never_more_speakers_than_asked_for(probs, config, number):
-    kept = keep_slots(probs, config, STEP, max_speakers=number)
+    kept = keep_slots(probs, config, STEP, 0, number)
     assert len(turns(kept, config, STEP).speakers) <= number
 
 
@@ -125,16 +125,16 @@ def test_silence_has_no_turns():
 
 def test_exactly_n_keeps_the_most_active_slots():
     probs = np.concatenate([column("##00000000"), column("000####000"), column("0000000###")], axis=1)
-    kept = keep_slots(probs, PostprocessConfig(), STEP, num_speakers=2)
+    kept = keep_slots(probs, PostprocessConfig(), STEP, 2, 2)
     assert kept.any(axis=0).tolist() == [False, True, True]
     assert (kept[:, 1:] == probs[:, 1:]).all()
 
 
 def test_fewer_speakers_than_asked_for_warns():
     with pytest.warns(UserWarning, match="asked for 2 speakers, but only 1 spoke"):
-        keep_slots(np.array([[1.0, 0.0]] * 3), PostprocessConfig(), STEP, num_speakers=2)
+        keep_slots(np.array([[1.0, 0.0]] * 3), PostprocessConfig(), STEP, 2, 2)
     with pytest.warns(UserWarning, match="asked for at least 2 speakers, but nobody spoke"):
-        keep_slots(np.zeros((3, 2)), PostprocessConfig(), STEP, min_speakers=2)
+        keep_slots(np.zeros((3, 2)), PostprocessConfig(), STEP, 2, 4)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_fewer_speakers_than_asked_for_warns():
 )
 def test_impossible_speaker_counts_are_refused(wanted, reason):
     with pytest.raises(InputError, match=reason):
-        keep_slots(np.zeros((3, 2)), PostprocessConfig(), STEP, **wanted)
+        speaker_range(2, **wanted)
 
 
 def test_a_step_off_the_grid_and_broken_probabilities_are_refused():

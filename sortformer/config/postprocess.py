@@ -1,9 +1,10 @@
-"""How probabilities become turns: thresholds, padding and shortest durations."""
+"""How probabilities become turns: whose voice it is, thresholds, padding and shortest durations."""
 
 import math
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.errors import ConfigError
 
 __all__ = ["PostprocessConfig"]
@@ -20,6 +21,9 @@ class PostprocessConfig:
     does; with "least_error" how much is expected to be gained by naming a speaker, given what the other slots say (see
     ``postprocess.expected_gain``). The two differ where a model knows that somebody speaks, and not who.
 
+    ``clustering`` says who by the encoder's embeddings, where a recording is taken whole; None, and streams, by the
+    model's slots.
+
     Raises:
         ConfigError: when there is no such decision, a threshold is outside [0, 1], or a duration is negative or not
             finite.
@@ -32,6 +36,7 @@ class PostprocessConfig:
     min_on_s: float = 0.0
     min_off_s: float = 0.0
     decision: Literal["slots", "least_error"] = "slots"
+    clustering: ClusteringConfig | None = None
 
     def __post_init__(self) -> None:
         if self.decision not in ("slots", "least_error"):
@@ -41,5 +46,5 @@ class PostprocessConfig:
             if name.endswith("_s"):
                 if not 0 <= value < math.inf:
                     raise ConfigError(f"{name} must be a number of seconds >= 0, got {value}")
-            elif name != "decision" and not 0 <= value <= 1:
+            elif name not in ("decision", "clustering") and not 0 <= value <= 1:
                 raise ConfigError(f"{name} must be a probability between 0 and 1, got {value}")

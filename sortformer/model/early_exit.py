@@ -28,6 +28,7 @@ class EarlyOutput:
 
     probs: Tensor  # (B, T, S) slots in order of arrival, zero where not valid
     layers: Tensor  # (B,) int64 blocks of the head that each recording went through
+    emb: Tensor  # (B, T, D) the encoder's embeddings
 
 
 def check_exits(model: Sortformer, confidence: float) -> None:
@@ -68,11 +69,11 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
             probs[staying[leaving]], layers[staying[leaving]] = now[leaving], layer
             staying, x, now = staying[~leaving], x[~leaving], now[~leaving]
             if not len(staying):
-                return EarlyOutput(probs, layers)
+                return EarlyOutput(probs, layers, emb)
         before = now
         x = head.stretch(index + 1, x, valid[staying]).out
     probs[staying] = torch.sigmoid(head.output(x, valid[staying])) * valid[staying][..., None]
-    return EarlyOutput(probs, layers)
+    return EarlyOutput(probs, layers, emb)
 
 
 def in_order_of_arrival(probs: Tensor, valid: Tensor) -> Tensor:

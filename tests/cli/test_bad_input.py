@@ -172,6 +172,7 @@ def test_wrong_device(cli: Cli, model: Path, wav: Path, device: str):
         (["--num-speakers", 2, "--max-speakers", 3], "not both"),
         (["--min-speakers", 3, "--max-speakers", 2], "above"),
         (["--onset", 1.5], "between 0 and 1"),
+        (["--clustering", 3], "between 0 and 2"),
         (["--postprocess", "v3"], "no post-processing 'v3'; known: none, v1-callhome"),
         (["--min-on", -1], "min_on_s"),
         (["--preset", "psychic"], "known: 30s"),

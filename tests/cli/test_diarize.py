@@ -55,6 +55,12 @@ def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):
     assert 0.9 < document["turns"][0]["confidence"] < 1
 
 
+@pytest.mark.parametrize(("distance", "expected"), [(0.4, {"threshold": 0.4, "max_speakers": 8}), (0, None)])
+def test_the_distance_of_voices_can_be_set_and_clustering_left_out(cli, wav, model, distance, expected):
+    document = json.loads(cli("diarize", wav, "--model", model, "-f", "json", "--clustering", distance).out)
+    assert document["settings"]["postprocess"]["clustering"] == expected
+
+
 def test_published_post_processing_by_name_with_changes_on_top(cli: Cli, model: Path, wav: Path):
     options = ("--postprocess", "v2-dihard3", "--onset", 0.75)
     document = json.loads(cli("diarize", wav, "--model", model, "-f", "json", *options).out)

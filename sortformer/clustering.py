@@ -1,0 +1,106 @@
+"""Who, by voice: the frames of a whole recording grouped by the encoder's embeddings.
+
+A head tells when somebody speaks, and how many at once; over minutes the encoder's embeddings tell better than its
+slots whose voice it is. So stretches in which one voice speaks are clustered (agglomerative, average linkage of cosine
+distances), the way EEND-vector clustering joins its blocks (Kinoshita et al., arXiv 2105.09040), and each frame's
+speech goes to the voices that it is nearest to.
+"""
+
+import numpy as np
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.ndimage import uniform_filter1d
+
+from sortformer.config.clustering import ClusteringConfig
+
+__all__ = ["by_voice"]
+
+_SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
+_ALONE = 1.3
+_STRETCH_FRAMES = (3, 8)  # shortest and longest stretch that is clustered as one
+_MOST_STRETCHES = 3000  # each is compared with every other one
+_SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
+_LEAST_SHARE = 0.03
+_ROUNDS = 3  # of means and nearest means, as in k-means
+_SHARPNESS = 20.0  # of the choice among cosines
+_SMOOTH_FRAMES = 5
+
+
+def by_voice(
+    probs: np.ndarray, emb: np.ndarray, config: ClusteringConfig, fewest: int = 1, most: int | None = None
+) -> np.ndarray:
+    """Return probabilities (T, K) of the voices that are heard, in order of arrival.
+
+    The sum of a frame's probabilities, how many speak, stays that of the slots (up to K). Where next to nobody speaks
+    alone there is nothing to cluster, and the slots are returned.
+
+    Args:
+        probs: (T, S) probabilities of the model's slots.
+        emb: (T, D) the encoder's embeddings of the same frames.
+        fewest: split the likeliest voices until there are so many, as far as there are stretches of speech.
+        most: no more than so many voices (None: as the config says).
+    """
+    unit = _unit(emb.astype(np.float32))
+    spoken = probs.sum(axis=1)
+    alone = (probs.max(axis=1, initial=0.0) > _SPEECH) & (spoken < _ALONE)
+    stretches = _stretches(alone)
+    if len(stretches) < 3:
+        return probs
+    stretches = stretches[:: -(-len(stretches) // _MOST_STRETCHES)]  # of hours some are enough: the means are of all
+    size = np.array([len(stretch) for stretch in stretches])
+    points = _unit(np.stack([unit[stretch].mean(axis=0) for stretch in stretches]))
+    labels = _labels(points, size, config, fewest, config.max_speakers if most is None else most)
+    means = np.stack(
+        [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
+    )
+    for _ in range(_ROUNDS):
+        share = _shares(unit, _unit(means), spoken)
+        means = (np.square(share) * alone[:, None]).T @ unit
+    share = _shares(unit, _unit(means), spoken)
+    return share[:, np.argsort(_arrivals(share), kind="stable")].astype(probs.dtype)
+
+
+def _labels(points: np.ndarray, size: np.ndarray, config: ClusteringConfig, fewest: int, most: int) -> np.ndarray:
+    """Which voice each stretch is of, -1 for none that speaks enough."""
+    tree = linkage(points, "average", metric="cosine")
+    labels = fcluster(tree, config.threshold, "distance") - 1
+    mass = np.bincount(labels, weights=size)
+    enough = mass >= max(_SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
+    if enough.sum() < fewest:
+        labels = fcluster(tree, fewest, "maxclust") - 1
+        mass = np.bincount(labels, weights=size)
+        enough = mass > 0
+    chosen = np.argsort(-np.where(enough, mass, 0.0), kind="stable")[: min(most, max(1, int(enough.sum())))]
+    return np.where(np.isin(labels, chosen), labels, -1)
+
+
+def _stretches(alone: np.ndarray) -> list[np.ndarray]:
+    """The frames (T,) in which one voice speaks, in pieces of bounded length."""
+    shortest, longest = _STRETCH_FRAMES
+    frames = np.flatnonzero(alone)
+    runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
+    pieces = [run[start : start + longest] for run in runs for start in range(0, len(run), longest)]
+    return [piece for piece in pieces if len(piece) >= shortest]
+
+
+def _shares(unit: np.ndarray, means: np.ndarray, spoken: np.ndarray) -> np.ndarray:
+    """Share the speech (T,) of each frame out among voices by how near they are, none above 1."""
+    near = _SHARPNESS * uniform_filter1d(unit @ means.T, _SMOOTH_FRAMES, axis=0)
+    weight = np.exp(near - near.max(axis=1, keepdims=True))
+    wanted = np.minimum(spoken, means.shape[0])[:, None]
+    share = np.zeros_like(weight)
+    # What does not fit into the nearest voice goes to the next ones: in K rounds at most all of it is placed.
+    for _ in range(means.shape[0]):
+        open_weight = np.where(share < 1, np.maximum(weight, 1e-6), 0.0)
+        rest = wanted - share.sum(axis=1, keepdims=True)
+        share = np.minimum(1.0, share + rest * open_weight / np.maximum(open_weight.sum(axis=1, keepdims=True), 1e-12))
+    return share
+
+
+def _arrivals(share: np.ndarray) -> np.ndarray:
+    """First frame in which each voice is likelier than not, T for none."""
+    active = share > 0.5
+    return np.where(active.any(axis=0), active.argmax(axis=0), len(share))
+
+
+def _unit(rows: np.ndarray) -> np.ndarray:
+    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-6)

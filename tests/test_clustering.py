@@ -1,0 +1,128 @@
+"""Clustering by voice: how much is said never changes, only who says it; voices that are apart are found."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sortformer.clustering import by_voice
+from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.strict import from_dict, to_dict
+from sortformer.errors import ConfigError
+
+CONFIG = ClusteringConfig(0.4)
+DIM = 16
+
+
+def conversation(seed: int, voices: int, turns: int = 24, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
+    """Whose turn each frame is, (T,), and embeddings (T, DIM): one direction a voice, and noise."""
+    rng = np.random.default_rng(seed)
+    order = [turn % voices for turn in range(voices)] + rng.integers(voices, size=turns - voices).tolist()
+    who = np.concatenate([np.full(rng.integers(12, 30), voice) for voice in order])
+    directions = np.linalg.qr(rng.normal(size=(DIM, DIM)))[0][:voices]
+    return who, directions[who] + noise * rng.normal(size=(len(who), DIM))
+
+
+def slots_at_random(seed: int, frames: int, slots: int = 3) -> np.ndarray:
+    """Probabilities (T, S) that say when somebody speaks, and guess who."""
+    rng = np.random.default_rng(seed)
+    probs = np.zeros((frames, slots), dtype=np.float32)
+    probs[np.arange(frames), rng.integers(slots, size=frames)] = 0.9
+    return probs
+
+
+@given(seed=st.integers(0, 1000), voices=st.integers(1, 5))
+@settings(max_examples=25)
+def test_voices_that_are_apart_are_found_whatever_the_slots_say(seed, voices):
+    who, emb = conversation(seed, voices)
+    found = by_voice(slots_at_random(seed, len(who)), emb, CONFIG)
+    assert found.shape[1] == voices
+    arrivals = [int(np.flatnonzero(who == voice)[0]) for voice in range(voices)]
+    for column, voice in enumerate(np.argsort(arrivals)):  # in order of arrival
+        assert np.mean((found[:, column] > 0.5) == (who == voice)) > 0.9  # all but the borders of turns
+
+
+@given(seed=st.integers(0, 1000), frames=st.integers(0, 200), slots=st.integers(1, 4), threshold=st.floats(0.01, 1.9))
+@settings(max_examples=50)
+def test_how_many_speak_does_not_change(seed, frames, slots, threshold):
+    rng = np.random.default_rng(seed)
+    probs = (rng.random((frames, slots)) ** 3).astype(np.float32)
+    found = by_voice(probs, rng.normal(size=(frames, DIM)), ClusteringConfig(threshold))
+    assert found.dtype == np.float32
+    assert ((found >= 0) & (found <= 1)).all()
+    np.testing.assert_allclose(found.sum(1), np.minimum(probs.sum(1), found.shape[1]), atol=1e-4)
+
+
+@given(seed=st.integers(0, 1000), scale=st.floats(0.1, 10.0))
+@settings(max_examples=25)
+def test_neither_the_order_of_slots_nor_the_axes_of_embeddings_matter(seed, scale):
+    who, emb = conversation(seed, 3, noise=0.2)
+    rng, probs = np.random.default_rng(seed), slots_at_random(seed, len(who))
+    turned = scale * emb @ np.linalg.qr(rng.normal(size=(DIM, DIM)))[0]
+    expected = by_voice(probs, emb, CONFIG)
+    np.testing.assert_allclose(by_voice(probs[:, rng.permutation(3)], turned, CONFIG), expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("wanted", [1, 2, 3, 4])
+def test_the_number_of_voices_may_be_given(wanted):
+    who, emb = conversation(1, 3, noise=0.3)
+    found = by_voice(slots_at_random(1, len(who)), emb, CONFIG, wanted, wanted)
+    assert found.shape[1] == wanted
+    assert (found.max(axis=0) > 0.5).all()
+    assert by_voice(slots_at_random(1, len(who)), emb, CONFIG, most=wanted).shape[1] == min(wanted, 3)
+
+
+def test_no_more_voices_than_the_config_allows():
+    who, emb = conversation(2, 5)
+    probs = slots_at_random(2, len(who))
+    assert by_voice(probs, emb, ClusteringConfig(0.4, max_speakers=3)).shape[1] == 3
+
+
+def test_a_cough_is_no_speaker():
+    who, emb = conversation(3, 2)
+    emb[:5] = 100 * np.eye(DIM)[0] - emb[:5]
+    assert by_voice(slots_at_random(3, len(who)), emb, CONFIG).shape[1] == 2
+
+
+def test_in_overlap_the_nearest_two_share_the_speech():
+    who, emb = conversation(4, 3, noise=0.0)
+    probs = slots_at_random(4, len(who))
+    names = [int(np.argmax(by_voice(probs, emb, CONFIG)[who == voice].sum(0))) for voice in range(3)]
+    middle = len(who) // 2
+    emb[middle - 5 : middle + 5] = emb[who == 0][0] + emb[who == 1][0]
+    probs[middle - 5 : middle + 5] = (0.9, 0.9, 0.1)
+    found = by_voice(probs, emb, CONFIG)[middle]
+    assert found[names[0]] > 0.8
+    assert found[names[1]] > 0.8
+
+
+def test_of_hours_some_stretches_are_enough(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.clustering._MOST_STRETCHES", 20)
+    who, emb = conversation(5, 3, turns=60)
+    found = by_voice(slots_at_random(5, len(who)), emb, CONFIG)
+    assert found.shape[1] == 3
+    for voice in range(3):
+        assert found[who == voice].mean(axis=0).max() > 0.8
+
+
+@pytest.mark.parametrize("frames", [0, 1, 20])
+def test_where_nobody_speaks_alone_the_slots_stay(frames):
+    probs = np.full((frames, 2), 0.9, dtype=np.float32)
+    assert by_voice(probs, np.ones((frames, DIM)), CONFIG) is probs
+
+
+@pytest.mark.parametrize("threshold", [0.0, 2.0, -0.1, float("nan")])
+def test_a_threshold_is_a_cosine_distance(threshold):
+    with pytest.raises(ConfigError, match="threshold"):
+        ClusteringConfig(threshold)
+
+
+def test_at_least_one_speaker_is_allowed():
+    with pytest.raises(ConfigError, match="at least one"):
+        ClusteringConfig(0.4, 0)
+
+
+def test_it_is_part_of_the_post_processing():
+    config = PostprocessConfig(onset=0.3, clustering=ClusteringConfig(0.35, 6))
+    assert from_dict(PostprocessConfig, to_dict(config)) == config
