@@ -142,7 +142,7 @@ def test_a_snapshot_of_an_ended_stream_has_ended(session):
 
 def test_snapshots_that_do_not_fit_are_refused(session):
     data = session.snapshot()
-    for broken in (b"", b"nonsense", data[:100], data[: len(data) // 2]):
+    for broken in (b"", b"nonsense", b"abc", data[:100], data[: len(data) // 2]):
         with pytest.raises(InputError, match="snapshot"):
             Session.restore(MODEL, broken)
     with pytest.raises(InputError, match="another model"):
