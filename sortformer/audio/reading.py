@@ -89,8 +89,10 @@ def crop(source: str | os.PathLike[str] | BinaryIO, start_s: float, duration_s: 
     another. Nothing after the stretch is decoded, and of wav, flac and ogg nothing before it.
 
     Raises:
-        InputError: if the file is missing or no audio, or has NaN or infinite samples there.
+        InputError: if the times are no stretch, the file is missing or no audio, or has NaN or infinite samples there.
     """
+    if not (0 <= start_s < math.inf and 0 <= duration_s < math.inf):
+        raise InputError(f"a stretch needs a start and a duration of 0 s or more, got {start_s} and {duration_s}")
     first, last = round(start_s * SAMPLE_RATE), round((start_s + duration_s) * SAMPLE_RATE)
     name = name_of(source)
     with decoder(source) as found:

@@ -53,3 +53,10 @@ def test_past_the_end_there_is_nothing_and_no_file_is_one_sentence(tmp_path: Pat
     assert len(audio.crop(path, 5.0, 1.0)) == 0
     with pytest.raises(InputError, match="does not exist: check the path"):
         audio.crop(tmp_path / "absent.wav", 0.0, 1.0)
+
+
+@pytest.mark.parametrize("times", [(-1.0, 2.0), (0.0, -1.0), (float("nan"), 1.0), (0.0, float("inf"))])
+def test_what_is_no_stretch_is_refused(tmp_path: Path, times: tuple[float, float]):
+    path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
+    with pytest.raises(InputError, match="a stretch needs a start and a duration"):
+        audio.crop(path, *times)
