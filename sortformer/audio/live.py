@@ -21,7 +21,7 @@ def pcm(pipe: BinaryIO, rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
     """Yield (n,) float32 blocks at 16 kHz from raw mono samples (16-bit, little-endian), each as soon as it is there.
 
     Raises:
-        InputError: if the rate is not one of sound, or what comes begins like a recording with a header.
+        InputError: if the rate is not one of sound, nothing comes, or it begins like a recording with a header.
     """
     yield from resampled(_samples(pipe), checked_rate(rate))
 
@@ -29,6 +29,8 @@ def pcm(pipe: BinaryIO, rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
 def _samples(pipe: BinaryIO) -> Iterator[np.ndarray]:
     read = getattr(pipe, "read1", pipe.read)  # what is there, without waiting for more
     content, odd = read(_BLOCK_BYTES), b""
+    if not content:
+        raise InputError("no samples came through the pipe: check the program that should send them")
     if content.startswith(_HEADERS):
         raise InputError("a stream takes raw samples, but this is a recording with a header: give its file instead")
     while content:

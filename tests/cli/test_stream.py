@@ -75,6 +75,13 @@ def test_raw_samples_of_another_rate(cli: Cli, model: Path, wav: Path, pipe: Cal
     assert turns(cli("stream", "-", "--rate", 8_000, "--model", model).out)[0][1] == pytest.approx(4.0, abs=0.02)
 
 
+def test_a_pipe_through_which_nothing_comes_is_an_error(cli: Cli, model: Path, pipe: Callable[..., None]):
+    pipe(b"")
+    outcome = cli("stream", "-", "--model", model)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.errors == ["no samples came through the pipe: check the program that should send them"]
+
+
 def test_ctrl_c_ends_the_stream_in_good_order(
     cli: Cli, model: Path, wav: Path, pipe: Callable[..., None], tmp_path: Path
 ):
