@@ -63,7 +63,8 @@ def tune(
     The descent ends when a whole round changes nothing. Without a UEM whole recordings are scored.
 
     Raises:
-        InputError: when there is no recording, or one is on one side only or missing in the UEM.
+        InputError: when there is no recording, one is on one side only or missing in the UEM, or nobody speaks in the
+            references.
     """
     if not probabilities:
         raise InputError("tuning needs at least one recording with its reference")
@@ -86,6 +87,8 @@ def tune(
         return score_recordings(references, decided(settings), uem=regions, protocol=protocol)
 
     before = scored(start)
+    if not before.der.total:
+        raise InputError("nobody speaks in what the references say of these recordings: there is nothing to tune by")
     best, fewest = start, errors(start)
     improving = True
     while improving:

@@ -53,6 +53,16 @@ def test_a_recording_without_truth_is_refused_before_any_work(cli: Cli, model: P
     assert not (tmp_path / "tuned").exists()
 
 
+def test_truth_in_which_nobody_speaks_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    reference = tmp_path / "truth"
+    reference.mkdir()
+    (reference / "meeting.rttm").write_text("")
+    outcome = cli("tune", wav, "--reference", reference, "--model", model, "-o", tmp_path / "tuned")
+    assert outcome.code == 1
+    assert "there is nothing to tune by" in outcome.errors[0]
+    assert not (tmp_path / "tuned").exists()
+
+
 def test_an_unknown_protocol_is_a_usage_error(cli: Cli, wav: Path, tmp_path: Path):
     outcome = cli("tune", wav, "--reference", truth(tmp_path, "meeting"), "-o", tmp_path / "t", "--protocol", "kind")
     assert outcome.code == 2
