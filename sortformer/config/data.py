@@ -1,5 +1,6 @@
 """What a model is trained on: single voices to simulate conversations with, and real recordings."""
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +25,7 @@ class RecordingsConfig:
     channel_probability: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.weight <= 0 or not 0 <= self.channel_probability <= 1:
+        if not 0 < self.weight < math.inf or not 0 <= self.channel_probability <= 1:
             raise ConfigError(
                 f"recordings need a positive weight and a channel_probability between 0 and 1, got {self.weight} and "
                 f"{self.channel_probability}"
@@ -63,11 +64,11 @@ class DataConfig:
     def __post_init__(self) -> None:
         if self.pool is not None and self.pool < 1:
             raise ConfigError(f"pool of data must be at least one speaker, got {self.pool}")
-        if not self.speeds or min(self.speeds) <= 0 or self.rooms < 0:
+        if not self.speeds or not all(0 < speed < math.inf for speed in self.speeds) or self.rooms < 0:
             raise ConfigError(f"data needs positive speeds and at least 0 rooms, got {self.speeds} and {self.rooms}")
         if self.bank is None and not self.recordings:
             raise ConfigError("there is nothing to train on: [data] of a recipe needs a bank, recordings, or both")
-        if self.simulated_weight < 0 or (self.simulated_weight == 0 and not self.recordings):
+        if not 0 <= self.simulated_weight < math.inf or (self.simulated_weight == 0 and not self.recordings):
             raise ConfigError(f"simulated_weight must be positive, or 0 beside recordings, got {self.simulated_weight}")
 
     @property

@@ -1,5 +1,6 @@
 """What simulated conversations look like: how many speakers, how they take turns, what the channel does to them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -196,7 +197,7 @@ class SimulationConfig:
             raise ConfigError(
                 f"speaker_weights needs between 1 and num_slots = {self.num_slots} entries, got {self.speaker_weights}"
             )
-        if min(self.speaker_weights) < 0 or sum(self.speaker_weights) <= 0:
+        if min(self.speaker_weights) < 0 or not 0 < sum(self.speaker_weights) < math.inf:
             raise ConfigError(f"speaker_weights must be at least zero, and one above, got {self.speaker_weights}")
 
     @classmethod

@@ -61,6 +61,8 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         if value not in typing.get_args(hint):
             raise ConfigError(f"{where} must be one of {', '.join(map(str, typing.get_args(hint)))}, got {value!r}")
         return value
+    if hint is float and value != value:  # NaN, which passes whatever comparison was to keep it out
+        raise ConfigError(f"{where} must be a number, got {value!r}")
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if hint in (int, float, str, bool) and (not isinstance(value, hint) or (hint is int and isinstance(value, bool))):

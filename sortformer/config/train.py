@@ -1,5 +1,6 @@
 """How a model is trained: a recipe's TOML file, read strictly."""
 
+import math
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +13,8 @@ from sortformer.config.strict import from_dict
 from sortformer.errors import ConfigError, InputError
 
 __all__ = ["LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "TrainConfig"]
+
+_GREATEST_SEED = 2**42  # generators are seeded with a million times as much, in 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class StageConfig:
     """Share of batches that are seen as in a step of a stream: speaker cache, FIFO, chunk and little lookahead."""
 
     def __post_init__(self) -> None:
-        if self.until_step < 1 or self.duration_s <= 0 or self.batch_size < 1:
+        if self.until_step < 1 or not 0 < self.duration_s < math.inf or self.batch_size < 1:
             raise ConfigError(f"a stage needs positive until_step, duration_s and batch_size, got {self}")
         if not 0 <= self.streamed_probability <= 1:
             raise ConfigError(f"streamed_probability must lie between 0 and 1, got {self.streamed_probability}")
@@ -63,10 +66,12 @@ class OptimizerConfig:
     ema_decay: float = 0.999
 
     def __post_init__(self) -> None:
-        if self.learning_rate <= 0 or self.clip_norm <= 0 or self.warmup_steps < 0 or self.weight_decay < 0:
-            raise ConfigError("learning_rate and clip_norm must be positive, warmup_steps and weight_decay at least 0")
-        if not 0 <= self.final_ratio <= 1 or not 0 <= self.ema_decay < 1 or len(self.betas) != 2:
-            raise ConfigError("final_ratio must lie in [0, 1], ema_decay in [0, 1), and betas are two numbers")
+        if not 0 < self.learning_rate < math.inf or self.clip_norm <= 0 or self.warmup_steps < 0:
+            raise ConfigError("learning_rate and clip_norm must be positive, warmup_steps at least 0")
+        if not 0 <= self.weight_decay < math.inf or not 0 <= self.final_ratio <= 1 or not 0 <= self.ema_decay < 1:
+            raise ConfigError("weight_decay must be at least 0, final_ratio lie in [0, 1] and ema_decay in [0, 1)")
+        if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
+            raise ConfigError(f"betas are two numbers in [0, 1), got {self.betas}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if min(self.steps, self.accumulate, self.checkpoint_every, self.evaluate_every) < 1:
             raise ConfigError("steps, accumulate, checkpoint_every and evaluate_every of a run must be at least 1")
+        if abs(self.seed) > _GREATEST_SEED:
+            raise ConfigError(f"the seed of a run must lie within {_GREATEST_SEED:,} of 0, got {self.seed}")
         if min(self.workers, self.evaluate_conversations) < 0:
             raise ConfigError("workers and evaluate_conversations of a run must be at least 0")
         ends = [stage.until_step for stage in self.stages]

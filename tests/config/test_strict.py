@@ -75,6 +75,8 @@ def test_a_dictionary_is_lists_scalars_and_dictionaries_only(bicycle):
         ({"name": "x", "gear": "chain"}, r"^gear must be one of fixed, hub, got 'chain'$"),
         ({"name": "x", "bell": 1}, r"^bell must be bool, got 1$"),
         ({"name": 7}, r"^name must be str, got 7$"),
+        ({"name": "x", "weight_kg": float("nan")}, r"^weight_kg must be a number, got nan$"),
+        ({"name": "x", "wheel": {"spokes": [float("nan")]}}, r"^wheel.spokes must be a number, got nan$"),
         ({"name": "x", "load_kg": "much"}, r"^load_kg must be int, got 'much'$"),
     ],
 )

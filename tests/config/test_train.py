@@ -101,6 +101,10 @@ def test_a_training_config_comes_back_from_its_dictionary():
         (RECIPE.replace("until_step = 4", "until_step = 10"), r"must rise .* got until_step \[10, 10\]"),
         (RECIPE + "[model.head]\nnum_slots = 5\n", "simulation makes 4 slots, the model has 5"),
         (RECIPE + "[optimizer]\nbetas = [0.9]\n", "betas are two numbers"),
+        (RECIPE + "[optimizer]\nbetas = [0.9, 1.0]\n", "betas are two numbers"),
+        (RECIPE + "[optimizer]\nlearning_rate = nan\n", "optimizer.learning_rate must be a number, got nan"),
+        (RECIPE.replace("duration_s = 3", "duration_s = inf"), "positive until_step, duration_s and batch_size"),
+        ("seed = 99_999_999_999_999_999_999" + RECIPE, "the seed of a run must lie within"),
     ],
 )
 def test_a_wrong_recipe_is_one_sentence(tmp_path, text, message):
@@ -125,6 +129,7 @@ def test_a_recipe_that_is_no_text_is_one_sentence(tmp_path):
     ("kind", "values"),
     [
         (OptimizerConfig, {"learning_rate": 0.0}),
+        (OptimizerConfig, {"learning_rate": float("inf")}),
         (OptimizerConfig, {"clip_norm": 0.0}),
         (OptimizerConfig, {"warmup_steps": -1}),
         (OptimizerConfig, {"weight_decay": -0.1}),
@@ -162,7 +167,7 @@ def test_a_pool_of_nobody_is_refused():
         DataConfig("bank", pool=0)
 
 
-@pytest.mark.parametrize("values", [{"speeds": ()}, {"speeds": (1.0, 0.0)}, {"rooms": -1}])
+@pytest.mark.parametrize("values", [{"speeds": ()}, {"speeds": (1.0, 0.0)}, {"speeds": (float("inf"),)}, {"rooms": -1}])
 def test_impossible_sources_are_refused(values):
     with pytest.raises(ConfigError, match="positive speeds and at least 0 rooms"):
         DataConfig("bank", **values)
@@ -190,6 +195,7 @@ def test_recordings_of_a_recipe_are_beside_it_and_weighed(tmp_path):
         (DataConfig, {}, "nothing to train on"),
         (DataConfig, {"bank": "bank", "simulated_weight": 0.0}, "simulated_weight"),
         (RecordingsConfig, {"manifest": "own.jsonl", "weight": 0.0}, "positive weight"),
+        (RecordingsConfig, {"manifest": "own.jsonl", "weight": float("inf")}, "positive weight"),
         (RecordingsConfig, {"manifest": "own.jsonl", "channel_probability": 1.5}, "channel_probability"),
     ],
 )
