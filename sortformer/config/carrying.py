@@ -70,5 +70,5 @@ def _obstacles(model: ModelConfig) -> Iterator[str]:
         )
     if head.upsampling > 1:
         yield "its output, finer than 80 ms, is a convolution that hears a frame that is to come: set upsampling to 1"
-    if model.features.normalize == "per_feature" or model.features.gain != "none":
+    if model.features.whole:
         yield "its features depend on the whole recording: set normalize to 'none' or 'fixed', and gain to 'none'"

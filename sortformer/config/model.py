@@ -49,6 +49,11 @@ class FeatureConfig:
     def __post_init__(self) -> None:
         require(1 <= self.num_mels <= 257, f"num_mels must be between 1 and 257, got {self.num_mels}")
 
+    @property
+    def whole(self) -> bool:
+        """Whether each frame depends on the whole recording, which no stream has."""
+        return self.normalize == "per_feature" or self.gain != "none"
+
 
 @dataclass(frozen=True, slots=True)
 class EncoderConfig:

@@ -58,7 +58,7 @@ def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
     """
     if carries(model):
         return {} if memory_obstacle(model) else _memory_presets(model)
-    if model.features.normalize == "per_feature" or model.features.gain != "none":
+    if model.features.whole:
         return {}
     if model.labelling != "nemo":
         family = _OURS

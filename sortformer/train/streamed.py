@@ -40,7 +40,7 @@ def check_streams(model: ModelConfig) -> None:
         raise ConfigError(
             "streamed_probability is for models with a speaker cache, and the layers of this one remember: set it to 0"
         )
-    if model.features.normalize == "per_feature" or model.head.upsampling > 1:
+    if model.features.whole or model.head.upsampling > 1:
         raise ConfigError(
             "streamed_probability needs a model that streams with an output of 80 ms: set it to 0 for this one"
         )

@@ -123,7 +123,8 @@ def test_a_run_that_is_partly_streamed_resumes_and_learns_both_ways(run_config, 
 def test_a_model_that_cannot_stream_is_refused(run_config: TrainConfig):
     config = small_config()
     check_streams(config)
-    with pytest.raises(ConfigError, match="streamed_probability"):
-        check_streams(replace(config, features=replace(config.features, normalize="per_feature")))
+    for of_the_whole in ({"normalize": "per_feature"}, {"gain": "peak"}):
+        with pytest.raises(ConfigError, match="streamed_probability"):
+            check_streams(replace(config, features=replace(config.features, **of_the_whole)))
     with pytest.raises(ConfigError, match="streamed_probability must lie"):
         replace(run_config.stages[0], streamed_probability=1.5)
