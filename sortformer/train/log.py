@@ -5,6 +5,8 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from sortformer.errors import InputError
+
 __all__ = ["Report", "RunLog"]
 
 Report = Callable[[dict[str, float]], None]
@@ -14,14 +16,20 @@ class RunLog:
     """Appends to a run's log; what was logged after ``step`` is dropped, because those steps are taken again.
 
     What is not finite is null in the file. Without a path nothing is written and nobody is told.
+
+    Raises:
+        InputError: if there is a file with lines that are no log.
     """
 
     def __init__(self, path: Path | None, step: int, report: Report | None) -> None:
         self._path = path
         self._report = report
         if path is not None and path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
+            try:
+                lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+                kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
+            except (ValueError, KeyError, TypeError) as error:
+                raise InputError(f"cannot go on with {path}, which is damaged: move it away") from error
             path.write_text("".join(kept), encoding="utf-8")
 
     def write(self, line: dict[str, float]) -> None:

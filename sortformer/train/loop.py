@@ -51,8 +51,8 @@ def train(
         report: called with every line of the log.
 
     Raises:
-        InputError: if data, initial weights or the state to resume from cannot be read, or the recipe asks for another
-            model than that of its initial weights.
+        InputError: if data, initial weights, or the state or log to go on from cannot be read, or the recipe asks for
+            another model than that of its initial weights.
         ConfigError: if the model has no use for a teacher, or cannot be trained as streamed where the recipe asks for
             that, or a batch has too few conversations to be shared out.
         Cancelled: if another process failed; that one raises why.
@@ -71,10 +71,10 @@ def train(
             dev = dev_conversations(config, initial.model.config)[processes.rank :: processes.count]
         with processes.all_or_none():
             processes.check_same(state.step, f"the state in {out}")
-        log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
+            log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
         if processes.lead:
             (out / "config.json").write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
-        last = min(config.steps, stop_after or config.steps)
+        last = config.steps if stop_after is None else min(config.steps, stop_after)
         while state.step < last:
             with processes.all_or_none():
                 parts = next(made)

@@ -82,6 +82,11 @@ def test_a_teacher_needs_a_bank(run_config, tmp_path):
         train(replace(config, data=DataConfig(recordings=(RecordingsConfig(manifest),))), tmp_path / "run")
 
 
+def test_a_run_that_is_to_stop_at_once_takes_no_step(run_config, tmp_path):
+    train(run_config, tmp_path, stop_after=0)
+    assert not (tmp_path / "log.jsonl").exists()
+
+
 def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_path):
     train(run_config, tmp_path / "whole")
     train(replace(run_config, checkpoint_every=2), tmp_path / "killed", stop_after=4)
