@@ -1,4 +1,4 @@
-"""From the config of a stack's depth to the module."""
+"""From the config of an encoder or a head to the stack of its blocks."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,7 +6,8 @@ from dataclasses import replace
 from torch import nn
 
 from sortformer.config.attention import AttentionConfig
-from sortformer.config.depth import Depth, ReversibleDepth, StackedDepth, UniversalDepth
+from sortformer.config.depth import ReversibleDepth, StackedDepth, UniversalDepth
+from sortformer.config.model import EncoderConfig, HeadConfig
 from sortformer.layers.reversible import ReversibleStack
 from sortformer.layers.stack import Stack
 from sortformer.layers.universal import HaltingStack, UniversalStack
@@ -14,10 +15,22 @@ from sortformer.layers.universal import HaltingStack, UniversalStack
 __all__ = ["build_stack"]
 
 
-def build_stack(
-    depth: Depth, dim: int, attention: tuple[AttentionConfig, ...], block: Callable[[AttentionConfig, int], nn.Module]
-) -> Stack:
-    """Return a stack for frames of ``dim`` channels, of blocks made from each layer's attention and number."""
+def build_stack(config: EncoderConfig | HeadConfig, kind: Callable[..., nn.Module]) -> Stack:
+    """Return the blocks of an encoder or head, of a ``kind`` that is given what all kinds have in common."""
+    attention, depth = config.layer_attention, config.depth
+
+    def block(each: AttentionConfig, layer: int) -> nn.Module:
+        return kind(
+            config.dim,
+            config.heads,
+            config.ff_dim,
+            attention=each,
+            depth=layer,
+            dropout=config.dropout,
+            residual=config.residual,
+            ff_chunk_frames=config.ff_chunk_frames,
+        )
+
     match depth:
         case StackedDepth():
             return Stack(block(each, layer) for layer, each in enumerate(attention))
@@ -29,6 +42,6 @@ def build_stack(
                 shared = replace(shared, position="none")
             if depth.halting:
                 return HaltingStack(
-                    block(shared, 0), len(attention), dim, coordinates=coordinates, halt_at=depth.halt_at
+                    block(shared, 0), len(attention), config.dim, coordinates=coordinates, halt_at=depth.halt_at
                 )
             return UniversalStack(block(shared, 0), len(attention), coordinates=coordinates)

@@ -62,7 +62,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
     layers = torch.full_like(staying, head.blocks.layers)
     x, before = head.stretch(0, head.input(emb), valid).out, None
     for index, layer in enumerate(head.estimate_layers):
-        estimate, x = head.estimate(index, x, valid[staying])
+        estimate, x, _ = head.estimate(index, x, valid[staying])
         now = in_order_of_arrival(torch.sigmoid(estimate), valid[staying])
         if before is not None:
             leaving = agreement(before, now, valid[staying]) >= confidence

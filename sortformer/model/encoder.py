@@ -1,6 +1,7 @@
 """The encoder: subsampling, then Conformer or Transformer blocks."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention import LayerStep
-from sortformer.config.attention import AttentionConfig
 from sortformer.config.model import EncoderConfig
 from sortformer.layers import ConformerBlock, DepthwiseStriding, FrameStacking, TransformerBlock, build_stack
 
@@ -33,7 +33,7 @@ class Encoder(nn.Module):
         self.silence = nn.Parameter(torch.zeros(config.dim)) if config.learned_silence else None
         self.scale = math.sqrt(config.dim) if config.input_scale else 1.0
         self.input_dropout = nn.Dropout(config.dropout)
-        self.blocks = build_stack(config.depth, config.dim, config.layer_attention, partial(_block, config))
+        self.blocks = build_stack(config, _kind(config))
         self.input_norm = self.norm = None
         if config.kind == "transformer":
             self.input_norm, self.norm = nn.LayerNorm(config.dim), nn.LayerNorm(config.dim)
@@ -50,31 +50,9 @@ class Encoder(nn.Module):
         return step if self.norm is None else replace(step, out=self.norm(step.out))
 
 
-def _block(config: EncoderConfig, attention: AttentionConfig, depth: int) -> ConformerBlock | TransformerBlock:
-    if config.kind == "conformer":
-        return ConformerBlock(
-            config.dim,
-            config.heads,
-            config.ff_dim,
-            config.conv_kernel,
-            conv_norm=config.conv_norm,
-            conv_causal=config.conv_causal,
-            attention=attention,
-            depth=depth,
-            dropout=config.dropout,
-            residual=config.residual,
-            ff_chunk_frames=config.ff_chunk_frames,
-        )
-    return TransformerBlock(
-        config.dim,
-        config.heads,
-        config.ff_dim,
-        norm="pre",
-        activation="gelu",
-        attention=attention,
-        depth=depth,
-        dropout=config.dropout,
-        qkv_bias=False,
-        residual=config.residual,
-        ff_chunk_frames=config.ff_chunk_frames,
+def _kind(config: EncoderConfig) -> Callable[..., nn.Module]:
+    if config.kind == "transformer":
+        return partial(TransformerBlock, norm="pre", activation="gelu", qkv_bias=False)
+    return partial(
+        ConformerBlock, conv_kernel=config.conv_kernel, conv_norm=config.conv_norm, conv_causal=config.conv_causal
     )

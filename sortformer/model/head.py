@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention import AttentionState, LayerStep, add_losses
-from sortformer.config.attention import AttentionConfig
 from sortformer.config.model import HeadConfig
 from sortformer.layers import SubframeUpsampling, TransformerBlock, build_stack
 from sortformer.model.arrival import Arrivals
@@ -44,7 +43,7 @@ class Head(nn.Module):
         super().__init__()
         self.estimate_layers = config.estimate_layers
         self.input = nn.Linear(input_dim, config.dim)
-        self.blocks = build_stack(config.depth, config.dim, config.layer_attention, partial(_block, config))
+        self.blocks = build_stack(config, partial(TransformerBlock, norm=config.norm, activation=config.activation))
         self.estimates = nn.ModuleList(nn.Linear(config.dim, config.num_slots) for _ in config.estimate_layers)
         self.encodings = nn.ModuleList(
             PermutationEncoding(config) for _ in config.estimate_layers if config.permutation != "none"
@@ -75,7 +74,7 @@ class Head(nn.Module):
         stretches, estimates, arrivals = [self.stretch(0, self.input(emb), valid, blocks)], [], []
         for index in range(len(self.estimates)):
             past = None if state is None or not state.arrivals else state.arrivals[index]
-            estimate, x, now = self._estimate(index, stretches[-1].out, valid, past)
+            estimate, x, now = self.estimate(index, stretches[-1].out, valid, past)
             estimates.append(estimate)
             arrivals.append(now)
             stretches.append(self.stretch(index + 1, x, valid, blocks))
@@ -91,13 +90,13 @@ class Head(nn.Module):
         borders = (0, *self.estimate_layers, self.blocks.layers)
         return self.blocks.run(x, valid, states, borders[index], borders[index + 1])
 
-    def estimate(self, index: int, x: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-        """Return an estimate's logits (B, T, S), and ``x`` (B, T, D) with their permutation encoding."""
-        return self._estimate(index, x, valid, None)[:2]
-
-    def _estimate(
-        self, index: int, x: Tensor, valid: Tensor, past: Arrivals | None
+    def estimate(
+        self, index: int, x: Tensor, valid: Tensor, past: Arrivals | None = None
     ) -> tuple[Tensor, Tensor, Arrivals | None]:
+        """Return an estimate's logits (B, T, S), ``x`` (B, T, D) with their encoding, and the next arrivals.
+
+        Without a ``past`` it is a whole recording.
+        """
         logits = self.estimates[index](x)
         if not self.encodings:
             return logits, x, None
@@ -111,18 +110,3 @@ class Head(nn.Module):
             x = self.upsampling(x, valid)
         x = self.hidden(self.dropout(torch.relu(x)))
         return self.out(self.dropout(torch.relu(x)))
-
-
-def _block(config: HeadConfig, attention: AttentionConfig, depth: int) -> TransformerBlock:
-    return TransformerBlock(
-        config.dim,
-        config.heads,
-        config.ff_dim,
-        norm=config.norm,
-        activation=config.activation,
-        attention=attention,
-        depth=depth,
-        dropout=config.dropout,
-        residual=config.residual,
-        ff_chunk_frames=config.ff_chunk_frames,
-    )

@@ -1,13 +1,16 @@
 """Universal Transformer: one layer many times, and frames that decide when they are done."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from sortformer.config.attention import AttentionConfig
+from sortformer.config.attention import Position
 from sortformer.config.depth import UniversalDepth
+from sortformer.config.model import EncoderConfig
 from sortformer.layers import TransformerBlock, build_stack
 from sortformer.layers.universal import HaltingStack, UniversalStack
 from sortformer.position.absolute import sinusoids
@@ -16,15 +19,14 @@ from tests.oracles.depth_loops import halted
 DIM, FRAMES = 8, 7
 
 
-def build(layers: int, depth: UniversalDepth, position: str = "rope", seed: int = 0) -> UniversalStack:
-    def block(attention: AttentionConfig, depth: int) -> TransformerBlock:
-        return TransformerBlock(
-            DIM, 2, 12, norm="pre", activation="gelu", attention=attention, depth=depth, dropout=0.0
-        )
-
+def build(layers: int, depth: UniversalDepth, position: Position = "rope", seed: int = 0) -> UniversalStack:
+    config = EncoderConfig(
+        "transformer", dim=DIM, heads=2, ff_dim=12, layers=layers, position=position, depth=depth, dropout=0.0
+    )
+    kind = partial(TransformerBlock, norm="pre", activation="gelu")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        stack = build_stack(depth, DIM, (AttentionConfig(position=position),) * layers, block).double()
+        stack = build_stack(config, kind).double()
         for parameter in stack.parameters():
             nn.init.normal_(parameter, std=0.4)
     assert isinstance(stack, UniversalStack)
