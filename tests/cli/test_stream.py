@@ -9,11 +9,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
-from sortformer import audio
+from sortformer import audio, checkpoint
 from sortformer.formats import rttm
 from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
+from tests.streaming.tiny import remembering_model
 
 USAGE = 2
 
@@ -58,6 +60,21 @@ def test_a_file_gives_its_turns_on_stdout_and_in_a_file(cli: Cli, model: Path, w
     assert turns(outcome.out) == EXPECTED
     assert (tmp_path / "new" / "meeting.rttm").read_text() == outcome.out
     assert turns(cli("diarize", wav, "--model", model, "--preset", "1s").out) == EXPECTED
+
+
+def test_a_model_whose_layers_remember_streams_by_their_chunks(cli: Cli, wav: Path, tmp_path: Path):
+    remembering = remembering_model("compressive")
+    with torch.no_grad():
+        remembering.head.out.weight.zero_()
+        remembering.head.out.bias.copy_(torch.tensor([3.0, 3.0, -3.0]))
+    checkpoint.save(tmp_path / "model", remembering)
+    outcome = cli("stream", wav, "--model", tmp_path / "model")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert turns(outcome.out) == EXPECTED
+    assert cli("stream", wav, "--model", tmp_path / "model", "--preset", "0.4s").out == outcome.out
+    refused = cli("stream", wav, "--model", tmp_path / "model", "--preset", "1s")
+    assert refused.code == USAGE
+    assert "no streaming preset '1s'; known: 0.4s" in refused.err
 
 
 @pytest.mark.parametrize("piece", [1_001, 100_000])
