@@ -1,6 +1,5 @@
 """Voices by name: what stored frames of known voices say about the speakers of a recording."""
 
-import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -22,7 +21,7 @@ from sortformer.errors import InputError
 from sortformer.estimates import Embeddings
 from sortformer.formats.write import write_bytes
 from sortformer.memory import LabelMemory, interpolate
-from sortformer.model import Sortformer
+from sortformer.model.identity import identity
 from sortformer.postprocess import turns
 from sortformer.targets import activity
 
@@ -152,7 +151,7 @@ class VoiceStore:
         """
         described = {
             "format": _FORMAT,
-            "encoder": _identity(self.diarizer.model),
+            "encoder": _encoder_of(self.diarizer),
             "names": json.dumps(self.names),
             "config": json.dumps(to_dict(self.memory.config)),
         }
@@ -176,7 +175,7 @@ class VoiceStore:
             raise InputError(f"{path} is damaged, or no store of voices: {error}") from error
         if described.get("format") != _FORMAT:
             raise InputError(f"{path} is no store of voices (its format is not '{_FORMAT}')")
-        if described.get("encoder") != _identity(diarizer.model):
+        if described.get("encoder") != _encoder_of(diarizer):
             raise InputError(f"the voices in {path} were stored with another model: load that one, or store them again")
         try:
             config = from_dict(LabelConfig, json.loads(described["config"]))
@@ -222,11 +221,7 @@ def _alone(diarization: Diarization, found: Embeddings) -> dict[str, np.ndarray]
     return {speaker: np.flatnonzero(single & (active[:, slot] > 0)) for slot, speaker in enumerate(speakers)}
 
 
-def _identity(model: Sortformer) -> str:
-    """What embeddings depend on: the features, the encoder and its weights, in one line."""
-    config = [to_dict(model.config.features), to_dict(model.config.encoder)]
-    digest = hashlib.sha256(json.dumps(config, sort_keys=True).encode())
-    for name, tensor in sorted(model.encoder.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.float().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()
+def _encoder_of(diarizer: Diarizer) -> str:
+    """What embeddings depend on: the features, the encoder and its weights."""
+    model = diarizer.model
+    return identity(model.encoder, model.config.features, model.config.encoder)

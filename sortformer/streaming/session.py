@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sortformer.errors import ConfigError, InputError
 from sortformer.features import LogMel
 from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer
+from sortformer.model.identity import identity
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front
 from sortformer.streaming.protocol import Chunk, together
@@ -244,7 +246,7 @@ class Session:
         here = self._position
         return to_bytes(
             {
-                "model": to_dict(self.model.config),
+                "model": self._model_identity,
                 "stream": to_dict(self.config),
                 "postprocess": to_dict(self.postprocess),
                 "uri": self.uri,
@@ -266,10 +268,11 @@ class Session:
         """Return the session of a snapshot; it goes on as the other would have, with the same model.
 
         Raises:
-            InputError: if the snapshot is damaged, or was taken with a model of another configuration.
+            InputError: if the snapshot is damaged, or was taken with a model of other weights or another
+                configuration.
         """
         values = from_bytes(data)
-        if values["model"] != to_dict(model.config):
+        if values["model"] != identity(model, model.config):
             raise InputError("the snapshot was taken with another model: restore it with the one that it began with")
         config = from_dict(StreamConfig, values["stream"])
         session = cls(model, config, from_dict(PostprocessConfig, values["postprocess"]), uri=values["uri"])
@@ -290,6 +293,10 @@ class Session:
         session._new_turns = [Turn(**turn) for turn in values["new_turns"]]
         session._ended = values["ended"]
         return session
+
+    @cached_property
+    def _model_identity(self) -> str:
+        return identity(self.model, self.model.config)
 
     def _require_open(self) -> None:
         if self._ended:

@@ -147,6 +147,8 @@ def test_snapshots_that_do_not_fit_are_refused(session):
             Session.restore(MODEL, broken)
     with pytest.raises(InputError, match="another model"):
         Session.restore(tiny_model(num_slots=4), data)
+    with pytest.raises(InputError, match="another model"):
+        Session.restore(tiny_model(seed=1), data)
 
 
 def test_a_model_that_needs_the_whole_recording_is_refused():
