@@ -12,28 +12,31 @@ from sortformer.grid import FrameGrid
 __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
 
 
-def _require_heads(place: str, dim: int, heads: int, positions: set[Position]) -> None:
-    require(dim % heads == 0, f"{place} dim {dim} is not a multiple of its {heads} heads")
-    require(
-        "rope" not in positions or dim // heads % 2 == 0,
-        f"position 'rope' needs an even number of channels in each head of the {place}, got {dim // heads}",
-    )
-
-
-def _positions(position: Position, attention: tuple[AttentionConfig, ...], place: str, layers: int) -> set[Position]:
-    require(
-        len(attention) in (0, 1, layers),
-        f"attention of the {place} must be one for all layers or one for each of its {layers}, got {len(attention)}",
-    )
-    return {layer.position for layer in attention} or {position}
-
-
 def _one_each(attention: tuple[AttentionConfig, ...], layers: int) -> tuple[AttentionConfig, ...]:
     return attention * layers if len(attention) == 1 else attention
 
 
-def _require_chunk(frames: int | None) -> None:
-    require(frames is None or frames >= 1, f"ff_chunk_frames must be >= 1, got {frames}")
+def _check_stack(place: str, config: "EncoderConfig | HeadConfig", irreversible: str | None) -> None:
+    """Refuse what no stack of blocks can be; ``irreversible`` is what cannot be undone in them beside gates."""
+    attention, dim, heads = config.attention, config.dim, config.heads
+    require(config.layers >= 0, f"{place} layers must be >= 0, got {config.layers}")
+    require(
+        len(attention) in (0, 1, config.layers),
+        f"attention of the {place} must be one for all layers or one for each of its {config.layers}, "
+        f"got {len(attention)}",
+    )
+    require(dim % heads == 0, f"{place} dim {dim} is not a multiple of its {heads} heads")
+    positions = {layer.position for layer in attention} or {config.position}
+    require(
+        "rope" not in positions or dim // heads % 2 == 0,
+        f"position 'rope' needs an even number of channels in each head of the {place}, got {dim // heads}",
+    )
+    require(0 <= config.dropout < 1, f"dropout must be in [0, 1), got {config.dropout}")
+    chunk = config.ff_chunk_frames
+    require(chunk is None or chunk >= 1, f"ff_chunk_frames must be >= 1, got {chunk}")
+    if irreversible is None and config.residual != "sum":
+        irreversible = f"residual '{config.residual}': gates cannot be subtracted"
+    check_depth(place, config.depth, config.layer_attention, irreversible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +92,7 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         require(min(self.dim, self.heads, self.ff_dim, self.subsampling_channels) >= 1, "encoder sizes must be >= 1")
-        require(self.layers >= 0, f"encoder layers must be >= 0, got {self.layers}")
-        positions = _positions(self.position, self.attention, "encoder", self.layers)
-        _require_heads("encoder", self.dim, self.heads, positions)
         require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
-        require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
-        _require_chunk(self.ff_chunk_frames)
         if self.window_frames is not None:
             require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
             require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
@@ -102,12 +100,8 @@ class EncoderConfig:
                 self.position in ("none", "rope"),
                 f"a local window takes positions 'none' or 'rope', not '{self.position}', which scores all pairs",
             )
-        irreversible = None
-        if self.kind == "conformer":
-            irreversible = "kind 'conformer', whose blocks end in a norm that cannot be undone"
-        elif self.residual != "sum":
-            irreversible = "residual 'gru': gates cannot be subtracted"
-        check_depth("encoder", self.depth, self.layer_attention, irreversible)
+        ends_in_norm = "kind 'conformer', whose blocks end in a norm that cannot be undone"
+        _check_stack("encoder", self, ends_in_norm if self.kind == "conformer" else None)
 
     @property
     def layer_attention(self) -> tuple[AttentionConfig, ...]:
@@ -155,9 +149,7 @@ class HeadConfig:
 
     def __post_init__(self) -> None:
         require(min(self.num_slots, self.dim, self.heads, self.ff_dim) >= 1, "head sizes must be >= 1")
-        require(self.layers >= 0, f"head layers must be >= 0, got {self.layers}")
-        positions = _positions(self.position, self.attention, "head", self.layers)
-        _require_heads("head", self.dim, self.heads, positions)
+        _check_stack("head", self, "norm 'post', which cannot be undone" if self.norm == "post" else None)
         require(
             all(0 <= layer < self.layers for layer in self.estimate_layers),
             f"estimate_layers {self.estimate_layers} must lie in 0..{self.layers - 1}: "
@@ -175,19 +167,11 @@ class HeadConfig:
             self.residual == "sum" or self.norm == "pre",
             "residual 'gru' needs norm 'pre': a norm behind the gates would not let a block begin as nothing",
         )
-        require(0 <= self.dropout < 1, f"dropout must be in [0, 1), got {self.dropout}")
-        irreversible = None
-        if self.norm == "post":
-            irreversible = "norm 'post', which cannot be undone"
-        elif self.residual != "sum":
-            irreversible = "residual 'gru': gates cannot be subtracted"
-        check_depth("head", self.depth, self.layer_attention, irreversible)
         require(
             not (isinstance(self.depth, UniversalDepth) and self.depth.halting and self.estimate_layers),
             "halting mixes the states of all layers in the end, and an estimate between them would be of none that "
             "counts: leave estimate_layers empty, or halting out",
         )
-        _require_chunk(self.ff_chunk_frames)
         require(self.order_temperature_frames > 0, "order_temperature_frames must be positive")
         require(self.arrival_sharpness > 0, "arrival_sharpness must be positive")
 
