@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sortformer.cli.batch import Job, run
 from sortformer.cli.console import usage_errors
-from sortformer.cli.options import Device, Enroll, Model, clips
+from sortformer.cli.options import Clustering, Device, Enroll, Model, clips, clustered
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import FORMATS, Results, formats_named
 from sortformer.errors import InputError
@@ -53,13 +53,7 @@ def diarize(
     decision: Annotated[
         str | None, typer.Option(metavar="slots|least_error", help="Judge each slot alone, or by all together.")
     ] = None,
-    clustering: Annotated[
-        float | None,
-        typer.Option(
-            metavar="DISTANCE",
-            help="Whole recordings: voices further apart are two (more: fewer speakers); 0: by slot.",
-        ),
-    ] = None,
+    clustering: Clustering = None,
     onset: Annotated[float | None, typer.Option(help="A turn starts above this probability.")] = None,
     offset: Annotated[float | None, typer.Option(help="A turn ends below this probability.")] = None,
     pad_on: Annotated[float | None, typer.Option(help="Seconds by which turns start earlier.")] = None,
@@ -84,7 +78,6 @@ def diarize(
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
-        from sortformer.config.clustering import ClusteringConfig
         from sortformer.config.presets import model_preset, postprocess_preset
         from sortformer.diarizer import OFFLINE, Diarizer
         from sortformer.postprocess import speaker_range
@@ -93,11 +86,9 @@ def diarize(
         with usage_errors():
             if preset not in (None, OFFLINE):
                 model_preset(diarizer.model.config, preset)
-            given: dict[str, Any] = {name: value for name, value in tuned.items() if value is not None}
-            if clustering is not None:
-                given["clustering"] = ClusteringConfig(clustering) if clustering else None
+            given = {name: value for name, value in tuned.items() if value is not None}
             base = diarizer.postprocess if postprocess is None else postprocess_preset(postprocess)
-            settings = replace(base, **given)
+            settings = clustered(replace(base, **given), clustering)
             speaker_range(diarizer.speaker_limit(preset, settings), num_speakers, min_speakers, max_speakers)
 
         def job(recording: Recording, progress: Progress) -> Diarization:

@@ -1,14 +1,17 @@
 """Options that several commands share."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
+from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.formats.names import check_name
 
-__all__ = ["Device", "Enroll", "Model", "clips"]
+__all__ = ["Clustering", "Device", "Enroll", "Model", "clips", "clustered"]
 
 Model = Annotated[
     str | None,
@@ -21,6 +24,23 @@ Enroll = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=CLIP", help="A voice that is known, from a few seconds of it; may be repeated."),
 ]
+Clustering = Annotated[
+    float | None,
+    typer.Option(
+        metavar="DISTANCE", help="Whole recordings: voices further apart are two (more: fewer speakers); 0: by slot."
+    ),
+]
+
+
+def clustered(settings: PostprocessConfig, distance: float | None) -> PostprocessConfig:
+    """Return the settings with what ``--clustering`` says; None says nothing.
+
+    Raises:
+        ConfigError: when it is no distance.
+    """
+    if distance is None:
+        return settings
+    return replace(settings, clustering=ClusteringConfig(distance) if distance else None)
 
 
 def clips(enroll: Iterable[str] | None) -> dict[str, str]:

@@ -1,12 +1,13 @@
 """``sortformer tune``: post-processing for recordings like those whose truth is known."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sortformer.cli.console import bar, counted, say, usage_errors
-from sortformer.cli.options import Device, Model
+from sortformer.cli.options import Clustering, Device, Model, clustered
 from sortformer.cli.recordings import distinct, recordings
 from sortformer.errors import InputError
 from sortformer.evaluate import truth_in
@@ -33,6 +34,7 @@ def tune(
     model: Model = None,
     device: Device = "auto",
     preset: Annotated[str | None, typer.Option(help="Tune for a stream: 30s, 10s, ...")] = None,
+    clustering: Clustering = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
 ) -> None:
     """Find the post-processing with the lowest DER on recordings whose truth is known.
@@ -54,6 +56,8 @@ def tune(
     from sortformer.tune import tune as search
 
     diarizer = Diarizer.load(model, device)
+    with usage_errors():
+        diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
     with bar(quiet=False) as shown:
         task = shown.add_task("listening", total=len(found))
         probabilities = {}
@@ -79,6 +83,7 @@ def tune(
         f"--decision {settings.decision} --onset {settings.onset:g} --offset {settings.offset:g} "
         f"--pad-on {settings.pad_on_s:g} --pad-off {settings.pad_off_s:g}"
         f" --min-on {settings.min_on_s:g} --min-off {settings.min_off_s:g}"
+        f" --clustering {0 if settings.clustering is None else settings.clustering.threshold:g}"
     )
 
 

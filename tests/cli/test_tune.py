@@ -5,6 +5,7 @@ from pathlib import Path
 
 from sortformer import checkpoint
 from sortformer.annotation import Diarization, Turn
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.formats import rttm
 from tests.cli.conftest import Cli
 
@@ -66,3 +67,10 @@ def test_truth_in_which_nobody_speaks_is_refused(cli: Cli, model: Path, wav: Pat
 def test_an_unknown_protocol_is_a_usage_error(cli: Cli, wav: Path, tmp_path: Path):
     outcome = cli("tune", wav, "--reference", truth(tmp_path, "meeting"), "-o", tmp_path / "t", "--protocol", "kind")
     assert outcome.code == 2
+
+
+def test_the_distance_of_voices_is_kept_with_the_settings(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    arguments = ("tune", wav, "--reference", truth(tmp_path, "meeting"), "--model", model)
+    assert cli(*arguments, "-o", tmp_path / "voices", "--clustering", 0.4).out.rstrip().endswith("--clustering 0.4")
+    assert checkpoint.load(tmp_path / "voices")[1].clustering == ClusteringConfig(0.4)
+    assert cli(*arguments, "-o", tmp_path / "none", "--clustering", 3).code == 2
