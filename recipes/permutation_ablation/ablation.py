@@ -1,38 +1,33 @@
-"""Train small models that differ in one thing, cell by cell, and measure what each has learnt.
+"""Train heads that differ in one thing, cell by cell, and measure what each has learnt.
 
     python ablation.py OUT [--minutes N] [--seeds 3] [--question arms losses turns]
 
-A cell is a folder of OUT: one arm, pool of training voices, final loss, deep supervision, turn-taking and seed.
-Finished cells are skipped and a broken-off one goes on where it was, so the command can be given again until all are
-done; ``--minutes`` ends it before a cell is begun too late. At the end, and with ``summary.py OUT`` at any time, the
-tables are made of the cells that are finished.
+A cell is one head: one arm, pool of training voices, final loss, deep supervision, turn-taking and seed. All stand on
+one frozen model, which hears each conversation once (``encoded.py``). Finished cells are skipped, so the command can be
+given again until all are done; ``--minutes`` ends it before a cell is begun too late. At the end, and with ``summary.py
+OUT`` at any time, the tables are made of the cells that are finished.
 
-Cells of one pool and seed start from the same encoder, which has learnt to tell the voices of the pool apart, and from
-the same draws for the rest; they see the same conversations in the same order and are measured on the same ones.
+Cells of one pool and seed start from the same draws; they see the same conversations in the same order and are measured
+on the same ones.
 """
 
 import argparse
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import numpy as np
 import torch
-from scipy.optimize import linear_sum_assignment
+from encoded import Encoded, encode, kept
+from heads import fit, measure
 from summary import BASIC, report
 
 from sortformer import checkpoint
-from sortformer.config.data import DataConfig
-from sortformer.config.model import ModelConfig
+from sortformer.config.model import HeadConfig
 from sortformer.config.train import LossConfig, TrainConfig
-from sortformer.data import Sources
-from sortformer.metrics.frames import frame_der
 from sortformer.model import Sortformer
-from sortformer.simulate import Conversations
-from sortformer.train import train
-from sortformer.train.initial import initial_checkpoint
+from sortformer.model.head import Head
 
 ARMS = {"none": "none", "label": "label", "A": "hard", "B": "soft", "C": "softsort"}
 FINAL_SORT_WEIGHT = {"sort": 1.0, "PIT": 0.0, "hybrid": 0.5}
@@ -44,14 +39,13 @@ TURNS_ARMS = ("A",)
 QUESTIONS = ("arms", "losses", "turns")
 TURNS = Path(__file__).parent / "../../../shared/data/turns"
 HELD_OUT = (str(TURNS / "ami/dev"), str(TURNS / "voxconverse/test"))
-ROWS = 24  # conversations measured at once
-SHORTEST_FRAMES = 3  # who is active for less, 0.24 s, does not count as a speaker
+MEASURED_SEED = 2**32  # of the conversations to measure in; those to train on have the cell's
 ALIKE = 0.01  # relative difference of parameters that arms may have
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One training run."""
+    """One head."""
 
     arm: str
     pool: int
@@ -62,173 +56,150 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The folder of the cell."""
+        """The file of the cell, without its ending."""
         return f"{self.arm}-pool{self.pool}-{self.loss}-deep_{self.deep}-{self.turns}-seed{self.seed}"
 
-    def encoder(self, recipe: TrainConfig) -> TrainConfig:
-        """Return how the encoder is trained that this cell starts from."""
-        return replace(recipe, data=self._data(recipe), seed=self.seed)
-
-    def training(self, recipe: TrainConfig, model: ModelConfig, init: Path | None = None) -> TrainConfig:
+    def training(self, recipe: TrainConfig) -> TrainConfig:
         """Return the recipe with what this cell changes of it; the seed draws the pool, too."""
         deep_weight = 0.0 if self.deep == "off" else recipe.loss.deep_weight
         return replace(
             recipe,
-            data=self._data(recipe),
-            model=replace(model, head=replace(model.head, permutation=ARMS[self.arm])),
+            data=replace(recipe.data, pool=self.pool, pool_seed=self.seed),
             simulation=replace(recipe.simulation, replay_probability=REPLAY_PROBABILITY[self.turns]),
             loss=LossConfig(FINAL_SORT_WEIGHT[self.loss], deep_weight, DEEP_SORT_WEIGHT.get(self.deep, 0.0)),
             seed=self.seed,
-            init=None if init is None else str(init),
         )
 
-    def _data(self, recipe: TrainConfig) -> DataConfig:
-        return replace(recipe.data, pool=self.pool, pool_seed=self.seed)
+    def head(self, dim: int, config: HeadConfig) -> Head:
+        """Return the head of this cell's arm, on what has ``dim`` channels, before training."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return Head(dim, replace(config, permutation=ARMS[self.arm]))
 
 
 @dataclass(frozen=True, slots=True)
-class Recipes:
-    """How the encoder and what stands on it are trained."""
+class Bench:
+    """What cells are trained and measured with: a recipe, the model that they stand on, and how much of what."""
 
-    encoder: TrainConfig
-    cell: TrainConfig
-    model: ModelConfig
+    recipe: TrainConfig
+    model: Sortformer
+    out: Path
+    trained: int
+    measured: int
+    held_out: tuple[str, ...]
 
-    @classmethod
-    def read(cls, folder: Path) -> "Recipes":
-        """Read the two recipes; the model is that of the encoder's."""
-        encoder = TrainConfig.read(folder / "encoder.toml")
-        return cls(encoder, TrainConfig.read(folder / "cell.toml"), encoder.model or ModelConfig())
+    def head(self, cell: Cell) -> Head:
+        """Return a cell's head before training."""
+        if self.recipe.model is None:
+            raise SystemExit("the recipe must say in [model.head] what a head is")
+        return cell.head(self.model.config.head.dim, self.recipe.model.head)
+
+    def material(self, cell: Cell) -> Encoded:
+        """Return the conversations that a cell is trained on."""
+        name = f"pool{cell.pool}-{cell.turns}-seed{cell.seed}"
+        return self._kept(name, cell.training(self.recipe), "train", self.trained, cell.seed)
+
+    def places(self, cell: Cell) -> dict[str, Encoded]:
+        """Return what a cell is measured on, by split: alike for all cells, but for the voices of training."""
+        alike = replace(cell, turns=BASIC[2]).training(self.recipe)
+        real = replace(
+            alike,
+            simulation=replace(alike.simulation, replay_probability=1.0),
+            data=replace(alike.data, turns=self.held_out, exclude=()),
+        )
+        trained = self.material(cell)
+        return {
+            "fit": Encoded(trained.emb[: self.measured], trained.activity[: self.measured]),
+            "train": self._measured(f"pool{cell.pool}-new-seed{cell.seed}", alike, "train"),
+            "dev": self._measured("dev", alike, "dev"),
+            "real": self._measured("dev-real", real, "dev"),
+        }
+
+    def _measured(self, name: str, config: TrainConfig, split: str) -> Encoded:
+        return self._kept(name, config, split, self.measured, MEASURED_SEED)
+
+    def _kept(self, name: str, config: TrainConfig, split: str, count: int, seed: int) -> Encoded:
+        path = self.out / "encoded" / f"{name}.pt"
+        return kept(path, lambda: encode(self.model, config, split, count, seed))
 
 
 def plan(questions: Sequence[str], arms: Sequence[str], pools: Sequence[int], seeds: int) -> list[Cell]:
-    """Return the cells in the order of training: all of one seed before the next, so that early tables are whole."""
+    """Return the cells in the order of training: question by question, all of one seed before the next."""
     middle = pools[len(pools) // 2]
     losses = [(loss, deep, BASIC[2]) for loss in FINAL_SORT_WEIGHT for deep in ("off", *DEEP_SORT_WEIGHT)]
     turns = [(*BASIC[:2], turns) for turns in REPLAY_PROBABILITY]
     cells: dict[Cell, None] = {}
-    for seed in range(seeds):
-        asked = {
-            "arms": [Cell(arm, pool, *BASIC, seed) for pool in pools for arm in arms],
-            "losses": [Cell(arm, middle, *kind, seed) for kind in losses for arm in LOSS_ARMS if arm in arms],
-            "turns": [Cell(arm, middle, *kind, seed) for kind in turns for arm in TURNS_ARMS if arm in arms],
-        }
-        cells |= {cell: None for question in questions for cell in asked[question]}
+    for question in questions:
+        for seed in range(seeds):
+            asked = {
+                "arms": [Cell(arm, pool, *BASIC, seed) for pool in pools for arm in arms],
+                "losses": [Cell(arm, middle, *kind, seed) for kind in losses for arm in LOSS_ARMS if arm in arms],
+                "turns": [Cell(arm, middle, *kind, seed) for kind in turns for arm in TURNS_ARMS if arm in arms],
+            }
+            cells |= dict.fromkeys(asked[question])
     return list(cells)
 
 
-def parameters(recipes: Recipes, arms: Sequence[str]) -> dict[str, int]:
+def parameters(bench: Bench, arms: Sequence[str]) -> dict[str, int]:
     """Return the number of weights of each arm.
 
     Raises:
         SystemExit: if they differ by more than a hundredth.
     """
-    configs = {arm: Cell(arm, 1, *BASIC, 0).training(recipes.cell, recipes.model) for arm in arms}
-    sizes = {arm: _size(initial_checkpoint(config).model) for arm, config in configs.items()}
+    sizes = {arm: _size(bench.head(Cell(arm, 1, *BASIC, 0))) for arm in arms}
     if max(sizes.values()) > (1 + ALIKE) * min(sizes.values()):
         raise SystemExit(f"the arms differ in size by more than {ALIKE:.0%}: {sizes}")
     return sizes
 
 
-def run(cell: Cell, recipes: Recipes, out: Path, conversations: int, held_out: Sequence[str]) -> None:
-    """Train and measure one cell, and write ``result.json``."""
-    folder = out / cell.name
-    common = train(cell.encoder(recipes.encoder), out / f"encoder-pool{cell.pool}-seed{cell.seed}")
+def run(cell: Cell, bench: Bench) -> None:
+    """Train and measure one cell, and write its result."""
+    material, places = bench.material(cell), bench.places(cell)
     started, used = time.perf_counter(), time.process_time()
-    fresh = initial_checkpoint(cell.training(recipes.cell, recipes.model)).model
-    fresh.encoder.load_state_dict(checkpoint.load(common)[0].encoder.state_dict())
-    checkpoint.save(folder / "init", fresh)
-    config = cell.training(recipes.cell, recipes.model, folder / "init")
-    model, _ = checkpoint.load(train(config, folder))
-    # All cells are measured alike: in parametric turn-taking, and in that of recordings which none has seen.
-    alike = replace(config, simulation=replace(config.simulation, replay_probability=0.0))
-    real = replace(
-        config,
-        simulation=replace(config.simulation, replay_probability=1.0),
-        data=replace(config.data, turns=tuple(held_out), exclude=()),
-    )
-    places = {"train": (alike, "train"), "dev": (alike, "dev"), "real": (real, "dev")}
+    head, losses = fit(bench.head(cell), material, cell.training(bench.recipe))
+    epoch = max(1, len(material.emb) // bench.recipe.stages[-1].batch_size)
     result = {
         "cell": asdict(cell),
-        "parameters": _size(model),
-        "steps": config.steps,
-        **{name: measure(model.eval(), *where, conversations) for name, where in places.items()},
+        "parameters": _size(head),
+        "steps": len(losses),
+        "losses": [sum(part) / len(part) for part in (losses[at : at + epoch] for at in range(0, len(losses), epoch))],
+        "gates": [float(encoding.gate.detach().mean()) for encoding in head.encodings],
+        **{name: measure(head, place) for name, place in places.items()},
         "wall_s": time.perf_counter() - started,
         "cpu_s": time.process_time() - used,
     }
-    (folder / "result.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
-    (folder / "state.pt").unlink()
+    (bench.out / f"{cell.name}.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
 
 
-def _size(model: Sortformer) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
-
-
-@torch.inference_mode()
-def measure(model: Sortformer, config: TrainConfig, split: str, count: int) -> dict[str, list[float]]:
-    """Return what is counted of each conversation of a split, by name."""
-    simulation = config.stages[-1].simulation(config.simulation)
-    simulator = Sources.load(config.data, split).simulator(simulation, model.config)
-    generator = torch.Generator().manual_seed(1)
-    found: dict[str, list[float]] = {}
-    for first in range(0, count, ROWS):
-        batch = simulator.batch(generator, min(ROWS, count - first), config.stages[-1].duration_s)
-        for row in _rows(model, batch):
-            for name, value in row.items():
-                found.setdefault(name, []).append(value)
-    return found
-
-
-def _rows(model: Sortformer, batch: Conversations) -> Iterator[dict[str, float]]:
-    probs = model(batch.wave, batch.num_samples).probs.numpy()
-    for row, target in zip(probs, batch.activity.numpy(), strict=True):
-        best, in_order = frame_der(row, target), frame_der(row, target, "sorted")
-        speech = target.any(axis=1)
-        yield {
-            "total": best.total,
-            "errors": best.errors,
-            "confusion": best.confusion,
-            "errors_in_order": in_order.errors,
-            "order_right": float(order_right(row > 0.5, target > 0.5)),
-            "count_right": float(_count(row > 0.5) == _count(target > 0.5)),
-            "one_speaker_errors": frame_der(speech[:, None], target).errors,
-        }
-
-
-def order_right(active: np.ndarray, target: np.ndarray) -> bool:
-    """Whether each reference speaker is matched best by the slot of the same number; (T, S) bool, in arrival order."""
-    together = active.T.astype(np.float64) @ target
-    slot = np.empty(target.shape[1], dtype=int)
-    slots, speakers = linear_sum_assignment(together, maximize=True)
-    slot[speakers] = slots
-    return all(slot[k] == k and together[k, k] > 0 for k in np.flatnonzero(target.any(axis=0)))
-
-
-def _count(active: np.ndarray) -> int:
-    return int((active.sum(axis=0) >= SHORTEST_FRAMES).sum())
+def _size(head: Head) -> int:
+    return sum(parameter.numel() for parameter in head.parameters())
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--recipes", type=Path, default=Path(__file__).parent, help="encoder.toml and cell.toml")
+    parser.add_argument("--recipe", type=Path, default=Path(__file__).parent / "cell.toml")
+    parser.add_argument("--model", default=checkpoint.EMBEDDED, help="what the heads stand on")
     parser.add_argument("--question", nargs="+", choices=QUESTIONS, default=list(QUESTIONS), dest="questions")
     parser.add_argument("--arms", nargs="+", choices=tuple(ARMS), default=list(ARMS))
     parser.add_argument("--pools", nargs="+", type=int, default=list(POOLS), help="speakers to train on")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--conversations", type=int, default=240, help="measured in each split")
+    parser.add_argument("--trained", type=int, default=512, help="conversations to train on")
+    parser.add_argument("--measured", type=int, default=240, help="conversations measured in each split")
     parser.add_argument("--held-out", nargs="+", default=list(HELD_OUT), help="RTTM folders of turns to measure in")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no cell after so long")
     options = parser.parse_args(arguments)
-    recipes = Recipes.read(options.recipes)
-    print("weights of each arm:", parameters(recipes, options.arms), flush=True)
+    model, _ = checkpoint.load(options.model)
+    recipe = TrainConfig.read(options.recipe)
+    bench = Bench(recipe, model, options.out, options.trained, options.measured, tuple(options.held_out))
+    print("weights of each arm:", parameters(bench, options.arms), flush=True)
     cells = plan(options.questions, options.arms, options.pools, options.seeds)
-    left = [cell for cell in cells if not (options.out / cell.name / "result.json").exists()]
+    left = [cell for cell in cells if not (options.out / f"{cell.name}.json").exists()]
     started = time.perf_counter()
     for number, cell in enumerate(left, len(cells) - len(left) + 1):
         if time.perf_counter() - started > 60 * options.minutes:
             break
-        run(cell, recipes, options.out, options.conversations, options.held_out)
+        run(cell, bench)
         print(f"{number} of {len(cells)}: {cell.name}", flush=True)
     print(report(options.out))
 

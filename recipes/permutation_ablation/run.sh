@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole ablation, in the order of seeds; broken off, it goes on where it was. Arguments are those of ablation.py.
+# The whole ablation, question by question; broken off, it goes on where it was. Arguments are those of ablation.py.
 set -euo pipefail
 cd "$(dirname "$0")"
 out=${OUT:-../../runs/permutation_ablation}

@@ -20,7 +20,8 @@ COLOURS = {"none": "#555555", "label": "#ccbb44", "A": "#4477aa", "B": "#ee6677"
 ORDER = {"arm": tuple(COLOURS), "turns": ("parametric", "half", "replayed")}
 CONTROLS = {"arm": ("none", "label"), "turns": ("parametric",)}
 BASIC = ("hybrid", "PIT", "parametric")  # losses and turns of the first question
-SPLITS = ("train", "dev", "real")  # voices of training; unseen ones; unseen ones in the turns of real recordings
+# Conversations of training; new ones of the same voices; of unseen voices; of these in the turns of real recordings.
+SPLITS = ("fit", "train", "dev", "real")
 
 
 class Settings(NamedTuple):
@@ -88,28 +89,30 @@ def rate(split: str, name: str, of: str | None = "total") -> Measure:
     return measured
 
 
-def gap(group: Group, weights: Weights) -> np.ndarray:
-    """How much worse unseen voices are than those of training."""
-    return MEASURES["dev DER"](group, weights) - MEASURES["train DER"](group, weights)
+def gap(other: str) -> Measure:
+    """Return a measure: how much worse unseen voices are than something that is not as new."""
+    return lambda group, weights: MEASURES["dev DER"](group, weights) - MEASURES[other](group, weights)
 
 
 MEASURES: dict[str, Measure] = {
     "dev DER": rate("dev", "errors"),
     "train DER": rate("train", "errors"),
-    "gap": gap,
+    "fit DER": rate("fit", "errors"),
+    "gap": gap("fit DER"),
+    "voices' gap": gap("train DER"),
     "confusion": rate("dev", "confusion"),
     "real-turns DER": rate("real", "errors"),
     "dev DER in order": rate("dev", "errors_in_order"),
     "order right": rate("dev", "order_right", None),
     "count right": rate("dev", "count_right", None),
 }
-COMPARED = ("dev DER", "gap", "real-turns DER", "dev DER in order", "order right", "count right")
+COMPARED = ("dev DER", "gap", "voices' gap", "real-turns DER", "dev DER in order", "order right", "count right")
 
 
 def load(out: Path) -> dict[Settings, Group]:
     """Read the cells that are finished."""
     groups: dict[Settings, Group] = {}
-    for path in sorted(out.glob("*/result.json")):
+    for path in sorted(out.glob("*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
         cell = result["cell"]
         key = Settings(*(cell[field] for field in Settings._fields))
