@@ -17,8 +17,13 @@ import numpy as np
 
 DRAWS = 2000
 COLOURS = {"none": "#555555", "label": "#ccbb44", "A": "#4477aa", "B": "#ee6677", "C": "#228833"}
-ORDER = {"arm": tuple(COLOURS), "turns": ("parametric", "half", "replayed")}
-CONTROLS = {"arm": ("none", "label"), "turns": ("parametric",)}
+ORDER = {
+    "arm": tuple(COLOURS),
+    "loss": ("hybrid", "sort", "PIT"),
+    "deep": ("PIT", "off", "sort"),
+    "turns": ("parametric", "half", "replayed"),
+}
+CONTROLS = {"arm": ("none", "label"), "loss": ("hybrid",), "deep": ("PIT",), "turns": ("parametric",)}
 BASIC = ("hybrid", "PIT", "parametric")  # losses and turns of the first question
 # Conversations of training; new ones of the same voices; of unseen voices; of these in the turns of real recordings.
 SPLITS = ("fit", "train", "dev", "real")
@@ -146,45 +151,70 @@ def report(out: Path) -> str:
     some = next(iter(groups.values()))
     baseline = rate("dev", "one_speaker_errors")(some, Weights.once(some))[0]
     seconds = np.mean([result["cpu_s"] for result in results])
-    losses = {key[:2] for key in groups if key[2:4] != BASIC[:2]}
-    turns = {key[:4] for key in groups if key.turns != BASIC[2]}
+    early, before, late = (np.mean([result["losses"][epoch] for result in results]) for epoch in (0, -2, -1))
     parametric = [key for key in groups if key.turns == BASIC[2]]
+    arms = [key for key in parametric if key[2:] == BASIC]
+    asked = {key[:2] for key in groups if key[2:4] != BASIC[:2]}
+    losses = [key for key in parametric if key[:2] in asked]
+    asked = {key[:4] for key in groups if key.turns != BASIC[2]}
+    turns = [key for key in groups if key[:4] in asked]
     return "\n".join(
         [
             f"{len(results)} cells of {results[0]['steps']} steps, {seconds:.0f} s of one core each, measured on "
             f"{some.array('dev', 'total').shape[1]} conversations of each split. Dev DER of one speaker wherever there "
-            f"is speech: {baseline:.1f} %.\n",
-            *_question(groups, ("pool", "arm"), [key for key in parametric if key[2:] == BASIC]),
-            *_question(groups, ("loss", "deep", "arm"), [key for key in parametric if key[:2] in losses]),
-            *_question(groups, ("arm", "turns"), [key for key in groups if key[:4] in turns]),
+            f"is speech: {baseline:.1f} %. Loss of the output: {early:.3f} in the first epoch, {before:.3f} in the "
+            f"last but one, {late:.3f} in the last.\n",
+            *_values(groups, ("pool", "arm"), arms),
+            *_differences(groups, ("pool", "arm"), arms),
+            *_values(groups, ("loss", "deep", "arm"), losses),
+            *_differences(groups, ("loss", "deep", "arm"), losses),
+            *_differences(groups, ("arm", "deep", "loss"), losses),
+            *_differences(groups, ("arm", "loss", "deep"), losses),
+            *_values(groups, ("arm", "turns"), turns),
+            *_differences(groups, ("arm", "turns"), turns),
         ]
     )
 
 
-def _question(groups: dict[Settings, Group], columns: tuple[str, ...], keys: list[Settings]) -> list[str]:
-    """A table of what these groups measure, and one of how they differ from the controls in the last column."""
-    varied = columns[-1]
+def _values(groups: dict[Settings, Group], columns: tuple[str, ...], keys: list[Settings]) -> list[str]:
+    """A table of what these groups measure."""
+    rows = [
+        _line(
+            *(str(getattr(key, column)) for column in columns),
+            str(len(groups[key].results)),
+            *(f"{value(groups[key], measure):.1f}" for measure in MEASURES),
+        )
+        for key in _sorted(columns, keys)
+    ]
+    return _table((*columns, "seeds", *MEASURES), len(columns), rows)
+
+
+def _differences(groups: dict[Settings, Group], columns: tuple[str, ...], keys: list[Settings]) -> list[str]:
+    """A table of how these groups differ from the controls in the last column."""
+    *same, varied = columns
     order = ORDER[varied]
-    keys = sorted(keys, key=lambda key: (*key[1:4], order.index(getattr(key, varied))))
-    values: list[str] = []
-    differences: list[str] = []
-    for key in keys:
-        name = [str(getattr(key, column)) for column in columns]
-        measured = [f"{value(groups[key], measure):.1f}" for measure in MEASURES]
-        values.append(_line(*name, str(len(groups[key].results)), *measured))
+    rows: list[str] = []
+    for key in _sorted(columns, keys):
         for control in CONTROLS[varied]:
-            other = key._replace(**{varied: control})
-            if other in keys and order.index(control) < order.index(name[-1]):
+            other, name = key._replace(**{varied: control}), getattr(key, varied)
+            if other in keys and order.index(control) < order.index(name):
                 found = [difference(groups[key], groups[other], measure) for measure in COMPARED]
                 shown = ["" if d is None else f"{d[0]:+.1f} [{d[1]:+.1f}, {d[2]:+.1f}]" for d in found]
-                differences.append(_line(*name[:-1], f"{name[-1]} - {control}", *shown))
-    rule = "|---" * len(columns)
-    parts: list[str] = []
-    if values:
-        parts += [_line(*columns, "seeds", *MEASURES), f"{rule}{'|---:' * (len(MEASURES) + 1)}|", *values, ""]
-    if differences:
-        parts += [_line(*columns[:-1], "difference", *COMPARED), f"{rule}{'|---:' * len(COMPARED)}|", *differences, ""]
-    return parts
+                rows.append(_line(*(str(getattr(key, column)) for column in same), f"{name} - {control}", *shown))
+    return _table((*same, f"{varied}: difference", *COMPARED), len(columns), rows)
+
+
+def _sorted(columns: tuple[str, ...], keys: list[Settings]) -> list[Settings]:
+    def place(key: Settings) -> list[int]:
+        chosen = [(column, getattr(key, column)) for column in columns]
+        return [ORDER[column].index(name) if column in ORDER else name for column, name in chosen]
+
+    return sorted(keys, key=place)
+
+
+def _table(columns: tuple[str, ...], named: int, rows: list[str]) -> list[str]:
+    rule = f"{'|---' * named}{'|---:' * (len(columns) - named)}|"
+    return [_line(*columns), rule, *rows, ""] if rows else []
 
 
 def _line(*cells: str) -> str:
@@ -196,7 +226,7 @@ def plot(groups: dict[Settings, Group], folder: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    shown = ("dev DER", "train DER", "gap", "order right")
+    shown = ("dev DER", "fit DER", "gap", "order right")
     picture = Figure(figsize=(13, 3.4), layout="constrained")
     for axes, measure in zip(picture.subplots(1, len(shown)), shown, strict=True):
         for shift, (arm, colour) in enumerate(COLOURS.items()):

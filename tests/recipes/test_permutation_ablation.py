@@ -175,7 +175,8 @@ def test_the_order_is_right_if_every_speaker_is_found_in_their_slot(script, slot
 
 def result(seed: int, errors: list[float], training: list[float]) -> dict[str, Any]:
     def split(wrong: list[float]) -> dict[str, list[float]]:
-        return {"total": [10.0, 20.0, 30.0], "errors": wrong, "errors_in_order": wrong, "order_right": [1, 0, 1]}
+        right = {"order_right": [1, 0, 1], "count_right": [1, 0, 1]}
+        return {"total": [10.0, 20.0, 30.0], "errors": wrong, "errors_in_order": wrong} | right
 
     measured = {"dev": split(errors), "fit": split(training), "train": split(training), "real": split(errors)}
     return {"cell": {"seed": seed}, **measured}
@@ -193,3 +194,24 @@ def test_rates_are_sums_over_sums_and_differences_are_paired(script):
     # Conversations drawn alone give 1/10, 2/20 and 3/30 more: whatever is drawn, the difference is the same.
     assert (low, high) == pytest.approx((middle, middle))
     assert summary["difference"](one, summary["Group"]({2: result(2, [1, 1, 1], [0, 0, 0])}), "gap") is None
+
+
+def test_losses_are_compared_with_those_of_the_first_question(script):
+    """Of four groups, each is set beside what differs from it in the last column alone."""
+    summary = script("summary")
+    kinds = [("A", 100, loss, deep, "parametric") for loss in ("hybrid", "sort") for deep in ("PIT", "off")]
+    groups = {
+        summary["Settings"](*kind): summary["Group"]({0: result(0, [10 + number, 10, 10], [1, 1, 1])})
+        for number, kind in enumerate(kinds)
+    }
+    rows = summary["_differences"](groups, ("arm", "deep", "loss"), list(groups))
+    assert rows[0].startswith("| arm | deep | loss: difference | dev DER |")
+    assert [row.split(" [")[0] for row in rows[2:-1]] == [
+        "| A | PIT | sort - hybrid | +3.3",  # 2 of 60
+        "| A | off | sort - hybrid | +3.3",
+    ]
+    rows = summary["_differences"](groups, ("arm", "loss", "deep"), list(groups))
+    assert [row.split(" [")[0] for row in rows[2:-1]] == [
+        "| A | hybrid | off - PIT | +1.7",
+        "| A | sort | off - PIT | +1.7",
+    ]
