@@ -22,6 +22,7 @@ import torch
 from encoded import Encoded, encode, kept
 from heads import fit, measure
 from summary import BASIC, report
+from torch import nn
 
 from sortformer import checkpoint
 from sortformer.config.model import HeadConfig
@@ -87,12 +88,16 @@ class Bench:
     trained: int
     measured: int
     held_out: tuple[str, ...]
+    gate: float
 
     def head(self, cell: Cell) -> Head:
-        """Return a cell's head before training."""
+        """Return a cell's head before training, the gates of its encodings so far open."""
         if self.recipe.model is None:
             raise SystemExit("the recipe must say in [model.head] what a head is")
-        return cell.head(self.model.config.head.dim, self.recipe.model.head)
+        head = cell.head(self.model.config.head.dim, self.recipe.model.head)
+        for encoding in head.encodings:
+            nn.init.constant_(encoding.get_parameter("gate"), self.gate)
+        return head
 
     def material(self, cell: Cell) -> Encoded:
         """Return the conversations that a cell is trained on."""
@@ -163,6 +168,7 @@ def run(cell: Cell, bench: Bench) -> None:
         "parameters": _size(head),
         "steps": len(losses),
         "losses": [sum(part) / len(part) for part in (losses[at : at + epoch] for at in range(0, len(losses), epoch))],
+        "first_gate": bench.gate,
         "gates": [float(encoding.gate.detach().mean()) for encoding in head.encodings],
         **{name: measure(head, place) for name, place in places.items()},
         "wall_s": time.perf_counter() - started,
@@ -187,11 +193,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--trained", type=int, default=512, help="conversations to train on")
     parser.add_argument("--measured", type=int, default=240, help="conversations measured in each split")
     parser.add_argument("--held-out", nargs="+", default=list(HELD_OUT), help="RTTM folders of turns to measure in")
+    parser.add_argument("--gate", type=float, default=1.0, help="of the encodings before training; the library's is 0")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no cell after so long")
     options = parser.parse_args(arguments)
     model, _ = checkpoint.load(options.model)
     recipe = TrainConfig.read(options.recipe)
-    bench = Bench(recipe, model, options.out, options.trained, options.measured, tuple(options.held_out))
+    bench = Bench(recipe, model, options.out, options.trained, options.measured, tuple(options.held_out), options.gate)
     print("weights of each arm:", parameters(bench, options.arms), flush=True)
     cells = plan(options.questions, options.arms, options.pools, options.seeds)
     left = [cell for cell in cells if not (options.out / f"{cell.name}.json").exists()]

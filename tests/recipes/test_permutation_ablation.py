@@ -100,7 +100,7 @@ def test_the_ablation_in_miniature(script, folder, capsys):
 def test_the_recipe_gives_arms_of_one_size(script):
     ablation = script("ablation")
     recipe, model = ablation["TrainConfig"].read(RECIPE / "cell.toml"), Sortformer(ModelConfig())
-    sizes = ablation["parameters"](ablation["Bench"](recipe, model, RECIPE, 0, 0, ()), list(ablation["ARMS"]))
+    sizes = ablation["parameters"](ablation["Bench"](recipe, model, RECIPE, 0, 0, (), 1.0), list(ablation["ARMS"]))
     assert set(sizes) == {"none", "label", "A", "B", "C"}
     assert max(sizes.values()) < 1.01 * min(sizes.values())
 
