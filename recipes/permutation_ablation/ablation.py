@@ -40,7 +40,7 @@ TURNS_ARMS = ("A",)
 QUESTIONS = ("arms", "losses", "turns")
 TURNS = Path(__file__).parent / "../../../shared/data/turns"
 HELD_OUT = (str(TURNS / "ami/dev"), str(TURNS / "voxconverse/test"))
-MEASURED_SEED = 2**32  # of the conversations to measure in; those to train on have the cell's
+MEASURED_SEED = 0  # of the conversations to measure in; those to train on have the cell's, which start from 1
 ALIKE = 0.01  # relative difference of parameters that arms may have
 
 
@@ -135,7 +135,7 @@ def plan(questions: Sequence[str], arms: Sequence[str], pools: Sequence[int], se
     turns = [(*BASIC[:2], turns) for turns in REPLAY_PROBABILITY]
     cells: dict[Cell, None] = {}
     for question in questions:
-        for seed in range(seeds):
+        for seed in range(1, seeds + 1):
             asked = {
                 "arms": [Cell(arm, pool, *BASIC, seed) for pool in pools for arm in arms],
                 "losses": [Cell(arm, middle, *kind, seed) for kind in losses for arm in LOSS_ARMS if arm in arms],

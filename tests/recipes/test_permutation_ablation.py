@@ -90,6 +90,9 @@ def test_the_ablation_in_miniature(script, folder, capsys):
         assert one["total"] == other["total"]  # the same conversations
     drawn = {path.name: path.stat().st_mtime_ns for path in out.glob("*.json")}
 
+    of = {path.stem: script("encoded")["kept"](path, None).activity for path in out.glob("encoded/pool3-*.pt")}
+    assert not of["pool3-parametric-seed1"][:3].equal(of["pool3-new-seed1"])  # measured on conversations that are new
+
     main(given)
     assert "of 2:" not in capsys.readouterr().out
     assert drawn == {path.name: path.stat().st_mtime_ns for path in out.glob("*.json")}
@@ -112,6 +115,7 @@ def test_the_plan_asks_each_cell_once_and_seeds_in_turn(script):
     arms = cells[:45]
     assert {(cell.loss, cell.deep, cell.turns) for cell in arms} == {("hybrid", "PIT", "parametric")}
     assert [cell.seed for cell in arms] == sorted(cell.seed for cell in arms)
+    assert ablation["MEASURED_SEED"] not in {cell.seed for cell in cells}
 
 
 def test_what_is_encoded_is_what_the_rest_of_the_model_takes(script, folder):
