@@ -222,7 +222,7 @@ def _line(*cells: str) -> str:
 
 
 def plot(groups: dict[Settings, Group], folder: Path) -> None:
-    """Draw the measures of each arm over the size of the pool; thin marks are single seeds."""
+    """Draw the measures of each arm over the size of the pool; points are single seeds."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -232,12 +232,16 @@ def plot(groups: dict[Settings, Group], folder: Path) -> None:
         for shift, (arm, colour) in enumerate(COLOURS.items()):
             keys = sorted(key for key in groups if key[0] == arm and key[2:] == BASIC)
             at = [key[1] * 1.04 ** (shift - 2) for key in keys]
-            axes.plot(at, [value(groups[key], measure) for key in keys], color=colour, label=arm)
+            if not keys:
+                continue
+            means = [value(groups[key], measure) for key in keys]
+            axes.plot(at, means, "o-", markerfacecolor="none", color=colour, label=arm)
             for x, key in zip(at, keys, strict=True):
                 single = [value(groups[key].of([seed]), measure) for seed in groups[key].results]
                 axes.plot([x] * len(single), single, ".", color=colour, markersize=4)
         ticks = sorted({key[1] for key in groups})
-        axes.set(xscale="log", xlabel="speakers in training", title=f"{measure}, %")
+        limits = ticks[0] / 1.5, ticks[-1] * 1.5
+        axes.set(xscale="log", xlabel="speakers in training", title=f"{measure}, %", xlim=limits)
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()
     picture.axes[0].legend(fontsize="small", frameon=False)
