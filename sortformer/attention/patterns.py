@@ -9,6 +9,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from sortformer.seeds import mixed_seed
+
 __all__ = ["Axial", "BigBird", "BlockLocal", "Dilated", "Fixed", "GlobalLocal", "Logsparse", "Strided", "random_blocks"]
 
 
@@ -133,7 +135,7 @@ def _drawn_pairs(seed: int, count: int, blocks: int) -> Tensor:
 
 def random_blocks(seed: int, block: int, count: int) -> tuple[int, ...]:
     """Return the blocks, all before it, that a block draws (with repeats)."""
-    generator = torch.Generator().manual_seed((seed << 32) + block)
+    generator = torch.Generator().manual_seed(mixed_seed(seed, block))
     return tuple(torch.randint(0, block, (count,), generator=generator).tolist())
 
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from sortformer.config.train import TrainConfig
 from sortformer.data import part_rows
 from sortformer.model import SortformerOutput
+from sortformer.seeds import mixed_seed
 from sortformer.simulate import Conversations
 from sortformer.train.objective import Frames, frames_of, objective
 from sortformer.train.processes import Processes
@@ -19,8 +20,6 @@ from sortformer.train.state import TrainState
 from sortformer.train.streamed import draw_stream, streamed
 
 __all__ = ["take_step"]
-
-_NEXT_ROW = 2**40  # between the seeds of the parts of a step, by their first rows; those of steps lie closer
 
 
 def take_step(
@@ -85,7 +84,7 @@ def _descend(
     device = batch.wave.device
     # Dropout draws from the global generator; seeding it by step and row makes a resumed run draw the same.
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(config.seed * 1_000_003 + state.step + rows.start * _NEXT_ROW)
+        torch.manual_seed(mixed_seed(config.seed % 2**64, state.step, rows.start))
         with torch.no_grad():
             feats, lengths = state.model.features(batch.wave, batch.num_samples)
         with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
