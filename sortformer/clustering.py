@@ -16,6 +16,7 @@ __all__ = ["by_voice"]
 
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
 _ALONE = 1.3
+_SURE, _SURE_FRAMES = 0.8, 25  # a slot that is so sure, alone, for so long is a speaker: voices that are alike stay two
 _STRETCH_FRAMES = (3, 8)  # shortest and longest stretch that is clustered as one
 _MOST_STRETCHES = 3000  # each is compared with every other one
 _SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
@@ -36,7 +37,8 @@ def by_voice(
     Args:
         probs: (T, S) probabilities of the model's slots.
         emb: (T, D) the encoder's embeddings of the same frames.
-        fewest: split the likeliest voices until there are so many, as far as there are stretches of speech.
+        fewest: split the likeliest voices until there are so many, as far as there are stretches of speech; also where
+            so many slots are sure of themselves.
         most: no more than so many voices (None: as the config says).
     """
     unit = _unit(emb.astype(np.float32))
@@ -48,7 +50,9 @@ def by_voice(
     stretches = stretches[:: -(-len(stretches) // _MOST_STRETCHES)]  # of hours some are enough: the means are of all
     size = np.array([len(stretch) for stretch in stretches])
     points = _unit(np.stack([unit[stretch].mean(axis=0) for stretch in stretches]))
-    labels = _labels(points, size, config, fewest, config.max_speakers if most is None else most)
+    most = config.max_speakers if most is None else most
+    sure = np.count_nonzero(((probs > _SURE) & alone[:, None]).sum(axis=0) >= _SURE_FRAMES)
+    labels = _labels(points, size, config, min(max(fewest, sure), most), most)
     means = np.stack(
         [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
     )

@@ -28,7 +28,7 @@ def slots_at_random(seed: int, frames: int, slots: int = 3) -> np.ndarray:
     """Probabilities (T, S) that say when somebody speaks, and guess who."""
     rng = np.random.default_rng(seed)
     probs = np.zeros((frames, slots), dtype=np.float32)
-    probs[np.arange(frames), rng.integers(slots, size=frames)] = 0.9
+    probs[np.arange(frames), rng.integers(slots, size=frames)] = 0.7
     return probs
 
 
@@ -62,6 +62,17 @@ def test_neither_the_order_of_slots_nor_the_axes_of_embeddings_matter(seed, scal
     turned = scale * emb @ np.linalg.qr(rng.normal(size=(DIM, DIM)))[0]
     expected = by_voice(probs, emb, CONFIG)
     np.testing.assert_allclose(by_voice(probs[:, rng.permutation(3)], turned, CONFIG), expected, atol=1e-3)
+
+
+def test_slots_that_are_sure_keep_voices_apart_that_are_alike():
+    who, emb = conversation(6, 2)
+    alike = emb + 3 * emb[who == 0].mean(0) + 3 * emb[who == 1].mean(0)
+    probs = np.where(who[:, None] == np.arange(3), 0.95, 0.01).astype(np.float32)
+    assert by_voice(0.75 * probs, alike, CONFIG).shape[1] == 1
+    found = by_voice(probs, alike, CONFIG)
+    assert found.shape[1] == 2
+    assert np.mean((found[:, 0] > 0.5) == (who == who[0])) > 0.9
+    assert by_voice(probs, alike, CONFIG, most=1).shape[1] == 1
 
 
 @pytest.mark.parametrize("wanted", [1, 2, 3, 4])
@@ -103,7 +114,7 @@ def test_of_hours_some_stretches_are_enough(monkeypatch: pytest.MonkeyPatch):
     found = by_voice(slots_at_random(5, len(who)), emb, CONFIG)
     assert found.shape[1] == 3
     for voice in range(3):
-        assert found[who == voice].mean(axis=0).max() > 0.8
+        assert found[who == voice].mean(axis=0).max() > 0.8 * 0.7
 
 
 @pytest.mark.parametrize("frames", [0, 1, 20])
