@@ -49,6 +49,8 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
             return CombinerRouting(heads, head_dim, config.clusters, config.decay, config.pool, config.causal)
         case cores.CombinerAxialCore():
             return CombinerAxial(head_dim, config.row_frames, config.plan, config.pool, config.causal)
+        case cores.CombinerMixtureCore(mixture="joint"):
+            return CombinerAxial(head_dim, config.block_frames, "joint", config.pool, config.causal)
         case cores.CombinerMixtureCore():
             fixed = CombinerFixed(head_dim, config.block_frames, config.pool, config.causal)
             axial = CombinerAxial(head_dim, config.block_frames, "vertical", config.pool, config.causal)

@@ -17,7 +17,9 @@ class CombinerAxial(Core):
     - "vertical": row and column directly; each other column through what of it lies above one's row, and below it;
     - "horizontal": row and column directly; each other row, without one's column, as a group;
     - "rowmajor": the row directly; each other row as a group, whose abstraction is what its frame in one's column
-      would attend to.
+      would attend to;
+    - "joint": row and column directly, and the groups of "vertical" and of "horizontal", all in one softmax: what the
+      authors' code calls the mixture (there a row is two groups, before and after one's column).
     """
 
     def __init__(self, head_dim: int, row: int, plan: str, pool: str, causal: bool) -> None:
@@ -47,7 +49,7 @@ class CombinerAxial(Core):
                 terms.append(self._columns(asked, key, value, there, first))
             if by_row is not None:
                 terms.append(self._other_rows(asked, by_row, first))
-            else:
+            if self.plan in ("vertical", "joint"):
                 terms.extend(self._other_columns(asked, key, query, value, there, rows))
             tiles.append(join(terms))
         return torch.cat(tiles, dim=2).flatten(2, 3)[:, :, :frames]

@@ -93,10 +93,15 @@ class CombinerRoutingCore:
 
 @dataclass(frozen=True, slots=True)
 class CombinerMixtureCore:
-    """The mean of Combiner-Fixed and Combiner-Axial (vertical), with ``block_frames`` a block and a row."""
+    """Several plans at once, with ``block_frames`` a block and a row.
+
+    The "mean" is that of Combiner-Fixed and Combiner-Axial (vertical), as in the paper; "joint" is one softmax over the
+    groups of Combiner-Axial, vertical and horizontal, and over what both attend to directly, as in the authors' code.
+    """
 
     kind: Literal["combiner_mixture"] = "combiner_mixture"
     block_frames: int = 64
+    mixture: Literal["mean", "joint"] = "mean"
     pool: Pool = "mean"
     causal: bool = False
 

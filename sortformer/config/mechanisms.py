@@ -149,7 +149,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
             ),
             CoreFacts(
                 "combiner_mixture",
-                "the mean of fixed and axial",
+                "fixed and axial: their mean, or one softmax",
                 "L (s + L/s)",
                 f"{_COMBINER}, 3.3",
                 memory=False,

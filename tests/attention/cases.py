@@ -255,6 +255,16 @@ CASES: list[Case] = [
     *both(lambda c: mixture(cores.CombinerMixtureCore(block_frames=4, causal=c))),
     mixture(cores.CombinerMixtureCore(block_frames=3, pool="max")),
     mixture(cores.CombinerMixtureCore(block_frames=3, pool="deepsets_mean", causal=True)),
+    *both(
+        lambda c: combine(
+            cores.CombinerMixtureCore(block_frames=4, mixture="joint", causal=c),
+            combiner_loops.axial_plan("joint", 4, c),
+        )
+    ),
+    combine(
+        cores.CombinerMixtureCore(block_frames=3, mixture="joint", pool="deepsets_max", causal=True),
+        combiner_loops.axial_plan("joint", 3, True),
+    ),
     *both(lambda c: route_combiner(cores.CombinerRoutingCore(clusters=3, causal=c))),
     *both(lambda c: route_combiner(cores.CombinerRoutingCore(clusters=3, pool="deepsets_mean", causal=c))),
     *both(lambda c: route_combiner(cores.CombinerRoutingCore(clusters=2, pool="max", causal=c))),
@@ -286,6 +296,8 @@ def limits(c: bool) -> list[Core]:
         cores.CombinerFixedCore(block_frames=1, causal=c),
         cores.CombinerFixedCore(block_frames=99, causal=c),
         cores.CombinerMixtureCore(block_frames=1, causal=c),
+        cores.CombinerMixtureCore(block_frames=1, mixture="joint", causal=c),
+        cores.CombinerMixtureCore(block_frames=99, mixture="joint", causal=c),
         cores.CombinerHierarchicalCore(block_frames=1, fan_out=99, causal=c),
         cores.CombinerHierarchicalCore(block_frames=99, causal=c),
         cores.CombinerRoutingCore(clusters=1, causal=c),

@@ -149,12 +149,12 @@ def axial_plan(kind: str, row: int, causal: bool) -> Plan:
         if kind != "rowmajor":
             direct += [j for j, y, x in grid if x == c and (y < r or (y > r and not causal))]
         rows, groups = (frames - 1) // row + 1, []
-        if kind == "vertical":
+        if kind in ("vertical", "joint"):
             for column in range(row):
                 if column != c:
                     groups.append([j for j, y, x in grid if x == column and y < r])
                     groups.append([j for j, y, x in grid if x == column and y > r and not causal])
-        else:
+        if kind != "vertical":
             for other in range(rows):
                 if other < r or (other > r and not causal):
                     groups.append([j for j, y, x in grid if y == other and (x != c or kind == "rowmajor")])
