@@ -86,7 +86,7 @@ STREAMED: Mapping[str, AttentionConfig] = {
     "compressive performer, streamed": AttentionConfig(FavorCore(causal=True), memory=CompressiveMemory()),
     "knn, streamed": AttentionConfig(FullCore(causal=True), memory=NearestMemory()),
 }
-"""What carries a state from chunk to chunk; full, local, Combiner-Axial and -Logsparse take a recording whole."""
+"""Some of what carries a state from chunk to chunk; full, Combiner-Axial and -Logsparse take a recording whole."""
 
 FIRST_TIER = (*tuple(MECHANISMS)[:10], *STREAMED)
 """Those that are taken to ten hours."""

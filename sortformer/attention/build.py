@@ -4,6 +4,7 @@ from sortformer.attention import patterns
 from sortformer.attention.blockwise import BlockwiseAttention
 from sortformer.attention.combiner_axial import CombinerAxial, CombinerMixture
 from sortformer.attention.combiner_fixed import CombinerFixed
+from sortformer.attention.combiner_hierarchical import CombinerHierarchical
 from sortformer.attention.combiner_routing import CombinerRouting
 from sortformer.attention.combiner_tree import CombinerTree
 from sortformer.attention.favor import FavorAttention
@@ -42,9 +43,7 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
         case cores.CombinerLogsparseCore():
             return CombinerTree(head_dim, 2, 2, config.pool, nested=False, causal=config.causal)
         case cores.CombinerHierarchicalCore():
-            return CombinerTree(
-                head_dim, config.block_frames, config.fan_out, config.pool, nested=True, causal=config.causal
-            )
+            return CombinerHierarchical(head_dim, config.block_frames, config.fan_out, config.pool, config.causal)
         case cores.CombinerRoutingCore():
             return CombinerRouting(heads, head_dim, config.clusters, config.decay, config.pool, config.causal)
         case cores.CombinerAxialCore():

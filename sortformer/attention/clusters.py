@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Clusters", "members", "take"]
+__all__ = ["Clusters", "latest", "members", "take"]
 
 
 class Clusters(nn.Module):
@@ -49,13 +49,29 @@ def members(cluster: Tensor, number: int) -> Iterator[tuple[Tensor, Tensor]]:
 
     ``cluster`` (B, H, T) tells where each frame belongs.
     """
-    order = cluster.argsort(dim=-1, stable=True)
-    sizes = cluster.new_zeros(*cluster.shape[:2], number + 1).scatter_add(2, cluster, torch.ones_like(cluster))
-    starts = sizes.cumsum(dim=-1) - sizes
+    order, starts, sizes = _sorted(cluster, number)
     for one in range(number):
         size = sizes[..., one, None]
         place = torch.arange(max(1, int(size.max())), device=cluster.device)
         yield order.gather(2, (starts[..., one, None] + place).clamp(max=cluster.shape[2] - 1)), place < size
+
+
+def latest(cluster: Tensor, number: int, count: int) -> tuple[Tensor, Tensor]:
+    """Return the indices (B, H, number * count) of the last ``count`` frames of each cluster, and which there are.
+
+    Those of one cluster stand together, in time.
+    """
+    order, starts, sizes = _sorted(cluster, number)
+    place = sizes[..., :number, None] - count + torch.arange(count, device=cluster.device)  # within the cluster
+    at = (starts[..., :number, None] + place).clamp(min=0).flatten(2)
+    return order.gather(2, at), (place >= 0).flatten(2)
+
+
+def _sorted(cluster: Tensor, number: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the frames (B, H, T) by cluster and time, and where each cluster starts there and its size (B, H, n)."""
+    order = cluster.argsort(dim=-1, stable=True)
+    sizes = cluster.new_zeros(*cluster.shape[:2], number + 1).scatter_add(2, cluster, torch.ones_like(cluster))
+    return order, sizes.cumsum(dim=-1) - sizes, sizes
 
 
 def take(x: Tensor, index: Tensor) -> Tensor:

@@ -1,15 +1,27 @@
 """Local attention: a frame sees a fixed number of frames on each side, in time and memory linear in the length."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention.combiner import validity
 from sortformer.attention.full import MASKED_SCORE, full_attention
-from sortformer.attention.protocol import Context, Core
+from sortformer.attention.protocol import Context, RecurrentCore
 
-__all__ = ["LocalAttention", "local_attention"]
+__all__ = ["LocalAttention", "LocalState", "local_attention"]
 
 
-class LocalAttention(Core):
+@dataclass(frozen=True, slots=True)
+class LocalState:
+    """The last frames, at most as many as the window, oldest first."""
+
+    key: Tensor  # (B, H, n, d)
+    value: Tensor  # (B, H, n, d)
+    valid: Tensor  # (B, n)
+
+
+class LocalAttention(RecurrentCore):
     """A frame attends to a window around it, or to the half of it that ends in the frame."""
 
     def __init__(self, window: int, causal: bool) -> None:
@@ -20,6 +32,23 @@ class LocalAttention(Core):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         return local_attention(query, key, value, context.valid, self.window, causal=self.causal)
+
+    def init_state(self, query: Tensor) -> LocalState:
+        """Return the state of a stream without frames."""
+        none = query[:, :, :0]
+        return LocalState(none, none, torch.zeros(query.shape[0], 0, dtype=torch.bool, device=query.device))
+
+    def step(
+        self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: LocalState
+    ) -> tuple[Tensor, LocalState]:
+        """Return (B, H, T, d) and the last frames."""
+        past = state.key.shape[2]
+        valid = torch.cat((state.valid, validity(key, context.valid)), dim=1)
+        key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
+        asked = nn.functional.pad(query, (0, 0, past, 0))  # the past asks nothing anew
+        out = local_attention(asked, key, value, valid, self.window, causal=self.causal)[:, :, past:]
+        last = slice(max(0, key.shape[2] - self.window), None)
+        return out, LocalState(key[:, :, last], value[:, :, last], valid[:, last])
 
 
 def local_attention(

@@ -1,17 +1,28 @@
 """Routing attention: k-means over queries and keys; what is near the same centroid attends to each other."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.clusters import Clusters, members, take
+from sortformer.attention.clusters import Clusters, latest, members, take
 from sortformer.attention.combiner import expectation, validity
 from sortformer.attention.local import local_attention
-from sortformer.attention.protocol import Context, Core
+from sortformer.attention.protocol import Context, RecurrentCore
 
-__all__ = ["RoutingAttention"]
+__all__ = ["RoutingAttention", "RoutingState"]
 
 
-class RoutingAttention(Core):
+@dataclass(frozen=True, slots=True)
+class RoutingState:
+    """The last ``window`` frames of each of k clusters, those of one together and in time."""
+
+    key: Tensor  # (B, H, k * window, d) normalised
+    value: Tensor  # (B, H, k * window, d)
+    cluster: Tensor  # (B, H, k * window); k where there is no frame
+
+
+class RoutingAttention(RecurrentCore):
     """Roy et al., arXiv 2003.05997, section 4: each centroid takes its ``window`` nearest queries and as many keys.
 
     Queries and keys are normalised without learned weights. A frame that several centroids take gets the mean of what
@@ -31,7 +42,30 @@ class RoutingAttention(Core):
         """Return (B, H, T, d); see :class:`Core`."""
         valid = validity(key, context.valid)
         query, key = (nn.functional.layer_norm(x, x.shape[-1:]) for x in (query, key))
-        return (self._last if self.causal else self._nearest)(query, key, value, valid)
+        if self.causal:
+            return self._last(query, key, value, self.clusters.nearest(key, valid))
+        return self._nearest(query, key, value, valid)
+
+    def init_state(self, query: Tensor) -> RoutingState:
+        """Return the state of a stream without frames."""
+        batch, heads, _, dim = query.shape
+        number = self.clusters.number
+        none = query.new_zeros(batch, heads, number * self.window, dim)
+        return RoutingState(none, none, none.new_full(none.shape[:3], number, dtype=torch.int64))
+
+    def step(
+        self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: RoutingState
+    ) -> tuple[Tensor, RoutingState]:
+        """Return (B, H, T, d) and the last frames of each cluster."""
+        past, number = state.key.shape[2], self.clusters.number
+        query, key = (nn.functional.layer_norm(x, x.shape[-1:]) for x in (query, key))
+        cluster = torch.cat((state.cluster, self.clusters.nearest(key, validity(key, context.valid))), dim=2)
+        key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
+        asked = nn.functional.pad(query, (0, 0, past, 0))  # the past asks nothing anew
+        out = self._last(asked, key, value, cluster)[:, :, past:]
+        index, there = latest(cluster, number, self.window)
+        kept = cluster.gather(2, index).masked_fill(~there, number)
+        return out, RoutingState(take(key, index), take(value, index), kept)
 
     def _nearest(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Tensor:
         near = [self.clusters.similarity(x).transpose(-1, -2) for x in (query, key)]
@@ -52,9 +86,9 @@ class RoutingAttention(Core):
         count = value.new_zeros(value.shape[:3]).scatter_add(2, index, heard.flatten(2).to(value.dtype))
         return total / count.clamp(min=1)[..., None]
 
-    def _last(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Tensor:
+    def _last(self, query: Tensor, key: Tensor, value: Tensor, cluster: Tensor) -> Tensor:
         out = torch.zeros_like(value)
-        for index, there in members(self.clusters.nearest(key, valid), self.clusters.number):
+        for index, there in members(cluster, self.clusters.number):
             # Each head has its own members: heads go where the batch is expected.
             queries, keys, values = (take(x, index).flatten(0, 1)[:, None] for x in (query, key, value))
             mixed = local_attention(queries, keys, values, there.flatten(0, 1), self.window, causal=True)

@@ -15,7 +15,7 @@ def mechanisms() -> None:
             facts.what,
             facts.cost,
             "yes" if facts.causal else "no",
-            ", ".join((*(["state"] if facts.state else []), *(["memory"] if facts.memory else []))) or "no",
+            facts.streaming,
             ", ".join(facts.positions),
             facts.paper,
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from sortformer.config.mechanisms import CORES
 from sortformer.config.memories import NoMemory
 from sortformer.config.model import ModelConfig
 from sortformer.errors import ConfigError
@@ -49,9 +50,10 @@ def _obstacles(model: ModelConfig) -> Iterator[str]:
             yield f"the depth '{depth.kind}' of its {place} takes recordings whole: set it to 'stacked'"
         for number, layer in enumerate(layers, 1):
             if not layer.carries:
+                cores = ", ".join(f"'{facts.name}'" for facts in CORES.values() if facts.state)
                 yield (
                     f"layer {number} of the {place} carries nothing: give it a memory, or a causal core with a state "
-                    "('favor', 'rfa', 'linear' or 'combiner_fixed')"
+                    f"({cores})"
                 )
             if layer.position == "learned":
                 yield f"the positions of layer {number} of the {place} are a table, which a stream outgrows"

@@ -37,9 +37,17 @@ class CoreFacts:
     """Whether it has a causal form."""
     state: bool = False
     """Whether its causal form runs over chunks with a state of its own, with the same result as at once."""
+    needs_all: str = ""
+    """Why its causal form has no such state and takes no memory: what it would have to keep every frame for."""
     memory: bool = True
     """Whether its keys may be more than the frames of its queries."""
     positions: tuple[How, ...] = ("embed", "rotate", "add", "multiply")
+
+    @property
+    def streaming(self) -> str:
+        """How it runs over chunks, or that it does not, and what keeps its causal form from it."""
+        ways = ", ".join(way for way, there in (("state", self.state), ("memory", self.memory)) if there)
+        return ways or (f"no: {self.needs_all}" if self.causal else "no")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +94,15 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
         facts.name: facts
         for facts in (
             CoreFacts("full", "every pair", "L²", "Vaswani et al., arXiv 1706.03762"),
-            CoreFacts("local", "a window", "L w", "Longformer, arXiv 2004.05150", memory=False, positions=_ROTATING),
+            CoreFacts(
+                "local",
+                "a window",
+                "L w",
+                "Longformer, arXiv 2004.05150",
+                state=True,
+                memory=False,
+                positions=_ROTATING,
+            ),
             CoreFacts(
                 "favor",
                 "positive orthogonal random features",
@@ -120,6 +136,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "itself, and abstractions of spans",
                 "L log L",
                 f"{_COMBINER}, 4.2",
+                needs_all="a span is weighed anew, frame by frame, when it becomes part of a longer one",
                 memory=False,
                 positions=_ROTATING,
             ),
@@ -128,6 +145,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "own block, and groups of groups",
                 "L (s + log L)",
                 f"{_COMBINER}, 3.1",
+                state=True,
                 memory=False,
                 positions=_ROTATING,
             ),
@@ -136,6 +154,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "row and column, and abstractions of the rest",
                 "L (s + L/s)",
                 f"{_COMBINER}, 4.3",
+                needs_all="columns reach back to the first row",
                 memory=False,
                 positions=_ROTATING,
             ),
@@ -144,6 +163,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "own cluster, and an abstraction of each other",
                 "L clusters + clusters w²",
                 f"{_COMBINER}, 4.4",
+                needs_all="a cluster is weighed anew, frame by frame, each time it grows",
                 memory=False,
                 positions=_ROTATING,
             ),
@@ -152,6 +172,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "fixed and axial: their mean, or one softmax",
                 "L (s + L/s)",
                 f"{_COMBINER}, 3.3",
+                needs_all="as axial does",
                 memory=False,
                 positions=_ROTATING,
             ),
@@ -203,6 +224,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "clusters by k-means",
                 "L clusters + clusters w²",
                 "Roy et al., arXiv 2003.05997",
+                state=True,
                 memory=False,
                 positions=_ROTATING,
             ),
@@ -211,6 +233,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "own block, and a softly sorted one",
                 "L s + (L/s)²",
                 "Tay et al., arXiv 2002.11296",
+                needs_all="any block before may be sorted into the place of one",
                 memory=False,
                 positions=_ROTATING,
             ),

@@ -1,5 +1,7 @@
 """The laws of attention cores, for every core that is registered."""
 
+from math import prod
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from sortformer.attention.full import attend
 from sortformer.attention.pattern import TILE_FRAMES, PatternAttention
 from sortformer.config import cores
 from sortformer.config.mechanisms import CORES
+from sortformer.streaming.rows import shapes
 from tests.attention.cases import CASES, FULL_LIMITS, Case, causal, name
 
 HEADS, DIM, FRAMES = 2, 4, 11
@@ -176,6 +179,26 @@ def test_chunks_give_what_the_whole_gives(case: Case, sizes: tuple[int, ...]):
             chunks.append(chunk)
     real = VALID[:, None, :, None].expand_as(whole)
     torch.testing.assert_close(torch.cat(chunks, dim=2)[real], whole[real], atol=1e-9, rtol=0)
+
+
+GROWING = {"combiner_fixed": 1 / 3, "combiner_hierarchical": 0.2}
+"""Numbers that a state gains with each frame, relative to a key: of one block, and of a logarithm, at the most."""
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CAUSAL if CORES[case.config.kind].state], ids=lambda case: name(case.config)
+)
+def test_a_state_stays_as_small_as_it_promises(case: Case):
+    core, sizes = build(case.config), []
+    assert isinstance(core, RecurrentCore)
+    state = core.init_state(draw(14, 1, HEADS, 0, DIM))
+    with torch.no_grad():
+        for _ in range(2):
+            for part in draw(14, 8, 3, 1, HEADS, 3, DIM):
+                state = core.step(*part.unbind(), Context(), state)[1]
+            sizes.append(sum(map(prod, shapes(state))))
+    gained = (sizes[1] - sizes[0]) / 24 / (2 * HEADS * DIM)
+    assert gained <= GROWING.get(case.config.kind, 0.0) + 0.05
 
 
 @pytest.mark.parametrize(

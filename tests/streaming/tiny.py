@@ -6,7 +6,14 @@ import numpy as np
 import torch
 
 from sortformer.config.attention import AttentionConfig
-from sortformer.config.cores import CombinerFixedCore, FavorCore, FullCore, LinearCore
+from sortformer.config.cores import (
+    CombinerFixedCore,
+    CombinerHierarchicalCore,
+    FavorCore,
+    FullCore,
+    LinearCore,
+    LocalCore,
+)
 from sortformer.config.memories import CompressiveMemory, NearestMemory, TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.model import Sortformer
@@ -64,12 +71,17 @@ REMEMBERING = {
     ),
     "knn": _model(AttentionConfig(position="rope", memory=_KNN), _SUMS[2], AttentionConfig(memory=_xl(4))),
     "sums": _model(*_SUMS[:2]),
+    "window": _model(
+        AttentionConfig(LocalCore(window_frames=4, causal=True), "rope"),
+        AttentionConfig(LocalCore(window_frames=3, causal=True)),
+        AttentionConfig(CombinerHierarchicalCore(block_frames=2, fan_out=2, causal=True), "rope"),
+    ),
     "combiner": _model(
         AttentionConfig(CombinerFixedCore(block_frames=4, causal=True), "rope"), encoder={"kind": "transformer"}
     ),
     "long": _model(AttentionConfig(FullCore(causal=True), "rope", _xl(1_000)), permutation="label"),
 }
-"""A model of each kind that streams by what its layers remember; no cut changes what the last three give."""
+"""A model of each kind that streams by what its layers remember; no cut changes what the last four give."""
 
 
 def remembering_model(kind: str, gain: float = 5.0) -> Sortformer:
