@@ -1,0 +1,67 @@
+"""What the layers of a head attend with: one configuration a cell, in frames of 320 ms.
+
+All are causal and know no positions. Those of ``WHOLE`` hear 96 s = 300 frames at once, in blocks near the square root
+of that; those of ``STREAMED`` take chunks of 8 s, and their bounded memories keep 24 frames beside those of the chunk.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.combiners import CombinerAxialCore, CombinerFixedCore, CombinerLogsparseCore
+from sortformer.config.cores import AxialCore, FavorCore, FixedCore, FullCore, LogsparseCore
+from sortformer.config.memories import CompressiveMemory, NearestMemory, TransformerXLMemory
+
+__all__ = ["CHUNK", "START", "STREAMED", "TWINS", "WHOLE"]
+
+CHUNK = 25
+_MEMORY = 24
+_BLOCK = 18
+_FEATURES = 64
+
+
+def _xl(frames: int) -> TransformerXLMemory:
+    return TransformerXLMemory(frames=frames, chunk_frames=CHUNK)
+
+
+def _compressive(compression: Literal["conv", "autoencoder"]) -> CompressiveMemory:
+    return CompressiveMemory(
+        frames=_MEMORY // 2,
+        compressed_frames=_MEMORY // 2,
+        compression=compression,
+        # What compresses learns from what attention reads of it, or from what can be rebuilt: the papers' own losses.
+        loss="autoencoding" if compression == "autoencoder" else "attention",
+        chunk_frames=CHUNK,
+    )
+
+
+_FULL, _FAVOR = FullCore(causal=True), FavorCore(features=_FEATURES, causal=True)
+
+START = AttentionConfig(_FULL)
+"""What the common head is trained with, before each mechanism takes its weights."""
+
+WHOLE: Mapping[str, AttentionConfig] = {
+    "full": START,
+    "fixed": AttentionConfig(FixedCore(block_frames=_BLOCK, summary_frames=2, causal=True)),
+    "combiner_fixed": AttentionConfig(CombinerFixedCore(block_frames=_BLOCK, causal=True)),
+    "logsparse": AttentionConfig(LogsparseCore(causal=True)),
+    "combiner_logsparse": AttentionConfig(CombinerLogsparseCore(causal=True)),
+    "axial": AttentionConfig(AxialCore(row_frames=_BLOCK, causal=True)),
+    "combiner_axial": AttentionConfig(CombinerAxialCore(row_frames=_BLOCK, causal=True)),
+}
+
+TWINS = (("combiner_fixed", "fixed"), ("combiner_logsparse", "logsparse"), ("combiner_axial", "axial"))
+"""Each Combiner with the sparse pattern that it makes whole."""
+
+STREAMED: Mapping[str, AttentionConfig] = {
+    "chunk alone": AttentionConfig(_FULL, memory=_xl(0)),
+    "xl": AttentionConfig(_FULL, memory=_xl(_MEMORY)),
+    "compressive conv": AttentionConfig(_FULL, memory=_compressive("conv")),
+    "compressive autoencoder": AttentionConfig(_FULL, memory=_compressive("autoencoder")),
+    "performer": AttentionConfig(_FAVOR),
+    "compressive performer conv": AttentionConfig(_FAVOR, memory=_compressive("conv")),
+    "compressive performer autoencoder": AttentionConfig(_FAVOR, memory=_compressive("autoencoder")),
+    "knn": AttentionConfig(_FULL, memory=NearestMemory(chunk_frames=CHUNK)),
+    "combiner_fixed": AttentionConfig(CombinerFixedCore(block_frames=_BLOCK, causal=True)),
+    "all frames": AttentionConfig(_FULL, memory=_xl(1_000_000)),
+}

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# All cells of all seeds; broken off, it goes on where it was. Arguments are those of claims.py.
+set -euo pipefail
+cd "$(dirname "$0")"
+out=${OUT:-../../runs/paper_claims}
+# One thread; and memory that is freed is not handed back at every step only to be asked for again.
+export OMP_NUM_THREADS=1 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000
+python claims.py "$out" "$@"
+python summary.py "$out" --plot "$out/reentry.svg" > "$out/tables.md"
