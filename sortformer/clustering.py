@@ -16,7 +16,8 @@ __all__ = ["by_voice"]
 
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
 _ALONE = 1.3
-_SURE, _SURE_FRAMES = 0.8, 25  # a slot that is so sure, alone, for so long is a speaker: voices that are alike stay two
+# A slot that is so sure, alone, for so long is a speaker: voices that are alike stay two, if not nearer than this.
+_SURE, _SURE_FRAMES, _SAME = 0.8, 25, 0.3
 _STRETCH_FRAMES = (3, 8)  # shortest and longest stretch that is clustered as one
 _MOST_STRETCHES = 3000  # each is compared with every other one
 _SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
@@ -51,8 +52,8 @@ def by_voice(
     size = np.array([len(stretch) for stretch in stretches])
     points = _unit(np.stack([unit[stretch].mean(axis=0) for stretch in stretches]))
     most = config.max_speakers if most is None else most
-    sure = np.count_nonzero(((probs > _SURE) & alone[:, None]).sum(axis=0) >= _SURE_FRAMES)
-    labels = _labels(points, size, config, min(max(fewest, sure), most), most)
+    sure = int(np.count_nonzero(((probs > _SURE) & alone[:, None]).sum(axis=0) >= _SURE_FRAMES))
+    labels = _labels(points, size, config.threshold, fewest, most, sure)
     means = np.stack(
         [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
     )
@@ -63,17 +64,17 @@ def by_voice(
     return share[:, np.argsort(_arrivals(share), kind="stable")].astype(probs.dtype)
 
 
-def _labels(points: np.ndarray, size: np.ndarray, config: ClusteringConfig, fewest: int, most: int) -> np.ndarray:
+def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int, most: int, sure: int) -> np.ndarray:
     """Which voice each stretch is of, -1 for none that speaks enough."""
     tree = linkage(points, "average", metric="cosine")
-    labels = fcluster(tree, config.threshold, "distance") - 1
+    least = max(_SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
+    wanted = max(fewest, min(sure, most, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
+    labels = fcluster(tree, threshold, "distance") - 1
+    if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
+        labels, least = fcluster(tree, wanted, "maxclust") - 1, 0.0
     mass = np.bincount(labels, weights=size)
-    enough = mass >= max(_SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
-    if enough.sum() < fewest:
-        labels = fcluster(tree, fewest, "maxclust") - 1
-        mass = np.bincount(labels, weights=size)
-        enough = mass > 0
-    chosen = np.argsort(-np.where(enough, mass, 0.0), kind="stable")[: min(most, max(1, int(enough.sum())))]
+    spoken = np.flatnonzero(mass >= least)
+    chosen = spoken[np.argsort(-mass[spoken], kind="stable")][:most] if len(spoken) else [int(mass.argmax())]
     return np.where(np.isin(labels, chosen), labels, -1)
 
 

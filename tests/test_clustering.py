@@ -19,7 +19,7 @@ def conversation(seed: int, voices: int, turns: int = 24, noise: float = 0.05) -
     """Whose turn each frame is, (T,), and embeddings (T, DIM): one direction a voice, and noise."""
     rng = np.random.default_rng(seed)
     order = [turn % voices for turn in range(voices)] + rng.integers(voices, size=turns - voices).tolist()
-    who = np.concatenate([np.full(rng.integers(12, 30), voice) for voice in order])
+    who = np.concatenate([np.full(rng.integers(24, 40), voice) for voice in order])
     directions = np.linalg.qr(rng.normal(size=(DIM, DIM)))[0][:voices]
     return who, directions[who] + noise * rng.normal(size=(len(who), DIM))
 
@@ -35,7 +35,7 @@ def slots_at_random(seed: int, frames: int, slots: int = 3) -> np.ndarray:
 @given(seed=st.integers(0, 1000), voices=st.integers(1, 5))
 @settings(max_examples=25)
 def test_voices_that_are_apart_are_found_whatever_the_slots_say(seed, voices):
-    who, emb = conversation(seed, voices)
+    who, emb = conversation(seed, voices, turns=12)
     found = by_voice(slots_at_random(seed, len(who)), emb, CONFIG)
     assert found.shape[1] == voices
     arrivals = [int(np.flatnonzero(who == voice)[0]) for voice in range(voices)]
@@ -66,13 +66,15 @@ def test_neither_the_order_of_slots_nor_the_axes_of_embeddings_matter(seed, scal
 
 def test_slots_that_are_sure_keep_voices_apart_that_are_alike():
     who, emb = conversation(6, 2)
-    alike = emb + 3 * emb[who == 0].mean(0) + 3 * emb[who == 1].mean(0)
+    alike = emb + 0.45 * (emb[who == 0].mean(0) + emb[who == 1].mean(0))  # 0.35 apart
     probs = np.where(who[:, None] == np.arange(3), 0.95, 0.01).astype(np.float32)
     assert by_voice(0.75 * probs, alike, CONFIG).shape[1] == 1
     found = by_voice(probs, alike, CONFIG)
     assert found.shape[1] == 2
     assert np.mean((found[:, 0] > 0.5) == (who == who[0])) > 0.9
     assert by_voice(probs, alike, CONFIG, most=1).shape[1] == 1
+    same = emb + 2 * (emb[who == 0].mean(0) + emb[who == 1].mean(0))
+    assert by_voice(probs, same, CONFIG).shape[1] == 1
 
 
 @pytest.mark.parametrize("wanted", [1, 2, 3, 4])
