@@ -1,8 +1,7 @@
 """Measure what live streams cost: python recipes/benchmark/streaming.py
 
-Concurrent streams, batched in one pool, once their speaker caches are full; an hour from a file, which is streamed
-through by itself; and the peak memory of one endless stream. Each measurement runs in a process of its own, on the
-meeting in demos/ over and over.
+Concurrent streams, batched in one pool, once their speaker caches are full; an hour from a file, taken whole; and the
+peak memory of one endless stream. Each measurement runs in a process of its own, on the meeting in demos/ over and over.
 """
 
 import argparse
