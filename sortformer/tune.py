@@ -88,7 +88,9 @@ def tune(
 
     before = scored(start)
     if not before.der.total:
-        raise InputError("nobody speaks in what the references say of these recordings: there is nothing to tune by")
+        raise InputError(
+            f"nobody speaks in what the protocol {protocol} scores of these references: there is nothing to tune by"
+        )
     best, fewest = start, errors(start)
     improving = True
     while improving:

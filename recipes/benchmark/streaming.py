@@ -1,7 +1,8 @@
 """Measure what live streams cost: python recipes/benchmark/streaming.py
 
 Concurrent streams, batched in one pool, once their speaker caches are full; an hour from a file, taken whole; and the
-peak memory of one endless stream. Each measurement runs in a process of its own, on the meeting in demos/ over and over.
+peak memory of one endless stream. Each measurement runs in a process of its own, on the meeting in demos/ over and
+over.
 """
 
 import argparse

@@ -48,7 +48,7 @@ def callhome(root: Path, names: Iterable[str] = ("iaaa", "iaab", "iaac", "iaad")
     recordings = []
     for name in names:
         sound(root / "r65_8_1" / "sid00sg1" / "data" / f"{name}.sph", seconds, format="NIST", subtype="ULAW")
-        turns = (Turn(0.1, 0.5, "A"), Turn(0.4, 0.9, "B"))
+        turns = (Turn(0.1 * seconds, 0.5 * seconds, "A"), Turn(0.4 * seconds, 0.9 * seconds, "B"))
         recordings.append(Diarization(turns, seconds, name))
     rttm.write(root / "sre2000-key" / "fullref.rttm", *recordings)
     return root

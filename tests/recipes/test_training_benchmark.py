@@ -26,7 +26,7 @@ def test_each_stage_of_a_step_is_measured(
     said = capsys.readouterr().out
     assert "1 x 2 s on cpu" in said
     rows = re.findall(r"^\| (.+?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| (\d+) \|$", said, re.MULTILINE)
-    assert [row[0] for row in rows] == ["simulation, in a worker", "features", "a step, features included"]
+    assert [row[0] for row in rows] == ["drafting", "rendering", "features", "a step, features included"]
     assert all(float(wall) > 0 for _, _, wall, _, _ in rows)
     assert re.search(r"workers that keep up: \d+\.\d+", said)
     assert re.search(r"arithmetic of a step: \d+ GFLOP", said)
