@@ -37,7 +37,7 @@ def main() -> None:
         minutes = found["minutes"]
         memory.plot([m["minute"] / 60 for m in minutes], [m["peak_mib"] for m in minutes], label=label(found))
         slots.plot(GAPS_S, kept(found), marker="o", label=label(found))
-    memory.set(xlabel="hours of audio", ylabel="peak memory (MiB)", ylim=(0, None))
+    memory.set(xlabel="hours of audio", ylabel="peak memory (MiB)", ylim=(0, 1.1 * memory.get_ylim()[1]))
     slots.axhline(100 / SPEAKERS, color="grey", linestyle=":", label="chance")
     slots.set(xscale="log", xlabel="seconds of silence", ylabel="slot kept (%)", ylim=(0, 100))
     slots.set_xticks(GAPS_S, [f"{gap:g}" for gap in GAPS_S])
