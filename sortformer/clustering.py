@@ -36,7 +36,7 @@ def by_voice(
     alone there is nothing to cluster, and the slots are returned.
 
     Args:
-        probs: (T, S) probabilities of the model's slots.
+        probs: (T, S) probabilities of the model's slots, in frames of 80 ms.
         emb: (T, D) the encoder's embeddings of the same frames.
         fewest: split the likeliest voices until there are so many, as far as there are stretches of speech; also where
             so many slots are sure of themselves.

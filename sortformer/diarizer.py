@@ -1,9 +1,7 @@
 """The API: a model that is loaded once, and recordings that go in."""
 
-import os
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,8 +15,7 @@ from torch import Tensor
 import sortformer
 from sortformer import checkpoint
 from sortformer.annotation import Diarization, Origin, TimeAxis
-from sortformer.audio import AudioSource, probe
-from sortformer.audio import blocks as read_blocks
+from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of, uri_of
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.audio.windows import windows
@@ -29,9 +26,10 @@ from sortformer.config.presets import model_preset, model_presets, nearest_prese
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
-from sortformer.errors import Cancelled, InputError
-from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates
-from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.errors import InputError
+from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
+from sortformer.grid import FrameGrid
+from sortformer.heard import Heard, Progress, report, up_to
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import check_exits, leave_early
 from sortformer.postprocess import keep_slots, speaker_range, turns
@@ -51,13 +49,6 @@ FILE_S, LIVE_S = 30.0, 1.0
 """Latencies that a stream aims at where none is asked for: through a file, and live."""
 
 Output = TypeVar("Output")
-
-Progress = Callable[[str, float, float | None], bool | None]
-"""Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
-
-``read`` counts seconds of audio, and is all there is in a stream, which works as it reads; the others count steps.
-Returning False, or raising, ends the work.
-"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,8 +132,9 @@ class Diarizer:
             audio: a path, a binary file object, or an array with its ``sample_rate`` in Hz.
             channel: take this channel, counted from 1, instead of the mean of all.
             preset: ``offline`` takes the recording whole; one of ``presets`` streams through it, in memory that does
-                not grow with it. None is ``offline`` up to :data:`MAX_OFFLINE_S`, and the longest of ``presets`` for
-                longer recordings, for those with voices to ``enroll``, and for NVIDIA's models that stream.
+                not grow with it. None is ``offline`` where the post-processing clusters, or up to
+                :data:`MAX_OFFLINE_S`, and the longest of ``presets`` for longer recordings, for those with voices to
+                ``enroll``, and for NVIDIA's models that stream.
             num_speakers: exactly so many: the most active slots. Excludes the other two.
             min_speakers: warn when fewer are found; nobody is invented.
             max_speakers: no more than so many.
@@ -173,7 +165,7 @@ class Diarizer:
         )
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{_why_not(found)}", stacklevel=2)
-        _report(progress, "turns", 1, 1)
+        report(progress, "turns", 1, 1)
         asked = {"preset": preset, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
         if self.exit_confidence is not None:
             asked["exit_confidence"] = self.exit_confidence
@@ -261,8 +253,8 @@ class Diarizer:
         group = _grouping(self.postprocess)
         if group is None:
             output, said = self._whole(audio, sample_rate, channel, progress)
-            return Embeddings(_array(output.emb), FrameGrid(), said)
-        heard = _Heard(audio, progress)
+            return Embeddings(only_row(output.emb), FrameGrid(), said)
+        heard = Heard(audio, progress)
         found = self._in_windows(heard.blocks(sample_rate, channel))
         said = self._probabilities(group(found.probs, found.emb), heard, found.layers)
         return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
@@ -278,7 +270,7 @@ class Diarizer:
         progress: Progress | None,
     ) -> tuple[Probabilities, dict[int, str], str]:
         """Probabilities, the names of the slots that were enrolled, and the preset that was used."""
-        heard = _Heard(audio, progress)
+        heard = Heard(audio, progress)
         blocks = heard.blocks(sample_rate, channel)
         if preset is None and (enroll or streams_files(self.model.config)):
             preset = nearest_preset(self.model.config, FILE_S)
@@ -288,12 +280,12 @@ class Diarizer:
             if group is not None:
                 found = self._in_windows(blocks)
                 return self._probabilities(group(found.probs, found.emb), heard, found.layers), {}, OFFLINE
-            taken = _up_to_limit(blocks)
-            if not heard.too_long:
+            taken = up_to(blocks, MAX_OFFLINE_S)
+            if heard.seconds <= MAX_OFFLINE_S:
                 found = self._run(heard.again(taken, blocks), progress)
                 return self._probabilities(found.probs, heard, found.layers), {}, OFFLINE
             if preset == OFFLINE or not self.presets:
-                raise heard.refusal()
+                raise _too_long(audio)
             preset = nearest_preset(self.model.config, FILE_S)
             warnings.warn(
                 f"{name_of(audio)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that is taken whole: "
@@ -313,7 +305,7 @@ class Diarizer:
         else:
             output = self._forward(partial(leave_early, self.model, confidence=self.exit_confidence), blocks, progress)
             layers = int(output.layers)
-        return _Output(_array(output.probs), _array(output.emb), layers)
+        return _Output(only_row(output.probs), only_row(output.emb), layers)
 
     def _in_windows(self, blocks: Iterable[np.ndarray]) -> "_Output":
         """What the model gives for a recording of any length, each window taken whole: slots are a window's own."""
@@ -337,13 +329,13 @@ class Diarizer:
         self, audio: AudioSource, sample_rate: int | None, channel: int | None, progress: Progress | None
     ) -> tuple[SortformerOutput, Probabilities]:
         """All that the model gives for a recording taken whole, and its probabilities."""
-        heard = _Heard(audio, progress)
+        heard = Heard(audio, progress)
         blocks = heard.blocks(sample_rate, channel)
-        taken = _up_to_limit(blocks)
-        if heard.too_long:
-            raise heard.refusal()
+        taken = up_to(blocks, MAX_OFFLINE_S)
+        if heard.seconds > MAX_OFFLINE_S:
+            raise _too_long(audio)
         output = self._forward(self.model.forward_features, heard.again(taken, blocks), progress)
-        return output, self._probabilities(_array(output.probs), heard, self.model.config.head.layers)
+        return output, self._probabilities(only_row(output.probs), heard, self.model.config.head.layers)
 
     def _forward(
         self, forward: Callable[[Tensor, Tensor], Output], blocks: Iterable[np.ndarray], progress: Progress | None
@@ -352,16 +344,16 @@ class Diarizer:
         wave = torch.from_numpy(np.concatenate(list(blocks)))
         with torch.inference_mode():
             feats, lengths = self.model.features(wave[None].to(self.device))
-            _report(progress, "model", 1, 2)
+            report(progress, "model", 1, 2)
             output = forward(feats, lengths)
-            _report(progress, "model", 2, 2)
+            report(progress, "model", 2, 2)
         return output
 
-    def _probabilities(self, data: np.ndarray, heard: "_Heard", layers: int | None = None) -> Probabilities:
+    def _probabilities(self, data: np.ndarray, heard: Heard, layers: int | None = None) -> Probabilities:
         if heard.peak < INAUDIBLE:
             # What a model says about digital silence is an accident of its training.
             data = np.zeros_like(data)
-        return Probabilities(data, self.model.config.grid.step_s, heard.num_samples / SAMPLE_RATE, layers=layers)
+        return Probabilities(data, self.model.config.grid.step_s, heard.seconds, layers=layers)
 
     def _origin(self, found: Probabilities, settings: Mapping[str, Any]) -> Origin:
         axis = TimeAxis(found.start_s, found.step_s, len(found.data))
@@ -394,69 +386,11 @@ class _Output:
     layers: int
 
 
-class _Heard:
-    """A recording on its way to the model, and what is known of it afterwards."""
-
-    def __init__(self, source: AudioSource, progress: Progress | None) -> None:
-        self.source = source
-        self.progress = progress
-        self.total_s: float | None = None
-        self.num_samples = 0
-        self.peak = 0.0
-
-    @property
-    def too_long(self) -> bool:
-        """Is it longer than what is taken whole?"""
-        return self.num_samples > MAX_OFFLINE_S * SAMPLE_RATE
-
-    def refusal(self) -> InputError:
-        """The error of a recording that is too long."""
-        return InputError(
-            f"{name_of(self.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that memory and "
-            "time allow to take whole: cut it, or stream through it with a model and a preset that can"
-        )
-
-    def blocks(self, sample_rate: int | None, channel: int | None) -> Iterator[np.ndarray]:
-        """Yield the recording."""
-        if self.progress is not None and isinstance(self.source, str | os.PathLike):
-            self.total_s = probe(self.source).duration_s
-        for block in read_blocks(self.source, sample_rate, channel):
-            self.num_samples += len(block)
-            self.peak = max(self.peak, float(np.abs(block).max()))
-            yield block
-            self.report()
-
-    def again(self, taken: deque[np.ndarray], rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yield what has been ``taken`` already, giving it up, and then the rest."""
-        while taken:
-            yield taken.popleft()
-            self.report()  # no news, but a chance to stop
-        yield from rest
-
-    def report(self) -> None:
-        """Tell how much has been read."""
-        _report(self.progress, "read", self.num_samples / SAMPLE_RATE, self.total_s)
-
-
-def _up_to_limit(blocks: Iterator[np.ndarray]) -> deque[np.ndarray]:
-    """The blocks of a recording, up to the one that makes it too long to be taken whole."""
-    taken, seconds = deque[np.ndarray](), 0.0
-    for block in blocks:
-        taken.append(block)
-        seconds += len(block) / SAMPLE_RATE
-        if seconds > MAX_OFFLINE_S:
-            break
-    return taken
-
-
-def _report(progress: Progress | None, stage: str, done: float, total: float | None) -> None:
-    if progress is not None and progress(stage, done, total) is False:
-        raise Cancelled(f"cancelled by the caller, at the stage {stage!r}")
-
-
-def _array(rows: Tensor) -> np.ndarray:
-    """The one row of a batch, such as probabilities (T, S)."""
-    return rows[0].float().cpu().numpy()
+def _too_long(audio: AudioSource) -> InputError:
+    return InputError(
+        f"{name_of(audio)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that memory and "
+        "time allow to take whole: cut it, or stream through it with a model and a preset that can"
+    )
 
 
 def _why_not(found: Probabilities) -> str:

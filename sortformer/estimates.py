@@ -11,7 +11,7 @@ from sortformer.model import SortformerOutput
 from sortformer.model.arrival import arrival_frames, arrival_ranks
 from sortformer.model.early_exit import agreement, in_order_of_arrival
 
-__all__ = ["Embeddings", "Estimates", "LayerEstimate", "Probabilities", "layer_estimates"]
+__all__ = ["Embeddings", "Estimates", "LayerEstimate", "Probabilities", "layer_estimates", "only_row"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,13 +65,13 @@ def layer_estimates(output: SortformerOutput, layers: tuple[int, ...]) -> tuple[
         arrivals = arrival_frames(probs)
         ordered = in_order_of_arrival(probs, output.valid)
         confidence = None if before is None else float(agreement(before, ordered, output.valid))
-        ranks = _array(arrival_ranks(arrivals))
-        found.append(LayerEstimate(layer, _array(probs), _array(arrivals), ranks, _array(ordered), confidence))
+        ranks = only_row(arrival_ranks(arrivals))
+        found.append(LayerEstimate(layer, only_row(probs), only_row(arrivals), ranks, only_row(ordered), confidence))
         before = ordered
     return tuple(found)
 
 
-def _array(rows: Tensor) -> np.ndarray:
-    """The one row of a batch."""
+def only_row(rows: Tensor) -> np.ndarray:
+    """Return the one row of a batch, such as probabilities (T, S), as an array."""
     row = rows[0]
     return (row.float() if row.is_floating_point() else row).cpu().numpy()

@@ -1,0 +1,79 @@
+"""A recording on its way to a model: what has been read of it, and who is told so."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from sortformer.audio import AudioSource, probe
+from sortformer.audio import blocks as read_blocks
+from sortformer.errors import Cancelled
+from sortformer.grid import SAMPLE_RATE
+
+__all__ = ["Heard", "Progress", "report", "up_to"]
+
+Progress = Callable[[str, float, float | None], bool | None]
+"""Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
+
+``read`` counts seconds of audio, and is all there is in a stream or in windows, which work as they read; the others
+count steps. Returning False, or raising, ends the work.
+"""
+
+
+class Heard:
+    """A recording on its way to the model, and what is known of it afterwards."""
+
+    def __init__(self, source: AudioSource, progress: Progress | None) -> None:
+        self.source = source
+        self.progress = progress
+        self.total_s: float | None = None
+        self.num_samples = 0
+        self.peak = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """How much has been read."""
+        return self.num_samples / SAMPLE_RATE
+
+    def blocks(self, sample_rate: int | None, channel: int | None) -> Iterator[np.ndarray]:
+        """Yield the recording."""
+        if self.progress is not None and isinstance(self.source, str | os.PathLike):
+            self.total_s = probe(self.source).duration_s
+        for block in read_blocks(self.source, sample_rate, channel):
+            self.num_samples += len(block)
+            self.peak = max(self.peak, float(np.abs(block).max()))
+            yield block
+            self.report()
+
+    def again(self, taken: deque[np.ndarray], rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+        """Yield what has been ``taken`` already, giving it up, and then the rest."""
+        while taken:
+            yield taken.popleft()
+            self.report()  # no news, but a chance to stop
+        yield from rest
+
+    def report(self) -> None:
+        """Tell how much has been read."""
+        report(self.progress, "read", self.seconds, self.total_s)
+
+
+def up_to(blocks: Iterator[np.ndarray], limit_s: float) -> deque[np.ndarray]:
+    """Return the blocks of a recording, up to the one that makes it longer than the limit."""
+    taken, seconds = deque[np.ndarray](), 0.0
+    for block in blocks:
+        taken.append(block)
+        seconds += len(block) / SAMPLE_RATE
+        if seconds > limit_s:
+            break
+    return taken
+
+
+def report(progress: Progress | None, stage: str, done: float, total: float | None) -> None:
+    """Tell how far a stage is.
+
+    Raises:
+        Cancelled: when the caller wants no more.
+    """
+    if progress is not None and progress(stage, done, total) is False:
+        raise Cancelled(f"cancelled by the caller, at the stage {stage!r}")
