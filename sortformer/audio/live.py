@@ -28,17 +28,17 @@ def pcm(pipe: BinaryIO, rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
 
 def _samples(pipe: BinaryIO) -> Iterator[np.ndarray]:
     read = getattr(pipe, "read1", pipe.read)  # what is there, without waiting for more
-    content, odd = read(_BLOCK_BYTES), b""
-    if not content:
-        raise InputError("no samples came through the pipe: check the program that should send them")
+    content, odd, heard = read(_BLOCK_BYTES), b"", False
     if content.startswith(_HEADERS):
         raise InputError("a stream takes raw samples, but this is a recording with a header: give its file instead")
     while content:
         content = odd + content
         whole = len(content) - len(content) % 2
-        odd = content[whole:]
+        odd, heard = content[whole:], heard or whole > 0
         yield (np.frombuffer(content[:whole], "<i2") / 32_768.0).astype(np.float32)
         content = read(_BLOCK_BYTES)
+    if not heard:
+        raise InputError("no samples came through the pipe: check the program that should send them")
 
 
 def microphone(rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:

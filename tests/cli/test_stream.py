@@ -92,8 +92,11 @@ def test_raw_samples_of_another_rate(cli: Cli, model: Path, wav: Path, pipe: Cal
     assert turns(cli("stream", "-", "--rate", 8_000, "--model", model).out)[0][1] == pytest.approx(4.0, abs=0.02)
 
 
-def test_a_pipe_through_which_nothing_comes_is_an_error(cli: Cli, model: Path, pipe: Callable[..., None]):
-    pipe(b"")
+@pytest.mark.parametrize("content", [b"", b"a"])
+def test_a_pipe_through_which_no_sample_comes_is_an_error(
+    cli: Cli, model: Path, pipe: Callable[..., None], content: bytes
+):
+    pipe(content)
     outcome = cli("stream", "-", "--model", model)
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.errors == ["no samples came through the pipe: check the program that should send them"]
