@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sortformer import checkpoint
+from sortformer.attention import drawn
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
@@ -17,8 +18,8 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
     """Write the model whose weights are the mean of those of ``sources`` into the folder ``out``.
 
     Makes sense for states of one run, or of runs from one start, which lie in one valley of the loss (Izmailov et al.,
-    "Averaging Weights Leads to Wider Optima and Better Generalization", 2018). Counters are those of the last one. The
-    post-processing is kept where all have the same, and else left at its defaults: tune it.
+    "Averaging Weights Leads to Wider Optima and Better Generalization", 2018). Counters and random features are those
+    of the last one. The post-processing is kept where all have the same, and else left at its defaults: tune it.
 
     Args:
         sources: two or more, each anything that loads.
@@ -38,8 +39,11 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
         for name, weights in last.model.state_dict().items():
             sums[name] += weights.double()
     remind(str(sources[0]), first.licence)
+    as_last = drawn(last.model)
     mean = {
-        name: (sums[name] / len(sources)).to(weights.dtype) if weights.is_floating_point() else weights
+        name: (sums[name] / len(sources)).to(weights.dtype)
+        if weights.is_floating_point() and name not in as_last
+        else weights
         for name, weights in last.model.state_dict().items()
     }
     last.model.load_state_dict(mean)

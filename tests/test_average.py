@@ -7,9 +7,11 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.average import average
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import FavorCore
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
-from tests.small_models import SHAPES, small_model
+from tests.small_models import SHAPES, small_config, small_model
 
 
 def saved(folder: Path, shape: str = "xl-batch-norm", seed: int = 0, **options: object) -> Path:
@@ -44,6 +46,22 @@ def test_the_mean_of_one_and_the_same_is_the_same_bits(tmp_path: Path):
     average([source] * 3, tmp_path / "mean")
     ours, theirs = weights(source), weights(tmp_path / "mean")
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
+
+
+def test_random_features_are_those_of_the_last(tmp_path: Path):
+    """A mean of draws is no draw."""
+    core = AttentionConfig(FavorCore(features=6))
+    sources = []
+    for seed in (1, 2):
+        checkpoint.save(tmp_path / str(seed), small_model(small_config(head={"attention": (core,)}), seed))
+        sources.append(tmp_path / str(seed))
+    average(sources, tmp_path / "mean")
+    found, (first, last) = weights(tmp_path / "mean"), map(weights, sources)
+    names = [name for name in found if name.endswith("directions")]
+    assert len(names) == 3
+    for name in names:
+        assert not first[name].equal(last[name])
+        assert found[name].equal(last[name])
 
 
 def test_post_processing_stays_where_all_agree(tmp_path: Path):

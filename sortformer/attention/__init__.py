@@ -1,6 +1,7 @@
 """Attention: one wrapper that owns the projections, one small file a core; what a core is, is in ``protocol``."""
 
 from sortformer.attention.build import build_core
+from sortformer.attention.drawn import DrawnAttention, drawn, redraw, redrawn
 from sortformer.attention.full import full_attention
 from sortformer.attention.local import local_attention
 from sortformer.attention.multi_head import AttentionState, MultiHeadAttention
@@ -10,11 +11,15 @@ __all__ = [
     "AttentionState",
     "Context",
     "Core",
+    "DrawnAttention",
     "LayerStep",
     "MultiHeadAttention",
     "RecurrentCore",
     "add_losses",
     "build_core",
+    "drawn",
     "full_attention",
     "local_attention",
+    "redraw",
+    "redrawn",
 ]

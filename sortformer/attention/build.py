@@ -33,9 +33,9 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
         case cores.LocalCore():
             return LocalAttention(config.window_frames, config.causal)
         case cores.FavorCore():
-            return FavorAttention(head_dim, config.features, config.kernel, config.causal)
+            return FavorAttention(head_dim, config.features, config.kernel, config.causal, config.redraw_every)
         case cores.RandomFeatureCore():
-            return RandomFeatureAttention(head_dim, config.features, config.causal)
+            return RandomFeatureAttention(head_dim, config.features, config.causal, config.redraw_every)
         case cores.LinearCore():
             return LinearAttention(head_dim, config.causal)
         case cores.CombinerFixedCore():

@@ -3,24 +3,21 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.favor import orthogonal_directions
-from sortformer.attention.kernel import KernelAttention
+from sortformer.attention.drawn import DrawnAttention
 
 __all__ = ["RandomFeatureAttention"]
 
 
-class RandomFeatureAttention(KernelAttention):
+class RandomFeatureAttention(DrawnAttention):
     """Features [sin(w . x), cos(w . x)] of unit vectors x: Peng et al., arXiv 2103.02143, section 3.1, without a gate.
 
     The exponentials of the lengths are the same for all and cancel. Features are negative at times, and so can a weight
     or even a sum of weights be: unlike FAVOR+ it may blow up.
     """
 
-    def __init__(self, head_dim: int, features: int, causal: bool) -> None:
-        super().__init__(causal)
+    def __init__(self, head_dim: int, features: int, causal: bool, redraw_every: int = 0) -> None:
+        super().__init__(head_dim, features, redraw_every, causal)
         self.features = 2 * features
-        self.directions: Tensor
-        self.register_buffer("directions", orthogonal_directions(features, head_dim))
 
     def query_features(self, query: Tensor) -> Tensor:
         """Return (B, H, T, 2 m)."""

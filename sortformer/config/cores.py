@@ -209,9 +209,12 @@ class FavorCore:
     features: int = 256
     kernel: Literal["softmax", "relu"] = "softmax"
     causal: bool = False
+    redraw_every: int = 0
+    """Steps of training after which the features are drawn anew (0: never)."""
 
     def __post_init__(self) -> None:
         _at_least(self.kind, 1, features=self.features)
+        _at_least(self.kind, 0, redraw_every=self.redraw_every)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +224,12 @@ class RandomFeatureCore:
     kind: Literal["rfa"] = "rfa"
     features: int = 128
     causal: bool = False
+    redraw_every: int = 0
+    """Steps of training after which the projections are drawn anew (0: never)."""
 
     def __post_init__(self) -> None:
         _at_least(self.kind, 1, features=self.features)
+        _at_least(self.kind, 0, redraw_every=self.redraw_every)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 import copy
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention import DrawnAttention, redrawn
 from sortformer.config.train import OptimizerConfig
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
@@ -25,6 +27,8 @@ class TrainState:
     teacher: VoiceTeacher | None
     optimizer: torch.optim.AdamW
     step: int = 0
+    redrawn: tuple[Sequence[DrawnAttention], ...] = ()
+    """Of the model and of the average: the cores whose features are drawn anew now and then."""
 
     @classmethod
     def start(
@@ -37,7 +41,7 @@ class TrainState:
         if teacher is not None:
             modules.append(teacher.to(device))
         optimizer = torch.optim.AdamW(parameter_groups(modules, config), config.learning_rate, config.betas)
-        return cls(model, average, teacher, optimizer)
+        return cls(model, average, teacher, optimizer, redrawn=(redrawn(model), redrawn(average)))
 
     @torch.no_grad()
     def update_average(self, decay: float) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention import redraw
 from sortformer.config.train import TrainConfig
 from sortformer.data import part_rows
 from sortformer.model import SortformerOutput
@@ -31,6 +32,10 @@ def take_step(
     so the gradient is that of the batch as one, to rounding.
     """
     started = time.perf_counter()
+    # Before the step, not after it: the features that a run leaves are those that it trained with. The average has the
+    # same ones, as a mean of draws is no draw.
+    for cores in state.redrawn:
+        redraw(cores, config.seed % 2**64, state.step)
     rate = learning_rate(config.optimizer, state.step, config.steps)
     for group in state.optimizer.param_groups:
         group["lr"] = rate

@@ -11,6 +11,7 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import FavorCore
 from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.memories import CompressiveMemory, TransformerXLMemory
 from sortformer.config.model import ModelConfig
@@ -115,6 +116,38 @@ def test_a_compressive_memory_learns_the_task_or_by_its_own_loss(run_config, tmp
     assert not now["head.blocks.0.attention.memory.compression.conv.weight"].equal(
         first["head.blocks.0.attention.memory.compression.conv.weight"]
     )
+
+
+def redrawing(config: TrainConfig, every: int) -> TrainConfig:
+    core = FavorCore(features=5, redraw_every=every)
+    head = replace(config.model.head, attention=(AttentionConfig(core),))
+    return replace(config, model=replace(config.model, head=head))
+
+
+def test_features_are_drawn_anew_as_often_as_the_recipe_says_and_alike_in_a_resumed_run(run_config, tmp_path):
+    config, place = redrawing(run_config, 2), "head.blocks.1.attention.core.directions"
+    train(config, tmp_path / "whole", stop_after=3)
+    drawn = state_of(tmp_path / "whole")["model"][place]
+    assert not drawn.equal(initial_checkpoint(config).model.state_dict()[place])
+    train(config, tmp_path / "whole")
+    train(config, tmp_path / "resumed", stop_after=4)  # just before a draw
+    assert state_of(tmp_path / "resumed")["model"][place].equal(drawn)
+    torch.manual_seed(99)
+    train(config, tmp_path / "resumed")
+    assert_same(state_of(tmp_path / "resumed"), state_of(tmp_path / "whole"))
+    assert not state_of(tmp_path / "whole")["model"][place].equal(drawn)
+
+
+def test_the_average_has_the_features_of_the_weights(run_config, tmp_path):
+    config, place = redrawing(run_config, 2), "head.blocks.1.attention.core.directions"
+    train(config, tmp_path)
+    assert state_of(tmp_path)["average"][place].equal(state_of(tmp_path)["model"][place])
+
+
+def test_features_are_never_drawn_anew_unless_the_recipe_says_so(run_config, tmp_path):
+    config, place = redrawing(run_config, 0), "head.blocks.1.attention.core.directions"
+    train(config, tmp_path)
+    assert state_of(tmp_path)["model"][place].equal(initial_checkpoint(config).model.state_dict()[place])
 
 
 def test_a_model_whose_layers_remember_is_not_trained_with_a_speaker_cache(run_config, tmp_path):

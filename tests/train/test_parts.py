@@ -12,6 +12,8 @@ import pytest
 import torch
 from torch import multiprocessing
 
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import FavorCore
 from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.train import TrainConfig
 from sortformer.data import Batches, Sources, part_rows
@@ -22,16 +24,17 @@ from tests.small_models import small_config
 from tests.train.runs import log_of, state_of, write_voice_table
 
 STEPS = 3
+DRAWING = AttentionConfig(FavorCore(features=5, redraw_every=1), "rope")
 
 
 @pytest.fixture
 def config(run_config: TrainConfig, tmp_path: Path) -> TrainConfig:
-    """A run without dropout, with a teacher, streams and short real recordings among the conversations."""
+    """A run without dropout, with a teacher, features drawn anew, streams and short real recordings in the batches."""
     manifest = str(corpus(tmp_path, {"a": (1.3, ((0.1, 1.0, "ann"), (0.5, 1.2, "bob")))}))
     config = replace(
         run_config,
         data=replace(run_config.data, recordings=(RecordingsConfig(manifest, weight=0.7),)),
-        model=small_config({"dropout": 0.0}, {"num_slots": 2, "dropout": 0.0}),
+        model=small_config({"dropout": 0.0}, {"num_slots": 2, "dropout": 0.0, "attention": (DRAWING,)}),
         steps=STEPS,
         stages=(replace(run_config.stages[0], until_step=STEPS, batch_size=5, streamed_probability=0.5),),
         evaluate_conversations=3,
