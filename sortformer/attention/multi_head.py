@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from sortformer.attention.build import build_core
 from sortformer.attention.full import MASKED_SCORE
-from sortformer.attention.protocol import Context, LayerStep, RecurrentCore
+from sortformer.attention.protocol import Context, LayerStep, RecurrentCore, add_losses
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.mechanisms import POSITIONS
 from sortformer.config.memories import NoMemory
@@ -69,8 +69,9 @@ class MultiHeadAttention(nn.Module):
             x = _silenced(x, valid)
             places = Places.whole(x.shape[1], x.device)
             query, key, value = self._project(x, x, places)
-            mixed = self.core(*self._rotated(query, key, places), value, self._context(query, places, valid))
-            return LayerStep(self._merged(mixed), None)
+            context, turned = self._context(query, places, valid), self._rotated(query, key, places)
+            mixed = self.core(*turned, value, context)
+            return LayerStep(self._merged(mixed), None, self._losses(turned[0], context))
         state, outs, losses = self.init_state(x), [], defaultdict(list)
         for start in range(0, x.shape[1], self.chunk_frames):
             chunk = slice(start, start + self.chunk_frames)
@@ -126,7 +127,11 @@ class MultiHeadAttention(nn.Module):
             usage=lambda past_frames: self._usage(x, valid, past_frames),
         )
         memory, losses = self.memory.update(state.memory, chunk)
+        losses = add_losses(self._losses(turned[0], context), losses)
         return LayerStep(self._merged(mixed), AttentionState(state.clock + frames, core, memory), losses)
+
+    def _losses(self, query: Tensor, context: Context) -> dict[str, Tensor]:
+        return self.core.losses(query, context) if self.training else {}
 
     def _project(self, asking: Tensor, asked: Tensor, places: Places) -> tuple[Tensor, Tensor, Tensor]:
         """Return query (B, H, T, d), key and value (B, H, S, d)."""

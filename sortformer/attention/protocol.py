@@ -55,6 +55,11 @@ class Core(nn.Module):
         """
         raise NotImplementedError
 
+    def losses(self, query: Tensor, context: Context) -> dict[str, Tensor]:
+        """Return losses by name that train what the core does with queries (B, H, T, d), beside the task."""
+        del query, context
+        return {}
+
 
 class RecurrentCore(Core):
     """A core that can run over chunks: its state holds all that it has to know of the past."""

@@ -28,11 +28,23 @@ class SpanAttention(Core):
         self.direction = nn.Parameter(torch.zeros(heads, head_dim)) if dynamic else None
 
     def spans(self, query: Tensor) -> Tensor:
-        """Return how many frames (B, H, T) each query (B, H, T, d) looks to each side; a loss may keep them small."""
+        """Return how many frames (B, H, T) each query (B, H, T, d) looks to each side."""
         level = self.level[:, None].expand(query.shape[:3])
         if self.direction is not None:
             level = level + (query @ self.direction[..., None])[..., 0]
         return self.max_frames * level.sigmoid()
+
+    def losses(self, query: Tensor, context: Context) -> dict[str, Tensor]:
+        """Return the mean over heads and valid queries (B, H, T, d) of their spans, in shares of the longest.
+
+        The penalty of section 2.2, and of 2.3 where it is dynamic, but for its weight: without it nothing makes a span
+        shorter than it has to be.
+        """
+        share = self.spans(query).mean(dim=1) / self.max_frames
+        if context.valid is None:
+            return {"span": share.mean()}
+        asking = context.valid[:, context.past :]
+        return {"span": (share * asking).sum() / asking.sum().clamp(min=1)}
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""

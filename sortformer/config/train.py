@@ -80,6 +80,8 @@ class LossConfig:
 
     ``ponder_weight`` counts for how long the frames of halting layers take, and for nothing in other models.
     ``memory_weight`` counts for what trains the compression of memories, where their ``loss`` says so.
+    ``span_weight`` counts for how far the heads of adaptive spans look, in shares of the longest span: that of the
+    paper's smaller models, 2e-6 for each of 1,024 frames (Sukhbaatar et al., arXiv 1905.07799).
     """
 
     sort_weight: float = 0.5
@@ -87,9 +89,10 @@ class LossConfig:
     deep_sort_weight: float = 0.0
     ponder_weight: float = 0.01
     memory_weight: float = 1.0
+    span_weight: float = 0.002
 
     def __post_init__(self) -> None:
-        for name in ("ponder_weight", "memory_weight"):
+        for name in ("ponder_weight", "memory_weight", "span_weight"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
         if not (0 <= self.sort_weight <= 1 and 0 <= self.deep_sort_weight <= 1 and self.deep_weight >= 0):
@@ -101,6 +104,7 @@ class LossConfig:
             "ponder": self.ponder_weight,
             "memory_attention": self.memory_weight,
             "memory_autoencoding": self.memory_weight,
+            "span": self.span_weight,
         }[name]
 
 

@@ -1,6 +1,6 @@
 """Reversible layers: memory for training that does not grow with their number."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from sortformer.attention import LayerStep
+from sortformer.attention import LayerStep, add_losses
 from sortformer.layers.stack import Stack
 
 __all__ = ["ReversibleStack"]
@@ -32,64 +32,77 @@ class ReversibleStack(Stack):
         # Sums of half precision cannot be subtracted again: the streams are float32 at least.
         x = x.to(torch.promote_types(x.dtype, torch.float32))
         parameters = [parameter for block in blocks for parameter in block.parameters()]
-        mean: Any = _Couplings.apply(x, valid, blocks, *parameters)
-        return LayerStep(mean, None)
+        mean, names, *losses = _Couplings.apply(x, valid, blocks, *parameters)  # pyright: ignore[reportGeneralTypeIssues]
+        return LayerStep(mean, None, dict(zip(names, losses, strict=True)))
 
 
 class _Couplings(torch.autograd.Function):
-    """The blocks as one step of differentiation, which keeps what comes out of the last."""
+    """The blocks as one step of differentiation, which keeps what comes out of the last.
+
+    It gives the mean of the streams, the names of the losses, and the losses.
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, valid: Tensor | None, blocks: Sequence[nn.Module], *parameters: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, x: Tensor, valid: Tensor | None, blocks: Sequence[nn.Module], *parameters: Tensor
+    ) -> tuple[Any, ...]:
         del parameters  # here so that their gradients are asked for
         one = two = x
-        ctx.circumstances = []
+        ctx.circumstances, losses = [], {}
         for block in blocks:
             attend, transform = _parts(block, valid)
             ctx.circumstances.append(_Circumstances.now(x))
-            one = one + attend(two)
+            attended = attend(two)
+            one, losses = one + attended.out, add_losses(losses, attended.losses)
             ctx.circumstances.append(_Circumstances.now(x))
-            two = two + transform(one)
+            two = two + transform(one).out
         ctx.save_for_backward(one, two, valid)
-        ctx.blocks = blocks
-        return 0.5 * (one + two)
+        ctx.blocks, ctx.names = blocks, tuple(losses)
+        return 0.5 * (one + two), ctx.names, *losses.values()
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, grad: Tensor, _: None, *of_losses: Tensor) -> tuple[Tensor | None, ...]:
         one, two, valid = ctx.saved_tensors
         of_one = of_two = 0.5 * grad
+        of_loss = dict(zip(ctx.names, of_losses, strict=True))
         circumstances, of_parameters = list(ctx.circumstances), []
         for block in reversed(ctx.blocks):
             parameters = list(block.parameters())
             attend, transform = _parts(block, valid)
-            added, (back, *transforming) = _again(transform, one, of_two, parameters, circumstances.pop())
+            added, (back, *transforming) = _again(transform, one, of_two, of_loss, parameters, circumstances.pop())
             two, of_one = two - added, of_one + back
-            added, (back, *attending) = _again(attend, two, of_one, parameters, circumstances.pop())
+            added, (back, *attending) = _again(attend, two, of_one, of_loss, parameters, circumstances.pop())
             one, of_two = one - added, of_two + back
             of_parameters = [*map(_sum, attending, transforming), *of_parameters]
         return of_one + of_two, None, None, *of_parameters
 
 
-Part = Callable[[Tensor], Tensor]
+Part = Callable[[Tensor], LayerStep]
 
 
 def _parts(block: Any, valid: Tensor | None) -> tuple[Part, Part]:
     """What a block adds to the first stream, and then to the second."""
     return (
         lambda x: block.attend(block.attention_norm(x), valid),
-        lambda x: block.transform(block.feed_forward_norm(x)),
+        lambda x: LayerStep(block.transform(block.feed_forward_norm(x)), None),
     )
 
 
 def _again(
-    part: Part, x: Tensor, grad: Tensor, parameters: Sequence[Tensor], circumstances: "_Circumstances"
+    part: Part,
+    x: Tensor,
+    grad: Tensor,
+    of_loss: Mapping[str, Tensor],
+    parameters: Sequence[Tensor],
+    circumstances: "_Circumstances",
 ) -> tuple[Tensor, tuple[Any, ...]]:
     """Compute a part again; return it, and the gradients of its input and of the parameters (None: it has no part)."""
     x = x.detach().requires_grad_()
     with torch.enable_grad(), circumstances.restored():
-        added = part(x)
-    return added.detach(), torch.autograd.grad(added, (x, *parameters), grad.to(added.dtype), allow_unused=True)
+        step = part(x)
+    found, grads = (step.out, *step.losses.values()), (grad.to(step.out.dtype), *(of_loss[n] for n in step.losses))
+    return step.out.detach(), torch.autograd.grad(found, (x, *parameters), grads, allow_unused=True)
 
 
 def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:

@@ -53,8 +53,8 @@ class TransformerBlock(nn.Module):
 
     def step(self, x: Tensor, valid: Tensor | None, state: AttentionState | None) -> LayerStep:
         """Take a chunk (B, T, D) after those that left the state; None: a whole recording."""
-        attended = self.attention.run(self.attention_norm(x) if self.pre else x, valid, state)
-        x = self.attention_residual(x, self.dropout(attended.out))
+        attended = self.attend(self.attention_norm(x) if self.pre else x, valid, state)
+        x = self.attention_residual(x, attended.out)
         if self.pre:
             out = self.feed_forward_residual(x, self.transform(self.feed_forward_norm(x)))
         else:
@@ -62,9 +62,10 @@ class TransformerBlock(nn.Module):
             out = self.feed_forward_norm(self.feed_forward_residual(x, self.transform(x)))
         return replace(attended, out=out)
 
-    def attend(self, x: Tensor, valid: Tensor | None) -> Tensor:
-        """Return what the attention branch gives, (B, T, D)."""
-        return self.dropout(self.attention(x, valid))
+    def attend(self, x: Tensor, valid: Tensor | None, state: AttentionState | None = None) -> LayerStep:
+        """Return what the attention branch gives, (B, T, D), to a chunk or to a whole recording."""
+        attended = self.attention.run(x, valid, state)
+        return replace(attended, out=self.dropout(attended.out))
 
     def transform(self, x: Tensor) -> Tensor:
         """Return what the feed-forward branch gives, (B, T, D)."""

@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import Core, FullCore, SpanCore
 from sortformer.layers import TransformerBlock
 from sortformer.layers.reversible import ReversibleStack
 from sortformer.layers.stack import Stack
@@ -14,7 +15,9 @@ from tests.oracles.depth_loops import coupled
 DIM = 8
 
 
-def blocks(count: int, dropout: float = 0.0, position: str = "rope") -> list[TransformerBlock]:
+def blocks(
+    count: int, dropout: float = 0.0, position: str = "rope", core: Core | None = None
+) -> list[TransformerBlock]:
     torch.manual_seed(0)
     made = [
         TransformerBlock(
@@ -23,7 +26,7 @@ def blocks(count: int, dropout: float = 0.0, position: str = "rope") -> list[Tra
             12,
             norm="pre",
             activation="gelu",
-            attention=AttentionConfig(position=position),
+            attention=AttentionConfig(core or FullCore(), position),
             dropout=dropout,
         )
         for _ in range(count)
@@ -41,7 +44,7 @@ def frames(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
 def plain(stack: Stack, x: Tensor, valid: Tensor) -> Tensor:
     def parts(block):
         return (
-            lambda x: block.attend(block.attention_norm(x), valid),
+            lambda x: block.attend(block.attention_norm(x), valid).out,
             lambda x: block.transform(block.feed_forward_norm(x)),
         )
 
@@ -71,6 +74,32 @@ def test_output_and_gradients_are_those_of_two_plain_streams(position: str, drop
     for one, other in zip(gradients(stack, found, x), wanted, strict=True):
         torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
     assert torch.get_rng_state().equal(state)  # going back draws nothing
+
+
+def test_losses_of_its_layers_are_there_and_teach_what_they_teach_in_plain_ones():
+    made = blocks(3, core=SpanCore(max_frames=4, ramp_frames=3, dynamic=True))
+    stack, other = ReversibleStack(made).double(), Stack(made).double()
+    x, valid = frames()
+    x.requires_grad_()
+    found = stack(x, valid)
+    # In plain streams: the second one, as each block finds it, is what the block attends to.
+    one = two = x
+    spans = []
+    for block in made:
+        attended = block.attend(block.attention_norm(two), valid)
+        spans.append(attended.losses["span"])
+        one = one + attended.out
+        two = two + block.transform(block.feed_forward_norm(one))
+    assert set(found.losses) == set(other(x, valid).losses) == {"span"}
+    torch.testing.assert_close(found.losses["span"], sum(spans))
+    ours, theirs = (
+        torch.autograd.grad(
+            out.square().sum() + 3 * span, [x, *stack.parameters()], retain_graph=True, allow_unused=True
+        )
+        for out, span in ((found.out, found.losses["span"]), ((one + two) / 2, sum(spans)))
+    )
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
 
 
 def test_float32_loses_little_on_the_way_back():

@@ -11,7 +11,7 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.config.attention import AttentionConfig
-from sortformer.config.cores import FavorCore
+from sortformer.config.cores import FavorCore, SpanCore
 from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.memories import CompressiveMemory, TransformerXLMemory
 from sortformer.config.model import ModelConfig
@@ -116,6 +116,22 @@ def test_a_compressive_memory_learns_the_task_or_by_its_own_loss(run_config, tmp
     assert not now["head.blocks.0.attention.memory.compression.conv.weight"].equal(
         first["head.blocks.0.attention.memory.compression.conv.weight"]
     )
+
+
+def test_spans_are_kept_short_by_their_own_loss(run_config, tmp_path):
+    attention = AttentionConfig(SpanCore(max_frames=6, ramp_frames=2))
+    config = replace(
+        run_config, model=replace(run_config.model, head=replace(run_config.model.head, attention=(attention,)))
+    )
+    for weight in (0.0, 5.0):
+        loss = replace(config.loss, span_weight=weight)
+        train(replace(config, loss=loss), tmp_path / str(weight), stop_after=3)
+        for line in log_of(tmp_path / str(weight)):
+            rest = line["output"] + loss.deep_weight * line["estimates"]
+            assert line["loss"] == pytest.approx(rest + weight * line["span"], rel=1e-5)
+    free, kept = (log_of(tmp_path / str(weight)) for weight in (0.0, 5.0))
+    assert kept[0]["span"] == free[0]["span"] == pytest.approx(3 * 0.5)  # of three layers, at first
+    assert kept[-1]["span"] < min(free[-1]["span"], kept[0]["span"])
 
 
 def redrawing(config: TrainConfig, every: int) -> TrainConfig:

@@ -55,12 +55,12 @@ def test_the_teacher_counts_by_its_weight(weight):
 
 def test_what_the_model_brings_along_counts_by_its_name():
     output, batch = scene()
-    weights = LossConfig(ponder_weight=0.1, memory_weight=0.3)
+    weights = LossConfig(ponder_weight=0.1, memory_weight=0.3, span_weight=0.7)
     plain = objective(output, batch, weights, None, 0.0, frames_of(batch, GRID))
-    brought = {"ponder": 3.0, "memory_attention": 2.0, "memory_autoencoding": 5.0}
+    brought = {"ponder": 3.0, "memory_attention": 2.0, "memory_autoencoding": 5.0, "span": 0.4}
     bringing = replace(output, losses={name: torch.tensor(loss) for name, loss in brought.items()})
     parts = objective(bringing, batch, weights, None, 0.0, frames_of(batch, GRID))
-    torch.testing.assert_close(parts.loss, plain.loss + 0.1 * 3.0 + 0.3 * 7.0)
+    torch.testing.assert_close(parts.loss, plain.loss + 0.1 * 3.0 + 0.3 * 7.0 + 0.7 * 0.4)
     assert parts.others == bringing.losses
 
 
