@@ -20,7 +20,9 @@ from sortformer.attention.reformer import ReformerAttention
 from sortformer.attention.routing import RoutingAttention
 from sortformer.attention.sinkhorn import SinkhornAttention
 from sortformer.attention.span import SpanAttention
+from sortformer.attention.streamed_pattern import StreamedPatternAttention
 from sortformer.config import cores
+from sortformer.config.mechanisms import CORES
 
 __all__ = ["build_core"]
 
@@ -72,7 +74,8 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
         case cores.SpanCore():
             return SpanAttention(heads, head_dim, config.max_frames, config.ramp_frames, config.dynamic, config.causal)
         case _:
-            return PatternAttention(_pattern(config), config.causal)
+            kind = StreamedPatternAttention if CORES[config.kind].state else PatternAttention
+            return kind(_pattern(config), config.causal)
 
 
 def _pattern(config: cores.PatternCore) -> Pattern:

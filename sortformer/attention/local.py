@@ -14,11 +14,30 @@ __all__ = ["LocalAttention", "LocalState", "local_attention"]
 
 @dataclass(frozen=True, slots=True)
 class LocalState:
-    """The last frames, at most as many as the window, oldest first."""
+    """The last frames, at most as many as are in reach, oldest first."""
 
     key: Tensor  # (B, H, n, d)
     value: Tensor  # (B, H, n, d)
     valid: Tensor  # (B, n)
+
+    @classmethod
+    def start(cls, query: Tensor) -> "LocalState":
+        """Return the state of a stream without frames, fit for queries (B, H, T, d) like this one."""
+        none = query[:, :, :0]
+        return cls(none, none, torch.zeros(query.shape[0], 0, dtype=torch.bool, device=query.device))
+
+    def then(self, key: Tensor, value: Tensor, valid: Tensor | None) -> "LocalState":
+        """Return these frames with others (B, H, T, d) behind them, of which ``valid`` (B, T) count."""
+        return LocalState(
+            torch.cat((self.key, key), dim=2),
+            torch.cat((self.value, value), dim=2),
+            torch.cat((self.valid, validity(key, valid)), dim=1),
+        )
+
+    def last(self, frames: int) -> "LocalState":
+        """Return the last ``frames`` of them."""
+        kept = slice(max(0, self.key.shape[2] - frames), None)
+        return LocalState(self.key[:, :, kept], self.value[:, :, kept], self.valid[:, kept])
 
 
 class LocalAttention(RecurrentCore):
@@ -35,20 +54,16 @@ class LocalAttention(RecurrentCore):
 
     def init_state(self, query: Tensor) -> LocalState:
         """Return the state of a stream without frames."""
-        none = query[:, :, :0]
-        return LocalState(none, none, torch.zeros(query.shape[0], 0, dtype=torch.bool, device=query.device))
+        return LocalState.start(query)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: LocalState
     ) -> tuple[Tensor, LocalState]:
         """Return (B, H, T, d) and the last frames."""
-        past = state.key.shape[2]
-        valid = torch.cat((state.valid, validity(key, context.valid)), dim=1)
-        key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
+        past, known = state.key.shape[2], state.then(key, value, context.valid)
         asked = nn.functional.pad(query, (0, 0, past, 0))  # the past asks nothing anew
-        out = local_attention(asked, key, value, valid, self.window, causal=self.causal)[:, :, past:]
-        last = slice(max(0, key.shape[2] - self.window), None)
-        return out, LocalState(key[:, :, last], value[:, :, last], valid[:, last])
+        out = local_attention(asked, known.key, known.value, known.valid, self.window, causal=self.causal)[:, :, past:]
+        return out, known.last(self.window)
 
 
 def local_attention(

@@ -26,7 +26,7 @@ class Pattern(Protocol):
 
 
 class PatternAttention(Core):
-    """Softmax attention over the pairs of a pattern."""
+    """Softmax attention over the pairs of a pattern; indices count from the oldest frame of a memory."""
 
     def __init__(self, pattern: Pattern, causal: bool) -> None:
         super().__init__()

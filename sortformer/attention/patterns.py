@@ -32,6 +32,9 @@ class BlockLocal:
         before, after = first // self.block - self.neighbours, (last - 1) // self.block + self.neighbours + 1
         return _range(before * self.block, after * self.block, frames)
 
+    def needed(self, j: Tensor, coming: Tensor) -> Tensor:
+        return j // self.block + self.neighbours >= coming // self.block
+
 
 @dataclass(frozen=True, slots=True)
 class Strided:
@@ -61,6 +64,9 @@ class Fixed:
         own = (j >= first // self.block * self.block) & (j < ((last - 1) // self.block + 1) * self.block)
         return j[own | (j % self.block >= self.block - self.summary)]
 
+    def needed(self, j: Tensor, coming: Tensor) -> Tensor:
+        return (j // self.block >= coming // self.block) | (j % self.block >= self.block - self.summary)
+
 
 @dataclass(frozen=True, slots=True)
 class Dilated:
@@ -74,6 +80,9 @@ class Dilated:
 
     def columns(self, first: int, last: int, frames: int) -> Tensor:
         return _range(first - self.reach * self.dilation, last + self.reach * self.dilation, frames)
+
+    def needed(self, j: Tensor, coming: Tensor) -> Tensor:
+        return j + self.reach * self.dilation >= coming
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,9 @@ class GlobalLocal:
             return None
         near = _range(max(first - self.window, self.tokens), last + self.window, frames)
         return torch.cat((_range(0, self.tokens, frames), near))
+
+    def needed(self, j: Tensor, coming: Tensor) -> Tensor:
+        return (j + self.window >= coming) | (j < self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +173,12 @@ class Logsparse:
             partners.append(torch.where(span % 2 == 1, (span << level) - 1, (span + 1) << level))
         needed = torch.cat(partners).unique()
         return needed[needed < frames]
+
+    def needed(self, j: Tensor, coming: Tensor) -> Tensor:
+        # j ends the left neighbour of the span from j + 1 on, as long as the last binary digit of j + 1 that is set:
+        # the frames of that span see it. They are as many as the index of the next frame has such digits.
+        begin = j + 1
+        return begin + (begin & -begin) > coming
 
 
 @dataclass(frozen=True, slots=True)

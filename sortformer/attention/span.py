@@ -4,15 +4,16 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.full import attend, may_see
+from sortformer.attention.local import LocalState
 from sortformer.attention.pattern import TILE_FRAMES
-from sortformer.attention.protocol import Context, Core
+from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["SpanAttention"]
 
 _LEAST_WEIGHT = 1e-30
 
 
-class SpanAttention(Core):
+class SpanAttention(RecurrentCore):
     """Weights m(|i - j|) exp(s_ij) with m(x) = clamp((R + z - x) / R, 0, 1): Sukhbaatar et al., arXiv 1905.07799.
 
     The span z = S sigmoid(b + v . q_i) of at most S frames falls off over R more; v is there where it is dynamic
@@ -72,3 +73,15 @@ class SpanAttention(Core):
                 )
             )
         return torch.cat(tiles, dim=2)
+
+    def init_state(self, query: Tensor) -> LocalState:
+        """Return the state of a stream without frames."""
+        return LocalState.start(query)
+
+    def step(
+        self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: LocalState
+    ) -> tuple[Tensor, LocalState]:
+        """Return (B, H, T, d) and the last frames that the longest span reaches."""
+        known = state.then(key, value, context.valid)
+        out = self(query, known.key, known.value, Context(known.valid, state.key.shape[2]))
+        return out, known.last(self.max_frames + self.ramp_frames)

@@ -49,9 +49,13 @@ class AttentionConfig:
 
     @property
     def core_carries(self) -> bool:
-        """Whether the core carries a state from chunk to chunk; frames of a memory would be in its sums twice."""
-        causal = getattr(self.core, "causal", False)
-        return CORES[self.core.kind].state and causal and not MEMORIES[self.memory.kind].extra_frames
+        """Whether the core carries a state from chunk to chunk.
+
+        Frames of a memory would be in it twice, and pairs with frames that are in it are not scored by their distance.
+        """
+        causal, how = getattr(self.core, "causal", False), POSITIONS[self.position].how
+        fits = how in (None, "embed", "rotate") and not MEMORIES[self.memory.kind].extra_frames
+        return CORES[self.core.kind].state and causal and fits
 
     @property
     def carries(self) -> bool:

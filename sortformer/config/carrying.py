@@ -53,7 +53,7 @@ def _obstacles(model: ModelConfig) -> Iterator[str]:
                 cores = ", ".join(f"'{facts.name}'" for facts in CORES.values() if facts.state)
                 yield (
                     f"layer {number} of the {place} carries nothing: give it a memory, or a causal core with a state "
-                    f"({cores})"
+                    f"({cores}) and a position that scores no pairs of frames"
                 )
             if layer.position == "learned":
                 yield f"the positions of layer {number} of the {place} are a table, which a stream outgrows"

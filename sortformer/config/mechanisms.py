@@ -36,18 +36,23 @@ class CoreFacts:
     causal: bool = True
     """Whether it has a causal form."""
     state: bool = False
-    """Whether its causal form runs over chunks with a state of its own, with the same result as at once."""
+    """Whether its causal form runs over chunks with a state of its own, with the same result as at once.
+
+    With positions that score pairs it does not: the state holds keys, and not how far they are from a query.
+    """
     needs_all: str = ""
-    """Why its causal form has no such state and takes no memory: what it would have to keep every frame for."""
+    """Why its causal form has no such state: what it would have to keep every frame for."""
     memory: bool = True
     """Whether its keys may be more than the frames of its queries."""
     positions: tuple[How, ...] = ("embed", "rotate", "add", "multiply")
 
     @property
     def streaming(self) -> str:
-        """How it runs over chunks, or that it does not, and what keeps its causal form from it."""
+        """How it runs over chunks, or that it does not, and what its causal form has no state for."""
         ways = ", ".join(way for way, there in (("state", self.state), ("memory", self.memory)) if there)
-        return ways or (f"no: {self.needs_all}" if self.causal else "no")
+        if not self.needs_all:
+            return ways or "no"
+        return f"{ways}; no state: {self.needs_all}" if ways else f"no: {self.needs_all}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,13 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
     {
         facts.name: facts
         for facts in (
-            CoreFacts("full", "every pair", "L²", "Vaswani et al., arXiv 1706.03762"),
+            CoreFacts(
+                "full",
+                "every pair",
+                "L²",
+                "Vaswani et al., arXiv 1706.03762",
+                needs_all="every frame is attended to for ever",
+            ),
             CoreFacts(
                 "local",
                 "a window",
@@ -176,11 +187,17 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 memory=False,
                 positions=_ROTATING,
             ),
-            CoreFacts("block_local", "own block and neighbours", "L s", "Parmar et al., arXiv 1802.05751"),
-            CoreFacts("strided", "neighbours, and every n-th frame", "L², in memory L", _SPARSE),
-            CoreFacts("fixed", "own block, and the end of each block", "L (s + L/s)", _SPARSE),
-            CoreFacts("dilated", "a window with gaps", "L w", "Longformer, arXiv 2004.05150"),
-            CoreFacts("global_local", "a window, and global frames", "L w", "Longformer, arXiv 2004.05150"),
+            CoreFacts("block_local", "own block and neighbours", "L s", "Parmar et al., arXiv 1802.05751", state=True),
+            CoreFacts(
+                "strided",
+                "neighbours, and every n-th frame",
+                "L², in memory L",
+                _SPARSE,
+                needs_all="each frame is a multiple of the stride before some that are to come",
+            ),
+            CoreFacts("fixed", "own block, and the end of each block", "L (s + L/s)", _SPARSE, state=True),
+            CoreFacts("dilated", "a window with gaps", "L w", "Longformer, arXiv 2004.05150", state=True),
+            CoreFacts("global_local", "a window, and global frames", "L w", "Longformer, arXiv 2004.05150", state=True),
             CoreFacts(
                 "global_tokens",
                 "a window, and learned tokens",
@@ -190,9 +207,23 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 memory=False,
                 positions=("embed",),
             ),
-            CoreFacts("bigbird", "window, global and random blocks", "L s", "Zaheer et al., arXiv 2007.14062"),
-            CoreFacts("logsparse", "one frame of each doubling span", "L log L", "Li et al., arXiv 1907.00235"),
-            CoreFacts("axial", "row and column of a grid", "L², in memory L", "Ho et al., arXiv 1912.12180"),
+            CoreFacts(
+                "bigbird",
+                "window, global and random blocks",
+                "L s",
+                "Zaheer et al., arXiv 2007.14062",
+                needs_all="a block that is to come may draw any other",
+            ),
+            CoreFacts(
+                "logsparse", "one frame of each doubling span", "L log L", "Li et al., arXiv 1907.00235", state=True
+            ),
+            CoreFacts(
+                "axial",
+                "row and column of a grid",
+                "L², in memory L",
+                "Ho et al., arXiv 1912.12180",
+                needs_all="columns reach back to the first row",
+            ),
             CoreFacts(
                 "blockwise",
                 "one block for each block and head",
@@ -237,7 +268,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 memory=False,
                 positions=_ROTATING,
             ),
-            CoreFacts("span", "a window of learned width", "L w", "Sukhbaatar et al., arXiv 1905.07799"),
+            CoreFacts("span", "a window of learned width", "L w", "Sukhbaatar et al., arXiv 1905.07799", state=True),
         )
     }
 )

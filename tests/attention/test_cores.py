@@ -1,5 +1,6 @@
 """The laws of attention cores, for every core that is registered."""
 
+from collections import defaultdict
 from math import prod
 
 import numpy as np
@@ -12,7 +13,7 @@ from sortformer.attention.full import attend
 from sortformer.attention.pattern import TILE_FRAMES, PatternAttention
 from sortformer.config import cores
 from sortformer.config.mechanisms import CORES
-from sortformer.streaming.rows import shapes
+from sortformer.streaming.rows import row, shapes, side_by_side
 from tests.attention.cases import CASES, FULL_LIMITS, Case, causal, name
 
 HEADS, DIM, FRAMES = 2, 4, 11
@@ -181,8 +182,34 @@ def test_chunks_give_what_the_whole_gives(case: Case, sizes: tuple[int, ...]):
     torch.testing.assert_close(torch.cat(chunks, dim=2)[real], whole[real], atol=1e-9, rtol=0)
 
 
-GROWING = {"combiner_fixed": 1 / 3, "combiner_hierarchical": 0.2}
-"""Numbers that a state gains with each frame, relative to a key: of one block, and of a logarithm, at the most."""
+@pytest.mark.parametrize(
+    "case", [case for case in CAUSAL if CORES[case.config.kind].state], ids=lambda case: name(case.config)
+)
+def test_streams_side_by_side_may_be_at_different_places(case: Case):
+    """Those whose states have the same shapes, as a pool of sessions lets them step together."""
+    core = build(case.config)
+    assert isinstance(core, RecurrentCore)
+    past, (query, key, value) = draw(15, 3, 1, HEADS, 12, DIM), draw(16, 3, 2, HEADS, 3, DIM).unbind()
+    alike = defaultdict(list)
+    with torch.no_grad():
+        for frames in range(1, 13):
+            state = core.init_state(past[0, :, :, :0])
+            state = core.step(*past[:, :, :, :frames].unbind(), Context(), state)[1]
+            alike[shapes(state)].append(state)
+        pairs = [(states[0], states[-1]) for states in alike.values() if len(states) > 1]
+        assert bool(pairs) == (case.config.kind not in ("combiner_fixed", "combiner_hierarchical"))
+        for pair in pairs:
+            together, after = core.step(query, key, value, Context(), side_by_side(pair))
+            for index, alone in enumerate(pair):
+                part = [x[index : index + 1] for x in (query, key, value)]
+                expected, own = core.step(*part, Context(), alone)
+                torch.testing.assert_close(together[index : index + 1], expected, atol=1e-9, rtol=0)
+                following = core.step(*part, Context(), row(after, index))[0]
+                torch.testing.assert_close(following, core.step(*part, Context(), own)[0], atol=1e-9, rtol=0)
+
+
+GROWING = {"combiner_fixed": 1 / 3, "combiner_hierarchical": 0.2, "fixed": 1 / 4}
+"""Numbers that a state gains with each frame, relative to its key and value: one of each block, or a logarithm."""
 
 
 @pytest.mark.parametrize(

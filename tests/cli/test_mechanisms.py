@@ -22,9 +22,9 @@ def test_every_mechanism_has_a_line_and_so_has_what_is_absent(cli: Cli):
         assert [line for line in lines if line.startswith(name) and reason in line]
 
 
-def test_every_causal_core_streams_or_says_why_not():
+def test_every_causal_core_has_a_state_or_says_why_not():
     for facts in CORES.values():
-        assert bool(facts.needs_all) == (facts.causal and not facts.state and not facts.memory)
+        assert bool(facts.needs_all) == (facts.causal and not facts.state)
 
 
 def test_it_imports_no_torch():

@@ -6,7 +6,7 @@ import pytest
 
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.carrying import carries, check_carries, memory_chunk_frames
-from sortformer.config.cores import FavorCore
+from sortformer.config.cores import FavorCore, FixedCore
 from sortformer.config.memories import NearestMemory, TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.presets import model_preset, model_presets, nearest_preset
@@ -33,6 +33,8 @@ def with_parts(encoder: dict | None = None, head: dict | None = None, features: 
         (with_parts({"attention": ()}), True),
         (with_parts({"attention": (SUMS,)}, {"attention": ()}), True),
         (with_parts({"attention": (AttentionConfig(FavorCore()),)}, {"attention": ()}), False),
+        (with_parts({"attention": (AttentionConfig(FixedCore(causal=True), "rope"),)}, {"attention": ()}), True),
+        (with_parts({"attention": (AttentionConfig(FixedCore(causal=True), "alibi"),)}, {"attention": ()}), False),
     ],
 )
 def test_a_layer_carries_something_by_a_memory_or_by_causal_sums(model, carried):
@@ -44,6 +46,10 @@ def test_a_layer_carries_something_by_a_memory_or_by_causal_sums(model, carried)
     [
         (with_parts(head={"attention": (XL, XL, AttentionConfig(), XL)}), "layer 3 of the head carries nothing"),
         (with_parts({"attention": (AttentionConfig(FavorCore()),)}), "layer 1 of the encoder carries nothing"),
+        (
+            with_parts({"attention": (AttentionConfig(FixedCore(causal=True), "alibi"),)}),
+            "layer 1 of the encoder carries nothing: .* and a position that scores no pairs",
+        ),
         (with_parts({"conv_causal": False}), "hears 4 frames that are to come"),
         (with_parts(head={"permutation": "soft"}), "'soft' encodes each frame by the order in the whole recording"),
         (with_parts(head={"permutation": "softsort"}), "'softsort' encodes"),

@@ -10,9 +10,12 @@ from sortformer.config.cores import (
     CombinerFixedCore,
     CombinerHierarchicalCore,
     FavorCore,
+    FixedCore,
     FullCore,
     LinearCore,
     LocalCore,
+    LogsparseCore,
+    SpanCore,
 )
 from sortformer.config.memories import CompressiveMemory, NearestMemory, TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
@@ -79,9 +82,14 @@ REMEMBERING = {
     "combiner": _model(
         AttentionConfig(CombinerFixedCore(block_frames=4, causal=True), "rope"), encoder={"kind": "transformer"}
     ),
+    "sparse": _model(
+        AttentionConfig(FixedCore(block_frames=4, summary_frames=1, causal=True), "rope"),
+        AttentionConfig(LogsparseCore(causal=True)),
+        AttentionConfig(SpanCore(max_frames=4, ramp_frames=2, causal=True), "rope"),
+    ),
     "long": _model(AttentionConfig(FullCore(causal=True), "rope", _xl(1_000)), permutation="label"),
 }
-"""A model of each kind that streams by what its layers remember; no cut changes what the last four give."""
+"""A model of each kind that streams by what its layers remember; no cut changes what the last five give."""
 
 
 def remembering_model(kind: str, gain: float = 5.0) -> Sortformer:

@@ -1,0 +1,70 @@
+"""Sparse attention that runs over chunks: it keeps the frames that a query to come may attend to, and no others."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from sortformer.attention.combiner import validity
+from sortformer.attention.full import attend, may_see
+from sortformer.attention.pattern import TILE_FRAMES, Pattern, PatternAttention
+from sortformer.attention.protocol import Context, RecurrentCore
+
+__all__ = ["PatternState", "StreamedPattern", "StreamedPatternAttention"]
+
+
+class StreamedPattern(Pattern, Protocol):
+    """A pattern whose causal half forgets."""
+
+    def needed(self, j: Tensor, coming: Tensor) -> Tensor:
+        """Return, broadcast, whether any query with an index of ``coming`` or above attends to the key ``j``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PatternState:
+    """The frames that may still be attended to, oldest first.
+
+    Rows that are at different places of their streams keep different numbers of them: what is not valid fills up.
+    """
+
+    key: Tensor  # (B, H, n, d)
+    value: Tensor  # (B, H, n, d)
+    at: Tensor  # (B, n) their indices
+    valid: Tensor  # (B, n)
+    coming: Tensor  # (B,) the index of the next frame
+
+
+class StreamedPatternAttention(PatternAttention, RecurrentCore):
+    """The causal half of a pattern, whole or chunk by chunk."""
+
+    pattern: StreamedPattern
+
+    def init_state(self, query: Tensor) -> PatternState:
+        """Return the state of a stream without frames."""
+        none, start = query[:, :, :0], torch.zeros(query.shape[0], dtype=torch.int64, device=query.device)
+        return PatternState(none, none, start[:, None][:, :0], start[:, None][:, :0].bool(), start)
+
+    def step(
+        self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: PatternState
+    ) -> tuple[Tensor, PatternState]:
+        """Return (B, H, T, d) and the frames that the next chunks need."""
+        now = state.coming[:, None] + torch.arange(key.shape[2], device=key.device)
+        valid = torch.cat((state.valid, validity(key, context.valid)), dim=1)
+        at, key, value = (
+            torch.cat((state.at, now), dim=1),
+            *(torch.cat(pair, dim=2) for pair in ((state.key, key), (state.value, value))),
+        )
+        out, j = [], at[:, None]
+        for asking, where in zip(query.split(TILE_FRAMES, dim=2), now.split(TILE_FRAMES, dim=1), strict=True):
+            i = where[:, :, None]
+            allowed = self.pattern.allowed(i, j) & (j <= i)
+            out.append(attend(asking, key, value, may_see(allowed[:, None], valid), None, None))
+        coming = state.coming + now.shape[1]
+        kept = valid & self.pattern.needed(at, coming[:, None])
+        first = (~kept).int().argsort(dim=1, stable=True)[:, : int(kept.sum(dim=1).max())]
+        index = first[:, None, :, None].expand(-1, key.shape[1], -1, key.shape[3])
+        return torch.cat(out, dim=2), PatternState(
+            key.gather(2, index), value.gather(2, index), at.gather(1, first), kept.gather(1, first), coming
+        )
