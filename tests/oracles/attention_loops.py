@@ -5,7 +5,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["attention", "rotated", "shaw_score", "sinusoid", "transformer_xl_score"]
+__all__ = [
+    "alibi_score",
+    "attention",
+    "distance_aware_score",
+    "rotated",
+    "shaw_score",
+    "sinusoid",
+    "transformer_xl_score",
+]
 
 
 def attention(
@@ -63,6 +71,16 @@ def transformer_xl_score(
     """(q_i + u) . k_j + (q_i + v) . W_h r_(i - j), with the rows W_h (d, H * d) of this head."""
     code = projection @ sinusoid(i - j, projection.shape[1])
     return float(np.dot(query + content_bias, key) + np.dot(query + distance_bias, code))
+
+
+def alibi_score(query: np.ndarray, key: np.ndarray, slope: float, i: int, j: int) -> float:
+    """q_i . k_j less a penalty that is ``slope |i - j|`` once both are divided by sqrt(d)."""
+    return float(np.dot(query, key) - slope * abs(i - j) * math.sqrt(len(query)))
+
+
+def distance_aware_score(query: np.ndarray, key: np.ndarray, a: float, b: float, i: int, j: int) -> float:
+    """max(0, q_i . k_j) times (1 + e^b) / (1 + e^(b - a |i - j|))."""
+    return max(0.0, float(np.dot(query, key))) * (1 + math.exp(b)) / (1 + math.exp(b - a * abs(i - j)))
 
 
 def rotated(vector: np.ndarray, position: int, base: float = 10_000.0) -> np.ndarray:
