@@ -290,6 +290,7 @@ def limits(c: bool) -> list[Core]:
         cores.DilatedCore(reach=99, dilation=1, causal=c),
         cores.GlobalLocalCore(window_frames=1, global_frames=99, causal=c),
         cores.BigBirdCore(block_frames=2, global_blocks=99, causal=c),
+        cores.BigBirdCore(block_frames=2, global_blocks=0, random_blocks=200, causal=c),
         cores.AxialCore(row_frames=1, causal=c),
         cores.AxialCore(row_frames=99, causal=c),
         cores.SpanCore(max_frames=999, causal=c),

@@ -1,5 +1,6 @@
 """The laws of attention cores, for every core that is registered."""
 
+import itertools
 from collections import defaultdict
 from math import prod
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor
 
 from sortformer.attention import Context, Core, RecurrentCore, build_core
+from sortformer.attention.combiner_axial import CombinerAxial, CombinerMixture
 from sortformer.attention.full import attend
 from sortformer.attention.pattern import TILE_FRAMES, PatternAttention
 from sortformer.config import cores
@@ -242,6 +244,87 @@ def test_tiles_lose_no_pair(case: Case):
     with torch.no_grad():
         expected = attend(query, key, value, allowed, None, None)
         torch.testing.assert_close(core(query, key, value, Context()), expected, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("c", [False, True])
+def test_routing_with_one_cluster_that_takes_all_is_full_attention_of_normalised_frames(c: bool):
+    core = build(cores.RoutingCore(clusters=1, window_frames=99, causal=c))
+    query, key, value = draw(17, 3, 2, HEADS, FRAMES, DIM).unbind()
+    normalised = (torch.nn.functional.layer_norm(x, (DIM,)) for x in (query, key))
+    full = build_core(cores.FullCore(causal=c), HEADS, DIM)(*normalised, value, Context(VALID))
+    real = VALID[:, None, :, None].expand_as(full)
+    torch.testing.assert_close(core(query, key, value, Context(VALID))[real], full[real], atol=1e-9, rtol=0)
+
+
+def test_reformer_with_one_bucket_is_full_attention_of_shared_queries():
+    """Each frame is its own last resort."""
+    core = build(cores.ReformerCore(buckets=1, rounds=1, chunk_frames=99))
+    query, _, value = draw(18, 3, 1, HEADS, FRAMES, DIM)
+    scores = query @ torch.nn.functional.normalize(query, dim=-1).transpose(-1, -2) * DIM**-0.5
+    weights = scores.masked_fill(torch.eye(FRAMES, dtype=torch.bool), -torch.inf).softmax(dim=-1)
+    torch.testing.assert_close(core(query, query, value, Context()), weights @ value, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("c", [False, True])
+def test_sinkhorn_with_one_full_block_is_full_attention(c: bool):
+    """Sorted alone it stays where it is; what of a block is not full of frames would count as silence there."""
+    query, key, value = draw(23, 3, 2, HEADS, FRAMES, DIM).unbind()
+    configs = cores.SinkhornCore(block_frames=FRAMES, causal=c), cores.FullCore(causal=c)
+    found, expected = (build(config)(query, key, value, Context()) for config in configs)
+    torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("c", [False, True])
+def test_a_mixture_of_identical_plans_is_the_plan(c: bool):
+    plan = build(cores.CombinerAxialCore(row_frames=4, pool="deepsets_mean", causal=c))
+    assert isinstance(plan, CombinerAxial)
+    query, key, value = draw(19, 3, 2, HEADS, FRAMES, DIM).unbind()
+    with torch.no_grad():
+        mixed, alone = (core(query, key, value, Context(VALID)) for core in (CombinerMixture([plan, plan]), plan))
+    torch.testing.assert_close(mixed, alone, atol=1e-12, rtol=0)
+
+
+def weights_of_pairs(core: Core, query: Tensor, key: Tensor) -> Tensor:
+    """Return how much of each key's value each query gets, (T, S): values that are one at one frame each."""
+    with torch.no_grad():
+        columns = []
+        for j in range(key.shape[2]):
+            value = torch.zeros_like(key)
+            value[:, :, j] = 1.0
+            columns.append(core(query, key, value, Context())[0, 0, :, 0])
+    return torch.stack(columns, dim=1)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if case.config.kind.startswith("combiner")], ids=lambda case: name(case.config)
+)
+def test_a_combiner_attends_to_every_frame(case: Case):
+    core, (query, key) = build(case.config), draw(20, 2, 1, HEADS, FRAMES, DIM)
+    found = weights_of_pairs(core, query, key)
+    every = torch.ones(FRAMES, FRAMES, dtype=torch.bool)
+    seen = every.tril() if causal(case.config) else every
+    assert (found[seen] > 0).all()
+    assert (found[~seen] == 0).all()
+
+
+@pytest.mark.parametrize("c", [False, True])
+def test_what_a_block_hears_of_another_has_rank_one(c: bool):
+    core, (query, key) = build(cores.CombinerFixedCore(block_frames=3, causal=c)), draw(21, 2, 1, HEADS, 12, DIM)
+    found = weights_of_pairs(core, query, key)
+    for rows, columns in itertools.permutations(range(0, 12, 3), 2):
+        part = found[rows : rows + 3, columns : columns + 3]
+        assert torch.linalg.matrix_rank(part, atol=1e-9) == (1 if columns < rows or not c else 0)
+    assert torch.linalg.matrix_rank(found[3:6, 3:6]) == 3
+
+
+@every_case
+def test_half_precision_stays_finite(case: Case):
+    core = build(case.config).bfloat16()
+    query, key, value = draw(22, 3, 2, HEADS, FRAMES, DIM).bfloat16().requires_grad_().unbind()
+    out = core(query, key, value, Context(VALID))
+    assert out.dtype is torch.bfloat16
+    assert torch.isfinite(out).all()
+    assert out.abs().max() < 100
 
 
 def test_linformer_learns_from_the_means_of_the_parts_of_a_chunk():

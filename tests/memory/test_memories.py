@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from sortformer.attention import MultiHeadAttention
+from sortformer.attention import MultiHeadAttention, full_attention
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore
 from sortformer.config.mechanisms import MEMORIES
@@ -197,20 +197,31 @@ def test_groups_do_not_depend_on_where_the_stream_is_cut(compression: str):
 
 @pytest.mark.parametrize(
     "memory",
-    [TransformerXLMemory(frames=0, chunk_frames=CHUNK), NearestMemory(frames=0, chunk_frames=CHUNK)],
+    [
+        TransformerXLMemory(frames=0, chunk_frames=CHUNK),
+        CompressiveMemory(frames=0, compressed_frames=0, compression="mean", chunk_frames=CHUNK),
+        NearestMemory(frames=0, chunk_frames=CHUNK),
+    ],
     ids=label,
 )
-def test_an_empty_memory_is_none(memory: Memory):
-    layer, plain, x = build(memory), build(NoMemory()), draw(7, 1, FRAMES, DIM)
+@pytest.mark.parametrize("core", [FullCore(), FavorCore(features=5)], ids=lambda core: core.kind)
+def test_an_empty_memory_is_none(memory: Memory, core: Core):
+    """So the Compressive Performer is the Performer, chunk by chunk."""
+    layer, plain, x = build(memory, core), build(NoMemory(), core), draw(7, 1, FRAMES, DIM)
     with torch.no_grad():
         alone = torch.cat([plain(chunk) for chunk in x.split(CHUNK, dim=1)], dim=1)
         torch.testing.assert_close(layer(x), alone, atol=1e-12, rtol=0)
 
 
-def test_a_compression_by_one_that_changes_nothing_is_a_longer_queue():
-    memory = CompressiveMemory(frames=3, compressed_frames=4, ratio=1, compression="mean", chunk_frames=CHUNK)
+@pytest.mark.parametrize("compression", ["mean", "max", "conv", "most_used"])
+def test_a_compression_by_one_that_changes_nothing_is_a_longer_queue(compression: str):
+    memory = CompressiveMemory(frames=3, compressed_frames=4, ratio=1, compression=compression, chunk_frames=CHUNK)
     layer, x = build(memory, position="rope"), draw(8, 1, FRAMES, DIM)
+    with torch.no_grad():
+        for parameter in layer.memory.parameters():
+            parameter.copy_(torch.eye(DIM)[..., None] if parameter.ndim > 1 else torch.zeros(DIM))
     longer = build(TransformerXLMemory(frames=7, chunk_frames=CHUNK), position="rope")
+    longer.load_state_dict(layer.state_dict(), strict=False)  # which has no compression
     with torch.no_grad():
         torch.testing.assert_close(layer(x), longer(x), atol=1e-9, rtol=0)
 
@@ -222,6 +233,34 @@ def test_without_compressed_frames_it_is_transformer_xl():
         torch.testing.assert_close(
             layer(x), build(TransformerXLMemory(frames=5, chunk_frames=CHUNK))(x), atol=1e-12, rtol=0
         )
+
+
+def test_with_as_many_neighbours_as_frames_a_query_reads_all_of_them():
+    """Softmax over all keys by their direction: nothing is left out, and what is not there is not asked for."""
+    layer, x = build(NearestMemory(frames=99, neighbours=99, chunk_frames=CHUNK)), draw(10, 1, FRAMES, DIM)
+    query, key, value = (layer._heads(part, x) for part in (layer.query, layer.key, layer.value))
+    past = FRAMES // CHUNK * CHUNK
+    near = torch.nn.functional.normalize(query, dim=-1) @ torch.nn.functional.normalize(key, dim=-1).transpose(-1, -2)
+    gate, sharpness = (layer.state_dict()[f"memory.{name}"] for name in ("gate", "log_sharpness"))
+    read = (sharpness.exp()[:, None, None] * near[:, :, past:, :past]).softmax(dim=-1) @ value[:, :, :past]
+    own = full_attention(query[:, :, past:], key[:, :, past:], value[:, :, past:], None, None)
+    expected = layer._merged(own + gate.sigmoid()[:, None, None] * (read - own))
+    with torch.no_grad():
+        torch.testing.assert_close(layer(x)[:, past:], expected, atol=1e-9, rtol=0)
+
+
+def test_the_compressive_performer_comes_closer_to_the_compressive_transformer_with_more_features():
+    memory, x = compressive("conv"), 0.5 * draw(11, 1, FRAMES, DIM)
+    plain, errors = build(memory), []
+    with torch.no_grad():
+        for parameter in (*plain.query.parameters(), *plain.key.parameters()):
+            parameter.mul_(0.4)  # an estimate needs the more features the longer queries and keys are
+    for features in (8, 128, 2048):
+        layer = build(memory, FavorCore(features=features))
+        layer.load_state_dict(plain.state_dict(), strict=False)  # which has no directions
+        with torch.no_grad():
+            errors.append((layer(x) - plain(x)).norm())
+    assert errors[0] > 2 * errors[1] > 4 * errors[2]
 
 
 def test_a_shut_gate_is_no_memory():
