@@ -1,7 +1,7 @@
 """The API: a model that is loaded once, and recordings that go in."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from sortformer.audio.signal import INAUDIBLE
 from sortformer.audio.windows import windows
 from sortformer.checkpoint.licences import remind
 from sortformer.clustering import by_voice
+from sortformer.config.carrying import carries
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import model_preset, model_presets, nearest_preset, streams_files
 from sortformer.config.stream import StreamConfig
@@ -157,8 +158,9 @@ class Diarizer:
         settings = postprocess or self.postprocess
         limit = self.num_slots if enroll else self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
-        group = _grouping(settings, fewest, most)
-        found, names, preset = self._hear(audio, sample_rate, channel, preset, enroll, group, progress)
+        heard = Heard(audio, progress)
+        blocks = heard.blocks(sample_rate, channel)
+        found, names, preset = self._hear(heard, blocks, preset, enroll, settings, (fewest, most))
         probs = keep_slots(found.data, settings, found.step_s, fewest, most)
         result = turns(
             probs, settings, found.step_s, duration=found.duration, uri=uri_of(audio), exclusive=exclusive, names=names
@@ -184,7 +186,8 @@ class Diarizer:
 
         Where the model's post-processing clusters, and the recording is taken whole, voices stand in place of slots.
         """
-        return self._hear(audio, sample_rate, channel, preset, {}, _grouping(self.postprocess), progress)[0]
+        heard = Heard(audio, progress)
+        return self._hear(heard, heard.blocks(sample_rate, channel), preset, {}, self.postprocess)[0]
 
     def stream(
         self,
@@ -197,8 +200,8 @@ class Diarizer:
         """Begin a live stream; many may share a diarizer.
 
         Args:
-            preset: one of ``presets``, each called by its latency, or a configuration; None takes the latency nearest
-                to a second.
+            preset: one of ``presets``, each called by its latency, or a configuration, which is taken as it stands;
+                None takes the latency nearest to a second.
             postprocess: instead of the model's own.
             max_speakers: no more than so many: those who come first.
             uri: the recording's id in the result.
@@ -220,10 +223,11 @@ class Diarizer:
         speaker_range(self.num_slots, max_speakers=max_speakers)
         if preset is None:
             preset = nearest_preset(self.model.config, LIVE_S)
-        config = preset if isinstance(preset, StreamConfig) else model_preset(self.model.config, preset)
+        settings = postprocess or self.postprocess
+        config = preset if isinstance(preset, StreamConfig) else self._stream_config(preset, settings)
         if max_speakers is not None and max_speakers < self.num_slots:
             config = replace(config, max_speakers=max_speakers)
-        return SessionPool(self.model, config, postprocess or self.postprocess)
+        return SessionPool(self.model, config, settings)
 
     def estimates(
         self,
@@ -261,17 +265,15 @@ class Diarizer:
 
     def _hear(
         self,
-        audio: AudioSource,
-        sample_rate: int | None,
-        channel: int | None,
+        heard: Heard,
+        blocks: Iterator[np.ndarray],
         preset: str | None,
         enroll: Mapping[str, AudioSource],
-        group: "_Group | None",
-        progress: Progress | None,
+        settings: PostprocessConfig,
+        count: tuple[int, int | None] = (1, None),
     ) -> tuple[Probabilities, dict[int, str], str]:
         """Probabilities, the names of the slots that were enrolled, and the preset that was used."""
-        heard = Heard(audio, progress)
-        blocks = heard.blocks(sample_rate, channel)
+        group = _grouping(settings, *count)
         if preset is None and (enroll or streams_files(self.model.config)):
             preset = nearest_preset(self.model.config, FILE_S)
         if preset in (None, OFFLINE):
@@ -282,20 +284,25 @@ class Diarizer:
                 return self._probabilities(group(found.probs, found.emb), heard, found.layers), {}, OFFLINE
             taken = up_to(blocks, MAX_OFFLINE_S)
             if heard.seconds <= MAX_OFFLINE_S:
-                found = self._run(heard.again(taken, blocks), progress)
+                found = self._run(heard.again(taken, blocks), heard.progress)
                 return self._probabilities(found.probs, heard, found.layers), {}, OFFLINE
             if preset == OFFLINE or not self.presets:
-                raise _too_long(audio)
+                raise _too_long(heard.source)
             preset = nearest_preset(self.model.config, FILE_S)
             warnings.warn(
-                f"{name_of(audio)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that is taken whole: "
+                f"{name_of(heard.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that is taken whole: "
                 f"streaming through it (preset {preset})",
                 stacklevel=4,
             )
             blocks = heard.again(taken, blocks)
-        session = Session(self.model, model_preset(self.model.config, preset))
+        session = Session(self.model, self._stream_config(preset, settings))
         names = {session.enroll(name, clip): name for name, clip in enroll.items()}
         return self._probabilities(stream_probabilities(session, blocks), heard), names, preset
+
+    def _stream_config(self, preset: str, settings: PostprocessConfig) -> StreamConfig:
+        """How the model streams at a latency, by voice where that is how its recordings are taken."""
+        config = model_preset(self.model.config, preset)
+        return config if carries(self.model.config) else replace(config, clustering=settings.clustering)
 
     def _run(self, blocks: Iterable[np.ndarray], progress: Progress | None) -> "_Output":
         """What the model gives for samples that are taken whole, by as much of the head as they need."""

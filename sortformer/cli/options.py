@@ -26,9 +26,7 @@ Enroll = Annotated[
 ]
 Clustering = Annotated[
     float | None,
-    typer.Option(
-        metavar="DISTANCE", help="Whole recordings: voices further apart are two (more: fewer speakers); 0: by slot."
-    ),
+    typer.Option(metavar="DISTANCE", help="Voices further apart than that are two (more: fewer speakers); 0: by slot."),
 ]
 
 

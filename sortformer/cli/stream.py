@@ -14,7 +14,7 @@ import typer
 from sortformer.annotation import Diarization
 from sortformer.cli.console import say, usage_errors
 from sortformer.cli.interrupt import ctrl_c
-from sortformer.cli.options import Device, Enroll, Model, clips
+from sortformer.cli.options import Clustering, Device, Enroll, Model, clips, clustered
 from sortformer.errors import InputError
 from sortformer.formats import rttm
 from sortformer.formats.names import without_white_space
@@ -47,6 +47,7 @@ def stream(
         int | None, typer.Option(metavar="HZ", help="Of stdin (16-bit mono) or microphone; 16000 if not given.")
     ] = None,
     pace: Annotated[bool, typer.Option("--pace", help="Take a file as slowly as if it were live.")] = False,
+    clustering: Clustering = None,
     model: Model = None,
     device: Device = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a result that is there.")] = False,
@@ -75,7 +76,8 @@ def stream(
     diarizer = Diarizer.load(model, device)
     uri = {None: "microphone", _PIPE: "stdin"}.get(source) or without_white_space(Path(source or "").stem)
     with usage_errors():
-        session = diarizer.stream(preset, max_speakers=max_speakers, uri=uri)
+        settings = clustered(diarizer.postprocess, clustering)
+        session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
     for name, clip in voices.items():
         session.enroll(name, clip)
     if source is None:

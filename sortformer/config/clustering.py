@@ -1,4 +1,4 @@
-"""How the frames of a whole recording are grouped by voice."""
+"""How speech is given to voices."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,9 @@ class ClusteringConfig:
     """Speech is given to whose voice it is, by the encoder's embeddings, and not to the slot that the head chose.
 
     Attributes:
-        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices.
-        max_speakers: no more than so many, those who speak most; not bound to the model's slots.
+        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices; in a
+            stream, distance of a stretch from all known voices, above which it is of a new one.
+        max_speakers: no more than so many, those who speak most; bound to the model's slots in streams only.
 
     Raises:
         ConfigError: when the threshold is not in (0, 2), or ``max_speakers`` is below 1.

@@ -21,8 +21,7 @@ class PostprocessConfig:
     does; with "least_error" how much is expected to be gained by naming a speaker, given what the other slots say (see
     ``postprocess.expected_gain``). The two differ where a model knows that somebody speaks, and not who.
 
-    ``clustering`` says who by the encoder's embeddings, where a recording is taken whole; None, and streams, by the
-    model's slots.
+    ``clustering`` says who by the encoder's embeddings; None by the model's slots.
 
     Raises:
         ConfigError: when there is no such decision, a threshold is outside [0, 1], or a duration is negative or not

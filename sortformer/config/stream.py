@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sortformer.config.checks import require
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.grid import FrameGrid
 
 __all__ = ["STREAM_PRESETS", "SpeakerCacheConfig", "StreamConfig"]
@@ -67,6 +68,9 @@ class StreamConfig:
     speaker_cache: SpeakerCacheConfig = field(default_factory=SpeakerCacheConfig)
     max_speakers: int | None = None
     """Only the first so many slots may speak (None: all)."""
+    clustering: ClusteringConfig | None = None
+    """Slots stay with their voices, by the encoder's embeddings (None: with what the head calls them). No more voices
+    than the model has slots, and not for models whose layers remember."""
 
     def __post_init__(self) -> None:
         require(self.chunk_frames >= 1, f"chunk_frames must be 1 or more, got {self.chunk_frames}")

@@ -12,6 +12,7 @@ from torch import Tensor
 from sortformer.config.stream import StreamConfig
 from sortformer.layers.subsampling import length_mask
 from sortformer.model import Sortformer
+from sortformer.streaming.by_voice import rows_by_voice
 from sortformer.streaming.forget import forget
 from sortformer.streaming.protocol import Chunk, first_slots
 from sortformer.streaming.speaker_cache import add_silence, compress
@@ -54,13 +55,27 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     """
     shown = chunk.left + chunk.length + chunk.right
     emb, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (chunk.emb, shown)])
-    probs = first_slots(model.forward_frames(emb, length_mask(total, emb.shape[1])).probs, config.max_speakers)
+    output = model.forward_frames(emb, length_mask(total, emb.shape[1]))
+    if config.clustering is None:
+        probs = first_slots(output.probs, config.max_speakers)
+    else:
+        most = min(config.clustering.max_speakers, config.max_speakers or output.probs.shape[2])
+        probs = rows_by_voice(output.probs, output.emb, _decided(state), total, config.clustering, most)
     finer = model.config.head.upsampling
     first = state.cache_length + state.fifo_length + chunk.left
     final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)
     # The cache's bookkeeping stays at one probability for each subsampled frame.
     pooled = probs.unflatten(1, (-1, finer)).mean(dim=2)
     return update(config, state, chunk, pooled, model.encoder.silence), final
+
+
+def _decided(state: StreamState) -> list[Tensor]:
+    """Who speaks in the frames (t, S) that each stream remembers."""
+    lengths = zip(state.cache_length.tolist(), state.fifo_length.tolist(), strict=True)
+    return [
+        torch.cat([state.cache_probs[row, :cached], state.fifo_probs[row, :queued]])
+        for row, (cached, queued) in enumerate(lengths)
+    ]
 
 
 def update(

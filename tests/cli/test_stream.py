@@ -16,6 +16,7 @@ from sortformer.formats import rttm
 from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
 from tests.streaming.tiny import remembering_model
+from tests.tiny import tiny_model
 
 USAGE = 2
 
@@ -85,6 +86,17 @@ def test_raw_samples_in_any_pieces_are_the_file(
     outcome = cli("stream", "-", "--model", model, "--preset", "0.3s")
     assert (outcome.code, outcome.err) == (0, "")
     assert turns(outcome.out) == EXPECTED
+
+
+def test_clustering_can_be_left_out_or_asked_for(cli: Cli, tmp_path: Path, wav: Path):
+    alone = tiny_model(tmp_path / "alone", speaking=1)
+    by_slot, by_voice = (cli("stream", wav, "--model", alone, "--clustering", distance).out for distance in (0, 0.4))
+    assert turns(by_slot) == turns(by_voice) == EXPECTED[:1]
+    # The one voice also has what the slots that are silent were given.
+    assert (by_slot.split()[8], by_voice.split()[8]) == ("0.953", "1.000")
+    wrong = cli("stream", wav, "--model", alone, "--clustering", 3)
+    assert wrong.code == USAGE
+    assert "between 0 and 2" in " ".join(wrong.err.split())
 
 
 def test_raw_samples_of_another_rate(cli: Cli, model: Path, wav: Path, pipe: Callable[..., None]):

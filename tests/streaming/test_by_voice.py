@@ -1,0 +1,138 @@
+"""Streams by voice: columns stay with their voices, whatever the head calls them, and the laws of streams hold."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.diarizer import Diarizer
+from sortformer.streaming import Session, SessionPool
+from sortformer.streaming.by_voice import by_known_voice, rows_by_voice
+from tests.streaming.tiny import noise, remembering_model, tiny_model
+from tests.test_clustering import DIM, conversation, slots_at_random
+
+CLUSTERING = ClusteringConfig(0.4)
+CONFIG = StreamConfig(
+    5, 2, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1), clustering=CLUSTERING
+)
+MODEL = tiny_model(gain=5.0)
+
+
+def streamed(probs: np.ndarray, emb: np.ndarray, chunk: int, most: int, remembered: int = 150) -> np.ndarray:
+    """Decisions on one chunk after the other, each with the latest frames and what was decided of them."""
+    found = np.zeros((0, probs.shape[1]), np.float32)
+    for end in range(chunk, len(probs) + 1, chunk):
+        first = max(0, end - chunk - remembered)
+        new = by_known_voice(probs[first:end], emb[first:end], found[first:], CLUSTERING, most)
+        found = np.concatenate([found, new[-chunk:]])
+    return found
+
+
+@given(seed=st.integers(0, 1000), voices=st.integers(1, 4), chunk=st.sampled_from([3, 12, 60]))
+@settings(max_examples=25)
+def test_a_voice_keeps_its_column_whatever_the_slots_say(seed, voices, chunk):
+    who, emb = conversation(seed, voices, turns=12)
+    probs = slots_at_random(seed, len(who), slots=4)
+    found = streamed(probs, emb, chunk, most=4, remembered=len(who))
+    arrivals = np.argsort([int(np.flatnonzero(who == voice)[0]) for voice in range(voices)])
+    right = found.argmax(axis=1) == np.argsort(arrivals)[who[: len(found)]]
+    # A newcomer is heard for 8 frames before there is a voice, and smoothing blurs a border by 2 on each side.
+    borders = np.count_nonzero(np.diff(who)) + 1
+    assert np.count_nonzero(~right) <= voices * (8 + chunk) + 5 * borders
+    assert np.mean(right[-24:]) > 0.6  # the last turn: nobody is new by then
+
+
+@given(seed=st.integers(0, 1000), known=st.integers(0, 60), most=st.integers(1, 4))
+@settings(max_examples=50)
+def test_how_many_speak_is_kept_and_no_more_columns_than_allowed_are_taken(seed, known, most):
+    rng = np.random.default_rng(seed)
+    probs = (rng.random((60, 4)) ** 3).astype(np.float32)
+    before = np.zeros((known, 4), np.float32)
+    before[:, :most] = rng.random((known, most)) ** 3
+    found = by_known_voice(probs, rng.normal(size=(60, DIM)).astype(np.float32), before, CLUSTERING, most)
+    assert found.dtype == np.float32
+    assert ((found >= 0) & (found <= 1)).all()
+    taken = found.any(axis=0)
+    if not np.array_equal(found, probs):  # as it is where nobody is known
+        assert not taken[most:].any()
+        np.testing.assert_allclose(found.sum(1), np.minimum(probs.sum(1), taken.sum()), atol=1e-4)
+
+
+def test_who_is_new_gets_the_first_free_column():
+    who, emb = conversation(0, 3, turns=3)
+    probs = slots_at_random(0, len(who), slots=4)
+    first = int(np.flatnonzero(who != who[0])[0])
+    before = np.zeros((first, 4), np.float32)
+    before[:, 1] = 0.9
+    found = by_known_voice(probs, emb, before, CLUSTERING, most=4)
+    assert [int(found[who == voice].sum(axis=0).argmax()) for voice in dict.fromkeys(who)] == [1, 0, 2]
+    full = by_known_voice(probs, emb, before, CLUSTERING, most=2)  # whoever comes last goes to the nearest
+    assert not full[:, 2:].any()
+    np.testing.assert_allclose(full.sum(axis=1), probs.sum(axis=1), atol=1e-5)
+
+
+def test_rows_do_not_know_of_each_other_nor_of_padding():
+    who, emb = conversation(1, 2, turns=4)
+    frames = len(who)
+    rng = np.random.default_rng(1)
+    probs = torch.from_numpy(rng.random((2, frames, 3)).astype(np.float32))
+    both = torch.from_numpy(np.stack([emb, rng.normal(size=emb.shape)]).astype(np.float32))
+    before = [probs[0, :20] * 0.5, probs[1, :0]]
+    length = torch.tensor([frames - 9, frames])
+    found = rows_by_voice(probs, both, before, length, CLUSTERING, 3)
+    for row, count in enumerate(length.tolist()):
+        one = slice(row, row + 1)
+        alone = rows_by_voice(probs[one, :count], both[one, :count], before[one], length[one], CLUSTERING, 3)
+        torch.testing.assert_close(found[row, :count], alone[0], rtol=0, atol=0)
+    torch.testing.assert_close(found[0, frames - 9 :], probs[0, frames - 9 :], rtol=0, atol=0)
+
+
+def test_a_finer_output_follows_the_voices_of_its_frames():
+    who, emb = conversation(2, 2, turns=4)
+    probs = torch.from_numpy(slots_at_random(2, len(who)))[None]
+    rows = torch.from_numpy(emb.astype(np.float32))[None]
+    length, nothing = torch.tensor([len(who)]), [probs[0, :0]]
+    coarse = rows_by_voice(probs, rows, nothing, length, CLUSTERING, 3)[0]
+    fine = rows_by_voice(probs.repeat_interleave(4, dim=1), rows, nothing, length, CLUSTERING, 3)[0]
+    assert (fine.argmax(dim=1) == coarse.repeat_interleave(4, dim=0).argmax(dim=1)).float().mean() > 0.9
+
+
+@pytest.mark.parametrize("size", [700, 9_000])
+def test_neither_the_cut_of_pushes_nor_a_restart_changes_a_stream(size):
+    wave = noise(60_000, seed=3)
+    whole = Session(MODEL, CONFIG)
+    expected = np.concatenate([whole.push(wave).probs, whole.flush().probs])
+    assert expected.any()
+    session, found = Session(MODEL, CONFIG), []
+    for first in range(0, len(wave), size):
+        found.append(session.push(wave[first : first + size]).probs)
+        if first // size == 3:
+            session = Session.restore(MODEL, session.snapshot())
+    np.testing.assert_array_equal(np.concatenate([*found, session.flush().probs]), expected)
+
+
+def test_a_pool_gives_each_row_what_it_would_get_alone():
+    waves = [noise(count, seed=count) for count in (60_000, 47_111)]
+    pool = SessionPool(MODEL, CONFIG)
+    sessions = [pool.open() for _ in waves]
+    updates = pool.push(dict(zip(sessions, waves, strict=True)))
+    for session, wave in zip(sessions, waves, strict=True):
+        alone = Session(MODEL, CONFIG)
+        expected = np.concatenate([alone.push(wave).probs, alone.flush().probs])
+        np.testing.assert_allclose(np.concatenate([updates[session].probs, session.flush().probs]), expected, atol=1e-5)
+
+
+def test_presets_stream_as_the_postprocessing_says():
+    by_slot, by_voice = PostprocessConfig(), PostprocessConfig(clustering=CLUSTERING)
+    diarizer = Diarizer(MODEL, by_voice, "tiny")
+    assert diarizer.stream("1s").config == replace(diarizer.presets["1s"], clustering=CLUSTERING)
+    assert diarizer.stream("1s", postprocess=by_slot).config == diarizer.presets["1s"]
+    assert diarizer.stream(StreamConfig(9)).config.clustering is None  # a configuration is taken as it stands
+    remembering = Diarizer(remembering_model("xl"), by_voice, "remembering")
+    assert remembering.stream().config.clustering is None
