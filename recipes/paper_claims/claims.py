@@ -1,11 +1,11 @@
 """Do the papers' claims hold for speakers? Small heads on a frozen encoder, one mechanism in the layers of each.
 
-    python claims.py OUT [--seeds 3] [--minutes N]
+    python claims.py OUT [--seeds 0 1 2] [--minutes N]
 
-The encoder is that of the model in the package; what it makes of simulated conversations is kept in OUT, and so is a
-line of ``results.jsonl`` for each finished cell: the command can be given again until all are done. The heads of one
-seed start from one head, trained with full attention; each takes its weights where shapes allow, and then has the same
-number of steps on the same crops. ``summary.py OUT`` makes tables and the picture.
+The encoder is that of the model in the package; the voices that it heard are kept in OUT, and so is a line of
+``results.jsonl`` for each finished cell: the command can be given again until all are done, also for several seeds at
+once. The heads of one seed start from one head, trained with full attention; each takes its weights where shapes allow,
+and then has the same number of steps on the same conversations. ``summary.py OUT`` makes tables and the picture.
 """
 
 import argparse
@@ -16,25 +16,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
-from frames import STEP_S, Frames, conversations
+from conversations import FADES_S, Conversations, compose
 from mechanisms import START, STREAMED, WHOLE
 from reentry import Probes, probe, probes
 from torch import Tensor, nn
+from voices import SILENCE, STEP_S, Voices, load
 
 import sortformer
 from sortformer import checkpoint
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.model import ModelConfig
-from sortformer.config.train import TrainConfig
-from sortformer.losses import hybrid_loss
-from sortformer.metrics.frames import frame_der
+from sortformer.config.train import StageConfig, TrainConfig
+from sortformer.losses import binary_cross_entropy
 from sortformer.model.head import Head
 from sortformer.train.schedule import learning_rate
 
 SHIPPED = Path(sortformer.__file__).parent / "weights"
 FINE = 0.25  # of the learning rate, for heads that start from a trained one
-CROP_S = 72  # of the 96 s of a conversation, so that no two steps show the same
+AWAY_S = 20  # who was silent for so long is out of the reach of a Transformer-XL's memory in one layer
+DEV_SEED = 1_000_000
 GROUPS = {"whole": WHOLE, "streamed": STREAMED}
 
 
@@ -42,8 +44,8 @@ GROUPS = {"whole": WHOLE, "streamed": STREAMED}
 class Material:
     """All that cells are trained and measured on."""
 
-    train: Frames
-    dev: Frames
+    train: Voices
+    dev: Conversations
     probes: Mapping[str, Probes]
 
 
@@ -57,34 +59,48 @@ def build(recipe: TrainConfig, width: int, attention: AttentionConfig, seed: int
     return head
 
 
-def fit(head: Head, frames: Frames, recipe: TrainConfig, steps: int, seed: int, rate: float = 1.0) -> float:
-    """Train a head, at so much of the recipe's learning rate, and return the seconds of CPU time that a step took."""
-    crop, rows = round(CROP_S / STEP_S), recipe.stages[-1].batch_size
-    generator = torch.Generator().manual_seed(seed)
+def fit(
+    head: Head, voices: Voices, recipe: TrainConfig, stages: Sequence[StageConfig], seed: int, rate: float
+) -> float:
+    """Train a head through stages, at so much of the learning rate, and return the seconds of CPU time of a step."""
+    steps = stages[-1].until_step
+    generator = np.random.default_rng(seed)
     optimizer = torch.optim.AdamW(head.parameters(), weight_decay=recipe.optimizer.weight_decay)
-    started = time.process_time()
     head.train()
+    taken = 0.0
     for step in range(steps):
+        stage = next(stage for stage in stages if step < stage.until_step)
+        made = drawn(voices, generator, stage, recipe)
+        started = time.process_time()
         for group in optimizer.param_groups:
             group["lr"] = rate * learning_rate(recipe.optimizer, step, steps)
-        loss = objective(head, frames.crops(generator, rows, min(crop, frames.emb.shape[1])), recipe)
         optimizer.zero_grad()
-        loss.backward()
+        objective(head, made, recipe).backward()
         nn.utils.clip_grad_norm_(head.parameters(), recipe.optimizer.clip_norm)
         optimizer.step()
+        taken += time.process_time() - started
     head.eval()
-    return (time.process_time() - started) / max(1, steps)
+    return taken / steps
 
 
-def objective(head: Head, frames: Frames, recipe: TrainConfig) -> Tensor:
-    """Return the hybrid loss of the logits, and what trains the compression of a memory."""
-    valid = torch.ones(frames.emb.shape[:2], dtype=torch.bool)
-    step = head.step(frames.emb, valid)
-    loss = hybrid_loss(step.logits, frames.activity, valid, recipe.loss.sort_weight)
+def drawn(voices: Voices, generator: np.random.Generator, stage: StageConfig, recipe: TrainConfig) -> Conversations:
+    """Return a batch of conversations as a stage has them."""
+    slots = (recipe.model or ModelConfig()).head.num_slots
+    return compose(voices, generator, stage.batch_size, round(stage.duration_s / STEP_S), slots)
+
+
+def objective(head: Head, made: Conversations, recipe: TrainConfig) -> Tensor:
+    """Return the sort loss of the logits, and what trains the compression of a memory.
+
+    No two speakers begin in the same step: their order is given, and the loss is the cross-entropy alone.
+    """
+    valid = torch.ones(made.slot.shape, dtype=torch.bool)
+    step = head.step(made.emb, valid)
+    loss = binary_cross_entropy(step.logits, made.activity(step.logits.shape[2]), valid)
     return loss + sum(recipe.loss.weight(name) * other for name, other in step.losses.items())
 
 
-def kept_for_backward(head: Head, frames: Frames, recipe: TrainConfig) -> int:
+def kept_for_backward(head: Head, made: Conversations, recipe: TrainConfig) -> int:
     """Return how many bytes a training step keeps for its way back, weights aside: the memory that training needs."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in head.parameters()}
     kept: dict[int, int] = {}
@@ -95,9 +111,8 @@ def kept_for_backward(head: Head, frames: Frames, recipe: TrainConfig) -> int:
         return tensor
 
     head.train()
-    few = Frames(*(part[: recipe.stages[-1].batch_size] for part in (frames.emb, frames.activity, frames.shipped)))
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        loss = objective(head, few, recipe)
+        loss = objective(head, made, recipe)
     # The graph still holds all that was packed, so that no address stands for two.
     assert loss.requires_grad
     head.eval()
@@ -105,32 +120,33 @@ def kept_for_backward(head: Head, frames: Frames, recipe: TrainConfig) -> int:
 
 
 @torch.inference_mode()
-def error(head: Head, frames: Frames, recipe: TrainConfig) -> dict[str, list[float]]:
-    """Return what is counted of each conversation, in steps times speakers."""
-    valid = torch.ones(frames.emb.shape[:2], dtype=torch.bool)
-    logits = head.step(frames.emb, valid).logits
-    rows = zip(logits, frames.activity, valid, strict=True)
-    losses = [float(hybrid_loss(x[None], y[None], there[None], recipe.loss.sort_weight)) for x, y, there in rows]
-    return counted(logits.sigmoid(), frames.activity) | {"loss": losses, "conversations": [1.0] * len(losses)}
+def error(head: Head, made: Conversations) -> dict[str, list[float]]:
+    """Return what is counted of each conversation."""
+    valid = torch.ones(made.slot.shape, dtype=torch.bool)
+    logits = head.step(made.emb, valid).logits
+    rows = zip(logits, made.activity(logits.shape[2]), valid, strict=True)
+    losses = [float(binary_cross_entropy(*(part[None] for part in row))) for row in rows]
+    return counted(logits.argmax(dim=2), made) | {"loss": losses, "conversations": [1.0] * len(losses)}
 
 
-def counted(probs: Tensor, activity: Tensor) -> dict[str, list[float]]:
-    """Return what is counted of each conversation, for probabilities and activity (B, T, S).
-
-    ``wrong`` are the steps with one speaker in which another slot than that of their arrival is the most probable: they
-    need no threshold, which a head that cannot know the order does not reach.
+def counted(given: Tensor, made: Conversations) -> dict[str, list[float]]:
+    """Return what is counted of each conversation, for the likeliest slots (B, T): the steps with speech, and those
+    ``away``, whose speaker had been away for long; and in how many of both the slot is not the speaker's.
     """
-    pairs = list(zip(probs.numpy(), activity.numpy(), strict=True))
-    best, in_order = ([frame_der(*pair, order) for pair in pairs] for order in ("best", "sorted"))
-    alone = activity.sum(dim=2) == 1
-    wrong = alone & (probs.argmax(dim=2) != activity.argmax(dim=2))
-    return {
-        "total": [found.total for found in best],
-        "errors": [found.errors for found in best],
-        "errors_in_order": [found.errors for found in in_order],
-        "alone": alone.sum(dim=1).tolist(),
-        "wrong": wrong.sum(dim=1).tolist(),
-    }
+    spoken = made.slot != SILENCE
+    away = made.absence() * STEP_S >= AWAY_S
+    wrong = spoken & (given != made.slot)
+    found = {"spoken": spoken, "wrong": wrong, "away": away, "wrong_away": wrong & away}
+    return {name: steps.sum(dim=1).tolist() for name, steps in found.items()}
+
+
+def nearest(made: Conversations) -> Tensor:
+    """Return the slots (B, T) of one who knows the mean of what is heard of each speaker: what the frames allow."""
+    slots = int(made.slot.max()) + 1
+    activity = made.activity(slots)
+    heard = made.emb[..., : -len(FADES_S)]
+    means = activity.transpose(1, 2) @ heard / activity.sum(dim=1)[..., None]  # not a number where nobody is
+    return torch.cdist(heard, means).nan_to_num(torch.inf).argmin(dim=2)
 
 
 def slots_of_those_who_return(head: Head, material: Material) -> dict[str, Any]:
@@ -143,11 +159,11 @@ def slots_of_those_who_return(head: Head, material: Material) -> dict[str, Any]:
     return {"probe": found, "probe_s": time.process_time() - started}
 
 
-def common_head(path: Path, attention: AttentionConfig, recipe: TrainConfig, frames: Frames, seed: int) -> Head:
+def common_head(path: Path, recipe: TrainConfig, material: Material, seed: int) -> Head:
     """Return the head that all of a seed start from; trained once."""
-    head = build(recipe, frames.emb.shape[2], attention, seed).eval()
+    head = build(recipe, material.dev.emb.shape[2], START, seed).eval()
     if not path.exists():
-        fit(head, frames, recipe, recipe.steps, seed)
+        fit(head, material.train, recipe, recipe.stages, seed, 1.0)
         torch.save(head.state_dict(), path)
     head.load_state_dict(torch.load(path, weights_only=True))
     return head
@@ -155,14 +171,16 @@ def common_head(path: Path, attention: AttentionConfig, recipe: TrainConfig, fra
 
 def cell(start: Head, attention: AttentionConfig, recipe: TrainConfig, material: Material, steps: int, seed: int):
     """Train a head with the weights of another one, and return what is measured of it."""
-    head = build(recipe, material.train.emb.shape[2], attention, seed, start).eval()
-    swapped = error(head, material.dev, recipe)
-    seconds = fit(head, material.train, recipe, steps, seed + 1000, FINE)
+    head = build(recipe, material.dev.emb.shape[2], attention, seed, start).eval()
+    swapped = error(head, material.dev)
+    last = replace(recipe.stages[-1], until_step=steps)
+    seconds = fit(head, material.train, recipe, [last], DEV_SEED + 1 + seed, FINE)
+    again = drawn(material.train, np.random.default_rng(seed), last, recipe)
     return {
         "swapped": swapped,
-        **error(head, material.dev, recipe),
+        **error(head, material.dev),
         "step_s": seconds,
-        "kept_bytes": kept_for_backward(head, material.train, recipe),
+        "kept_bytes": kept_for_backward(head, again, recipe),
         "weights": sum(parameter.numel() for parameter in head.parameters()),
         **(slots_of_those_who_return(head, material) if attention.carries else {}),
     }
@@ -173,11 +191,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--model", type=Path, default=SHIPPED, help="whose encoder to use: a folder")
     parser.add_argument("--recipe", type=Path, default=Path(__file__).parent / "recipe.toml")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--steps", type=int, default=60, help="of each cell, after those of the common head")
-    parser.add_argument("--train", type=int, default=96, help="conversations to train on")
-    parser.add_argument("--dev", type=int, default=24, help="conversations of other voices to measure on")
-    parser.add_argument("--trios", type=int, default=12, help="of voices, for the re-entry probe")
+    parser.add_argument("--heard-s", type=float, default=32, help="seconds that the encoder hears of each voice")
+    parser.add_argument("--speech-s", type=float, default=22.4, help="seconds of speech in them: so much is used")
+    parser.add_argument("--dev", type=int, default=64, help="conversations of other voices to measure on")
+    parser.add_argument("--trios", type=int, default=48, help="of voices, for the re-entry probe")
     parser.add_argument("--groups", nargs="+", choices=tuple(GROUPS), default=list(GROUPS))
     parser.add_argument("--mechanisms", nargs="+", choices=[*WHOLE, *STREAMED], default=[*WHOLE, *STREAMED])
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no cell after so long")
@@ -185,10 +204,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     until = time.perf_counter() + 60 * options.minutes
     recipe = TrainConfig.read(options.recipe)
     model = checkpoint.load(options.model)[0].eval()
+    train, dev = load(options.out, model, recipe, options.heard_s, options.speech_s)
+    fixed = replace(recipe.stages[-1], batch_size=options.dev)
     material = Material(
-        conversations(options.out, model, recipe, "train", options.train),
-        conversations(options.out, model, recipe, "dev", options.dev),
-        probes(options.out, model, recipe, options.trios) if "streamed" in options.groups else {},
+        train,
+        drawn(dev, np.random.default_rng(DEV_SEED), fixed, recipe),
+        probes(dev, np.random.default_rng(DEV_SEED), options.trios) if "streamed" in options.groups else {},
     )
     path = options.out / "results.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
@@ -198,15 +219,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         line = {"group": group, "mechanism": mechanism, "seed": seed, **found}
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        der, wrong = (100 * sum(found[a]) / sum(found[b]) for a, b in (("errors", "total"), ("wrong", "alone")))
-        print(f"{group}, {mechanism}, seed {seed}: DER {der:.1f} %, wrong {wrong:.1f} %", flush=True)
+        wrong = 100 * sum(found["wrong"]) / sum(found["spoken"])
+        print(f"{group}, {mechanism}, seed {seed}: {wrong:.1f} % of the slots are wrong", flush=True)
 
-    if not lines:
-        speech = material.dev.activity.amax(dim=2, keepdim=True)
-        write("reference", "one speaker", 0, counted(speech, material.dev.activity))
-        write("reference", "the encoder's own head", 0, counted(material.dev.shipped, material.dev.activity))
-    for seed in range(options.seeds):
-        start = common_head(options.out / f"start-{seed}.pt", START, recipe, material.train, seed)
+    references = {"always the first slot": torch.zeros_like(material.dev.slot), "nearest mean": nearest(material.dev)}
+    for name, given in references.items():
+        if ("reference", name, 0) not in done:
+            write("reference", name, 0, counted(given, material.dev))
+    for seed in options.seeds:
+        start = common_head(options.out / f"start-{seed}.pt", recipe, material, seed)
         for group in options.groups:
             for name, attention in GROUPS[group].items():
                 if time.perf_counter() > until:

@@ -1,7 +1,8 @@
-"""What the layers of a head attend with: one configuration a cell, in frames of 320 ms.
+"""What the layers of a head attend with: one configuration a cell, in frames of 640 ms.
 
-All are causal and know no positions. Those of ``WHOLE`` hear 96 s = 300 frames at once, in blocks near the square root
-of that; those of ``STREAMED`` take chunks of 8 s, and their bounded memories keep 24 frames beside those of the chunk.
+All are causal and know no positions. Those of ``WHOLE`` hear 96 s = 150 frames at once, in blocks near the square root
+of that; those of ``STREAMED`` take chunks of 8 s, and their bounded memories keep 24 frames beside those of the chunk:
+of XL they are the last 15 s, of the compressive ones the last 38 s.
 """
 
 from collections.abc import Mapping
@@ -14,9 +15,9 @@ from sortformer.config.memories import CompressiveMemory, NearestMemory, Transfo
 
 __all__ = ["CHUNK", "START", "STREAMED", "TWINS", "WHOLE"]
 
-CHUNK = 25
+CHUNK = 12
 _MEMORY = 24
-_BLOCK = 18
+_BLOCK = 12
 _FEATURES = 64
 
 

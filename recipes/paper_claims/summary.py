@@ -29,15 +29,14 @@ PAIRS = {
         *((name, "chunk alone") for name in STREAMED if name != "chunk alone"),
     ),
 }
-COMPARED = ("loss", "wrong", "DER")
-FORMS = {"loss": ".0f", "wrong": ".1f", "DER": ".1f"}
+COMPARED = ("loss", "wrong", "wrong, away")
+FORMS = {"loss": ".0f", "wrong": ".1f", "wrong, away": ".1f"}
 COLOURS = ("#999999", "#56b4e9", "#0072b2", "#5e3c99", "#e69f00", "#d55e00", "#cc79a7", "#009e73", "#8c6d31", "#000000")
 
 MEASURES = {
     "loss": ("loss", "conversations", 1000.0),
-    "wrong": ("wrong", "alone", 100.0),
-    "DER": ("errors", "total", 100.0),
-    "DER in order": ("errors_in_order", "total", 100.0),
+    "wrong": ("wrong", "spoken", 100.0),
+    "wrong, away": ("wrong_away", "away", 100.0),
 }
 """What is summed, over what, and how much of the quotient is shown: thousandths of a nat, and percent."""
 
@@ -59,7 +58,9 @@ class Mechanism:
         lines = [self.seeds[seed] if part is None else self.seeds[seed][part] for seed in seeds]
         top, bottom, scale = MEASURES[measure]
         above, below = (np.array([line[name] for line in lines]) for name in (top, bottom))
-        return lambda draw: scale * _picked(above, draw).sum(axis=(1, 2)) / _picked(below, draw).sum(axis=(1, 2))
+        return lambda draw: (
+            scale * _picked(above, draw).sum(axis=(1, 2)) / np.maximum(_picked(below, draw).sum(axis=(1, 2)), 1)
+        )
 
     def known(self, seeds: Sequence[int], gap: str, gap_s: int) -> Value:
         """Return the mean of slots kept and slots not lost, in percent, as a function of what was drawn."""
@@ -107,9 +108,9 @@ def _picked(table: np.ndarray, draw: Draw) -> np.ndarray:
 def report(folder: Path) -> str:
     """Return all tables that there are results for."""
     found = load(folder)
-    lines = ["| | wrong, % | DER, % | DER in order |", "|---|---:|---:|---:|"]
+    lines = ["| | wrong, % | wrong, away |", "|---|---:|---:|"]
     for name, mechanism in found["reference"].items():
-        items = len(mechanism.seeds[0]["total"])
+        items = len(mechanism.seeds[0]["spoken"])
         shown = [whole(mechanism.rate([0], measure), 1, items) for measure in list(MEASURES)[1:]]
         lines.append(_row(name, *(f"{value:.1f}" for value in shown)))
     for group, order in (("whole", WHOLE), ("streamed", STREAMED)):
@@ -136,7 +137,7 @@ def _costs(mechanisms: dict[str, Mechanism]) -> Iterator[str]:
     yield f"|---|{'---:|' * (len(head) - 1)}"
     for name, mechanism in mechanisms.items():
         seeds = sorted(mechanism.seeds)
-        items = len(mechanism.seeds[seeds[0]]["total"])
+        items = len(mechanism.seeds[seeds[0]]["spoken"])
         cells = [
             f"{whole(mechanism.rate(seeds, 'loss', 'swapped'), len(seeds), items):.0f}",
             *(_shown(interval(mechanism.rate(seeds, each), len(seeds), items), FORMS[each]) for each in COMPARED),
@@ -156,7 +157,7 @@ def _differences(mechanisms: dict[str, Mechanism], pairs: Sequence[tuple[str, st
     for name, other in pairs:
         if name in mechanisms and other in mechanisms:
             seeds = sorted(mechanisms[name].seeds.keys() & mechanisms[other].seeds.keys())
-            items = len(mechanisms[name].seeds[seeds[0]]["total"])
+            items = len(mechanisms[name].seeds[seeds[0]]["spoken"])
             cells = []
             for measure in COMPARED:
                 one, two = (mechanisms[each].rate(seeds, measure) for each in (name, other))

@@ -21,9 +21,6 @@ steps = 1
 bank = "voices"
 speeds = [1.0]
 cache = "cache"
-[simulation]
-speaker_weights = [0.0, 1.0]
-replay_probability = 0.0
 [[stages]]
 until_step = 1
 duration_s = 9.6
@@ -65,13 +62,15 @@ def voices(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("voices")
 def test_all_cells_in_miniature(script, recipe, tmp_path, capsys):
     out = tmp_path / "out"
-    given = ["--recipe", recipe, "--model", tiny_model(tmp_path / "model"), "--steps", 1, "--train", 2, "--dev", 2]
-    arguments = [str(part) for part in (out, *given, "--trios", 1, "--seeds", 1, "--mechanisms", *SOME)]
+    given = ["--recipe", recipe, "--model", tiny_model(tmp_path / "model"), "--steps", 1, "--heard-s", 8, "--dev", 2]
+    arguments = [
+        str(part) for part in (out, *given, "--speech-s", 3.2, "--trios", 1, "--seeds", 0, "--mechanisms", *SOME)
+    ]
     main = script("claims")["main"]
     main(arguments)
     results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
-    assert [found["mechanism"] for found in results[2:]] == list(SOME)
-    assert len({tuple(found["total"]) for found in results}) == 1  # the same conversations
+    assert [found["mechanism"] for found in results] == ["always the first slot", "nearest mean", *SOME]
+    assert len({tuple(found["spoken"]) for found in results}) == 1  # the same conversations
     assert [set(found["probe"]) for found in results if "probe" in found] == [{*GAPS, "state_values"}]
 
     capsys.readouterr()
@@ -101,49 +100,94 @@ def test_a_head_takes_the_weights_of_another_and_keeps_its_own_where_there_are_n
 def test_the_probe_counts_who_has_the_slot(script, remembers, kept):
     """A head that knows voices by heart, and one for which whoever returns is new."""
     reentry = script("reentry")
-    voice = {"a": 0, "c": 1, "gap": 3}
-
-    def piece(*parts: str) -> torch.Tensor:
-        length = {"a": 38, "c": 19, "gap": 40}
-        return torch.cat([torch.eye(4)[voice[part]].expand(1, length[part], -1) for part in parts], dim=1)
 
     class Heard:
         def init_state(self, emb: torch.Tensor) -> torch.Tensor:
             return torch.zeros(len(emb), 1)
 
         def step(self, emb: torch.Tensor, _valid: torch.Tensor, state: torch.Tensor) -> Any:
-            gap = emb[..., 3:].amax(dim=1)
+            gap = emb[..., 3].amax(dim=1, keepdim=True)
             shift = 0 if remembers else int((state + gap).amax() > 0) * 2
-            probs = emb.roll(shift, dims=2) * (1 - emb[..., 3:])
+            probs = emb[..., :4].roll(shift, dims=2) * (1 - emb[..., 3:4])
             return SimpleNamespace(logits=10 * probs - 5, state=state + gap)
 
-    made = reentry["Probes"](
-        piece("a", "gap", "a")[:, :100],
-        piece("a", "gap", "c"),
-        piece("a", "gap"),
-        piece("gap", "gap")[:, :75],
-        piece("gap", "a")[:, :60],
-        piece("gap", "c"),
-    )
-    found = reentry["probe"](Heard(), made)
+    def piece(voice: int, steps: int) -> torch.Tensor:
+        return torch.eye(4)[voice].expand(1, steps, -1)
+
+    stream = torch.cat((piece(0, reentry["TALK"]), piece(3, 1875)), dim=1)
+    found = reentry["probe"](Heard(), reentry["Probes"](stream, piece(0, 9), piece(1, 9)))
     assert [np.mean(found.kept[gap]) for gap in reentry["GAPS_S"]] == [kept] * 4
     assert not any(any(found.lost[gap]) for gap in reentry["GAPS_S"])
 
 
+def test_probes_are_of_three_voices(script):
+    """Each voice is one channel, and silence none: a trio is read off."""
+    reentry, voices = script("reentry"), script("voices")
+    speech = torch.eye(5)[:, None].expand(-1, 7, -1)
+    made = reentry["probes"](voices["Voices"](speech, torch.zeros(3, 5)), np.random.default_rng(0), 6)
+    talk = reentry["TALK"]
+    for gap, found in made.items():
+        assert torch.equal(found.stream[:, :talk], found.stream[:, :1].expand(-1, talk, -1))
+        assert torch.equal(found.stream[:, 0].argmax(dim=1), torch.arange(6) % 5)
+        assert torch.equal(found.returned, found.stream[:, :1].expand_as(found.returned))
+        others = [found.stranger[:, 0], *([] if gap == "silence" else [found.stream[:, talk]])]
+        assert torch.stack([found.stream[:, 0], *others]).sum(dim=0).max() == 1  # all of them are different
+        assert found.stream[:, talk:].sum(dim=2).eq(0 if gap == "silence" else 1).all()
+
+
+def test_conversations_number_speakers_by_arrival(script):
+    """Each voice is one channel: who speaks is read off what is heard, and slots off who speaks."""
+    conversations, voices = script("conversations"), script("voices")
+    speech = torch.eye(6)[:, None].expand(-1, 7, -1)
+    made = conversations["compose"](voices["Voices"](speech, torch.zeros(3, 6)), np.random.default_rng(0), 20, 150, 4)
+    people = set()
+    for emb, slots in zip(made.emb[..., :6], made.slot, strict=True):
+        who = [int(step.argmax()) if step.any() else None for step in emb]
+        order = [voice for voice in dict.fromkeys(who) if voice is not None]
+        assert slots.tolist() == [-1 if voice is None else order.index(voice) for voice in who]
+        people.add(len(order))
+    assert people == {2, 3, 4}
+    assert torch.equal(made.activity(4).sum(dim=2), (made.slot >= 0).float())
+
+
+def test_a_voice_goes_on_where_it_was_broken_off(script):
+    voices = script("voices")
+    speech = torch.arange(20.0).reshape(2, 10, 1)
+    heard = voices["Voices"](speech, torch.zeros(1, 1)).compose(np.array([[0, 0, 1, -1, 0]]), np.random.default_rng(0))
+    steps = heard[0, :, 0]
+    assert ((steps[[1, 4]] - steps[[0, 1]]) % 10).tolist() == [1, 1]
+    assert 10 <= steps[2] < 20
+
+
+def test_absence_is_the_time_since_the_last_turn(script):
+    conversations = script("conversations")
+    made = conversations["Conversations"](torch.zeros(1, 8, 1), torch.tensor([[0, 0, 1, -1, 0, 0, 1, 0]]))
+    assert made.absence().tolist() == [[0, 0, 0, 0, 3, 3, 4, 2]]
+
+
 def test_intervals_hold_what_they_are_of(script):
     summary = script("summary")
-    line = {"total": [10.0, 20.0, 30.0], "errors": [1.0, 2.0, 3.0], "swapped": {"alone": [2.0] * 3, "wrong": [1.0] * 3}}
-    mechanism = summary["Mechanism"]({0: line, 1: line | {"errors": [2.0, 4.0, 6.0]}})
-    value, low, high = summary["interval"](mechanism.rate([0, 1], "DER"), 2, 3)
+    swapped = {"spoken": [2.0] * 3, "wrong": [1.0] * 3}
+    line = {"spoken": [10.0, 20.0, 30.0], "wrong": [1.0, 2.0, 3.0], "swapped": swapped}
+    mechanism = summary["Mechanism"]({0: line, 1: line | {"wrong": [2.0, 4.0, 6.0]}})
+    value, low, high = summary["interval"](mechanism.rate([0, 1], "wrong"), 2, 3)
     assert value == pytest.approx(15.0)
     assert (low, high) == pytest.approx((10.0, 20.0))  # whatever is drawn of conversations, each seed has one rate
     swapped = summary["interval"](mechanism.rate([0, 1], "wrong", "swapped"), 2, 3)
     assert swapped == pytest.approx((50.0, 50.0, 50.0))
 
 
-def test_who_is_wrong_needs_no_threshold(script):
-    activity = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]])
-    probs = torch.tensor([[[0.2, 0.1], [0.2, 0.1], [0.0, 0.0], [0.9, 0.0]]])
-    found = script("claims")["counted"](probs, activity)
-    assert (found["alone"], found["wrong"]) == ([2], [1])
-    assert found["total"] == [4.0]
+def test_those_who_were_away_are_counted_apart(script):
+    claims, conversations = script("claims"), script("conversations")
+    slot = torch.tensor([[0, 1, *[-1] * 40, 0, 0, 1]])
+    given = torch.tensor([[0, 0, *[0] * 40, 0, 1, 0]])
+    found = claims["counted"](given, conversations["Conversations"](torch.zeros(1, 45, 1), slot))
+    assert found == {"spoken": [5], "wrong": [3], "away": [3], "wrong_away": [2]}
+
+
+def test_the_nearest_mean_knows_voices_that_do_not_vary(script):
+    claims, conversations, voices = (script(name) for name in ("claims", "conversations", "voices"))
+    bank = voices["Voices"](torch.eye(6)[:, None].expand(-1, 7, -1), torch.zeros(3, 6))
+    made = conversations["compose"](bank, np.random.default_rng(0), 4, 60, 4)
+    spoken = made.slot >= 0
+    assert torch.equal(claims["nearest"](made)[spoken], made.slot[spoken])
