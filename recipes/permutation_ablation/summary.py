@@ -10,8 +10,9 @@ import argparse
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -68,14 +69,20 @@ class Weights:
         return cls(np.ones((1, sizes["dev"][0])), {split: np.ones((1, rows)) for split, (_, rows) in sizes.items()})
 
     @classmethod
-    def drawn(cls, group: Group, rng: np.random.Generator) -> "Weights":
-        """Everything is drawn anew, with replacement."""
+    def drawn(cls, group: Group) -> "Weights":
+        """Everything is drawn anew, with replacement: alike for groups of as many seeds and conversations."""
+        once = cls.once(group)
+        return cls._drawn(once.seeds.shape[1], tuple((split, rows.shape[1]) for split, rows in once.rows.items()))
+
+    @classmethod
+    @cache
+    def _drawn(cls, seeds: int, sizes: tuple[tuple[str, int], ...]) -> "Weights":
+        rng = np.random.default_rng(0)
 
         def draw(size: int) -> np.ndarray:
             return rng.multinomial(size, np.full(size, 1 / size), DRAWS).astype(float)
 
-        once = cls.once(group)
-        return cls(draw(once.seeds.shape[1]), {split: draw(rows.shape[1]) for split, rows in once.rows.items()})
+        return cls(draw(seeds), {split: draw(size) for split, size in sizes})
 
 
 Measure = Callable[[Group, Weights], np.ndarray]
@@ -111,6 +118,8 @@ MEASURES: dict[str, Measure] = {
     "order right": rate("dev", "order_right", None),
     "count right": rate("dev", "count_right", None),
 }
+DRAWN = ("dev DER", "fit DER", "gap", "order right")
+VARIED = {"arms": ("pool",), "losses": ("loss", "deep"), "turns": ("turns",)}  # of each question, beside the arm
 COMPARED = ("dev DER", "gap", "voices' gap", "real-turns DER", "dev DER in order", "order right", "count right")
 
 
@@ -136,10 +145,23 @@ def difference(one: Group, other: Group, measure: str) -> tuple[float, float, fl
     if not seeds:
         return None
     pair = one.of(seeds), other.of(seeds)
-    drawn = Weights.drawn(pair[0], np.random.default_rng(0))
+    drawn = Weights.drawn(pair[0])
     gaps = MEASURES[measure](pair[0], drawn) - MEASURES[measure](pair[1], drawn)
     low, high = np.percentile(gaps, [2.5, 97.5])
     return value(pair[0], measure) - value(pair[1], measure), float(low), float(high)
+
+
+def questions(groups: Iterable[Settings]) -> dict[str, list[Settings]]:
+    """Return which cells answer which question; some answer two."""
+    groups = list(groups)
+    parametric = [key for key in groups if key.turns == BASIC[2]]
+    of_losses = {key[:2] for key in groups if key[2:4] != BASIC[:2]}
+    of_turns = {key[:4] for key in groups if key.turns != BASIC[2]}
+    return {
+        "arms": [key for key in parametric if key[2:] == BASIC],
+        "losses": [key for key in parametric if key[:2] in of_losses],
+        "turns": [key for key in groups if key[:4] in of_turns],
+    }
 
 
 def report(out: Path) -> str:
@@ -152,12 +174,7 @@ def report(out: Path) -> str:
     baseline = rate("dev", "one_speaker_errors")(some, Weights.once(some))[0]
     seconds = np.mean([result["cpu_s"] for result in results])
     early, before, late = (np.mean([result["losses"][epoch] for result in results]) for epoch in (0, -2, -1))
-    parametric = [key for key in groups if key.turns == BASIC[2]]
-    arms = [key for key in parametric if key[2:] == BASIC]
-    asked = {key[:2] for key in groups if key[2:4] != BASIC[:2]}
-    losses = [key for key in parametric if key[:2] in asked]
-    asked = {key[:4] for key in groups if key.turns != BASIC[2]}
-    turns = [key for key in groups if key[:4] in asked]
+    arms, losses, turns = questions(groups).values()
     return "\n".join(
         [
             f"{len(results)} cells of {results[0]['steps']} steps, {seconds:.0f} s of one core each, measured on "
@@ -222,32 +239,44 @@ def _line(*cells: str) -> str:
 
 
 def plot(groups: dict[Settings, Group], folder: Path) -> None:
-    """Draw the measures of each arm over the size of the pool; points are single seeds."""
+    """Draw the measures of each question that has been asked, a picture each; points are single seeds."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    shown = ("dev DER", "fit DER", "gap", "order right")
-    picture = Figure(figsize=(13, 3.4), layout="constrained")
-    for axes, measure in zip(picture.subplots(1, len(shown)), shown, strict=True):
-        for shift, (arm, colour) in enumerate(COLOURS.items()):
-            keys = sorted(key for key in groups if key[0] == arm and key[2:] == BASIC)
-            at = [key[1] * 1.04 ** (shift - 2) for key in keys]
-            if not keys:
-                continue
-            means = [value(groups[key], measure) for key in keys]
-            axes.plot(at, means, "o-", markerfacecolor="none", color=colour, label=arm)
-            for x, key in zip(at, keys, strict=True):
-                single = [value(groups[key].of([seed]), measure) for seed in groups[key].results]
-                axes.plot([x] * len(single), single, ".", color=colour, markersize=4)
-        ticks = sorted({key[1] for key in groups})
-        limits = ticks[0] / 1.5, ticks[-1] * 1.5
-        axes.set(xscale="log", xlabel="speakers in training", title=f"{measure}, %", xlim=limits)
-        axes.set_xticks(ticks, [str(tick) for tick in ticks])
-        axes.minorticks_off()
-    picture.axes[0].legend(fontsize="small", frameon=False)
     folder.mkdir(parents=True, exist_ok=True)
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ablation"}):
-        picture.savefig(folder / "arms.svg", metadata={"Date": None})
+    for question, keys in questions(groups).items():
+        if not keys:
+            continue
+        picture = Figure(figsize=(13, 3.4), layout="constrained")
+        panels = picture.subplots(1, len(DRAWN))
+        for axes, measure in zip(panels, DRAWN, strict=True):
+            _draw(axes, groups, _sorted(VARIED[question], keys), VARIED[question], measure)
+        panels[0].legend(fontsize="small", frameon=False)
+        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ablation"}):
+            picture.savefig(folder / f"{question}.svg", metadata={"Date": None})
+
+
+def _draw(
+    axes: Any, groups: dict[Settings, Group], keys: list[Settings], columns: tuple[str, ...], measure: str
+) -> None:
+    """Draw one measure: a place for each of what is in ``columns``, side by side the arms."""
+
+    def place(key: Settings) -> str:
+        return "\n".join(str(getattr(key, column)) for column in columns)
+
+    places = list(dict.fromkeys(map(place, keys)))
+    arms = [arm for arm in COLOURS if any(key.arm == arm for key in keys)]
+    for shift, arm in enumerate(arms):
+        of_arm = [key for key in keys if key.arm == arm]
+        at = [places.index(place(key)) + 0.06 * (shift - len(arms) / 2 + 0.5) for key in of_arm]
+        means = [value(groups[key], measure) for key in of_arm]
+        axes.plot(at, means, "o-", markerfacecolor="none", color=COLOURS[arm], label=arm)
+        for x, key in zip(at, of_arm, strict=True):
+            single = [value(groups[key].of([seed]), measure) for seed in groups[key].results]
+            axes.plot([x] * len(single), single, ".", color=COLOURS[arm], markersize=4)
+    axes.set_title(f"{measure}, %")
+    axes.set_xlabel(", ".join(columns))
+    axes.set_xticks(range(len(places)), places, fontsize="small")
 
 
 def main() -> None:

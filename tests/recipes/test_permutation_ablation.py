@@ -97,6 +97,7 @@ def test_the_ablation_in_miniature(script, folder, capsys):
     assert "of 2:" not in capsys.readouterr().out
     assert drawn == {path.name: path.stat().st_mtime_ns for path in out.glob("*.json")}
     script("summary")["plot"](script("summary")["load"](out), folder / "plots")
+    assert [path.name for path in (folder / "plots").iterdir()] == ["arms.svg"]  # nothing else was asked
     assert "<svg" in (folder / "plots/arms.svg").read_text()
 
 
@@ -184,6 +185,17 @@ def result(seed: int, errors: list[float], training: list[float]) -> dict[str, A
 
     measured = {"dev": split(errors), "fit": split(training), "train": split(training), "real": split(errors)}
     return {"cell": {"seed": seed}, **measured}
+
+
+def test_a_cell_counts_for_every_question_that_asks_it(script, tmp_path):
+    summary = script("summary")
+    basic = summary["Settings"]("A", 100, *summary["BASIC"])
+    few, sort, half = basic._replace(pool=25), basic._replace(loss="sort"), basic._replace(turns="half")
+    found = summary["questions"]([few, basic, sort, half])
+    assert found == {"arms": [few, basic], "losses": [basic, sort], "turns": [basic, half]}
+    groups = dict.fromkeys((few, basic, sort, half), summary["Group"]({0: result(0, [3, 4, 5], [1, 1, 1])}))
+    summary["plot"](groups, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"arms.svg", "losses.svg", "turns.svg"}
 
 
 def test_rates_are_sums_over_sums_and_differences_are_paired(script):
