@@ -118,7 +118,7 @@ MEASURES: dict[str, Measure] = {
     "order right": rate("dev", "order_right", None),
     "count right": rate("dev", "count_right", None),
 }
-DRAWN = ("dev DER", "fit DER", "gap", "order right")
+DRAWN = ("dev DER", "fit DER", "gap", "real-turns DER", "order right")
 VARIED = {"arms": ("pool",), "losses": ("loss", "deep"), "turns": ("turns",)}  # of each question, beside the arm
 COMPARED = ("dev DER", "gap", "voices' gap", "real-turns DER", "dev DER in order", "order right", "count right")
 
@@ -247,11 +247,11 @@ def plot(groups: dict[Settings, Group], folder: Path) -> None:
     for question, keys in questions(groups).items():
         if not keys:
             continue
-        picture = Figure(figsize=(13, 3.4), layout="constrained")
+        picture = Figure(figsize=(15, 3.4), layout="constrained")
         panels = picture.subplots(1, len(DRAWN))
         for axes, measure in zip(panels, DRAWN, strict=True):
             _draw(axes, groups, _sorted(VARIED[question], keys), VARIED[question], measure)
-        panels[0].legend(fontsize="small", frameon=False)
+        picture.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ablation"}):
             picture.savefig(folder / f"{question}.svg", metadata={"Date": None})
 
@@ -262,7 +262,7 @@ def _draw(
     """Draw one measure: a place for each of what is in ``columns``, side by side the arms."""
 
     def place(key: Settings) -> str:
-        return "\n".join(str(getattr(key, column)) for column in columns)
+        return ", ".join(str(getattr(key, column)) for column in columns)
 
     places = list(dict.fromkeys(map(place, keys)))
     arms = [arm for arm in COLOURS if any(key.arm == arm for key in keys)]
@@ -270,13 +270,13 @@ def _draw(
         of_arm = [key for key in keys if key.arm == arm]
         at = [places.index(place(key)) + 0.06 * (shift - len(arms) / 2 + 0.5) for key in of_arm]
         means = [value(groups[key], measure) for key in of_arm]
-        axes.plot(at, means, "o-", markerfacecolor="none", color=COLOURS[arm], label=arm)
+        axes.plot(at, means, "o-" if len(columns) == 1 else "o", markerfacecolor="none", color=COLOURS[arm], label=arm)
         for x, key in zip(at, of_arm, strict=True):
             single = [value(groups[key].of([seed]), measure) for seed in groups[key].results]
             axes.plot([x] * len(single), single, ".", color=COLOURS[arm], markersize=4)
     axes.set_title(f"{measure}, %")
     axes.set_xlabel(", ".join(columns))
-    axes.set_xticks(range(len(places)), places, fontsize="small")
+    axes.set_xticks(range(len(places)), places, fontsize="small", rotation=0 if len(places) < 5 else 90)
 
 
 def main() -> None:
