@@ -6,26 +6,22 @@ distances), the way EEND-vector clustering joins its blocks (Kinoshita et al., a
 speech goes to the voices that it is nearest to.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
-
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.ndimage import uniform_filter1d
 
 from sortformer.config.clustering import ClusteringConfig
 
-__all__ = ["SHORTEST_VOICE_FRAMES", "Stretches", "alone", "by_voice", "groups", "shares", "unit_rows"]
-
-SHORTEST_VOICE_FRAMES = 8
-"""What speaks less is no speaker."""
+__all__ = ["by_voice"]
 
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
 _ALONE = 1.3
 # A slot that is so sure, alone, for so long is a speaker: voices that are alike stay two, if not nearer than this.
 _SURE, _SURE_FRAMES, _SAME = 0.8, 25, 0.3
+_STRETCH_FRAMES = (3, 8)  # shortest and longest stretch that is clustered as one
 _MOST_STRETCHES = 3000  # each is compared with every other one
-_LEAST_SHARE = 0.03  # of the speech: what speaks less is no speaker either
+_SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
+_LEAST_SHARE = 0.03
 _ROUNDS = 3  # of means and nearest means, as in k-means
 _SHARPNESS = 20.0  # of the choice among cosines
 _SMOOTH_FRAMES = 5
@@ -46,89 +42,53 @@ def by_voice(
             so many slots are sure of themselves.
         most: no more than so many voices (None: as the config says).
     """
-    unit = unit_rows(emb.astype(np.float32))
-    spoken, single = probs.sum(axis=1), alone(probs)
-    stretches = Stretches.of(single, unit)
-    if len(stretches.size) < 3:
+    unit = _unit(emb.astype(np.float32))
+    spoken = probs.sum(axis=1)
+    alone = (probs.max(axis=1, initial=0.0) > _SPEECH) & (spoken < _ALONE)
+    stretches = _stretches(alone)
+    if len(stretches) < 3:
         return probs
+    stretches = stretches[:: -(-len(stretches) // _MOST_STRETCHES)]  # of hours some are enough: the means are of all
+    size = np.array([len(stretch) for stretch in stretches])
+    points = _unit(np.stack([unit[stretch].mean(axis=0) for stretch in stretches]))
     most = config.max_speakers if most is None else most
-    sure = int(np.count_nonzero(((probs > _SURE) & single[:, None]).sum(axis=0) >= _SURE_FRAMES))
-    labels = groups(stretches.points, stretches.size, config.threshold, fewest, most, sure)
-    weighted = stretches.points * stretches.size[:, None]
-    means = np.stack([weighted[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])])
+    sure = int(np.count_nonzero(((probs > _SURE) & alone[:, None]).sum(axis=0) >= _SURE_FRAMES))
+    labels = _labels(points, size, config.threshold, fewest, most, sure)
+    means = np.stack(
+        [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
+    )
     for _ in range(_ROUNDS):
-        share = shares(unit, unit_rows(means), spoken)
-        means = (np.square(share) * single[:, None]).T @ unit
-    share = shares(unit, unit_rows(means), spoken)
+        share = _shares(unit, _unit(means), spoken)
+        means = (np.square(share) * alone[:, None]).T @ unit
+    share = _shares(unit, _unit(means), spoken)
     return share[:, np.argsort(_arrivals(share), kind="stable")].astype(probs.dtype)
 
 
-def alone(probs: np.ndarray) -> np.ndarray:
-    """Return in which frames of probabilities (T, S) one voice speaks, (T,) bool."""
-    return (probs.max(axis=1, initial=0.0) > _SPEECH) & (probs.sum(axis=1) < _ALONE)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Stretches:
-    """Pieces of speech of one voice each, of bounded length."""
-
-    points: np.ndarray  # (N, D) mean embeddings, of length 1
-    size: np.ndarray  # (N,) frames
-
-    SHORTEST: ClassVar[int] = 3
-    LONGEST: ClassVar[int] = 8
-
-    @classmethod
-    def of(cls, single: np.ndarray, unit: np.ndarray) -> "Stretches":
-        """Cut the frames (T,) in which one voice speaks, of unit embeddings (T, D)."""
-        frames = np.flatnonzero(single)
-        runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
-        pieces = [run[start : start + cls.LONGEST] for run in runs for start in range(0, len(run), cls.LONGEST)]
-        pieces = [piece for piece in pieces if len(piece) >= cls.SHORTEST]
-        pieces = pieces[:: max(1, -(-len(pieces) // _MOST_STRETCHES))]  # of hours some are enough: means are of all
-        means = [unit[piece].mean(axis=0) for piece in pieces]
-        return cls(unit_rows(np.array(means).reshape(-1, unit.shape[1])), np.array([len(piece) for piece in pieces]))
-
-
-def groups(
-    points: np.ndarray, size: np.ndarray, threshold: float, fewest: int = 1, most: int | None = None, sure: int = 0
-) -> np.ndarray:
-    """Return which voice each stretch is of, (N,), -1 for none that speaks enough.
-
-    Args:
-        points: (N, D) mean embeddings of the stretches, of length 1.
-        size: (N,) their frames.
-        threshold: mean cosine distance above which two groups are two voices.
-        fewest: split the likeliest voices until there are so many, as far as there are stretches.
-        most: no more than so many voices, those that speak most.
-        sure: so many slots are sure that they are voices of their own.
-    """
-    if len(points) < 2:
-        return np.zeros(len(points), np.int64)
+def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int, most: int, sure: int) -> np.ndarray:
+    """Which voice each stretch is of, -1 for none that speaks enough."""
     tree = linkage(points, "average", metric="cosine")
-    least = max(SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
-    bound = len(points) if most is None else most
-    wanted = max(fewest, min(sure, bound, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
+    least = max(_SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
+    wanted = max(fewest, min(sure, most, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
     labels = fcluster(tree, threshold, "distance") - 1
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
         labels, least = fcluster(tree, wanted, "maxclust") - 1, 0.0
     mass = np.bincount(labels, weights=size)
     spoken = np.flatnonzero(mass >= least)
-    chosen = spoken[np.argsort(-mass[spoken], kind="stable")][:bound] if len(spoken) else [int(mass.argmax())]
+    chosen = spoken[np.argsort(-mass[spoken], kind="stable")][:most] if len(spoken) else [int(mass.argmax())]
     return np.where(np.isin(labels, chosen), labels, -1)
 
 
-def shares(unit: np.ndarray, means: np.ndarray, spoken: np.ndarray) -> np.ndarray:
-    """Share the speech (T,) of each frame out among voices by how near they are, none above 1.
+def _stretches(alone: np.ndarray) -> list[np.ndarray]:
+    """The frames (T,) in which one voice speaks, in pieces of bounded length."""
+    shortest, longest = _STRETCH_FRAMES
+    frames = np.flatnonzero(alone)
+    runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
+    pieces = [run[start : start + longest] for run in runs for start in range(0, len(run), longest)]
+    return [piece for piece in pieces if len(piece) >= shortest]
 
-    Args:
-        unit: (T, D) embeddings of length 1.
-        means: (K, D) those of the voices.
-        spoken: (T,) how many speak, as a sum of probabilities.
 
-    Returns:
-        (T, K) probabilities, whose sum is ``spoken`` as far as there are voices.
-    """
+def _shares(unit: np.ndarray, means: np.ndarray, spoken: np.ndarray) -> np.ndarray:
+    """Share the speech (T,) of each frame out among voices by how near they are, none above 1."""
     near = _SHARPNESS * uniform_filter1d(unit @ means.T, _SMOOTH_FRAMES, axis=0)
     weight = np.exp(near - near.max(axis=1, keepdims=True))
     wanted = np.minimum(spoken, means.shape[0])[:, None]
@@ -147,6 +107,5 @@ def _arrivals(share: np.ndarray) -> np.ndarray:
     return np.where(active.any(axis=0), active.argmax(axis=0), len(share))
 
 
-def unit_rows(rows: np.ndarray) -> np.ndarray:
-    """Return rows (N, D) of length 1."""
+def _unit(rows: np.ndarray) -> np.ndarray:
     return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-6)

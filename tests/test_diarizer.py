@@ -325,7 +325,7 @@ def test_speech_is_given_to_voices_where_the_postprocessing_says_so(alone: Diari
     assert voices.probabilities(wav).data.shape[1] != SLOTS
     streamed = [each.probabilities(wav, preset="1s").data for each in (voices, alone)]
     assert [each.shape[1] for each in streamed] == [SLOTS, SLOTS]
-    assert not streamed[0][:, 1:].any()
+    assert not streamed[0][-1, 1:].any()  # by slot only while there is too little to cluster
     assert streamed[1][:, 1:].all()
     slots = voices(wav, postprocess=alone.postprocess)
     assert slots.turns == alone(wav).turns

@@ -12,8 +12,7 @@ class ClusteringConfig:
     """Speech is given to whose voice it is, by the encoder's embeddings, and not to the slot that the head chose.
 
     Attributes:
-        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices; in a
-            stream, distance of a stretch from all known voices, above which it is of a new one.
+        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices.
         max_speakers: no more than so many, those who speak most; bound to the model's slots in streams only.
 
     Raises:

@@ -1,18 +1,22 @@
 """Who, by voice, in a stream: its speech goes to the voices that it has heard, or to new ones.
 
-What a stream remembers (speaker cache and FIFO) are frames whose speakers were decided when they were heard. Their
-embeddings, made anew in each step, are how the voices known so far sound now. So slots stay with their voices, whatever
-the head would call them in this step: online clustering, in which the memory of the stream is the clusters.
+What a stream remembers (speaker cache and FIFO) are frames whose speakers were decided when they were heard. In each
+step they are clustered anew, together with the new frames, as if they were a recording, and each voice that is found
+keeps the column that most of its past has. So one voice that was taken for two becomes one again, and two that were
+taken for one are told apart as soon as there is enough of them.
 """
 
 import numpy as np
 import torch
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from sortformer.clustering import SHORTEST_VOICE_FRAMES, Stretches, alone, groups, shares, unit_rows
+from sortformer.clustering import by_voice
 from sortformer.config.clustering import ClusteringConfig
 
 __all__ = ["by_known_voice", "rows_by_voice"]
+
+_LEAST_COMMON = 0.5  # frames in which a voice and a column both speak, if the voice is to keep the column
 
 
 def rows_by_voice(
@@ -40,39 +44,29 @@ def rows_by_voice(
 def by_known_voice(
     probs: np.ndarray, emb: np.ndarray, before: np.ndarray, config: ClusteringConfig, most: int
 ) -> np.ndarray:
-    """Return probabilities (T, S) in which each column stays with the voice that it had.
+    """Return probabilities (T, S) of voices, in which each column stays with the voice that it had.
 
-    The sum of a frame's probabilities, how many speak, is kept (up to the number of voices). Stretches of speech that
-    are further than ``config.threshold`` from all known voices are clustered, and become voices of the first free
-    columns, in order of arrival, once there is enough of one. Until then they go to the nearest voice.
+    The sum of a frame's probabilities, how many speak, is kept (up to the number of voices). Who is new gets the first
+    column that nobody has had.
 
     Args:
         probs: (T, S) probabilities of the model's slots, in whatever order.
         emb: (T, D) the encoder's embeddings.
-        before: (t, S) what was decided of the first t frames, t <= T; a column of which nothing is left is free.
+        before: (t, S) what was decided of the first t frames, t <= T.
+        config: how voices are told apart.
         most: only the first so many columns may be taken.
     """
-    unit, spoken = unit_rows(emb), probs.sum(axis=1)
-    single = alone(probs)
-    past = np.square(before) * (alone(before) & single[: len(before)])[:, None]
-    sums = past.T @ unit[: len(before)]
-    known = past.sum(axis=0) >= Stretches.SHORTEST
-    free = np.flatnonzero(~known)
-    free = free[free < most]
-    stretches = Stretches.of(single, unit)
-    strange = np.ones(len(stretches.size), bool)
-    if known.any():
-        strange = (1 - stretches.points @ unit_rows(sums[known]).T).min(axis=1, initial=2.0) > config.threshold
-    if len(free) and stretches.size[strange].sum() >= SHORTEST_VOICE_FRAMES:
-        points, size = stretches.points[strange], stretches.size[strange]
-        labels = groups(points, size, config.threshold, most=len(free))
-        for column, label in zip(free, dict.fromkeys(labels[labels >= 0].tolist())):  # noqa: B905 (columns may be left)
-            sums[column] = (points * size[:, None])[labels == label].sum(axis=0)
-            known[column] = True
-    if not known.any():
-        return probs
+    voices = by_voice(probs, emb, config, most=most)[:, :most]  # too little speech to cluster: the slots
+    common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
+    pairs = zip(*linear_sum_assignment(common, maximize=True), strict=True)
+    column = {voice: slot for voice, slot in pairs if common[voice, slot] >= _LEAST_COMMON}
+    had = set(np.flatnonzero(before.any(axis=0)).tolist())
+    free = sorted(set(range(most)) - set(column.values()), key=lambda slot: (slot in had, slot))
+    new = [voice for voice in range(voices.shape[1]) if voice not in column]  # in order of arrival
+    column.update(zip(new, free, strict=False))
     found = np.zeros_like(probs)
-    found[:, known] = shares(unit, unit_rows(sums[known]), spoken)
+    for voice, slot in column.items():
+        found[:, slot] = voices[:, voice]
     return found
 
 

@@ -92,8 +92,8 @@ def test_clustering_can_be_left_out_or_asked_for(cli: Cli, tmp_path: Path, wav: 
     alone = tiny_model(tmp_path / "alone", speaking=1)
     by_slot, by_voice = (cli("stream", wav, "--model", alone, "--clustering", distance).out for distance in (0, 0.4))
     assert turns(by_slot) == turns(by_voice) == EXPECTED[:1]
-    # The one voice also has what the slots that are silent were given.
-    assert (by_slot.split()[8], by_voice.split()[8]) == ("0.953", "1.000")
+    # Once there is enough to cluster, the one voice also has what the slots that are silent were given.
+    assert float(by_slot.split()[8]) == 0.953 < float(by_voice.split()[8])
     wrong = cli("stream", wav, "--model", alone, "--clustering", 3)
     assert wrong.code == USAGE
     assert "between 0 and 2" in " ".join(wrong.err.split())
