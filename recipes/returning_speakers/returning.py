@@ -131,7 +131,7 @@ def main() -> None:
     bank = VoiceBank.load(options.bank, "dev", (1.0,), options.cache)
     cast = voices(bank, rng)
     diarizer = Diarizer.load(options.model)
-    config = diarizer.presets[options.preset]
+    config = diarizer.stream(options.preset).config
     if options.no_cache:
         config = replace(config, speaker_cache=SpeakerCacheConfig(frames=0))
     session = diarizer.stream(config)
