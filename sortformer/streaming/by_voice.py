@@ -17,6 +17,7 @@ from sortformer.config.clustering import ClusteringConfig
 __all__ = ["by_known_voice", "rows_by_voice"]
 
 _LEAST_COMMON = 0.5  # frames in which a voice and a column both speak, if the voice is to keep the column
+_LEAST_SHARE = 0.2  # of a voice's past in a column, if it has a claim to it
 
 
 def rows_by_voice(
@@ -58,7 +59,10 @@ def by_known_voice(
     """
     voices = by_voice(probs, emb, config, most=most)[:, :most]  # too little speech to cluster: the slots
     common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
-    pairs = zip(*linear_sum_assignment(common, maximize=True), strict=True)
+    # Of several columns that a voice has had, the first: which of them has most may change from step to step.
+    claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
+    worth = common + claims * len(common) * (1 + common.max(initial=0.0)) * np.arange(most, 0, -1)
+    pairs = zip(*linear_sum_assignment(worth, maximize=True), strict=True)
     column = {voice: slot for voice, slot in pairs if common[voice, slot] >= _LEAST_COMMON}
     had = set(np.flatnonzero(before.any(axis=0)).tolist())
     free = sorted(set(range(most)) - set(column.values()), key=lambda slot: (slot in had, slot))

@@ -85,7 +85,7 @@ def update(
 
     ``probs`` are (B, T, S), one for each subsampled frame; ``silence`` (D,) is the model's embedding of silence, where
     it has learned one. Synchronous rule of NeMo 3.0.0: up to its first compression, the cache takes its probabilities
-    from the latest step; from then on they stay as they were. Streams by voice decide anew in every step.
+    from the latest step; from then on they stay as they were.
     """
     longest = int(chunk.length.max())
     chunk_emb = window(chunk.emb, chunk.left, chunk.length, longest)
@@ -100,9 +100,7 @@ def update(
     popped = overflow.clamp(min=config.update_period_frames).minimum(queued) * (overflow > 0)
 
     fresh = window(probs, torch.zeros_like(popped), state.cache_length, config.speaker_cache.frames)
-    frozen = chunk.length == 0
-    if config.clustering is None:
-        frozen |= state.compressed
+    frozen = state.compressed | (chunk.length == 0)
     cache_probs = torch.where(frozen[:, None, None], state.cache_probs, fresh)
     state = _remember(config, replace(state, cache_probs=cache_probs), queue, queue_probs, popped, silence)
     left = queued - popped
