@@ -113,6 +113,8 @@ class ChannelConfig:
         burst_hz: range of their number in a second.
         burst_snr_db: range of active speech to such a burst.
         clatter_share: of the bursts, those that come in trains: typing, tapping, handling of the microphone.
+        rustle_share: of the bursts, those that last for seconds and flutter: clothes, paper, writing.
+        breath_share: of the bursts, breaths, which have the resonances of a mouth.
         babble_probability: other voices of the bank murmur in the background.
         babble_voices: range of their number.
         babble_snr_db: range of active speech to babble.
@@ -143,6 +145,8 @@ class ChannelConfig:
     burst_hz: tuple[float, float] = (0.05, 1.5)
     burst_snr_db: tuple[float, float] = (-5.0, 20.0)
     clatter_share: float = 0.0
+    rustle_share: float = 0.0
+    breath_share: float = 0.0
     babble_probability: float = 0.15
     babble_voices: tuple[int, int] = (4, 8)
     babble_snr_db: tuple[float, float] = (8.0, 30.0)
@@ -162,8 +166,11 @@ class ChannelConfig:
         _check(self)
         if self.room_probability + self.near_probability > 1:
             raise ConfigError("room_probability and near_probability of the channel must not exceed 1 together")
-        if not 0 <= self.clatter_share <= 1:
-            raise ConfigError(f"clatter_share of the channel must lie between 0 and 1, got {self.clatter_share}")
+        shares = (self.clatter_share, self.rustle_share, self.breath_share)
+        if min(shares) < 0 or sum(shares) > 1:
+            raise ConfigError(
+                f"the shares of clatter, rustling and breath must be at least 0 and not exceed 1, got {shares}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

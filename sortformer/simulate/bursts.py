@@ -1,4 +1,6 @@
-"""Sounds that are not speech and do not last: breaths on a microphone, clicks, knocks, rustling, typing."""
+"""Sounds that are not speech and do not last: breaths, puffs on a microphone, clicks, knocks, rustling, typing."""
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,25 +21,46 @@ _CLATTER_DURATION_S = (0.002, 0.08)
 _CLATTER_COUNT = (2, 60)
 _CLATTER_GAP_S = (0.04, 0.6)
 _CLATTER_SPREAD_DB = 5.0
+_RUSTLE_DURATION_S = (0.5, 10.0)
+_RUSTLE_BANDS = 3
+_RUSTLE_FLUTTER_HZ = (2.0, 25.0)  # as fast as syllables, and faster
+_RUSTLE_FLUTTER_DB = (3.0, 10.0)
+_BREATH_DURATION_S = (0.2, 2.0)
+_FORMANTS_HZ = ((250.0, 900.0), (800.0, 2300.0), (1900.0, 3400.0), (3200.0, 4800.0))
+_FORMANT_WIDTH_HZ = (80.0, 500.0)
+_BREATH_OCTAVE_DB = (0.0, 9.0)
+_NO_SHARES = (0.0, 0.0, 0.0)
 
 
-def bursts(rng: np.random.Generator, num_samples: int, rate_hz: float, clatter_share: float = 0.0) -> np.ndarray:
+def bursts(
+    rng: np.random.Generator, num_samples: int, rate_hz: float, shares: Sequence[float] = _NO_SHARES
+) -> np.ndarray:
     """Return (num_samples,) float32 with bursts of noise, ``rate_hz`` a second on average.
 
     Each has its own band, length and envelope, and unit power while it lasts, give or take some dB; puffs of air, which
-    have next to nothing above some hundred hertz, are up to 20 dB louder. ``clatter_share`` of them are trains of short
-    bursts of one kind, a train counting as one.
+    have next to nothing above some hundred hertz, are up to 20 dB louder.
+
+    Args:
+        shares: of the bursts, those that are clatter, rustling and breath. Clatter is a train of short bursts of one
+            kind, a train counting as one; rustling lasts for seconds and flutters as fast as speech; breath has
+            the resonances of a mouth.
     """
     sound = np.zeros(num_samples, dtype=np.float32)
+    limits = np.cumsum(shares)
     for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):
         # Drawn only where it is asked for: what a seed gives without it stays as it was.
-        clatter = bool(clatter_share) and rng.random() < clatter_share
-        burst = _clatter(rng) if clatter else _puff(rng) if rng.random() < _PUFF_SHARE else _knock(rng, _DURATION_S)
-        burst = burst * 10 ** (_LEVEL_SPREAD_DB * rng.normal() / 20)
+        kind = int(np.searchsorted(limits, rng.random(), side="right")) if limits[-1] else len(limits)
+        burst = _of_kind(rng, kind) * 10 ** (_LEVEL_SPREAD_DB * rng.normal() / 20)
         start = rng.integers(num_samples)
         piece = sound[start : start + len(burst)]
         piece += burst[: len(piece)]
     return sound
+
+
+def _of_kind(rng: np.random.Generator, kind: int) -> np.ndarray:
+    if kind < 3:
+        return (_clatter, _rustle, _breath)[kind](rng)
+    return _puff(rng) if rng.random() < _PUFF_SHARE else _knock(rng, _DURATION_S)
 
 
 def _knock(rng: np.random.Generator, duration_s: tuple[float, float]) -> np.ndarray:
@@ -61,6 +84,32 @@ def _clatter(rng: np.random.Generator) -> np.ndarray:
     return train
 
 
+def _rustle(rng: np.random.Generator) -> np.ndarray:
+    """Seconds of noise in a few bands, the level of each fluttering: clothes, paper, a hand on the microphone."""
+    count, hertz = _length(rng, _RUSTLE_DURATION_S)
+    sound = np.zeros(count)
+    for _ in range(1 + rng.integers(_RUSTLE_BANDS)):
+        spectrum = _air(rng, hertz) if rng.random() < _PUFF_SHARE else _band(rng, hertz)
+        flutter = _log_uniform(rng, _RUSTLE_FLUTTER_HZ) * 2 / SAMPLE_RATE
+        knots = rng.normal(size=2 + int(count * flutter))
+        level_db = rng.uniform(*_RUSTLE_FLUTTER_DB) * np.interp(
+            np.arange(count) * flutter, np.arange(len(knots)), knots
+        )
+        sound += _burst(rng, count, spectrum) * 10 ** ((level_db + _LEVEL_SPREAD_DB * rng.normal()) / 20)
+    return _of_unit_power(sound)
+
+
+def _breath(rng: np.random.Generator) -> np.ndarray:
+    """Air through a mouth that does not speak: what whispering has, for as long as a breath takes."""
+    count, hertz = _length(rng, _BREATH_DURATION_S)
+    power = np.full(len(hertz), 10 ** rng.uniform(-3.0, -1.0))
+    for bounds in _FORMANTS_HZ:
+        width = _log_uniform(rng, _FORMANT_WIDTH_HZ)
+        power += 10 ** rng.normal(0.0, 0.5) / (1 + ((hertz - rng.uniform(*bounds)) / width) ** 2)
+    tilt_db = -rng.uniform(*_BREATH_OCTAVE_DB) * np.log2(np.maximum(hertz, 300.0) / 1000.0)
+    return _burst(rng, count, 10 * np.log10(power) + tilt_db)
+
+
 def _length(rng: np.random.Generator, duration_s: tuple[float, float]) -> tuple[int, np.ndarray]:
     count = round(_log_uniform(rng, duration_s) * SAMPLE_RATE)
     return count, np.maximum(np.fft.rfftfreq(count, 1 / SAMPLE_RATE), 20.0)
@@ -75,7 +124,11 @@ def _burst(
     envelope = np.where(position < rise, position / rise, (1 - position) / (1 - rise)) ** rng.uniform(0.5, 2)
     shaped = noise * envelope
     gain = 10 ** (rng.uniform(*gain_db) / 20) if gain_db else 1.0
-    return (shaped * (gain / max(1e-9, np.sqrt(np.mean(shaped**2))))).astype(np.float32)
+    return _of_unit_power(shaped, gain)
+
+
+def _of_unit_power(sound: np.ndarray, gain: float = 1.0) -> np.ndarray:
+    return (sound * (gain / max(1e-9, np.sqrt(np.mean(sound**2))))).astype(np.float32)
 
 
 def _band(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:

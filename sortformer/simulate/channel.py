@@ -35,7 +35,7 @@ class ChannelPlan:
         burst_hz: how many bursts there are in a second, 0 for none.
         burst_snr_db: active speech to a burst.
         burst_seed: of their generator.
-        clatter_share: of the bursts, those that come in trains.
+        burst_shares: (B, 3) of the bursts, those that are clatter, rustling and breath.
         mu_law: quantise to 8-bit mu-law.
         step: of uniform quantisation, 0 for none.
         clip_share: of the peak; 1 for none.
@@ -54,7 +54,7 @@ class ChannelPlan:
     burst_hz: np.ndarray
     burst_snr_db: np.ndarray
     burst_seed: np.ndarray
-    clatter_share: np.ndarray
+    burst_shares: np.ndarray
     mu_law: np.ndarray
     step: np.ndarray
     clip_share: np.ndarray
@@ -86,7 +86,7 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
         burst_hz=_number(rng.uniform(*config.burst_hz) if bursting else 0.0),
         burst_snr_db=_number(rng.uniform(*config.burst_snr_db) if bursting else np.inf),
         burst_seed=np.asarray(rng.integers(2**31) if bursting else 0),
-        clatter_share=_number(config.clatter_share),
+        burst_shares=np.array([config.clatter_share, config.rustle_share, config.breath_share], dtype=np.float32),
         mu_law=np.asarray(rng.random() < config.mu_law_probability),
         step=_number(2.0 ** (1 - round(bits)) if bits else 0.0),
         clip_share=_number(sometimes(config.clip_probability, config.clip_share, 1.0)),

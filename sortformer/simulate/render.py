@@ -136,7 +136,7 @@ def _record(wave: Tensor, power: Tensor, plan: ChannelPlan) -> Tensor:
     wave = wave.contiguous()
     for row in np.flatnonzero(plan.burst_hz):
         rng = np.random.default_rng(int(plan.burst_seed[row]))
-        sound = bursts(rng, wave.shape[1], float(plan.burst_hz[row]), float(plan.clatter_share[row]))
+        sound = bursts(rng, wave.shape[1], float(plan.burst_hz[row]), plan.burst_shares[row])
         wave[row] += torch.from_numpy(sound).to(wave.device) * (
             power[row].sqrt() * 10 ** (-float(plan.burst_snr_db[row]) / 20)
         )

@@ -6,6 +6,7 @@ import pytest
 from sortformer.simulate.bursts import bursts
 
 RATE = 16_000
+CLATTER, RUSTLE, BREATH = np.eye(3).tolist()
 
 
 @pytest.mark.parametrize("rate_hz", [0.1, 1.0])
@@ -47,11 +48,62 @@ def test_puffs_of_air_are_low_and_may_be_louder_than_speech():
 
 def test_clatter_repeats_one_short_sound():
     """In a train the loud moments are many and short; without it, one burst a sound is one stretch."""
-    trains = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05, clatter_share=1.0) for seed in range(60)]
+    trains = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05, CLATTER) for seed in range(60)]
     single = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05) for seed in range(60)]
     counts = [[_stretches(sound) for sound in sounds if sound.any()] for sounds in (trains, single)]
     assert np.median(counts[0]) >= 4
     assert np.median(counts[1]) <= 2
+
+
+def test_rustling_lasts_and_flutters_and_breath_does_not():
+    """The level of rustling, 20 ms at a time, goes up and down many times; that of a breath does so once."""
+    kinds = [
+        [sound for seed in range(80) if (sound := bursts(np.random.default_rng(seed), 20 * RATE, 0.05, kind)).any()]
+        for kind in (RUSTLE, BREATH)
+    ]
+    rustling, breathing = ([np.mean(sound != 0) * 20 for sound in sounds] for sounds in kinds)
+    assert np.median(rustling) > 2
+    assert max(breathing) < 10  # several, at most
+    swings = [np.median([_swing_db(sound) for sound in sounds]) for sounds in kinds]
+    assert swings[0] > 1.5 * swings[1]
+
+
+def test_a_breath_has_resonances_and_rustling_has_not():
+    sounds = [
+        [bursts(np.random.default_rng(seed), 3 * RATE, 0.3, kind) for seed in range(150)] for kind in (BREATH, RUSTLE)
+    ]
+    breathing, rustling = ([_peaks(sound) for sound in kind if sound.any()] for kind in sounds)
+    assert np.mean(np.array(breathing) >= 2) > 0.7
+    assert np.mean(np.array(rustling) >= 2) < 0.5
+
+
+@pytest.mark.parametrize("kind", [CLATTER, RUSTLE, BREATH])
+def test_every_kind_has_the_power_of_a_burst(kind):
+    sounds = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05, kind) for seed in range(60)]
+    power = [np.mean(sound[sound != 0].astype(float) ** 2) for sound in sounds if sound.any()]
+    assert all(np.isfinite(power))
+    assert 0.03 < np.median(power) < 10
+
+
+def _swing_db(sound: np.ndarray) -> float:
+    """Mean change of the level between pieces of 20 ms, inside of the sound."""
+    where = np.flatnonzero(sound)
+    pieces = sound[where[0] : where[-1] + 1].astype(float)
+    pieces = pieces[: len(pieces) // 320 * 320].reshape(-1, 320)
+    return float(np.abs(np.diff(10 * np.log10(np.mean(pieces**2, axis=1) + 1e-9))).mean())
+
+
+def _peaks(sound: np.ndarray) -> int:
+    """Local maxima, 1 dB above the valleys beside them, of the spectrum between 200 and 5,000 Hz in steps of 100 Hz."""
+    hertz = np.fft.rfftfreq(len(sound), 1 / RATE)
+    power = np.abs(np.fft.rfft(sound)) ** 2
+    bands = [10 * np.log10(power[(hertz >= low) & (hertz < low + 200)].mean()) for low in range(200, 5000, 100)]
+    return sum(
+        bands[i] == max(bands[max(0, i - 3) : i + 4])
+        and bands[i] > min(bands[max(0, i - 6) : i]) + 1
+        and bands[i] > min(bands[i + 1 : i + 7]) + 1
+        for i in range(3, len(bands) - 3)
+    )
 
 
 def _stretches(sound: np.ndarray) -> int:

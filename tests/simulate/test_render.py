@@ -31,7 +31,7 @@ def plain(**changes) -> ChannelPlan:
         burst_hz=np.zeros(1, np.float32),
         burst_snr_db=INFINITE,
         burst_seed=np.zeros(1, np.int64),
-        clatter_share=np.zeros(1, np.float32),
+        burst_shares=np.zeros((1, 3), np.float32),
         mu_law=np.zeros(1, bool),
         step=np.zeros(1, np.float32),
         clip_share=np.ones(1, np.float32),
