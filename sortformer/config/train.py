@@ -82,6 +82,8 @@ class LossConfig:
     ``memory_weight`` counts for what trains the compression of memories, where their ``loss`` says so.
     ``span_weight`` counts for how far the heads of adaptive spans look, in shares of the longest span: that of the
     paper's smaller models, 2e-6 for each of 1,024 frames (Sukhbaatar et al., arXiv 1905.07799).
+    ``voice_pairs_weight`` counts for how badly the cosine distance ``voice_pairs_threshold`` tells the voices of a
+    conversation apart.
     """
 
     sort_weight: float = 0.5
@@ -90,21 +92,26 @@ class LossConfig:
     ponder_weight: float = 0.01
     memory_weight: float = 1.0
     span_weight: float = 0.002
+    voice_pairs_weight: float = 0.0
+    voice_pairs_threshold: float = 0.4
 
     def __post_init__(self) -> None:
-        for name in ("ponder_weight", "memory_weight", "span_weight"):
+        if not 0 < self.voice_pairs_threshold < 2:
+            raise ConfigError(f"voice_pairs_threshold must lie between 0 and 2, got {self.voice_pairs_threshold}")
+        for name in ("ponder_weight", "memory_weight", "span_weight", "voice_pairs_weight"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
         if not (0 <= self.sort_weight <= 1 and 0 <= self.deep_sort_weight <= 1 and self.deep_weight >= 0):
             raise ConfigError(f"sort weights must lie in [0, 1] and deep_weight be at least 0, got {self}")
 
     def weight(self, name: str) -> float:
-        """Return the weight of a loss that the model brings along, by its name in ``SortformerOutput.losses``."""
+        """Return the weight of a loss by its name in the log."""
         return {
             "ponder": self.ponder_weight,
             "memory_attention": self.memory_weight,
             "memory_autoencoding": self.memory_weight,
             "span": self.span_weight,
+            "voice_pairs": self.voice_pairs_weight,
         }[name]
 
 

@@ -93,6 +93,11 @@ def _started(config: TrainConfig, sources: Sources, model: Sortformer, saved: Pa
     """Return the state to train from: of a saved run, or its start."""
     if any(stage.streamed_probability for stage in config.stages):
         check_streams(model.config)
+    if model.config.head.upsampling > 1 and (config.teacher is not None or config.loss.voice_pairs_weight > 0):
+        raise ConfigError(
+            "a teacher and voice_pairs_weight compare frames of 80 ms, and the output of this model is finer: "
+            "leave them out"
+        )
     state = TrainState.start(model, config.optimizer, _teacher(config, sources, model.config), device)
     if saved.exists():
         state.load(saved)
@@ -102,8 +107,6 @@ def _started(config: TrainConfig, sources: Sources, model: Sortformer, saved: Pa
 def _teacher(config: TrainConfig, sources: Sources, model: ModelConfig) -> VoiceTeacher | None:
     if config.teacher is None:
         return None
-    if model.head.upsampling > 1:
-        raise ConfigError("a teacher compares frames of 80 ms, and the output of this model is finer")
     if sources.bank is None:
         raise ConfigError("a teacher knows the voices of a bank: name one in [data]")
     with torch.random.fork_rng(devices=[]):

@@ -1,4 +1,4 @@
-"""The training objective: the output's hybrid loss, the estimates' own, the teacher's, and the model's."""
+"""The training objective: the output's hybrid loss, the estimates' own, the teacher's, the model's and its voices'."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from sortformer.losses import hybrid_loss
 from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
 from sortformer.train.teacher import VoiceTeacher
+from sortformer.train.voice_pairs import voice_pairs
 
 __all__ = ["Frames", "Objective", "frames_of", "objective"]
 
@@ -44,7 +45,7 @@ class Objective:
     estimates: Tensor
     voices: Tensor
     others: Mapping[str, Tensor]
-    """The losses that the model's output brings along, by name, before their weights."""
+    """Further losses by name, before their weights: those that the model's output brings along, and of its voices."""
 
 
 def objective(
@@ -69,9 +70,12 @@ def objective(
             )
     voices = zero if teacher is None else teacher(output.emb, batch.activity, batch.voice, frames.speech)
     loss = final + config.deep_weight * estimates + teacher_weight * voices
-    # What a model brings along is an average over this part: it counts by the part's share of the frames.
+    others = dict(output.losses)
+    if config.voice_pairs_weight > 0:
+        others["voice_pairs"] = voice_pairs(output.emb, batch.activity, output.valid, config.voice_pairs_threshold)
+    # Each is an average over this part: it counts by the part's share of the frames.
     share = output.valid.sum() / max(1, frames.valid)
-    others = {name: share * other for name, other in output.losses.items()}
+    others = {name: share * other for name, other in others.items()}
     for name, other in others.items():
         loss = loss + config.weight(name) * other
     return Objective(loss, final, estimates, voices, others)

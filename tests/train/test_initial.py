@@ -139,9 +139,11 @@ def test_a_run_with_added_slots_resumes(run_config, tmp_path):
     assert all(resumed[name].equal(weights) for name, weights in whole.items())
 
 
-def test_a_teacher_of_frames_is_refused_where_the_output_is_finer(run_config, tmp_path):
+def test_what_compares_frames_is_refused_where_the_output_is_finer(run_config, tmp_path):
     taught = write_voice_table(tmp_path / "voices.npz", run_config).teacher
     assert isinstance(taught, TeacherConfig)
-    config = replace(asking(run_config, GOLDEN / "tiny_nemotron3", 8), teacher=taught)
-    with pytest.raises(ConfigError, match="output of this model is finer"):
-        train(config, tmp_path / "run")
+    config = asking(run_config, GOLDEN / "tiny_nemotron3", 8)
+    paired = replace(config.loss, voice_pairs_weight=1.0)
+    for refused in (replace(config, teacher=taught), replace(config, loss=paired)):
+        with pytest.raises(ConfigError, match="output of this model is finer"):
+            train(refused, tmp_path / "run")

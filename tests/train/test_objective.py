@@ -12,6 +12,7 @@ from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
 from sortformer.train.objective import Frames, frames_of, objective
 from sortformer.train.teacher import VoiceTeacher
+from sortformer.train.voice_pairs import voice_pairs
 
 GRID = FrameGrid()
 
@@ -24,6 +25,18 @@ def scene() -> tuple[SortformerOutput, Conversations]:
     activity = (torch.rand(2, 9, 3, generator=generator) < 0.4).float() * valid[..., None]
     voice = torch.tensor([[0, 1, 2], [1, 2, -1]])
     return output, Conversations(torch.zeros(2, 9 * 1280), activity, torch.tensor([9, 6]) * 1280, voice)
+
+
+def long_scene() -> tuple[SortformerOutput, Conversations]:
+    """Two recordings in which voices speak alone, in turn, for half a second or more."""
+    generator = torch.Generator().manual_seed(0)
+    logits, first, second = torch.randn(3, 2, 80, 3, generator=generator).unbind()
+    valid = torch.arange(80) < torch.tensor([[80], [50]])
+    output = SortformerOutput(logits, (first, second), torch.randn(2, 80, 8, generator=generator), valid)
+    speaker = torch.randint(3, (2, 8), generator=generator).repeat_interleave(10, dim=1)
+    activity = torch.nn.functional.one_hot(speaker, 3).float() * valid[..., None]
+    voice = torch.tensor([[0, 1, 2], [1, 2, -1]])
+    return output, Conversations(torch.zeros(2, 80 * 1280), activity, torch.tensor([80, 50]) * 1280, voice)
 
 
 def test_estimates_train_free_of_order_and_the_output_mostly_with_it():
@@ -64,6 +77,18 @@ def test_what_the_model_brings_along_counts_by_its_name():
     assert parts.others == bringing.losses
 
 
+def test_pairs_of_voices_count_by_their_weight():
+    output, batch = long_scene()
+    plain = objective(output, batch, LossConfig(), None, 0.0, frames_of(batch, GRID))
+    weights = LossConfig(voice_pairs_weight=0.5, voice_pairs_threshold=0.3)
+    parts = objective(output, batch, weights, None, 0.0, frames_of(batch, GRID))
+    assert "voice_pairs" not in plain.others
+    expected = voice_pairs(output.emb, batch.activity, output.valid, threshold=0.3)
+    assert expected > 0
+    torch.testing.assert_close(parts.others["voice_pairs"], expected)
+    torch.testing.assert_close(parts.loss, plain.loss + 0.5 * expected)
+
+
 def test_frames_are_those_that_count():
     _, batch = scene()
     known = batch.activity.any(dim=2) & (batch.voice >= 0).any(dim=1)[:, None]
@@ -73,15 +98,20 @@ def test_frames_are_those_that_count():
 
 
 def test_the_losses_of_parts_add_up_to_that_of_the_whole():
-    output, batch = scene()
+    output, batch = long_scene()
     torch.manual_seed(1)
-    teacher, frames = VoiceTeacher(8, torch.randn(3, 5)), frames_of(batch, GRID)
-    whole = objective(output, batch, LossConfig(), teacher, 0.5, frames)
+    teacher, frames, config = (
+        VoiceTeacher(8, torch.randn(3, 5)),
+        frames_of(batch, GRID),
+        LossConfig(voice_pairs_weight=0.5),
+    )
+    whole = objective(output, batch, config, teacher, 0.5, frames)
     parts = []
     for row in ([0], [1]):
         estimates = tuple(estimate[row] for estimate in output.estimates)
         part = SortformerOutput(output.logits[row], estimates, output.emb[row], output.valid[row])
         own = Conversations(*(getattr(batch, field.name)[row] for field in fields(batch)))
-        parts.append(objective(part, own, LossConfig(), teacher, 0.5, frames))
+        parts.append(objective(part, own, config, teacher, 0.5, frames))
+    torch.testing.assert_close(sum(part.others["voice_pairs"] for part in parts), whole.others["voice_pairs"])
     for name in ("loss", "output", "estimates", "voices"):
         torch.testing.assert_close(sum(getattr(part, name) for part in parts), getattr(whole, name))
