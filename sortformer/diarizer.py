@@ -22,11 +22,13 @@ from sortformer.audio.windows import windows
 from sortformer.checkpoint.licences import remind
 from sortformer.clustering import by_voice
 from sortformer.config.carrying import carries
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import model_preset, model_presets, nearest_preset, streams_files
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
+from sortformer.enrolled import SHORTEST_VOICE_S, check_name, mean_voice, names_of_voices, no_voice, read_clip
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.grid import FrameGrid
@@ -134,13 +136,16 @@ class Diarizer:
             channel: take this channel, counted from 1, instead of the mean of all.
             preset: ``offline`` takes the recording whole; one of ``presets`` streams through it, in memory that does
                 not grow with it. None is ``offline`` where the post-processing clusters, or up to
-                :data:`MAX_OFFLINE_S`, and the longest of ``presets`` for longer recordings, for those with voices to
-                ``enroll``, and for NVIDIA's models that stream.
-            num_speakers: exactly so many: the most active slots. Excludes the other two.
-            min_speakers: warn when fewer are found; nobody is invented.
-            max_speakers: no more than so many.
+                :data:`MAX_OFFLINE_S` without voices to ``enroll``, and the longest of ``presets`` otherwise, and for
+                NVIDIA's models that stream.
+            num_speakers: so many. Excludes the other two.
+            min_speakers: at least so many. Where the post-processing clusters, the likeliest voices are split until
+                there are; slots are never split, and where fewer are heard in the end a warning says so.
+            max_speakers: no more than so many, those who speak most.
             exclusive: one speaker at a time, for joining with a transcript.
-            enroll: clips of voices by the names that their turns shall bear (see ``Session.enroll``).
+            enroll: clips of voices by the names that their turns shall bear: of who speaks most in the clip. Where the
+                post-processing clusters and the recording is taken whole, the voices that were found are compared with
+                the clips; otherwise the stream hears the clips first (see ``Session.enroll``).
             postprocess: instead of the model's own.
             progress: told how far the work is; may cancel it.
 
@@ -156,7 +161,7 @@ class Diarizer:
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         settings = postprocess or self.postprocess
-        limit = self.num_slots if enroll else self.speaker_limit(preset, settings)
+        limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, progress)
         blocks = heard.blocks(sample_rate, channel)
@@ -254,13 +259,13 @@ class Diarizer:
         progress: Progress | None = None,
     ) -> Embeddings:
         """Return what the encoder makes of each frame of a recording taken whole; arguments and errors as in a call."""
-        group = _grouping(self.postprocess)
-        if group is None:
+        clustering = self.postprocess.clustering
+        if clustering is None:
             output, said = self._whole(audio, sample_rate, channel, progress)
             return Embeddings(only_row(output.emb), FrameGrid(), said)
         heard = Heard(audio, progress)
         found = self._in_windows(heard.blocks(sample_rate, channel))
-        said = self._probabilities(group(found.probs, found.emb), heard, found.layers)
+        said = self._probabilities(_grouped(found, clustering)[0], heard, found.layers)
         return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
 
     def _hear(
@@ -273,15 +278,20 @@ class Diarizer:
         count: tuple[int, int | None] = (1, None),
     ) -> tuple[Probabilities, dict[int, str], str]:
         """Probabilities, the names of the slots that were enrolled, and the preset that was used."""
-        group = _grouping(settings, *count)
-        if preset is None and (enroll or streams_files(self.model.config)):
+        clustering = settings.clustering
+        if preset is None and (streams_files(self.model.config) or (enroll and clustering is None)):
             preset = nearest_preset(self.model.config, FILE_S)
         if preset in (None, OFFLINE):
-            if enroll:
-                raise InputError("voices can be enrolled only in a stream: leave the preset out, or give another one")
-            if group is not None:
+            if clustering is not None:
+                known = {name: self._voice(name, clip, clustering) for name, clip in enroll.items()}
                 found = self._in_windows(blocks)
-                return self._probabilities(group(found.probs, found.emb), heard, found.layers), {}, OFFLINE
+                probs, emb = _grouped(found, clustering, *count)
+                return self._probabilities(probs, heard, found.layers), names_of_voices(probs, emb, known), OFFLINE
+            if enroll:
+                raise InputError(
+                    "voices can be enrolled only in a stream where clustering is off: leave the preset out, or give "
+                    "another one"
+                )
             taken = up_to(blocks, MAX_OFFLINE_S)
             if heard.seconds <= MAX_OFFLINE_S:
                 found = self._run(heard.again(taken, blocks), heard.progress)
@@ -298,6 +308,17 @@ class Diarizer:
         session = Session(self.model, self._stream_config(preset, settings))
         names = {session.enroll(name, clip): name for name, clip in enroll.items()}
         return self._probabilities(stream_probabilities(session, blocks), heard), names, preset
+
+    def _voice(self, name: str, clip: AudioSource, clustering: ClusteringConfig) -> np.ndarray:
+        """The direction of the embeddings of who speaks most in a clip."""
+        check_name(name)
+        found = self._in_windows([read_clip(name, clip)])
+        probs, emb = _grouped(found, clustering)
+        spoken = (probs > 0.5).sum(axis=0) * self.model.config.grid.step_s
+        mean = mean_voice(probs, emb, int(spoken.argmax()))
+        if spoken.max() < SHORTEST_VOICE_S or mean is None:
+            raise no_voice(name)
+        return mean
 
     def _stream_config(self, preset: str, settings: PostprocessConfig) -> StreamConfig:
         """How the model streams at a latency, by voice where that is how its recordings are taken."""
@@ -367,23 +388,6 @@ class Diarizer:
         return Origin(self.name, sortformer.__version__, settings, axis)
 
 
-_Group = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""From probabilities of slots (U, S) and embeddings (T, D) to probabilities of speakers (U, K)."""
-
-
-def _grouping(settings: PostprocessConfig, fewest: int = 1, most: int | None = None) -> _Group | None:
-    """How a whole recording's speech is given to its voices; None where the slots stay as they are."""
-    clustering = settings.clustering
-    if clustering is None:
-        return None
-
-    def group(probs: np.ndarray, emb: np.ndarray) -> np.ndarray:
-        finer = np.repeat(emb, max(1, round(len(probs) / max(1, len(emb)))), axis=0)[: len(probs)]
-        return by_voice(probs, finer, clustering, max(1, fewest), most)
-
-    return group
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Output:
     """What the model gives for a recording, as arrays, and the blocks of the head that it took."""
@@ -391,6 +395,15 @@ class _Output:
     probs: np.ndarray  # (U, S)
     emb: np.ndarray  # (T, D)
     layers: int
+
+
+def _grouped(
+    found: _Output, clustering: ClusteringConfig, fewest: int = 1, most: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities (U, K) of the voices of a whole recording, and its embeddings (U, D) at the same rate."""
+    times = max(1, round(len(found.probs) / max(1, len(found.emb))))
+    emb = np.repeat(found.emb, times, axis=0)[: len(found.probs)]
+    return by_voice(found.probs, emb, clustering, max(1, fewest), most), emb
 
 
 def _too_long(audio: AudioSource) -> InputError:

@@ -259,7 +259,7 @@ def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):
     assert [(turn.end, turn.speaker) for turn in result] == [(1.99, "chair"), (1.99, "speaker_0")]
     assert result.origin is not None
     assert (result.origin.settings["preset"], result.origin.settings["enroll"]) == ("30s", ["chair"])
-    with pytest.raises(InputError, match="only in a stream"):
+    with pytest.raises(InputError, match="only in a stream where clustering is off"):
         diarizer(wav, preset="offline", enroll={"chair": chirp(1.0, 16_000)})
 
 
@@ -343,6 +343,31 @@ def test_the_number_of_voices_is_not_that_of_the_slots(alone: Diarizer, wav: Pat
             voices(wav, num_speakers=9)
         with pytest.raises(InputError, match=f"at most {SLOTS}"):
             voices(wav, num_speakers=SLOTS + 1, preset="1s")
+
+
+def test_enrolled_voices_are_looked_for_among_the_voices_of_a_whole_recording(
+    alone: Diarizer, wav: Path, monkeypatch: pytest.MonkeyPatch
+):
+    voices, wave = grouped(alone), chirp(2.0, 16_000)
+    named = voices(wav, enroll={"chair": wave})  # the voice of the recording itself
+    assert set(named.speakers) == {"chair"} | set(voices(wav).speakers) - {"speaker_0"}
+    assert [turn[:2] for turn in _times(named)] == [turn[:2] for turn in _times(voices(wav))]
+    assert named.origin is not None
+    assert (named.origin.settings["preset"], named.origin.settings["enroll"]) == ("offline", ["chair"])
+    monkeypatch.setattr("sortformer.enrolled._KNOWN", 0.0)
+    assert voices(wav, enroll={"chair": wave}).speakers == voices(wav).speakers
+    for name, clip, reason in (
+        ("speaker_1", wave, "one that the toolkit gives"),
+        ("chair", wave[:8_000], "lasts 0.50 s"),
+        ("chair", np.zeros(32_000, np.float32), "no voice is heard in the clip of 'chair'"),
+        ("chair", "absent.wav", "absent.wav does not exist"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            voices(wav, enroll={name: clip})
+
+
+def _times(result: Diarization) -> list[tuple[float, float, str]]:
+    return [(turn.start, turn.end, turn.speaker) for turn in result]
 
 
 def test_windows_that_see_everything_give_what_the_whole_gives(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):

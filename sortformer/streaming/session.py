@@ -10,13 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.annotation import Diarization, Turn, is_arrival_name
-from sortformer.audio.arrays import as_samples, float_pieces, is_array
-from sortformer.audio.reading import AudioSource, read
-from sortformer.audio.signal import INAUDIBLE, checked, mixed
+from sortformer.annotation import Diarization, Turn
+from sortformer.audio.arrays import as_samples, float_pieces
+from sortformer.audio.reading import AudioSource
+from sortformer.audio.signal import checked, mixed
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
+from sortformer.enrolled import SHORTEST_VOICE_S, check_name, no_voice, read_clip
 from sortformer.errors import ConfigError, InputError
 from sortformer.features import LogMel
 from sortformer.grid import SAMPLE_RATE
@@ -39,10 +40,6 @@ from sortformer.streaming.turns import (
 )
 
 __all__ = ["Session", "Update", "advance"]
-
-SHORTEST_CLIP_S = 1.0
-"""Shortest clip, and SHORTEST_VOICE_S the least speech in it, by which a voice can be enrolled."""
-SHORTEST_VOICE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,21 +164,16 @@ class Session:
         free = [slot for slot in range(slots) if slot not in taken]
         if self.duration_s:
             raise InputError(f"'{name}' comes too late: enroll voices before the first samples, or after reset()")
-        if not name or name in taken.values() or is_arrival_name(name):
-            raise InputError(f"the name '{name}' is empty, taken, or one that the toolkit gives: choose another")
+        check_name(name, taken.values())
         if not free:
             raise InputError(f"there is no slot left for '{name}': {', '.join(taken.values())} have them all")
-        wave = read(audio, SAMPLE_RATE if sample_rate is None and is_array(audio) else sample_rate)
-        if len(wave) < SHORTEST_CLIP_S * SAMPLE_RATE:
-            raise InputError(
-                f"the clip of '{name}' lasts {len(wave) / SAMPLE_RATE:.2f} s: at least {SHORTEST_CLIP_S:g} s is needed"
-            )
+        wave = read_clip(name, audio, sample_rate)
         _, memory, probs = self._to_the_end(here.front, here.memory, wave)
         spoken = (probs > 0.5).sum(axis=0) * self.step_s
         slot = max(free, key=lambda slot: spoken[slot])
         rival = max(taken, key=lambda slot: spoken[slot], default=slot)
-        if np.abs(wave).max() < INAUDIBLE or max(spoken[slot], spoken[rival]) < SHORTEST_VOICE_S:
-            raise InputError(f"no voice is heard in the clip of '{name}': give a few seconds of clear speech")
+        if max(spoken[slot], spoken[rival]) < SHORTEST_VOICE_S:
+            raise no_voice(name)
         if spoken[rival] > spoken[slot]:
             raise InputError(f"the clip of '{name}' sounds like '{taken[rival]}': give a clip with one voice only")
         self._position = replace(here, memory=memory, turns=name_slot(here.turns, slot, name))

@@ -1,0 +1,100 @@
+"""Clips of known voices, and which speakers of a recording they are of."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from sortformer.annotation import is_arrival_name
+from sortformer.audio import AudioSource, read
+from sortformer.audio.arrays import is_array
+from sortformer.audio.signal import INAUDIBLE
+from sortformer.errors import InputError
+from sortformer.grid import SAMPLE_RATE
+
+__all__ = [
+    "SHORTEST_VOICE_S",
+    "check_name",
+    "mean_voice",
+    "names_of_voices",
+    "no_voice",
+    "read_clip",
+]
+
+SHORTEST_VOICE_S = 0.5
+"""Least speech in a clip by which a voice can be enrolled."""
+
+_SHORTEST_CLIP_S = 1.0
+
+# Of clean clips and voices in simulated rooms and noise, 11 % of the voices are further than this from their own clip,
+# and 4 % of the other clips are nearer.
+_KNOWN = 0.55
+
+
+def check_name(name: str, taken: Iterable[str] = ()) -> None:
+    """Refuse the name of a person that is empty, taken, or one that the toolkit gives.
+
+    Raises:
+        InputError: if it is.
+    """
+    if not name or name in taken or is_arrival_name(name):
+        raise InputError(f"the name '{name}' is empty, taken, or one that the toolkit gives: choose another")
+
+
+def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None) -> np.ndarray:
+    """Return the samples (n,) of a clip at 16 kHz; an array is at 16 kHz if ``sample_rate`` does not say otherwise.
+
+    Raises:
+        InputError: if it cannot be read, or is too short or silent.
+    """
+    wave = read(audio, SAMPLE_RATE if sample_rate is None and is_array(audio) else sample_rate)
+    if len(wave) < _SHORTEST_CLIP_S * SAMPLE_RATE:
+        raise InputError(
+            f"the clip of '{name}' lasts {len(wave) / SAMPLE_RATE:.2f} s: at least {_SHORTEST_CLIP_S:g} s is needed"
+        )
+    if np.abs(wave).max() < INAUDIBLE:
+        raise no_voice(name)
+    return wave
+
+
+def no_voice(name: str) -> InputError:
+    """What to raise where a clip has too little speech."""
+    return InputError(f"no voice is heard in the clip of '{name}': give a few seconds of clear speech")
+
+
+def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray | None:
+    """Return the direction (D,) of a speaker's embeddings where nobody else speaks; None where that never is.
+
+    Args:
+        probs: (T, K) probabilities of the speakers.
+        emb: (T, D) the encoder's embeddings of the same frames.
+    """
+    alone = (probs[:, speaker] > 0.5) & ((probs > 0.5).sum(axis=1) == 1)
+    if not alone.any():
+        return None
+    unit = emb[alone].astype(np.float32)
+    unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-6)
+    mean = unit.mean(axis=0)
+    return mean / max(float(np.linalg.norm(mean)), 1e-6)
+
+
+def names_of_voices(probs: np.ndarray, emb: np.ndarray, known: Mapping[str, np.ndarray]) -> dict[int, str]:
+    """Return the names of the speakers (columns of ``probs``) whose voices are known, each name at most once.
+
+    Of all ways to give the names the one with the smallest distances is taken. A name is left over where its voice is
+    not heard.
+
+    Args:
+        probs: (T, K) probabilities of the speakers.
+        emb: (T, D) the encoder's embeddings of the same frames.
+        known: for each name the direction (D,) of its voice, as ``mean_voice`` finds it.
+    """
+    heard = {speaker: mean_voice(probs, emb, speaker) for speaker in range(probs.shape[1])}
+    voices = {speaker: mean for speaker, mean in heard.items() if mean is not None}
+    if not voices or not known:
+        return {}
+    distance = 1 - np.stack(list(voices.values())) @ np.stack(list(known.values())).T
+    # What is too far is all the same, so that it does not decide who gets which of the others.
+    pairs = zip(*linear_sum_assignment(np.minimum(distance, _KNOWN)), strict=True)
+    speakers, names = tuple(voices), tuple(known)
+    return {speakers[row]: names[column] for row, column in pairs if distance[row, column] < _KNOWN}
