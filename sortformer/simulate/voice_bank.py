@@ -145,7 +145,9 @@ class VoiceBank:
 
 def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
     if not path.is_file():
-        raise InputError(f"{path} is absent; a voice bank needs it, with the columns {', '.join(_COLUMNS)}")
+        raise InputError(
+            f"{path} is absent; a voice bank needs it (`sortformer manifest librispeech` or `voices` make one)"
+        )
     with path.open(encoding="utf-8", newline="") as lines:
         reader = csv.DictReader(lines, delimiter="\t")
         absent = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
