@@ -186,7 +186,8 @@ class Diarization:
         """Return RTTM lines (see :mod:`sortformer.formats.rttm`).
 
         Raises:
-            InputError: when the id or a speaker contains white space, which RTTM cannot express.
+            InputError: when a speaker's name contains white space, which RTTM cannot express; in the id it becomes
+                ``_``.
         """
         from sortformer.formats import rttm
 

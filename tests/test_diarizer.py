@@ -1,6 +1,7 @@
 """The API: the same recording gives the same answer however it comes in, and each wish is obeyed or refused."""
 
 import io
+import os
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -60,6 +61,14 @@ def test_a_path_a_file_object_and_an_array_are_one_recording(diarizer: Diarizer,
     samples = audio.read(wav)
     assert diarizer(samples, sample_rate=16_000).turns == expected.turns
     assert diarizer(torch.from_numpy(samples), sample_rate=16_000).uri == "audio"
+
+
+def test_whatever_a_recording_is_read_from_its_rttm_can_be_written(diarizer: Diarizer, wav: Path):
+    spaced = wav.rename(wav.with_name("my talk.wav"))
+    with spaced.open("rb") as named, open(os.open(spaced, os.O_RDONLY), "rb") as numbered:
+        sources = {spaced: "my_talk", named: "my_talk", numbered: "audio", io.BytesIO(spaced.read_bytes()): "audio"}
+        for source, uri in sources.items():
+            assert {line.split()[1] for line in diarizer(source).to_rttm().splitlines()} == {uri}
 
 
 @pytest.mark.parametrize("upsampling", [1, 8])

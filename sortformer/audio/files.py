@@ -25,15 +25,12 @@ def is_file(source: Any) -> bool:
 
 def name_of(source: Any) -> str:
     """Return what to call a source in a message to the user."""
-    if _is_path(source):
-        return os.fsdecode(source)
-    name = getattr(source, "name", None)
-    return name if isinstance(name, str) else "the file object" if is_file(source) else "the array"
+    return _path_in(source) or ("the file object" if is_file(source) else "the array")
 
 
 def uri_of(source: Any) -> str:
     """Return the id of a recording: its file's name without the ending, or ``audio``."""
-    return (Path(name_of(source)).stem if is_file(source) else "") or "audio"
+    return Path(_path_in(source) or "").stem or "audio"
 
 
 @contextlib.contextmanager
@@ -53,6 +50,14 @@ def decoder(source: Any) -> Iterator[Decoder]:
 
 def _is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
+
+
+def _path_in(source: Any) -> str | None:
+    """The path that a source is, or that a file object says it was opened by; descriptors have numbers for names."""
+    if _is_path(source):
+        return os.fsdecode(source)
+    name = getattr(source, "name", None) if is_file(source) else None
+    return name if isinstance(name, str) else None
 
 
 def _opened(path: Path, name: str) -> BinaryIO:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from sortformer.annotation import Diarization
@@ -10,17 +10,12 @@ from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import json, rttm, text
-from sortformer.formats.names import without_white_space
 from sortformer.formats.write import write_text
 
 __all__ = ["FORMATS", "Results", "formats_named"]
 
 
-def _rttm(result: Diarization) -> str:
-    return rttm.format(replace(result, uri=without_white_space(result.uri)))
-
-
-FORMATS: dict[str, Callable[[Diarization], str]] = {"rttm": _rttm, "json": json.format, "txt": text.format}
+FORMATS: dict[str, Callable[[Diarization], str]] = {"rttm": rttm.format, "json": json.format, "txt": text.format}
 
 
 def formats_named(names: str) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from sortformer.cli.interrupt import ctrl_c
 from sortformer.cli.options import Clustering, Device, Enroll, Model, clips, clustered
 from sortformer.errors import InputError
 from sortformer.formats import rttm
-from sortformer.formats.names import without_white_space
 from sortformer.formats.text import clock
 from sortformer.formats.write import write_text
 from sortformer.grid import SAMPLE_RATE
@@ -69,12 +68,13 @@ def stream(
     if source == _PIPE and sys.stdin.isatty():
         raise InputError("'-' reads raw samples from stdin: pipe some in, or leave it out for the microphone")
 
+    from sortformer.audio.files import uri_of
     from sortformer.audio.live import microphone, pcm
     from sortformer.audio.reading import blocks as file_blocks
     from sortformer.diarizer import Diarizer
 
     diarizer = Diarizer.load(model, device)
-    uri = {None: "microphone", _PIPE: "stdin"}.get(source) or without_white_space(Path(source or "").stem)
+    uri = {None: "microphone", _PIPE: "stdin"}.get(source) or uri_of(source)
     with usage_errors():
         settings = clustered(diarizer.postprocess, clustering)
         session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)

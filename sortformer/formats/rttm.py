@@ -9,7 +9,7 @@ import os
 
 from sortformer.annotation import Diarization, Turn, merged
 from sortformer.errors import InputError
-from sortformer.formats.names import check_name
+from sortformer.formats.names import check_name, without_white_space
 from sortformer.formats.source import Line, lines, read_text
 from sortformer.formats.write import write_text
 
@@ -63,13 +63,13 @@ def read(path: str | os.PathLike[str]) -> dict[str, tuple[Turn, ...]]:
 def format(*recordings: Diarization) -> str:
     """Return RTTM, sorted by file, onset, end and speaker; empty where nobody speaks.
 
-    Times are rounded to milliseconds and clipped to the recording; after that, overlapping and touching turns of one
-    speaker are joined and turns of no length dropped.
+    White space in an id becomes ``_``, because RTTM cannot express it. Times are rounded to milliseconds and clipped to
+    the recording; after that, overlapping and touching turns of one speaker are joined and turns of no length dropped.
 
     Raises:
-        InputError: when an id or a speaker is empty or contains white space, or two recordings have one id.
+        InputError: when a speaker's name contains white space, or two recordings have one id.
     """
-    by_uri = {check_name(recording.uri, "file id"): recording for recording in recordings}
+    by_uri = {without_white_space(recording.uri): recording for recording in recordings}
     if len(by_uri) < len(recordings):
         raise InputError("two of the recordings have the same id; RTTM cannot tell them apart")
     return "".join(_line(uri, *row) for uri in sorted(by_uri) for row in _rows(by_uri[uri]))

@@ -97,18 +97,25 @@ def test_a_broken_line_is_refused_with_file_and_line(tmp_path, line, reason):
     assert str(caught.value).startswith(f"{path}, line 2: ")
 
 
-@pytest.mark.parametrize("name", ["two words", "a\tb", "", "new\nline", "no\u00a0break"])
-def test_white_space_is_refused_on_writing(name):
-    turn = (Turn(0, 1, name or "a"),)
-    with pytest.raises(InputError):
-        rttm.format(Diarization(turn, 1, "x" if name else ""))
-    with pytest.raises(InputError):
-        rttm.format(Diarization((), 1, name))
+SPACED = pytest.mark.parametrize("name", ["two words", "a\tb", "new\nline", "no\u00a0break"])
+
+
+@SPACED
+def test_white_space_in_a_speaker_is_refused_on_writing(name):
+    with pytest.raises(InputError, match=r"the speaker .* contains white space"):
+        rttm.format(Diarization((Turn(0, 1, name),), 1, "x"))
+
+
+@SPACED
+def test_white_space_in_an_id_becomes_an_underscore(name):
+    turns = (Turn(0, 1, "a"),)
+    assert rttm.parse(rttm.format(Diarization(turns, 1, name))) == {"_".join(name.split()): turns}
 
 
 def test_two_recordings_of_one_name_are_refused():
-    with pytest.raises(InputError, match="same id"):
-        rttm.format(Diarization((), 1, "x"), Diarization((), 2, "x"))
+    for other in ("my talk", "my_talk"):
+        with pytest.raises(InputError, match="same id"):
+            rttm.format(Diarization((), 1, "my talk"), Diarization((), 2, other))
 
 
 def test_a_file_that_is_missing_or_no_text_is_refused(tmp_path):
