@@ -69,6 +69,20 @@ def test_a_single_empty_file_is_silence_for_the_other_side(tmp_path, folders):
     assert score(tmp_path / "silence.rttm", tmp_path / "silence.rttm").der.rate == 0
 
 
+def test_errors_are_in_seconds_where_the_reference_has_no_speech(folders):
+    (folders[0] / "two.rttm").write_text("")
+    report = score(*folders)
+    _, _, two, total, *notes = as_text(report, breakdown=True).split("\n\n")[0].splitlines()
+    assert two.split() == "two 100.00 0.00 s 1.00 s 0.00 s 100.00 1 of 0 0.00".split()  # noqa: SIM905
+    assert total.split()[:5] == ["TOTAL", "37.50", "0.00", "25.00", "12.50"]
+    assert notes[-1].startswith("No reference speech is scored in 'two': ")
+    assert "No reference speech" not in as_text(score(folders[1], folders[0]))
+    (folders[0] / "one.rttm").write_text("")
+    nobody = score(*folders)
+    assert (nobody.der.rate, nobody.jer.rate, nobody.interval) == (1, 1, (1, 1))
+    assert "in 'one', 'two': " in as_text(nobody)
+
+
 def test_a_recording_on_one_side_only_is_refused(folders):
     (folders[1] / "two.rttm").unlink()
     with pytest.raises(InputError, match="hyp has no 'two'"):

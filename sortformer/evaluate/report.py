@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import Protocol
 from sortformer.metrics.region import Region
 
-__all__ = ["Report", "Row"]
+__all__ = ["Report", "Row", "listed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,3 +87,9 @@ def _summed(parts: Iterable[tuple[int, DerCounts]]) -> dict[int, DerCounts]:
     for number, counts in parts:
         totals[number] = totals.get(number, DerCounts.zero()) + counts
     return dict(sorted(totals.items()))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names of recordings for a sentence, the first five of many."""
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

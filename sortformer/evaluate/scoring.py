@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from sortformer.errors import InputError
-from sortformer.evaluate.report import Report, Row
+from sortformer.evaluate.report import Report, Row, listed
 from sortformer.evaluate.sides import truth_in
 from sortformer.formats.gather import turns_in
 from sortformer.formats.names import without_white_space
@@ -60,7 +60,7 @@ def score_recordings(
     """
     _check_same(references, hypotheses, "the references", "the hypotheses")
     if uem is not None and (missing := sorted(set(references) - set(uem))):
-        raise InputError(f"the UEM says nothing about {_listed(missing)}; add it, or score without it")
+        raise InputError(f"the UEM says nothing about {listed(missing)}; add it, or score without it")
     rows = []
     for uri in sorted(references):
         reference, hypothesis = references[uri], hypotheses[uri]
@@ -76,11 +76,6 @@ def score_recordings(
 def _check_same(references: Collection[str], hypotheses: Collection[str], reference: str, hypothesis: str) -> None:
     missing, extra = sorted(set(references) - set(hypotheses)), sorted(set(hypotheses) - set(references))
     if missing:
-        raise InputError(f"{hypothesis} has no {_listed(missing)}, which {reference} has; an empty file means silence")
+        raise InputError(f"{hypothesis} has no {listed(missing)}, which {reference} has; an empty file means silence")
     if extra:
-        raise InputError(f"{hypothesis} has {_listed(extra)}, but {reference} does not; remove it, or add a reference")
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"
+        raise InputError(f"{hypothesis} has {listed(extra)}, but {reference} does not; remove it, or add a reference")

@@ -7,7 +7,7 @@ import io
 import json
 from typing import Any
 
-from sortformer.evaluate.report import Report
+from sortformer.evaluate.report import Report, listed
 from sortformer.metrics.counts import DerCounts, JerCounts
 
 __all__ = ["as_csv", "as_json", "as_markdown", "as_text"]
@@ -33,6 +33,7 @@ _BY_OVERLAP = ("at once", "DER", "of all: miss", "false alarm", "confusion", "sp
 def as_text(report: Report, breakdown: bool = False) -> str:
     """Return aligned tables for the terminal, with protocol and scored parts below; rates in percent.
 
+    A line says in which recordings nobody speaks, because rates of nothing mean little.
     ``breakdown`` adds the tables by number of speakers, and by how many of them speak at once.
     """
     tables = [_aligned(table) for table in _tables(report, breakdown)]
@@ -47,6 +48,11 @@ def as_markdown(report: Report, breakdown: bool = False) -> str:
 
 def _notes(report: Report, line_break: str) -> str:
     lines = [f"Protocol: {report.protocol}. {report.basis}"]
+    if without := [row.uri for row in report.rows if not row.der.total]:
+        lines.append(
+            f"No reference speech is scored in {listed(without)}: errors there are given in seconds, "
+            "and the rates are 0 % without errors and 100 % with any."
+        )
     if report.interval is not None:
         low, high = report.interval
         lines.insert(
@@ -101,9 +107,11 @@ def _by_overlap(report: Report) -> Table:
 
 
 def _shares(counts: DerCounts, total: float | None = None) -> tuple[str, str, str]:
+    """Miss, false alarm and confusion in percent of reference speech; in seconds (``1.00 s``) where there is none."""
     whole = counts.total if total is None else total
     miss, false_alarm, confusion = (
-        f"{100 * part / whole if whole else 0.0:.2f}" for part in (counts.miss, counts.false_alarm, counts.confusion)
+        _percent(part / whole) if whole else f"{part:.2f} s"
+        for part in (counts.miss, counts.false_alarm, counts.confusion)
     )
     return miss, false_alarm, confusion
 

@@ -17,14 +17,15 @@ def ratio_interval(
 
     The percentile bootstrap (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13), over
     recordings: what is within one is not independent. For the same seed and number of recordings the draws are the
-    same, so that intervals of two systems compare. With few recordings it is too narrow.
+    same, so that intervals of two systems compare. With few recordings it is too narrow. A draw without any reference
+    speech has the rate 1 if there are errors, as in ``DerCounts``.
 
     Args:
         errors: of each recording, at least one; may be differences of errors.
         totals: reference speech of each recording.
     """
-    one, all_ = np.asarray(errors, dtype=np.float64), np.asarray(totals, dtype=np.float64)
-    drawn = np.random.default_rng(seed).integers(len(one), size=(DRAWS, len(one)))
-    ratios = one[drawn].sum(axis=1) / np.maximum(all_[drawn].sum(axis=1), 1e-9)
+    drawn = np.random.default_rng(seed).integers(len(errors), size=(DRAWS, len(errors)))
+    wrong, speech = (np.asarray(each, dtype=np.float64)[drawn].sum(axis=1) for each in (errors, totals))
+    ratios = np.where(speech > 0, wrong / np.where(speech > 0, speech, 1.0), np.sign(wrong))
     low, high = np.percentile(ratios, [50 * (1 - level), 50 * (1 + level)])
     return float(low), float(high)

@@ -44,10 +44,14 @@ class DerCounts:
 
 @dataclass(frozen=True, slots=True)
 class JerCounts:
-    """The Jaccard errors of the reference speakers summed, and how many they are (DIHARD II evaluation plan)."""
+    """The Jaccard errors of the reference speakers summed, and how many they are (DIHARD II evaluation plan).
+
+    ``false_speakers`` are those heard in recordings whose reference has nobody, who have no Jaccard error.
+    """
 
     errors: float
     speakers: int
+    false_speakers: int = 0
 
     @classmethod
     def zero(cls) -> JerCounts:
@@ -55,9 +59,13 @@ class JerCounts:
         return cls(0.0, 0)
 
     def __add__(self, other: JerCounts) -> JerCounts:
-        return JerCounts(self.errors + other.errors, self.speakers + other.speakers)
+        return JerCounts(
+            self.errors + other.errors,
+            self.speakers + other.speakers,
+            self.false_speakers + other.false_speakers,
+        )
 
     @property
     def rate(self) -> float:
-        """Mean Jaccard error over reference speakers, 0 when there is none."""
-        return self.errors / self.speakers if self.speakers else 0.0
+        """Mean Jaccard error over reference speakers; with none, 0 if nobody was heard and 1 otherwise, as dscore."""
+        return self.errors / self.speakers if self.speakers else float(self.false_speakers > 0)

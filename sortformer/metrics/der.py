@@ -95,7 +95,9 @@ def jer(reference: Turns, hypothesis: Turns, uem: Iterable[tuple[float, float]] 
 
     ours, theirs, scored = _in_pyannote(reference, hypothesis, uem)
     counts = JaccardErrorRate().compute_components(ours, theirs, uem=scored)
-    return JerCounts(counts["speaker error"], round(counts["speaker count"]))
+    speakers = round(counts["speaker count"])
+    heard = 0 if speakers else len(theirs.crop(scored).labels())
+    return JerCounts(counts["speaker error"], speakers, heard)
 
 
 def speaker_counts(

@@ -26,6 +26,12 @@ def test_long_recordings_weigh_more():
     assert ratio_interval([0, 50] * 20, [1, 99] * 20)[0] > ratio_interval([0, 50] * 20, [99, 99] * 20)[1]
 
 
+def test_draws_without_reference_speech_have_a_rate_of_one_or_none():
+    assert ratio_interval([3.0, 4.0], [0.0, 0.0]) == (1.0, 1.0)
+    assert ratio_interval([0.0, 0.0], [0.0, 0.0]) == (0.0, 0.0)
+    assert ratio_interval([46.0, 1.0], [0.0, 10.0]) == pytest.approx((0.1, 4.7))
+
+
 def test_it_covers_the_truth_about_as_often_as_it_says():
     rng = np.random.default_rng(0)
     hits = 0

@@ -96,7 +96,10 @@ def test_no_hypothesis_is_all_missed():
 def test_without_reference_speech_any_error_is_a_rate_of_one():
     assert der([], [Turn(0, 2, "a")]).rate == 1
     assert der([], []).rate == 0
-    assert jer([], [Turn(0, 2, "a")]).rate == 0
+    assert jer([], []).rate == 0
+    assert jer([], [Turn(0, 2, "a")]) == JerCounts(0, 0, false_speakers=1)
+    assert jer([], [Turn(0, 2, "a")]).rate == 1
+    assert jer([], [Turn(0, 2, "a")], [(3, 4)]).rate == 0
 
 
 def test_the_duration_is_scored_where_it_is_known():
@@ -108,7 +111,7 @@ def test_the_duration_is_scored_where_it_is_known():
 def test_counts_add_up_over_recordings():
     assert DerCounts(10, 1, 2, 3) + DerCounts(10, 1, 0, 1) == DerCounts(20, 2, 2, 4)
     assert (DerCounts(10, 1, 2, 3) + DerCounts.zero()).rate == 0.6
-    assert (JerCounts(1.5, 2) + JerCounts(0.5, 2)).rate == 0.5
+    assert (JerCounts(1.5, 2) + JerCounts(0.5, 2, false_speakers=1)).rate == 0.5
 
 
 def test_protocols_say_what_they_mean():
