@@ -140,7 +140,9 @@ def test_the_text_is_a_table_that_says_how_it_was_counted(folders):
         "DER 26.47 %; 95 % interval 21.43 to 50.00 % (bootstrap over 2 recordings).",
         "Protocol: fair (collar 0.25 s each side, overlap scored). "
         "Scored: from the first to the last turn of either side, for want of a UEM.",
+        "JER has no collar, and overlap is scored in it, under any protocol.",
     ]
+    assert "JER has" not in as_text(score(*folders))
 
 
 def test_markdown_has_a_cell_for_every_column(folders):
