@@ -8,7 +8,7 @@ import typer
 from sortformer import evaluate
 from sortformer.cli.console import usage_errors
 from sortformer.errors import InputError
-from sortformer.metrics.protocol import PROTOCOLS, protocol_named
+from sortformer.metrics.protocol import PROTOCOLS, changed, protocol_named
 
 __all__ = ["score"]
 
@@ -29,6 +29,17 @@ def score(
     protocol: Annotated[
         str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
     ] = "full",
+    collar: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="On each side of a border, not as the protocol says; pyannote's collar is both sides together.",
+        ),
+    ] = None,
+    skip_overlap: Annotated[
+        bool | None,
+        typer.Option("--skip-overlap/--score-overlap", help="Not as the protocol says.", show_default=False),
+    ] = None,
     table: Annotated[str, typer.Option("--format", "-f", metavar="|".join(_TABLES), help="How to print it.")] = "text",
     breakdown: Annotated[
         bool, typer.Option("--breakdown", help="Also by number of speakers, and by how many speak at once.")
@@ -40,8 +51,8 @@ def score(
     interval, by a bootstrap over recordings. A recording that is on one side only is an error.
     """
     with usage_errors():
-        protocol_named(protocol)
+        chosen = changed(protocol_named(protocol), collar, skip_overlap)
         if table not in _TABLES:
             raise InputError(f"there is no format {table!r}; choose one of {', '.join(_TABLES)}")
-    report = evaluate.score(reference, hypothesis, uem=uem, protocol=protocol)
+    report = evaluate.score(reference, hypothesis, uem=uem, protocol=chosen)
     typer.echo(_TABLES[table](report, breakdown), nl=False)

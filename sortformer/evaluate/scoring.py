@@ -25,7 +25,7 @@ def score(
     hypothesis: str | os.PathLike[str],
     *,
     uem: str | os.PathLike[str] | None = None,
-    protocol: str = "full",
+    protocol: str | Protocol = "full",
 ) -> Report:
     """Score RTTM against RTTM; each a file (one or more recordings) or a folder of files. The UEM likewise.
 
@@ -37,7 +37,7 @@ def score(
         InputError: when a path is missing or broken, or a recording is on one side only or missing in the UEM.
         ConfigError: when there is no such protocol.
     """
-    chosen = protocol_named(protocol)
+    chosen = protocol_named(protocol) if isinstance(protocol, str) else protocol
     truth, hypotheses = truth_in(reference, uem), turns_in(Path(hypothesis))
     names = truth.turns or hypotheses or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())

@@ -1,10 +1,11 @@
 """The conditions under which errors are counted; a diarization error rate without them means nothing."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 from sortformer.errors import ConfigError
 
-__all__ = ["FAIR", "FORGIVING", "FULL", "PROTOCOLS", "Protocol", "protocol_named"]
+__all__ = ["FAIR", "FORGIVING", "FULL", "PROTOCOLS", "Protocol", "changed", "protocol_named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +14,18 @@ class Protocol:
 
     The three named ones and their names are those of Landini et al., "Bayesian HMM clustering of x-vector sequences
     (VBx) in speaker diarization", 2022.
+
+    Raises:
+        ConfigError: when the collar is no number of seconds >= 0.
     """
 
     name: str
     collar_s: float
     skip_overlap: bool
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.collar_s < math.inf:
+            raise ConfigError(f"the collar must be a number of seconds >= 0, got {self.collar_s}")
 
     def __str__(self) -> str:
         collar = f"collar {self.collar_s:g} s each side" if self.collar_s else "no collar"
@@ -39,3 +47,20 @@ def protocol_named(name: str) -> Protocol:
     if name not in PROTOCOLS:
         raise ConfigError(f"there is no protocol {name!r}; choose one of {', '.join(PROTOCOLS)}")
     return PROTOCOLS[name]
+
+
+def changed(protocol: Protocol, collar_s: float | None = None, skip_overlap: bool | None = None) -> Protocol:
+    """Return a protocol with another collar, or another word on overlap; None keeps that of ``protocol``.
+
+    What comes of it is called ``own``, unless one that has a name is the same.
+
+    Raises:
+        ConfigError: when the collar is no number of seconds >= 0.
+    """
+    found = Protocol(
+        "own",
+        protocol.collar_s if collar_s is None else collar_s,
+        protocol.skip_overlap if skip_overlap is None else skip_overlap,
+    )
+    same = (each for each in PROTOCOLS.values() if replace(found, name=each.name) == each)
+    return next(same, found)

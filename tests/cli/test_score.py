@@ -33,6 +33,18 @@ def test_json_names_the_protocol(cli: Cli, files: tuple[Path, Path]):
     assert document["protocol"] == {"name": "forgiving", "collar_s": 0.25, "skip_overlap": True}
 
 
+def test_a_collar_and_overlap_go_before_those_of_the_protocol(cli: Cli, files: tuple[Path, Path]):
+    own = cli("score", *files, "--protocol", "fair", "--collar", "0.5").out
+    assert "Protocol: own (collar 0.5 s each side, overlap scored)." in own
+    assert own.splitlines()[1].split()[-1] == "8.00"  # of 10 s, two borders with half a second each, one with a second
+    assert cli("score", *files, "--collar", "0.25", "--skip-overlap").out == cli(
+        "score", *files, "--protocol", "forgiving"
+    ).out  # fmt: skip
+    assert cli("score", *files, "--protocol", "forgiving", "--score-overlap", "--collar", "0").out == (
+        cli("score", *files).out
+    )
+
+
 def test_a_uem_bounds_what_is_scored(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
     (tmp_path / "parts.uem").write_text("a 1 2.0 8.0\n")
     assert cli("score", *files, "--uem", tmp_path / "parts.uem").out.splitlines()[1].split()[:2] == ["a", "0.00"]
@@ -51,8 +63,8 @@ def test_a_recording_on_one_side_only_is_an_error(cli: Cli, files: tuple[Path, P
     assert "'a'" in outcome.errors[0]
 
 
-@pytest.mark.parametrize("option", [["--protocol", "strict"], ["-f", "html"]])
-def test_unknown_protocol_and_format_are_usage_errors(cli: Cli, files: tuple[Path, Path], option: list[str]):
+@pytest.mark.parametrize("option", [["--protocol", "strict"], ["-f", "html"], ["--collar", "-1"]])
+def test_what_there_is_not_is_a_usage_error(cli: Cli, files: tuple[Path, Path], option: list[str]):
     outcome = cli("score", *files, *option)
     assert outcome.code == 2
     assert option[1] in outcome.err

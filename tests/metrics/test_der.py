@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.annotation import Diarization, Turn
+from sortformer.errors import ConfigError
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.der import der, jer, speaker_counts
-from sortformer.metrics.protocol import FAIR, FORGIVING, FULL, PROTOCOLS
+from sortformer.metrics.protocol import FAIR, FORGIVING, FULL, PROTOCOLS, changed
 from tests.oracles import der_cells as oracle
 from tests.strategies import turn_lists
 
@@ -120,6 +121,23 @@ def test_protocols_say_what_they_mean():
         "fair (collar 0.25 s each side, overlap scored)",
         "forgiving (collar 0.25 s each side, overlap not scored)",
     ]
+
+
+@given(
+    st.sampled_from(list(PROTOCOLS.values())), st.none() | st.sampled_from([0.0, 0.25, 0.1]), st.none() | st.booleans()
+)
+def test_a_changed_protocol_has_what_was_asked_for_and_the_name_of_its_like(base, collar_s, skip_overlap):
+    found = changed(base, collar_s, skip_overlap)
+    assert found.collar_s == (base.collar_s if collar_s is None else collar_s)
+    assert found.skip_overlap == (base.skip_overlap if skip_overlap is None else skip_overlap)
+    assert PROTOCOLS.get(found.name, found) == found
+    assert changed(found, base.collar_s, base.skip_overlap) == base
+
+
+@pytest.mark.parametrize("collar_s", [-0.1, float("nan"), float("inf")])
+def test_a_collar_is_a_number_of_seconds(collar_s):
+    with pytest.raises(ConfigError, match=r"seconds >= 0, got"):
+        changed(FULL, collar_s)
 
 
 @pytest.mark.parametrize("module", ["metrics.der", "evaluate", "targets", "postprocess"])
