@@ -177,7 +177,13 @@ class Diarization:
         return replace(self, turns=merged(self.turns, gap_s))
 
     def relabel(self, mapping: Mapping[str, str]) -> Diarization:
-        """Rename speakers; those who are not in the mapping keep their name. Two may become one."""
+        """Rename speakers; those who are not in the mapping keep their name. Two may become one.
+
+        Raises:
+            InputError: when the mapping has somebody who does not speak here.
+        """
+        if absent := sorted(set(mapping) - set(self.speakers)):
+            raise InputError(f"{self.uri} has no speaker {absent[0]!r}, only {', '.join(self.speakers) or 'silence'}")
         return replace(
             self, turns=tuple(replace(turn, speaker=mapping.get(turn.speaker, turn.speaker)) for turn in self.turns)
         )

@@ -22,6 +22,7 @@ from sortformer.audio.windows import windows
 from sortformer.checkpoint.licences import remind
 from sortformer.clustering import by_voice
 from sortformer.config.carrying import carries
+from sortformer.config.checks import whole
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import model_preset, model_presets, nearest_preset, streams_files
@@ -54,7 +55,7 @@ FILE_S, LIVE_S = 30.0, 1.0
 Output = TypeVar("Output")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Diarizer:
     """Says who spoke when in recordings. One diarizer may serve many recordings, and many threads.
 
@@ -76,6 +77,9 @@ class Diarizer:
     def __post_init__(self) -> None:
         if self.exit_confidence is not None:
             check_exits(self.model, self.exit_confidence)
+
+    def __repr__(self) -> str:
+        return f"Diarizer(name={self.name!r}, num_slots={self.num_slots}, device='{self.device}')"
 
     @classmethod
     def load(
@@ -160,6 +164,8 @@ class Diarizer:
                 longer than is taken whole.
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
+        wanted = {name: whole(name, number) for name, number in wanted.items()}
+        channel = whole("channel", channel)
         settings = postprocess or self.postprocess
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
@@ -213,7 +219,7 @@ class Diarizer:
 
         Raises:
             ConfigError: when the model has no such preset, or cannot stream.
-            InputError: when ``max_speakers`` is below 1.
+            InputError: when ``max_speakers`` is no whole number of 1 or more.
         """
         return self.pool(preset, postprocess=postprocess, max_speakers=max_speakers).open(uri)
 
@@ -225,13 +231,13 @@ class Diarizer:
         max_speakers: int | None = None,
     ) -> SessionPool:
         """Return what opens live streams that advance together, in batches; arguments and errors as of a stream."""
-        speaker_range(self.num_slots, max_speakers=max_speakers)
+        _, most = speaker_range(self.num_slots, max_speakers=max_speakers)
         if preset is None:
             preset = nearest_preset(self.model.config, LIVE_S)
         settings = postprocess or self.postprocess
         config = preset if isinstance(preset, StreamConfig) else self._stream_config(preset, settings)
-        if max_speakers is not None and max_speakers < self.num_slots:
-            config = replace(config, max_speakers=max_speakers)
+        if most < self.num_slots:
+            config = replace(config, max_speakers=most)
         return SessionPool(self.model, config, settings)
 
     def estimates(

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from sortformer.annotation import Diarization, Turn, arrival_name
+from sortformer.config.checks import whole
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 
@@ -112,15 +113,15 @@ def speaker_range(
     """Return the least and the greatest number of speakers to keep.
 
     Raises:
-        InputError: when a number is below 1 or above the number of slots, or the numbers contradict each other.
+        InputError: when a number is not whole, below 1 or above the number of slots, or the numbers contradict each
+            other.
     """
     if num_speakers is not None and (min_speakers is not None or max_speakers is not None):
         raise InputError("give either num_speakers or min_speakers and max_speakers, not both")
-    given = (("num_speakers", num_speakers), ("min_speakers", min_speakers), ("max_speakers", max_speakers))
-    for name, number in given:
-        if number is not None and number < 1:
-            raise InputError(f"{name} must be 1 or more, got {number}")
-        if number is not None and number > num_slots and name != "max_speakers":
+    num_speakers, min_speakers = whole("num_speakers", num_speakers), whole("min_speakers", min_speakers)
+    max_speakers = whole("max_speakers", max_speakers)
+    for name, number in (("num_speakers", num_speakers), ("min_speakers", min_speakers)):
+        if number is not None and number > num_slots:
             raise InputError(f"{name} is {number}, but this model can tell apart at most {num_slots} speakers")
     if num_speakers is not None:
         return num_speakers, num_speakers

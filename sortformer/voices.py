@@ -29,11 +29,14 @@ __all__ = ["VoiceStore"]
 
 _FORMAT = "sortformer-voices/1"
 
+DURATION_SLACK_S = 0.5
+"""Turns from elsewhere may come with a duration that is a little off: rounded, or with an encoder's padding."""
+
 SHORTEST_VOICE_S = 1.0
 """Least speech by which a voice can be stored."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VoiceStore:
     """Names, and frames in which their voices spoke alone, as the encoder of one model hears them.
 
@@ -43,6 +46,9 @@ class VoiceStore:
     diarizer: Diarizer
     memory: LabelMemory = field(default_factory=LabelMemory)
     names: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"VoiceStore(names={self.names!r}, frames={len(self.memory.label)})"
 
     def add(
         self, name: str, audio: AudioSource, *, sample_rate: int | None = None, channel: int | None = None
@@ -77,8 +83,11 @@ class VoiceStore:
 
         Speakers with a name that the toolkit gives (``speaker_0``) are left out, and so are those never alone; rename
         with ``relabel``.
+
+        Raises:
+            InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns.
         """
-        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
+        found = self._hear(diarization, audio, sample_rate, channel)
         store = self
         for speaker, frames in _alone(diarization, found).items():
             if len(frames) and not is_arrival_name(speaker):
@@ -103,11 +112,12 @@ class VoiceStore:
             confidence: below it a name is not given.
 
         Raises:
-            InputError: when the audio cannot be used, or the recording has a speaker with a stored name already.
+            InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns, which
+                may not have a speaker with a stored name already.
         """
         if known := set(self.names) & set(diarization.speakers):
             raise InputError(f"{diarization.uri} has a speaker called '{min(known)}' already: give turns without names")
-        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
+        found = self._hear(diarization, audio, sample_rate, channel)
         return diarization.relabel(self._names(found, self._read(found), diarization, confidence))
 
     def diarize(
@@ -192,6 +202,18 @@ class VoiceStore:
             raise InputError(f"the name '{name}' is empty, or one that the toolkit gives: choose another")
         names = self.names if name in self.names else (*self.names, name)
         return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(name)), names=names)
+
+    def _hear(
+        self, diarization: Diarization, audio: AudioSource, sample_rate: int | None, channel: int | None
+    ) -> Embeddings:
+        """The embeddings of the recording that a diarization is of."""
+        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
+        if abs(found.output.duration - diarization.duration) > DURATION_SLACK_S:
+            raise InputError(
+                f"{name_of(audio)} lasts {found.output.duration:.2f} s, but the turns are of a recording of "
+                f"{diarization.duration:.2f} s: give that recording, or the turns the duration of this one"
+            )
+        return found
 
     def _read(self, found: Embeddings) -> Tensor:
         """What the memory says of each frame, (T, names)."""

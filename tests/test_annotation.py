@@ -59,7 +59,7 @@ def test_speakers_come_in_order_of_arrival(recording):
 
 @given(diarizations())
 def test_relabelling_back_is_the_same(recording):
-    there = {"a": "b", "b": "c", "c": "a"}
+    there = {old: new for old, new in {"a": "b", "b": "c", "c": "a", "d": "d"}.items() if old in recording.speakers}
     back = {new: old for old, new in there.items()}
     assert recording.relabel(there).relabel(back) == recording
 
@@ -74,6 +74,11 @@ def test_pyannote_and_back_is_the_same(recording):
 def test_two_speakers_may_become_one():
     recording = Diarization((Turn(0, 2, "a"), Turn(1, 3, "b"), Turn(5, 6, "c")), 10)
     assert recording.relabel({"b": "a"}).merge().turns == (Turn(0, 3, "a"), Turn(5, 6, "c"))
+
+
+def test_who_does_not_speak_cannot_be_renamed():
+    with pytest.raises(InputError, match="audio has no speaker 'nobody', only a"):
+        Diarization((Turn(0, 2, "a"),), 10).relabel({"a": "b", "nobody": "X"})
 
 
 def test_merging_over_a_gap():

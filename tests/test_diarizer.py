@@ -146,6 +146,19 @@ def test_speaker_counts_are_obeyed(diarizer: Diarizer, wav: Path, wish: dict[str
     assert len(diarizer(wav, **wish).speakers) == heard
 
 
+def test_whole_numbers_of_numpy_are_as_good(diarizer: Diarizer, wav: Path):
+    one = np.int64(1)
+    result = diarizer(wav, num_speakers=one, channel=one)
+    assert result == diarizer(wav, num_speakers=1, channel=1)
+    assert '"num_speakers": 1,' in result.to_json()
+    with pytest.raises(InputError, match=r"got 2\.0"):
+        diarizer.stream(max_speakers=2.0)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_diarizer_is_shown_in_a_line(diarizer: Diarizer):
+    assert repr(diarizer) == f"Diarizer(name={diarizer.name!r}, num_slots={SLOTS}, device='cpu')"
+
+
 @pytest.mark.parametrize("wish", [{"num_speakers": 3}, {"min_speakers": 4}])
 def test_nobody_is_invented(diarizer: Diarizer, wav: Path, wish: dict[str, int]):
     with pytest.warns(UserWarning, match="only 2 spoke"):

@@ -142,8 +142,11 @@ def test_fewer_speakers_than_asked_for_warns():
     [
         ({"num_speakers": 3}, "at most 2 speakers"),
         ({"min_speakers": 3}, "at most 2 speakers"),
-        ({"num_speakers": 0}, "must be 1 or more"),
-        ({"max_speakers": 0}, "must be 1 or more"),
+        ({"num_speakers": 0}, "whole number, 1 or more"),
+        ({"max_speakers": 0}, "whole number, 1 or more"),
+        ({"num_speakers": 2.0}, "num_speakers must be a whole number, 1 or more, got 2.0"),
+        ({"min_speakers": "2"}, "min_speakers must be a whole number, 1 or more, got '2'"),
+        ({"max_speakers": True}, "max_speakers must be a whole number, 1 or more, got True"),
         ({"min_speakers": 2, "max_speakers": 1}, "above max_speakers"),
         ({"num_speakers": 1, "max_speakers": 1}, "not both"),
     ],

@@ -1,5 +1,6 @@
 """Stored voices: who is known gets the name, who is not keeps the label, and no store is read by another's model."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,18 @@ def test_turns_by_hand_are_named_and_learned(puppet: Puppet):
     assert again.speakers == ("a", "Bob", "c")
     with pytest.raises(InputError, match="has a speaker called 'Bob' already"):
         store.name(Diarization(turns, 6.0), who)
+
+
+def test_turns_of_another_recording_are_refused(puppet: Puppet):
+    other = Diarization((Turn(0, 2, "Ada"),), 6.0)
+    store = of(puppet, "bob")
+    for use in (store.name, store.learn):
+        with pytest.raises(InputError, match=r"the array lasts 4.00 s, but .* of a recording of 6.00 s"):
+            use(other, clip("ada", 50))
+
+
+def test_a_store_is_shown_in_a_line(puppet: Puppet):
+    assert re.fullmatch(r"VoiceStore\(names=\('ada',\), frames=\d+\)", repr(of(puppet, "ada")))
 
 
 def test_where_two_speak_nothing_is_learned(puppet: Puppet):

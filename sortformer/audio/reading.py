@@ -14,6 +14,7 @@ from sortformer.audio.arrays import as_samples, checked_rate, float_pieces, is_a
 from sortformer.audio.container import AudioInfo, AudioWarning, Damaged, Decoder, NotDecodable
 from sortformer.audio.files import decoder, is_file, name_of
 from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE, checked, mixed, rechunked, resampled
+from sortformer.config.checks import whole
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
@@ -181,9 +182,7 @@ def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
 
 def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
     """Yield (n,) float32 pieces at 16 kHz."""
-    if channel is not None and (isinstance(channel, bool) or not isinstance(channel, int) or channel < 1):
-        raise InputError(f"channel must be a whole number from 1, got {channel!r}")
-    mono = checked(mixed(recording.pieces, channel, recording.name), recording.rate, recording.name)
+    mono = checked(mixed(recording.pieces, whole("channel", channel), recording.name), recording.rate, recording.name)
     count = 0
     for piece in resampled(mono, recording.rate):
         count += len(piece)

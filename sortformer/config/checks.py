@@ -1,8 +1,11 @@
-"""What configs demand of their values, refused with the reason."""
+"""What configs and calls demand of their values, refused with the reason."""
 
-from sortformer.errors import ConfigError
+import operator
+from typing import Any
 
-__all__ = ["at_least", "fraction", "require"]
+from sortformer.errors import ConfigError, InputError
+
+__all__ = ["at_least", "fraction", "require", "whole"]
 
 
 def require(condition: bool, message: str) -> None:
@@ -33,3 +36,20 @@ def fraction(noun: str, kind: str, **shares: float) -> None:
     """
     for name, share in shares.items():
         require(0 <= share <= 1, f"{name} of the {noun} '{kind}' must be in [0, 1], got {share}")
+
+
+def whole(name: str, value: Any) -> int | None:
+    """Return the whole number of 1 or more that a caller gave, numpy's and others too, as an int; None stays None.
+
+    Raises:
+        InputError: when it is something else, such as 2.0, "2" or True.
+    """
+    if value is None:
+        return None
+    try:
+        number = 0 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
+        raise InputError(f"{name} must be a whole number, 1 or more, got {value!r}")
+    return number

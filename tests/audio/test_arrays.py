@@ -90,7 +90,7 @@ def test_a_bad_array_is_refused_in_one_sentence(source, rate, message):
 
 @pytest.mark.parametrize("channel", [0, -1, 1.0, True, "1"])
 def test_channels_are_counted_from_one(channel):
-    with pytest.raises(InputError, match="whole number from 1"):
+    with pytest.raises(InputError, match="channel must be a whole number, 1 or more"):
         audio.read(chirp(0.5, 16_000), 16_000, channel)
 
 
