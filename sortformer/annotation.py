@@ -205,6 +205,12 @@ class Diarization:
 
         return json.format(self)
 
+    def to_text(self) -> str:
+        """Return plain text for people's eyes (see :mod:`sortformer.formats.text`)."""
+        from sortformer.formats import text
+
+        return text.format(self)
+
     def to_pyannote(self) -> Annotation:
         """Return a ``pyannote.core.Annotation``; confidence and duration have no place in it."""
         return to_pyannote(self.turns, self.uri)

@@ -9,13 +9,16 @@ from sortformer.annotation import Diarization
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
-from sortformer.formats import json, rttm, text
 from sortformer.formats.write import write_text
 
 __all__ = ["FORMATS", "Results", "formats_named"]
 
 
-FORMATS: dict[str, Callable[[Diarization], str]] = {"rttm": rttm.format, "json": json.format, "txt": text.format}
+FORMATS: dict[str, Callable[[Diarization], str]] = {
+    "rttm": Diarization.to_rttm,
+    "json": Diarization.to_json,
+    "txt": Diarization.to_text,
+}
 
 
 def formats_named(names: str) -> tuple[str, ...]:

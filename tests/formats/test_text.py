@@ -16,7 +16,9 @@ def test_a_clock_carries_over(seconds, shown):
 
 def test_the_whole_page(tmp_path):
     turns = (Turn(0, 2, "Anna"), Turn(1, 3, "Anna"), Turn(2.5, 5, "李明月"))
-    text.write(tmp_path / "x.txt", Diarization(turns, 10, "meeting"))
+    recording = Diarization(turns, 10, "meeting")
+    text.write(tmp_path / "x.txt", recording)
+    assert (tmp_path / "x.txt").read_text(encoding="utf-8") == recording.to_text()
     assert (tmp_path / "x.txt").read_text(encoding="utf-8") == (
         "meeting  0:00:10.00  2 speakers\n"
         "  Anna    0:00:03.00   30.0 %\n"
