@@ -136,7 +136,8 @@ class Diarizer:
         """Return who spoke when; speakers are ``speaker_0``, ``speaker_1``, ... in order of arrival.
 
         Args:
-            audio: a path, a binary file object, or an array with its ``sample_rate`` in Hz.
+            audio: a path, a binary file object, an array with its ``sample_rate`` in Hz, or a mapping of ``waveform``
+                and ``sample_rate``.
             channel: take this channel, counted from 1, instead of the mean of all.
             preset: ``offline`` takes the recording whole; one of ``presets`` streams through it, in memory that does
                 not grow with it. None is ``offline`` where the post-processing clusters, or up to

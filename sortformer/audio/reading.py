@@ -4,7 +4,7 @@ import contextlib
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -20,7 +20,7 @@ from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["SHORTEST_S", "AudioSource", "blocks", "crop", "probe", "read"]
 
-AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Any
+AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Mapping[str, Any] | Any
 
 SHORTEST_S = 0.1
 MISSING_S = 0.5  # encoders round durations and pad the ends; less than this is not worth a warning
@@ -45,7 +45,8 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
     """Read a recording whole, as (N,) float32 at 16 kHz.
 
     ``source`` is a path, a binary file object (read from its beginning, left open), or an array: (samples,) or
-    (samples, channels), float in [-1, 1] or integers, with its ``sample_rate`` in Hz. ``channel`` picks one channel,
+    (samples, channels), float in [-1, 1] or integers, with its ``sample_rate`` in Hz; or a mapping of ``waveform`` and
+    ``sample_rate``, as pyannote.audio takes them. ``channel`` picks one channel,
     counted from 1; without it, channels are averaged. The samples are in memory once.
 
     Raises:
@@ -145,11 +146,25 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
     elif is_array(source):
         rate, samples = checked_rate(sample_rate), as_samples(source)
         yield _Recording(name_of(source), rate, len(samples) / rate, float_pieces(samples))
+    elif isinstance(source, Mapping) and is_array(source.get("waveform")):
+        if sample_rate is not None:
+            raise InputError("sample_rate is in the mapping with the waveform already: leave it out")
+        with _opened(source["waveform"], source.get("sample_rate")) as found:
+            yield found
     else:
-        raise InputError(
-            f"audio must be a path, a binary file object or an array, got {type(source).__name__}: "
-            "wrap bytes in io.BytesIO, and lists in numpy.asarray"
-        )
+        raise InputError(f"audio must be a path, a binary file object or an array, got {_instead(source)}")
+
+
+def _instead(source: Any) -> str:
+    """What was given in place of audio, and what to do about it."""
+    got = type(source).__name__
+    if isinstance(source, bytes | bytearray | memoryview):
+        return f"{got}: wrap bytes in io.BytesIO"
+    if isinstance(source, Mapping):
+        return f"{got}: pass the waveform, and its rate as sample_rate="
+    if isinstance(source, Iterable) and all(map(is_file, source)):
+        return f"{got}: pass one recording at a time"
+    return f"{got}: put lists in numpy.asarray" if isinstance(source, Iterable) else got
 
 
 def _rate(found: Decoder, name: str) -> int:

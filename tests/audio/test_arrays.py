@@ -1,5 +1,7 @@
 """Arrays and tensors as sources."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -79,8 +81,12 @@ def test_tensors_are_read_through_the_array_protocol(tensor):
         (np.full(16_000, 20_000.0, np.float32), 16_000, "divide them by full scale"),
         (torch.zeros(16_000, requires_grad=True), 16_000, "detached float32 tensor"),
         ([0.0] * 16_000, 16_000, "lists in numpy.asarray"),
-        (b"RIFF", None, "wrap bytes in io.BytesIO"),
-        (None, None, "got NoneType"),
+        (b"RIFF", None, "got bytes: wrap bytes in io.BytesIO"),
+        (["one.wav", Path("two.wav")], None, "got list: pass one recording at a time"),
+        ({"audio": "one.wav"}, None, "got dict: pass the waveform, and its rate as sample_rate="),
+        ({"waveform": np.zeros(16_000)}, None, "does not say its sample rate"),
+        ({"waveform": np.zeros(16_000), "sample_rate": 16_000}, 8_000, "in the mapping with the waveform already"),
+        (None, None, "got NoneType$"),
     ],
 )
 def test_a_bad_array_is_refused_in_one_sentence(source, rate, message):
@@ -92,6 +98,13 @@ def test_a_bad_array_is_refused_in_one_sentence(source, rate, message):
 def test_channels_are_counted_from_one(channel):
     with pytest.raises(InputError, match="channel must be a whole number, 1 or more"):
         audio.read(chirp(0.5, 16_000), 16_000, channel)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+def test_a_waveform_with_its_rate_is_what_pyannote_takes(kind):
+    samples = chirp(0.5, 8_000, 2).T
+    wave = audio.read({"waveform": kind(samples), "sample_rate": 8_000})
+    np.testing.assert_array_equal(wave, audio.read(samples, 8_000))
 
 
 def test_silence_is_not_an_error():
