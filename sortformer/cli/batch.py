@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from sortformer.cli.console import bar, counted, say, sentence, usage_errors
@@ -44,6 +44,8 @@ def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, 
             found.extend(recordings(argument))
     with usage_errors():
         found = distinct(found)
+    several = len(found) + len(tally.failed) > 1
+    results = replace(results, several=several)
     results.prepare()
     todo: list[tuple[Recording, tuple[str, ...]]] = []
     for recording in found:
@@ -57,7 +59,7 @@ def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, 
     except KeyboardInterrupt:
         say(f"interrupted: {tally.finished} of {counted(len(todo), 'recording')} finished")
         return INTERRUPTED
-    if not quiet and (results.folder is not None or len(found) + len(tally.failed) > 1):
+    if not quiet and (results.folder is not None or several):
         say(tally.summary())
     return 1 if tally.failed else 0
 

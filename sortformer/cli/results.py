@@ -9,6 +9,7 @@ from sortformer.annotation import Diarization
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
+from sortformer.formats import json
 from sortformer.formats.write import write_text
 
 __all__ = ["FORMATS", "Results", "formats_named"]
@@ -36,7 +37,7 @@ def formats_named(names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """How results are written; a file is written whole or not at all.
+    """How results are written; a file is written whole or not at all, JSON of ``several`` on stdout as JSON lines.
 
     Raises:
         InputError: when these wishes contradict each other.
@@ -46,6 +47,7 @@ class Results:
     formats: tuple[str, ...]
     overwrite: bool = False
     skip_existing: bool = False
+    several: bool = False
 
     def __post_init__(self) -> None:
         if self.overwrite and self.skip_existing:
@@ -87,12 +89,12 @@ class Results:
         if "rttm" in formats and recording.id != recording.name:
             say(f"note: {recording.name!r} is called {recording.id!r} in RTTM, which cannot express white space")
         for name in formats:
-            content = FORMATS[name](result)
             if self.folder is None:
-                sys.stdout.write(content)
+                one_line = self.several and name == "json"
+                sys.stdout.write(json.format(result, one_line=True) if one_line else FORMATS[name](result))
                 sys.stdout.flush()
             else:
-                write_text(self._path(recording, name), content, overwrite=self.overwrite)
+                write_text(self._path(recording, name), FORMATS[name](result), overwrite=self.overwrite)
 
     def _path(self, recording: Recording, name: str) -> Path:
         assert self.folder is not None

@@ -25,8 +25,10 @@ __all__ = ["SCHEMA_VERSION", "format", "parse", "read", "write"]
 SCHEMA_VERSION = 1
 
 
-def format(recording: Diarization) -> str:
+def format(recording: Diarization, one_line: bool = False) -> str:
     """Return one JSON document, which ends with a line break; names may hold anything.
+
+    On ``one_line`` several documents follow each other as JSON lines.
 
     Raises:
         InputError: when the settings hold what JSON cannot express.
@@ -55,7 +57,7 @@ def format(recording: Diarization) -> str:
         "settings": dict(origin.settings),
     }
     try:
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=None if one_line else 1) + "\n"
     except (TypeError, ValueError) as error:
         raise InputError(f"the settings of {recording.uri} cannot be written as JSON: {error}") from error
 

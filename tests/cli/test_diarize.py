@@ -55,6 +55,15 @@ def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):
     assert 0.9 < document["turns"][0]["confidence"] < 1
 
 
+def test_json_of_several_recordings_on_stdout_is_json_lines(cli: Cli, model: Path, make: Callable[..., Path]):
+    alone = cli("diarize", make("b.wav"), "--model", model, "-f", "json").out
+    both = cli("diarize", make("b.wav"), make("my a.wav"), "--model", model, "-f", "json").out
+    lines = both.splitlines()
+    assert [json.loads(line)["uri"] for line in lines] == ["b", "my a"]
+    assert json_format.parse(lines[0]) == json_format.parse(alone)
+    assert len(cli("diarize", make("b.wav"), "absent.wav", "--model", model, "-f", "json").out.splitlines()) == 1
+
+
 @pytest.mark.parametrize(("distance", "expected"), [(0.4, {"threshold": 0.4, "max_speakers": 8}), (0, None)])
 def test_the_distance_of_voices_can_be_set_and_clustering_left_out(cli, wav, model, distance, expected):
     document = json.loads(cli("diarize", wav, "--model", model, "-f", "json", "--clustering", distance).out)
