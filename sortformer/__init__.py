@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sortformer.estimates import Embeddings, Estimates, LayerEstimate, Probabilities
     from sortformer.streaming import Session, SessionPool, Update
     from sortformer.voices import VoiceStore
+    from sortformer.words import Word, assign_speakers
 
     __version__: str
 
@@ -34,6 +35,8 @@ _HOMES = {
     "Turn": "annotation",
     "Update": "streaming",
     "VoiceStore": "voices",
+    "Word": "words",
+    "assign_speakers": "words",
 }
 
 __all__ = [
@@ -54,7 +57,9 @@ __all__ = [
     "Turn",
     "Update",
     "VoiceStore",
+    "Word",
     "__version__",
+    "assign_speakers",
 ]
 
 

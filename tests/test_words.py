@@ -1,0 +1,72 @@
+"""Words and who said them: the speaker with most time in common, by counting, and the nearest one in silence."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer import Diarization, InputError, Turn, assign_speakers
+from tests.strategies import diarizations
+
+TICKS = 100  # a second, the grid of the strategy
+times = st.tuples(st.integers(0, 25 * TICKS), st.integers(0, 2 * TICKS)).map(
+    lambda at: (at[0] / TICKS, (at[0] + at[1]) / TICKS, "word")
+)
+
+
+def ticks(start: float, end: float) -> set[int]:
+    return set(range(round(start * TICKS), round(end * TICKS)))
+
+
+@given(diarizations(), st.lists(times, max_size=5))
+def test_a_word_is_of_who_shares_most_time_with_it_else_of_the_nearest(recording, words):
+    said = assign_speakers(words, recording)
+    assert [(word.start, word.end, word.text) for word in said] == words
+    for word in said:
+        if not recording.turns:
+            assert word.speaker is None
+            continue
+        shared = {
+            name: len(
+                ticks(word.start, word.end)
+                & set().union(*(ticks(turn.start, turn.end) for turn in recording if turn.speaker == name))
+            )
+            for name in recording.speakers
+        }
+        if any(shared.values()):
+            assert shared[word.speaker] == max(shared.values())
+        elif word.start < word.end:
+            away = {
+                name: min(
+                    max(turn.start - word.end, word.start - turn.end) for turn in recording if turn.speaker == name
+                )
+                for name in recording.speakers
+            }
+            assert away[word.speaker] == pytest.approx(min(away.values()))
+
+
+@given(diarizations())
+def test_the_words_of_single_turns_are_their_speakers(recording):
+    alone = Diarization(tuple(turn for turn in recording.turns if turn.speaker == "a"), recording.duration)
+    assert all(word.speaker == "a" for word in assign_speakers([(t.start, t.end, "x") for t in alone], alone))
+
+
+def test_segments_of_whisperx_are_taken_apart():
+    recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
+    words = [{"word": "Hello", "start": 0.1, "end": 0.6, "score": 0.9}, {"word": "2"}]
+    said = assign_speakers([{"start": 0.1, "end": 2.9, "text": "Hello 2", "words": words}], recording)
+    assert said == [(0.1, 0.6, "Hello", "ada"), (0.1, 2.9, "2", "bob")]
+
+
+@pytest.mark.parametrize(
+    ("item", "reason"),
+    [
+        ((2.0, 1.0, "x"), "needs start <= end"),
+        ((0.0, float("nan"), "x"), "needs start <= end"),
+        ((0.0, "x"), "a word is"),
+        ({"text": "x"}, "a word is"),
+        ("word", "a word is"),
+    ],
+)
+def test_what_is_no_word_is_refused(item, reason):
+    with pytest.raises(InputError, match=reason):
+        assign_speakers([item], Diarization((), 1))
