@@ -1,6 +1,6 @@
 """Speaker diarization with SortFormer: who spoke when, from a recording."""
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return metadata.version("sortformer")
+        return import_module("importlib.metadata").version("sortformer")
     if name not in _HOMES:
         raise AttributeError(f"module 'sortformer' has no attribute {name!r}")
     return getattr(import_module(f"sortformer.{_HOMES[name]}"), name)

@@ -1,5 +1,26 @@
-"""``python -m sortformer``: the same as the command ``sortformer``."""
+"""The command ``sortformer``, and ``python -m sortformer``."""
 
-from sortformer.cli import main
+import os
+import signal
+from types import FrameType
 
-main()
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line; Ctrl-C while it is still being imported is a line and exit code 130, as it is later."""
+    before = signal.signal(signal.SIGINT, _leave)
+    from sortformer.cli import main as run
+
+    signal.signal(signal.SIGINT, before)
+    run()
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    # At once: an exception that comes out of half an import may be swallowed, or change the exit code.
+    os.write(2, b"interrupted: nothing was written\n")
+    os._exit(130)
+
+
+if __name__ == "__main__":
+    main()

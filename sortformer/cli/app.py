@@ -4,9 +4,10 @@ import os
 import sys
 import traceback
 import warnings
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import sortformer
 from sortformer.cli.average import average
@@ -14,6 +15,7 @@ from sortformer.cli.console import say, sentence, show_warning
 from sortformer.cli.convert import convert
 from sortformer.cli.diarize import diarize
 from sortformer.cli.doctor import doctor
+from sortformer.cli.interrupt import INTERRUPTED
 from sortformer.cli.manifest import manifest
 from sortformer.cli.mechanisms import mechanisms
 from sortformer.cli.plot import plot
@@ -28,8 +30,21 @@ __all__ = ["app", "main"]
 TRACEBACK = "SORTFORMER_TRACEBACK"
 """Environment variable that asks for the traceback of an unexpected error."""
 
+
+class _Commands(TyperGroup):
+    """The commands, each of which says that it was interrupted; those that know more than this say it themselves."""
+
+    def invoke(self, ctx: typer.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            say("interrupted: nothing more was written")
+            raise typer.Exit(INTERRUPTED) from None
+
+
 app = typer.Typer(
     name="sortformer",
+    cls=_Commands,
     help="Who spoke when: speaker diarization with SortFormer.",
     no_args_is_help=True,
     add_completion=False,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from sortformer.cli.console import bar, counted, say, sentence, usage_errors
-from sortformer.cli.interrupt import ctrl_c
+from sortformer.cli.interrupt import INTERRUPTED, ctrl_c
 from sortformer.cli.recordings import Recording, distinct, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import SortformerError
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Job", "run"]
 
 Job: TypeAlias = "Callable[[Recording, Progress], Diarization]"
-
-INTERRUPTED = 130
 
 _STAGES = {"read": 0, "model": 1, "turns": 2}
 

@@ -9,7 +9,10 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["Interrupt", "ctrl_c"]
+__all__ = ["INTERRUPTED", "Interrupt", "ctrl_c"]
+
+INTERRUPTED = 130
+"""Exit code of what was stopped before its end, as shells have it: 128 + SIGINT."""
 
 
 class Interrupt:

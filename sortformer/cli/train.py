@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sortformer.cli.console import bar, say
+from sortformer.cli.interrupt import INTERRUPTED
 from sortformer.cli.options import Device
 from sortformer.errors import Cancelled
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 __all__ = ["train"]
-
-INTERRUPTED = 130
 
 
 def train(

@@ -1,6 +1,10 @@
 """Ctrl-C stops at once, or waits, but is never lost."""
 
 import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -34,3 +38,27 @@ def test_afterwards_all_is_as_before():
     with ctrl_c():
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize(
+    ("imported", "said"),
+    [("typer", "interrupted: nothing was written\n"), ("torch", "interrupted: nothing more was written\n")],
+)
+def test_it_is_a_line_and_an_exit_code_while_modules_are_imported(imported: str, said: str):
+    program = (
+        "import runpy, signal, sys\n"
+        "class Pressing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {imported!r}:\n"
+        "            signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Pressing())\n"
+        "sys.argv = ['sortformer', 'doctor']\n"
+        "runpy.run_module('sortformer', run_name='__main__', alter_sys=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
+
+
+def test_the_installed_command_begins_where_the_module_does():
+    project = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["scripts"] == {"sortformer": "sortformer.__main__:main"}
