@@ -73,7 +73,7 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line, and leave with 0, 1 (an error, or some recordings failed), 2 (usage) or 130 (Ctrl-C)."""
+    """Run the command line, and leave with 0, 1 (an error, some recordings failed), 2 (usage) or 130 (interrupted)."""
     with warnings.catch_warnings():
         warnings.showwarning = show_warning
         try:

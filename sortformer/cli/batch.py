@@ -1,4 +1,4 @@
-"""Many recordings in one run: past a bad one, with a bar, with a summary, and cleanly out at Ctrl-C."""
+"""Many recordings in one run: past a bad one, with a bar, with a summary, and cleanly out at an interrupt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from sortformer.cli.console import bar, counted, say, sentence, usage_errors
-from sortformer.cli.interrupt import INTERRUPTED, ctrl_c
+from sortformer.cli.interrupt import INTERRUPTED, interrupts
 from sortformer.cli.recordings import Recording, distinct, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import SortformerError
@@ -69,7 +69,7 @@ def _work(
     tally: _Tally,
     quiet: bool,
 ) -> None:
-    with bar(quiet) as shown, ctrl_c() as interrupt:
+    with bar(quiet) as shown, interrupts() as interrupt:
         task = shown.add_task("loading the model", total=len(todo))
         job = load()
         for index, (recording, wanted) in enumerate(todo):

@@ -13,7 +13,7 @@ import typer
 
 from sortformer.annotation import Diarization
 from sortformer.cli.console import say, usage_errors
-from sortformer.cli.interrupt import ctrl_c
+from sortformer.cli.interrupt import interrupts
 from sortformer.cli.options import Clustering, Device, Enroll, Model, clips, clustered
 from sortformer.errors import InputError
 from sortformer.formats import rttm
@@ -53,8 +53,8 @@ def stream(
 ) -> None:
     """Say who speaks, while they speak.
 
-    Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. Ctrl-C ends
-    the stream in good order.
+    Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. Ctrl-C
+    or SIGTERM ends the stream in good order.
     """
     live = source in (None, _PIPE)
     with usage_errors():
@@ -68,37 +68,37 @@ def stream(
     if source == _PIPE and sys.stdin.isatty():
         raise InputError("'-' reads raw samples from stdin: pipe some in, or leave it out for the microphone")
 
-    from sortformer.audio.files import uri_of
-    from sortformer.audio.live import microphone, pcm
-    from sortformer.audio.reading import blocks as file_blocks
-    from sortformer.diarizer import Diarizer
+    with interrupts() as interrupt:
+        from sortformer.audio.files import uri_of
+        from sortformer.audio.live import microphone, pcm
+        from sortformer.audio.reading import blocks as file_blocks
+        from sortformer.diarizer import Diarizer
 
-    diarizer = Diarizer.load(model, device)
-    uri = {None: "microphone", _PIPE: "stdin"}.get(source) or uri_of(source)
-    with usage_errors():
-        settings = clustered(diarizer.postprocess, clustering)
-        session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
-    for name, clip in voices.items():
-        session.enroll(name, clip)
-    if source is None:
-        blocks = microphone(rate or SAMPLE_RATE)
-    elif source == _PIPE:
-        blocks = pcm(sys.stdin.buffer, rate or SAMPLE_RATE)
-    else:
-        blocks = file_blocks(source, block_s=0.1 if pace else 1.0)
-    with ctrl_c() as interrupt:
+        diarizer = Diarizer.load(model, device)
+        uri = {None: "microphone", _PIPE: "stdin"}.get(source) or uri_of(source)
+        with usage_errors():
+            settings = clustered(diarizer.postprocess, clustering)
+            session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
+        for name, clip in voices.items():
+            session.enroll(name, clip)
+        if source is None:
+            blocks = microphone(rate or SAMPLE_RATE)
+        elif source == _PIPE:
+            blocks = pcm(sys.stdin.buffer, rate or SAMPLE_RATE)
+        else:
+            blocks = file_blocks(source, block_s=0.1 if pace else 1.0)
         with contextlib.suppress(KeyboardInterrupt):
             for block in _paced(blocks) if pace else blocks:
                 interrupt.hold(True)
                 _show(session, session.push(block))
                 interrupt.hold(not live)
         _show(session, session.flush())
-    _status("")
-    result = session.finish()
-    if not result.turns:
-        say(f"warning: no speech found in {uri}")
-    if out is not None:
-        write_text(out, rttm.format(result), overwrite=overwrite)
+        _status("")
+        result = session.finish()
+        if not result.turns:
+            say(f"warning: no speech found in {uri}")
+        if out is not None:
+            write_text(out, rttm.format(result), overwrite=overwrite)
 
 
 def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

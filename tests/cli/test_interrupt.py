@@ -1,4 +1,4 @@
-"""Ctrl-C stops at once, or waits, but is never lost."""
+"""Ctrl-C and SIGTERM stop at once, or wait, but are never lost."""
 
 import signal
 import subprocess
@@ -8,36 +8,42 @@ from pathlib import Path
 
 import pytest
 
-from sortformer.cli.interrupt import ctrl_c
+from sortformer.cli.interrupt import interrupts
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
 
 
-def test_it_stops_at_once():
-    with pytest.raises(KeyboardInterrupt), ctrl_c():
-        signal.raise_signal(signal.SIGINT)
+@pytest.mark.parametrize("number", SIGNALS)
+def test_it_stops_at_once(number: signal.Signals):
+    with pytest.raises(KeyboardInterrupt), interrupts():
+        signal.raise_signal(number)
 
 
-def test_it_waits_while_held_and_is_not_forgotten():
-    with ctrl_c() as interrupt:
+@pytest.mark.parametrize("number", SIGNALS)
+def test_it_waits_while_held_and_is_not_forgotten(number: signal.Signals):
+    with interrupts() as interrupt:
         interrupt.hold(True)
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         for held in (True, False):
             with pytest.raises(KeyboardInterrupt):
                 interrupt.hold(held)
 
 
-def test_it_stops_at_once_again_after_the_hold():
-    with ctrl_c() as interrupt:
+@pytest.mark.parametrize("number", SIGNALS)
+def test_it_stops_at_once_again_after_the_hold(number: signal.Signals):
+    with interrupts() as interrupt:
         interrupt.hold(True)
         interrupt.hold(False)
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
 
 
-def test_afterwards_all_is_as_before():
-    before = signal.getsignal(signal.SIGINT)
-    with ctrl_c():
-        assert signal.getsignal(signal.SIGINT) is not before
-    assert signal.getsignal(signal.SIGINT) is before
+@pytest.mark.parametrize("number", SIGNALS)
+def test_afterwards_all_is_as_before(number: signal.Signals):
+    before = signal.getsignal(number)
+    with interrupts():
+        assert signal.getsignal(number) is not before
+    assert signal.getsignal(number) is before
 
 
 @pytest.mark.parametrize(

@@ -22,22 +22,22 @@ USAGE = 2
 
 
 class Pipe(io.BytesIO):
-    """A stdin that gives as much at a time as one wishes, and may press Ctrl-C before its end."""
+    """A stdin that gives as much at a time as one wishes, and may send a signal before its end."""
 
-    def __init__(self, content: bytes, piece: int = 1_001, ctrl_c: bool = False) -> None:
+    def __init__(self, content: bytes, piece: int = 1_001, number: signal.Signals | None = None) -> None:
         super().__init__(content)
-        self.piece, self.ctrl_c = piece, ctrl_c
+        self.piece, self.number = piece, number
 
     def read1(self, size: int | None = -1, /) -> bytes:
         content = self.read(min(self.piece, size or self.piece))
-        if not content and self.ctrl_c:
-            signal.raise_signal(signal.SIGINT)
+        if not content and self.number is not None:
+            signal.raise_signal(self.number)
         return content
 
 
 @pytest.fixture
 def pipe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def put(content: bytes, **options: bool | int) -> None:
+    def put(content: bytes, **options: int | signal.Signals) -> None:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Pipe(content, **options), isatty=lambda: False))
 
     return put
@@ -114,13 +114,24 @@ def test_a_pipe_through_which_no_sample_comes_is_an_error(
     assert outcome.errors == ["no samples came through the pipe: check the program that should send them"]
 
 
-def test_ctrl_c_ends_the_stream_in_good_order(
-    cli: Cli, model: Path, wav: Path, pipe: Callable[..., None], tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_the_stream_in_good_order(
+    cli: Cli, model: Path, wav: Path, pipe: Callable[..., None], tmp_path: Path, number: signal.Signals
 ):
-    pipe(raw(wav), ctrl_c=True)
+    pipe(raw(wav), number=number)
     outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
     assert (outcome.code, outcome.err) == (0, "")
     assert turns((tmp_path / "meeting.rttm").read_text()) == turns(outcome.out) == EXPECTED
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_before_the_stream_has_begun_is_said(
+    cli: Cli, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+):
+    monkeypatch.setattr("sortformer.diarizer.Diarizer.load", lambda *_: signal.raise_signal(number))
+    outcome = cli("stream", wav, "-o", tmp_path / "meeting.rttm")
+    assert (outcome.code, outcome.out, outcome.err) == (130, "", "interrupted: nothing more was written\n")
+    assert not (tmp_path / "meeting.rttm").exists()
 
 
 def test_ctrl_c_while_a_file_is_worked_on(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
