@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sortformer.errors import InputError
+from sortformer.cli.results import check_out
 
 __all__ = ["average"]
 
@@ -19,8 +19,7 @@ def average(
 
     Their configs must be the same. Post-processing is kept where all agree on it; otherwise tune it anew.
     """
-    if out.exists() and not overwrite:
-        raise InputError(f"{out} exists already; use --overwrite, or another name with -o")
+    check_out(out, overwrite, folder=True)
 
     from sortformer.average import average as run
 

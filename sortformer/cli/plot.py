@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from sortformer.cli.options import Device, Model
+from sortformer.cli.results import check_out
 from sortformer.errors import InputError
 from sortformer.formats import rttm
 from sortformer.formats.names import without_white_space
@@ -27,8 +28,7 @@ def plot(
 ) -> None:
     """Draw probabilities, turns and the reference as PNG."""
     target = out or Path(f"{recording.stem}.png")
-    if target.exists() and not overwrite:
-        raise InputError(f"{target} exists already; use --overwrite, or another name with -o")
+    check_out(target, overwrite)
     known = None
     if reference is not None:
         turns_of = rttm.read(reference)

@@ -10,9 +10,22 @@ from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import json
-from sortformer.formats.write import write_text
+from sortformer.formats.write import check_folder, write_text
 
-__all__ = ["FORMATS", "Results", "formats_named"]
+__all__ = ["FORMATS", "Results", "check_out", "formats_named"]
+
+
+def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
+    """Make sure, before the work is done, that its one result can be written: a file, or the folder of a model.
+
+    Raises:
+        InputError: when it is there and ``overwrite`` is not set, is of the other kind, or cannot be written.
+    """
+    if out.exists() and not overwrite:
+        raise InputError(f"{out} exists already; use --overwrite, or another name with -o")
+    if out.exists() and out.is_dir() != folder:
+        raise InputError(f"{out} is a {'file' if folder else 'folder'}: give another name with -o")
+    check_folder(out.parent)
 
 
 FORMATS: dict[str, Callable[[Diarization], str]] = {
@@ -61,13 +74,10 @@ class Results:
         """Make the folder, so that a bad one is known before the work is done.
 
         Raises:
-            InputError: when it cannot be made.
+            InputError: when it cannot be made or written to.
         """
-        try:
-            if self.folder is not None:
-                self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot make the folder {self.folder}: {error.strerror or error}") from error
+        if self.folder is not None:
+            check_folder(self.folder)
 
     def wanted(self, recording: Recording) -> tuple[str, ...]:
         """Return the formats that are still to be written for a recording.

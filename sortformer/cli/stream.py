@@ -15,6 +15,7 @@ from sortformer.annotation import Diarization
 from sortformer.cli.console import say, usage_errors
 from sortformer.cli.interrupt import interrupts
 from sortformer.cli.options import Clustering, Device, Enroll, Model, clips, clustered
+from sortformer.cli.results import check_out
 from sortformer.errors import InputError
 from sortformer.formats import rttm
 from sortformer.formats.text import clock
@@ -63,8 +64,8 @@ def stream(
             raise InputError("--rate is for raw samples and the microphone; a file says its own")
         if pace and live:
             raise InputError("--pace is for files; what is live has its own pace")
-    if out is not None and out.exists() and not overwrite:
-        raise InputError(f"{out} exists already; use --overwrite, or another name with -o")
+    if out is not None:
+        check_out(out, overwrite)
     if source == _PIPE and sys.stdin.isatty():
         raise InputError("'-' reads raw samples from stdin: pipe some in, or leave it out for the microphone")
 

@@ -9,6 +9,7 @@ import typer
 from sortformer.cli.console import bar, counted, say, usage_errors
 from sortformer.cli.options import Clustering, Device, Model, clustered
 from sortformer.cli.recordings import distinct, recordings
+from sortformer.cli.results import check_out
 from sortformer.errors import InputError
 from sortformer.evaluate import truth_in
 from sortformer.formats.uem import Regions
@@ -44,8 +45,7 @@ def tune(
     """
     with usage_errors():
         chosen = protocol_named(protocol)
-    if out.exists() and not overwrite:
-        raise InputError(f"{out} exists already; use --overwrite, or another name with -o")
+    check_out(out, overwrite, folder=True)
     found = distinct(recording for argument in inputs for recording in recordings(argument))
     truth, regions = _truth(inputs, reference, uem)
     if absent := [recording.id for recording in found if recording.id not in truth]:

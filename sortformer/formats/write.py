@@ -6,7 +6,26 @@ from pathlib import Path
 
 from sortformer.errors import InputError
 
-__all__ = ["write_bytes", "write_text"]
+__all__ = ["check_folder", "write_bytes", "write_text"]
+
+
+def check_folder(folder: str | os.PathLike[str]) -> None:
+    """Make sure, before the work whose results it shall hold, that a folder can be written to; make it if needed.
+
+    Raises:
+        InputError: when it cannot be made or written to.
+    """
+    place = Path(folder)
+    trial = place / f".{uuid.uuid4().hex}.part"
+    try:
+        there = next(each for each in (place, *place.parents) if each.exists())
+        if not there.is_dir():
+            raise InputError(f"{there} is a file, and a folder is wanted there: choose another name")
+        place.mkdir(parents=True, exist_ok=True)
+        trial.touch()
+        trial.unlink()
+    except OSError as error:
+        raise InputError(f"cannot write to the folder {place}: {error.strerror or error}") from error
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:

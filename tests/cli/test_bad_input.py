@@ -99,10 +99,11 @@ def test_a_directory_without_audio(cli: Cli, model: Path, tmp_path: Path):
     one_error(cli, tmp_path, model, "no audio files")
 
 
-def test_an_unwritable_output_is_known_before_the_work(cli: Cli, model: Path, wav: Path):
-    outcome = cli("diarize", wav, "--model", model / "absent", "-o", wav / "results")
+@pytest.mark.parametrize("place", ["", "results"])
+def test_an_unwritable_output_is_known_before_the_work(cli: Cli, model: Path, wav: Path, place: str):
+    outcome = cli("diarize", wav, "--model", model / "absent", "-o", wav / place)
     assert outcome.code == 1
-    assert outcome.errors == [f"cannot make the folder {wav / 'results'}: Not a directory"]
+    assert outcome.errors == [f"{wav} is a file, and a folder is wanted there: choose another name"]
 
 
 def test_white_space_becomes_an_underline_in_rttm_and_that_is_said(cli: Cli, model: Path, make: Callable[..., Path]):

@@ -238,6 +238,16 @@ def test_wrong_options_are_usage_errors(
 
 
 @pytest.mark.parametrize(
+    ("out", "words"), [("meeting.wav/live.rttm", "meeting.wav is a file"), ("folder", "folder is a folder")]
+)
+def test_an_unwritable_output_is_known_before_the_stream(cli: Cli, wav: Path, tmp_path: Path, out: str, words: str):
+    (tmp_path / "folder").mkdir()
+    outcome = cli("stream", wav, "--model", "absent", "-o", tmp_path / out, "--overwrite")
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+    assert words in outcome.errors[0]
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["absent.wav"], "does not exist"),

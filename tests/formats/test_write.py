@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sortformer.errors import InputError
-from sortformer.formats.write import write_bytes, write_text
+from sortformer.formats.write import check_folder, write_bytes, write_text
 
 
 def test_text_is_written_as_it_is_in_a_new_folder(tmp_path):
@@ -47,6 +47,17 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
         write_text(tmp_path / "file" / "x.txt", "")
     with pytest.raises(InputError, match="cannot write"):
         write_text(tmp_path, "", overwrite=True)
+
+
+def test_a_folder_is_made_and_tried_before_the_work(tmp_path):
+    check_folder(tmp_path / "a" / "b")
+    assert os.listdir(tmp_path / "a" / "b") == []
+    (tmp_path / "file").write_text("")
+    for place in ("file", "file/a/b"):
+        with pytest.raises(InputError, match=r"file is a file, and a folder is wanted"):
+            check_folder(tmp_path / place)
+    with pytest.raises(InputError, match="cannot write to the folder /proc/"):
+        check_folder("/proc/self/fd")
 
 
 def test_a_new_file_has_the_usual_permissions(tmp_path):
