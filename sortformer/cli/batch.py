@@ -100,9 +100,11 @@ class _Tally:
 
     @contextlib.contextmanager
     def past_errors(self, name: str) -> Iterator[None]:
-        """Say what went wrong with one recording, and go on with the next."""
+        """Say what went wrong with one recording, and go on with the next, unless nobody reads the results any more."""
         try:
             yield
+        except BrokenPipeError:
+            raise
         except (SortformerError, OSError) as error:
             say(f"error: {sentence(error)}")
             self.failed.append(name)

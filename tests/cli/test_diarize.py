@@ -236,7 +236,7 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_no_half_file(model: Path, make
     assert err.splitlines()[-1] == f"interrupted: {finished} of 300 recordings finished"
 
 
-def test_a_reader_that_hangs_up_is_no_crash(model: Path, make: Callable[..., Path]):
+def test_a_reader_that_hangs_up_ends_the_batch_in_silence(model: Path, make: Callable[..., Path]):
     first = make("in/000.wav")
     for number in range(1, 20):
         os.link(first, first.with_name(f"{number:03}.wav"))
@@ -247,5 +247,4 @@ def test_a_reader_that_hangs_up_is_no_crash(model: Path, make: Callable[..., Pat
         process.stdout.close()
         err = process.stderr.read()
         process.wait(60)
-    assert process.returncode == 1
-    assert "Traceback" not in err
+    assert (process.returncode, err) == (1, "")
