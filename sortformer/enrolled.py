@@ -37,8 +37,12 @@ def check_name(name: str, taken: Iterable[str] = ()) -> None:
     Raises:
         InputError: if it is.
     """
-    if not name or name in taken or is_arrival_name(name):
-        raise InputError(f"the name '{name}' is empty, taken, or one that the toolkit gives: choose another")
+    if not name:
+        raise InputError(f"the name '{name}' is empty: choose another")
+    if name in taken:
+        raise InputError(f"the name '{name}' is given twice: choose another")
+    if is_arrival_name(name):
+        raise InputError(f"the name '{name}' is one that the toolkit gives: choose another")
 
 
 def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None) -> np.ndarray:
@@ -47,7 +51,10 @@ def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None) -> 
     Raises:
         InputError: if it cannot be read, or is too short or silent.
     """
-    wave = read(audio, SAMPLE_RATE if sample_rate is None and is_array(audio) else sample_rate)
+    try:
+        wave = read(audio, SAMPLE_RATE if sample_rate is None and is_array(audio) else sample_rate)
+    except InputError as error:
+        raise InputError(f"the clip of '{name}': {error}") from error
     if len(wave) < _SHORTEST_CLIP_S * SAMPLE_RATE:
         raise InputError(
             f"the clip of '{name}' lasts {len(wave) / SAMPLE_RATE:.2f} s: at least {_SHORTEST_CLIP_S:g} s is needed"

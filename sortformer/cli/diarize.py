@@ -72,7 +72,7 @@ def diarize(
     """
     with usage_errors():
         results = Results(out, formats_named(formats), overwrite, skip_existing)
-        voices = clips(enroll)
+        named = clips(enroll)
     regions = None if uem is None else uem_format.read(uem)
     tuned = {"decision": decision, "onset": onset, "offset": offset}
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
@@ -80,8 +80,10 @@ def diarize(
     def load() -> Job:
         from sortformer.config.presets import model_preset, postprocess_preset
         from sortformer.diarizer import OFFLINE, Diarizer
+        from sortformer.enrolled import read_clip
         from sortformer.postprocess import speaker_range
 
+        voices = {name: read_clip(name, clip) for name, clip in named.items()}
         diarizer = Diarizer.load(model, device)
         with usage_errors():
             if preset not in (None, OFFLINE):

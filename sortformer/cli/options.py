@@ -45,14 +45,17 @@ def clips(enroll: Iterable[str] | None) -> dict[str, str]:
     """Return the clip of each name in options like ``chair=chair.wav``.
 
     Raises:
-        InputError: when one has no name or no clip, RTTM cannot express a name, or a name comes twice.
+        InputError: when one has no name or no clip, RTTM cannot express a name, or it is taken.
     """
+    if not enroll:
+        return {}
+    from sortformer.enrolled import check_name as check_person
+
     found: dict[str, str] = {}
-    for option in enroll or ():
+    for option in enroll:
         name, _, clip = option.partition("=")
         if not clip:
             raise InputError(f"--enroll takes a name and a clip, like chair=chair.wav, got {option!r}")
-        if check_name(name, "speaker") in found:
-            raise InputError(f"--enroll names {name!r} twice")
-        found[name] = clip
+        check_person(name, found)
+        found[check_name(name, "speaker")] = clip
     return found

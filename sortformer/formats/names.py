@@ -30,8 +30,11 @@ def check_name(name: str, kind: str) -> str:
     Raises:
         InputError: when it is empty or contains white space; ``kind`` says what it names.
     """
-    if not name or name.split() != [name]:
-        raise InputError(f"the {kind} {name!r} is empty or contains white space, which RTTM cannot express; rename it")
+    if not name:
+        raise InputError(f"the {kind} is empty, which RTTM cannot express; give it a name")
+    if name.split() != [name]:
+        wanted = without_white_space(name)
+        raise InputError(f"the {kind} {name!r} contains white space, which RTTM cannot express; write {wanted!r}")
     return name
 
 

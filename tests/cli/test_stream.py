@@ -224,7 +224,9 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
         (["{wav}", "--preset", "psychic"], "known: 30s"),
         (["{wav}", "--max-speakers", 0], "1 or more"),
         (["{wav}", "--enroll", "chair"], "like chair=chair.wav"),
-        (["{wav}", "--enroll", "the chair=a.wav"], "white space"),
+        (["{wav}", "--enroll", "the chair=a.wav"], "white space, which RTTM cannot express; write 'the_chair'"),
+        (["{wav}", "--enroll", "speaker_1=a.wav"], "'speaker_1' is one that the toolkit gives"),
+        (["{wav}", "--enroll", "=a.wav"], "is empty"),
         (["{wav}", "--enroll", "a=a.wav", "--enroll", "a=b.wav"], "twice"),
     ],
 )
@@ -254,7 +256,7 @@ def test_an_unwritable_output_is_known_before_the_stream(cli: Cli, wav: Path, tm
         (["-"], "give its file instead"),
         (["-", "--rate", 10], "between 1000 and 768000 Hz"),
         (["{wav}", "-o", "{wav}"], "--overwrite"),
-        (["{wav}", "--enroll", "chair=absent.wav"], "absent.wav does not exist"),
+        (["{wav}", "--enroll", "chair=absent.wav"], "the clip of 'chair': absent.wav does not exist"),
         (["{wav}", "--enroll", "chair={short}"], "clip of 'chair' lasts 0.50 s"),
     ],
 )

@@ -260,11 +260,11 @@ def test_clips_may_be_files_of_any_rate(tmp_path):
 @pytest.mark.parametrize(
     ("name", "clip", "reason"),
     [
-        ("", CLIP, "is empty, taken"),
+        ("", CLIP, "is empty"),
         ("speaker_1", CLIP, "one that the toolkit gives"),
         ("guest", CLIP[:15_000], "lasts 0.94 s: at least 1 s is needed"),
         ("guest", np.zeros(32_000, np.float32), "no voice is heard in the clip of 'guest'"),
-        ("guest", "absent.wav", "absent.wav does not exist"),
+        ("guest", "absent.wav", "the clip of 'guest': absent.wav does not exist"),
     ],
 )
 def test_clips_that_show_no_voice_are_refused_and_change_nothing(session, name, clip, reason):
@@ -275,7 +275,7 @@ def test_clips_that_show_no_voice_are_refused_and_change_nothing(session, name, 
 
 def test_voices_are_enrolled_before_the_stream_and_as_long_as_there_are_slots(session):
     session.enroll("chair", CLIP)
-    with pytest.raises(InputError, match="'chair' is empty, taken"):
+    with pytest.raises(InputError, match="'chair' is given twice"):
         session.enroll("chair", CLIP)
     full = Session(MODEL, dataclasses.replace(CONFIG, max_speakers=1))
     full.enroll("chair", CLIP)
