@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 import warnings
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
@@ -32,7 +33,13 @@ TRACEBACK = "SORTFORMER_TRACEBACK"
 
 
 class _Commands(TyperGroup):
-    """The commands, each of which says that it was interrupted; those that know more than this say it themselves."""
+    """The commands, none of which takes an empty argument, and each of which says that it was interrupted."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
+        for before, argument in pairwise(["sortformer", *args]):
+            if not argument or (argument.startswith("--") and argument.endswith("=")):
+                raise typer.BadParameter(f"nothing follows {argument or before!r}: is a shell variable not set?")
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:
         try:

@@ -11,7 +11,7 @@ import typer
 
 from sortformer.cli.batch import Job, run
 from sortformer.cli.console import usage_errors
-from sortformer.cli.options import Clustering, Device, Enroll, Model, clips, clustered
+from sortformer.cli.options import Channel, Clustering, Device, Enroll, Model, check_preset, clips, clustered
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import FORMATS, Results, formats_named
 from sortformer.errors import InputError
@@ -43,7 +43,7 @@ def diarize(
     num_speakers: Annotated[int | None, typer.Option(help="So many speakers, as far as so many are heard.")] = None,
     min_speakers: Annotated[int | None, typer.Option(help="At least so many, as far as so many are heard.")] = None,
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
-    channel: Annotated[int | None, typer.Option(help="Take one channel, from 1, instead of the mean.")] = None,
+    channel: Channel = None,
     enroll: Enroll = None,
     exclusive: Annotated[bool, typer.Option("--exclusive", help="One speaker at a time.")] = False,
     postprocess: Annotated[
@@ -78,16 +78,15 @@ def diarize(
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
-        from sortformer.config.presets import model_preset, postprocess_preset
-        from sortformer.diarizer import OFFLINE, Diarizer
+        from sortformer.config.presets import postprocess_preset
+        from sortformer.diarizer import Diarizer
         from sortformer.enrolled import read_clip
         from sortformer.postprocess import speaker_range
 
         voices = {name: read_clip(name, clip) for name, clip in named.items()}
         diarizer = Diarizer.load(model, device)
         with usage_errors():
-            if preset not in (None, OFFLINE):
-                model_preset(diarizer.model.config, preset)
+            check_preset(diarizer, preset)
             given = {name: value for name, value in tuned.items() if value is not None}
             base = diarizer.postprocess if postprocess is None else postprocess_preset(postprocess)
             settings = clustered(replace(base, **given), clustering)

@@ -1,8 +1,9 @@
 """Options that several commands share."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +12,10 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.formats.names import check_name
 
-__all__ = ["Clustering", "Device", "Enroll", "Model", "clips", "clustered"]
+if TYPE_CHECKING:
+    from sortformer.diarizer import Diarizer
+
+__all__ = ["Channel", "Clustering", "Device", "Enroll", "Model", "check_preset", "clips", "clustered"]
 
 Model = Annotated[
     str | None,
@@ -19,7 +23,17 @@ Model = Annotated[
         metavar="PATH|ID", help="A folder, a .nemo file or a Hugging Face id; the package's own model if not given."
     ),
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
+
+
+def _device(name: str) -> str:
+    # What this machine lacks is no mistake in the command line, and `doctor` reports it.
+    if not re.fullmatch(r"auto|(cpu|cuda|mps)(:\d+)?", name):
+        raise typer.BadParameter(f"there is no device {name!r}; choose auto, cpu, cuda or mps")
+    return name
+
+
+Device = Annotated[str, typer.Option(callback=_device, help="auto, cpu, cuda or mps.")]
+Channel = Annotated[int | None, typer.Option(min=1, help="Take one channel, from 1, instead of the mean.")]
 Enroll = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=CLIP", help="A voice that is known, from a few seconds of it; may be repeated."),
@@ -39,6 +53,19 @@ def clustered(settings: PostprocessConfig, distance: float | None) -> Postproces
     if distance is None:
         return settings
     return replace(settings, clustering=ClusteringConfig(distance) if distance else None)
+
+
+def check_preset(diarizer: "Diarizer", preset: str | None) -> None:
+    """Make sure that the model knows how a recording shall be taken.
+
+    Raises:
+        ConfigError: when it has no such preset.
+    """
+    from sortformer.config.presets import model_preset
+    from sortformer.diarizer import OFFLINE
+
+    if preset not in (None, OFFLINE):
+        model_preset(diarizer.model.config, preset)
 
 
 def clips(enroll: Iterable[str] | None) -> dict[str, str]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sortformer.cli.options import Device, Model
+from sortformer.cli.options import Channel, Device, Model
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError
 from sortformer.formats import rttm
@@ -23,7 +23,7 @@ def plot(
     reference: Annotated[Path | None, typer.Option(metavar="RTTM", help="Who spoke when, to compare with.")] = None,
     model: Model = None,
     device: Device = "auto",
-    channel: Annotated[int | None, typer.Option(help="Take one channel, from 1, instead of the mean.")] = None,
+    channel: Channel = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that is there.")] = False,
 ) -> None:
     """Draw probabilities, turns and the reference as PNG."""

@@ -57,11 +57,15 @@ def stream(
     Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. Ctrl-C
     or SIGTERM ends the stream in good order.
     """
+    from sortformer.audio.arrays import checked_rate
+
     live = source in (None, _PIPE)
     with usage_errors():
         voices = clips(enroll)
         if rate is not None and not live:
             raise InputError("--rate is for raw samples and the microphone; a file says its own")
+        if rate is not None:
+            checked_rate(rate)
         if pace and live:
             raise InputError("--pace is for files; what is live has its own pace")
     if out is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sortformer.cli.console import bar, counted, say, usage_errors
-from sortformer.cli.options import Clustering, Device, Model, clustered
+from sortformer.cli.options import Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.recordings import distinct, recordings
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError
@@ -57,6 +57,7 @@ def tune(
 
     diarizer = Diarizer.load(model, device)
     with usage_errors():
+        check_preset(diarizer, preset)
         diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
     with bar(quiet=False) as shown:
         task = shown.add_task("listening", total=len(found))

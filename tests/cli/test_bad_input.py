@@ -163,8 +163,8 @@ def test_a_model_that_is_not_there(cli: Cli, wav: Path, tmp_path: Path):
     assert str(tmp_path / "absent") in outcome.errors[0]
 
 
-@pytest.mark.parametrize("device", ["banana", "cuda:99", "meta"])
-def test_wrong_device(cli: Cli, model: Path, wav: Path, device: str):
+@pytest.mark.parametrize("device", ["cuda:99", "mps:99"])
+def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str):
     outcome = cli("diarize", wav, "--model", model, "--device", device)
     assert (outcome.code, outcome.out) == (1, "")
     assert len(outcome.errors) == 1
@@ -183,6 +183,11 @@ def test_wrong_device(cli: Cli, model: Path, wav: Path, device: str):
         (["--postprocess", "v3"], "no post-processing 'v3'; known: none, v1-callhome"),
         (["--min-on", -1], "min_on_s"),
         (["--preset", "psychic"], "known: 30s"),
+        (["--device", "banana"], "there is no device 'banana'; choose auto, cpu, cuda or mps"),
+        (["--device", "meta"], "choose auto, cpu, cuda or mps"),
+        (["--channel", 0], "--channel"),
+        (["-o", ""], "nothing follows '-o': is a shell variable not set?"),
+        (["--out="], "nothing follows '--out='"),
         (["-f", "srt"], "choose from rttm, json, txt"),
         (["-f", "rttm,json"], "-o"),
         (["--skip-existing"], "-o"),

@@ -220,6 +220,7 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
     ("arguments", "words"),
     [
         (["{wav}", "--rate", 8_000], "its own"),
+        (["-", "--rate", 10], "between 1000 and 768000 Hz"),
         (["-", "--pace"], "its own pace"),
         (["{wav}", "--preset", "psychic"], "known: 30s"),
         (["{wav}", "--max-speakers", 0], "1 or more"),
@@ -254,7 +255,6 @@ def test_an_unwritable_output_is_known_before_the_stream(cli: Cli, wav: Path, tm
     [
         (["absent.wav"], "does not exist"),
         (["-"], "give its file instead"),
-        (["-", "--rate", 10], "between 1000 and 768000 Hz"),
         (["{wav}", "-o", "{wav}"], "--overwrite"),
         (["{wav}", "--enroll", "chair=absent.wav"], "the clip of 'chair': absent.wav does not exist"),
         (["{wav}", "--enroll", "chair={short}"], "clip of 'chair' lasts 0.50 s"),

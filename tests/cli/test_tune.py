@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from sortformer import checkpoint
 from sortformer.annotation import Diarization, Turn
 from sortformer.config.clustering import ClusteringConfig
@@ -64,8 +66,10 @@ def test_truth_in_which_nobody_speaks_is_refused(cli: Cli, model: Path, wav: Pat
     assert not (tmp_path / "tuned").exists()
 
 
-def test_an_unknown_protocol_is_a_usage_error(cli: Cli, wav: Path, tmp_path: Path):
-    outcome = cli("tune", wav, "--reference", truth(tmp_path, "meeting"), "-o", tmp_path / "t", "--protocol", "kind")
+@pytest.mark.parametrize("options", [("--protocol", "kind"), ("--preset", "psychic"), ("--device", "banana")])
+def test_values_that_do_not_exist_are_usage_errors(cli: Cli, model: Path, wav: Path, tmp_path: Path, options: tuple):
+    reference = truth(tmp_path, "meeting")
+    outcome = cli("tune", wav, "--reference", reference, "--model", model, "-o", tmp_path / "t", *options)
     assert outcome.code == 2
 
 
