@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, cast
 from sortformer.audio.container import Decoder, NotDecodable
 from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.libsndfile import LibsndfileDecoder
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 
 __all__ = ["decoder", "is_file", "name_of", "uri_of"]
 
@@ -67,8 +67,10 @@ def _opened(path: Path, name: str) -> BinaryIO:
         return path.open("rb")
     except FileNotFoundError:
         raise InputError(f"{name} does not exist: check the path") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{name} cannot be opened ({getattr(error, 'strerror', None) or error})") from error
+    except OSError as error:
+        raise InputError(f"{name} cannot be opened: {refusal(error)}") from error
+    except ValueError as error:
+        raise InputError(f"{name} cannot be opened: {error}") from error
 
 
 def _seekable(file: BinaryIO, name: str, stack: contextlib.ExitStack) -> BinaryIO:

@@ -8,7 +8,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 
 __all__ = ["read_config", "read_weights"]
 
@@ -22,7 +22,7 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+        raise InputError(f"cannot read {path}: {refusal(error)}") from error
     except ValueError as error:
         raise InputError(f"{path} is damaged: {error}") from error
     if not isinstance(values, dict):

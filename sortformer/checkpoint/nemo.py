@@ -21,7 +21,7 @@ from sortformer.checkpoint.licences import licence_of
 from sortformer.checkpoint.nemo_config import model_config
 from sortformer.checkpoint.nemo_keys import FILTERBANK, WINDOW, key_table
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.errors import ConfigError, InputError
+from sortformer.errors import ConfigError, InputError, refusal
 from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES, LogMel
 
 __all__ = ["CONFIG_MEMBER", "WEIGHTS_MEMBER", "read_nemo"]
@@ -79,7 +79,7 @@ def _archive(path: Path) -> Iterator[_Members]:
     except (tarfile.TarError, EOFError, zlib.error) as error:
         raise InputError(f"{path} is no .nemo archive (a tar file), or is damaged") from error
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+        raise InputError(f"cannot read {path}: {refusal(error)}") from error
 
 
 def _read_config(path: Path, members: _Members) -> dict[str, Any]:

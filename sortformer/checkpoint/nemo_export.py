@@ -15,7 +15,7 @@ from sortformer.checkpoint.nemo_config import TARGET
 from sortformer.checkpoint.nemo_keys import DEAD_HEAD, FILTERBANK, WINDOW, key_table
 from sortformer.config.depth import StackedDepth
 from sortformer.config.model import ModelConfig
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES
 from sortformer.model import Sortformer
 
@@ -45,7 +45,7 @@ def write_nemo(path: Path, model: Sortformer) -> None:
         os.replace(draft, path)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+        raise InputError(f"cannot write {path}: {refusal(error)}") from error
 
 
 def _check_expressible(config: ModelConfig) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import typer
 
-from sortformer.errors import SortformerError
+from sortformer.errors import SortformerError, refusal
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -27,8 +27,7 @@ def sentence(error: SortformerError | OSError) -> str:
     """Return an error as a user should read it, without Python's numbers and brackets."""
     if not isinstance(error, OSError):
         return str(error)
-    reason = error.strerror or str(error)
-    return f"{error.filename}: {reason}" if error.filename else reason
+    return f"{error.filename}: {refusal(error)}" if error.filename else refusal(error)
 
 
 def show_warning(

@@ -10,7 +10,7 @@ from sortformer.config.data import DataConfig
 from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.config.strict import from_dict
-from sortformer.errors import ConfigError, InputError
+from sortformer.errors import ConfigError, InputError, refusal
 
 __all__ = ["LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "TrainConfig"]
 
@@ -199,7 +199,7 @@ class TrainConfig:
         try:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
-            raise InputError(f"cannot read the recipe {path}: {error.strerror}") from error
+            raise InputError(f"cannot read the recipe {path}: {refusal(error)}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not a TOML file: {error}") from error
         config = from_dict(cls, values)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 
 __all__ = ["Line", "lines", "read_text"]
 
@@ -24,7 +24,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist") from error
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+        raise InputError(f"cannot read {path}: {refusal(error)}") from error
 
 
 class Line(NamedTuple):

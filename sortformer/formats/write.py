@@ -4,7 +4,7 @@ import os
 import uuid
 from pathlib import Path
 
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 
 __all__ = ["check_folder", "write_bytes", "write_text"]
 
@@ -25,7 +25,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         trial.touch()
         trial.unlink()
     except OSError as error:
-        raise InputError(f"cannot write to the folder {place}: {error.strerror or error}") from error
+        raise InputError(f"cannot write to the folder {place}: {refusal(error)}") from error
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:
@@ -54,4 +54,4 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(f"cannot write {target}: {error.strerror or error}") from error
+        raise InputError(f"cannot write {target}: {refusal(error)}") from error
