@@ -72,13 +72,14 @@ def tune(
         uem=regions,
         protocol=chosen,
     )
-    checkpoint.save(out, diarizer.model, tuned.postprocess, licence=diarizer.licence)
     low, high = tuned.spread()
+    checkpoint.save(out, diarizer.model, tuned.postprocess, licence=diarizer.licence)
     say(
         f"DER ({chosen}) on {counted(len(found), 'recording')}: "
         f"{100 * tuned.before.der.rate:.2f} % before, {100 * tuned.after.der.rate:.2f} % after; "
         f"gain {100 * tuned.gain:.2f} points (95 % of samples: {100 * low:.2f} to {100 * high:.2f})"
     )
+    say(f"the model with these settings is in {out}: use it with --model {out}")
     settings = tuned.postprocess
     typer.echo(
         f"--decision {settings.decision} --onset {settings.onset:g} --offset {settings.offset:g} "
