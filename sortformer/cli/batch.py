@@ -85,7 +85,7 @@ def _work(
                 progress("read", 0.0, None)
                 result = job(recording, progress)
                 shown.stop()  # the result may go to the same terminal
-                results.write(recording, result, wanted)
+                results.write(recording, result, wanted, first=tally.finished == 0)
                 tally.finished += 1
                 shown.start()
 

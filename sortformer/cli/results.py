@@ -94,14 +94,15 @@ class Results:
             )
         return tuple(name for name in self.formats if name not in there)
 
-    def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...]) -> None:
-        """Write the result of a recording in these formats."""
+    def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
+        """Write the result of a recording in these formats; on stdout, a blank line divides texts after the first."""
         if "rttm" in formats and recording.id != recording.name:
             say(f"note: {recording.name!r} is called {recording.id!r} in RTTM, which cannot express white space")
         for name in formats:
             if self.folder is None:
                 one_line = self.several and name == "json"
-                sys.stdout.write(json.format(result, one_line=True) if one_line else FORMATS[name](result))
+                content = json.format(result, one_line=True) if one_line else FORMATS[name](result)
+                sys.stdout.write(content if first or name != "txt" else f"\n{content}")
                 sys.stdout.flush()
             else:
                 write_text(self._path(recording, name), FORMATS[name](result), overwrite=self.overwrite)

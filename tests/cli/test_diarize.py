@@ -30,6 +30,11 @@ def test_rttm_of_several_files_goes_to_stdout_in_their_order(cli: Cli, model: Pa
     assert list(rttm.parse(outcome.out)) == ["b", "a"]
 
 
+def test_a_blank_line_divides_texts_on_stdout(cli: Cli, model: Path, make: Callable[..., Path]):
+    texts = [cli("diarize", make(name), "--model", model, "-f", "txt").out for name in ("b.wav", "a.wav")]
+    assert cli("diarize", make("b.wav"), make("a.wav"), "--model", model, "-f", "txt").out == "\n".join(texts)
+
+
 def test_one_file_on_stdout_leaves_stderr_empty(cli: Cli, model: Path, wav: Path):
     assert cli("diarize", wav, "--model", model).err == ""
 
