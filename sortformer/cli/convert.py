@@ -12,7 +12,7 @@ def convert(
     source: Annotated[str, typer.Argument(metavar="MODEL", help="A folder, a .nemo file or a Hugging Face id.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder, or a name that ends in .nemo.")],
 ) -> None:
-    """Write a model as a folder of our own, or as a .nemo archive that NeMo loads.
+    """Write a model as a folder of our own, or as .nemo for NeMo.
 
     Its output stays the same. What NeMo cannot express is refused with the reason.
     """

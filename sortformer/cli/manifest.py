@@ -19,7 +19,7 @@ __all__ = ["manifest"]
 
 manifest = typer.Typer(
     name="manifest",
-    help="Lists of recordings with their references (JSON lines, as NeMo reads them), made and checked.",
+    help="Make and check lists of recordings with their references.\n\nThey are JSON lines, as NeMo reads them.",
     no_args_is_help=True,
 )
 
@@ -52,7 +52,10 @@ def kaldi(
     out: Out,
     overwrite: Overwrite = False,
 ) -> None:
-    """From a Kaldi data directory: wav.scp with rttm, or with segments and utt2spk."""
+    """From a Kaldi data directory.
+
+    It holds wav.scp with rttm, or with segments and utt2spk.
+    """
     from sortformer.manifests.kaldi import from_kaldi
 
     _write({out: from_kaldi(place)}, overwrite)
@@ -84,7 +87,10 @@ def ami(
     partial: Partial = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """AMI meetings: train, dev and test of Full-corpus-ASR, references only_words."""
+    """AMI meetings: train, dev and test.
+
+    The splits are those of Full-corpus-ASR, the references only_words.
+    """
     from sortformer.manifests.ami import MICROPHONES, from_ami
 
     with usage_errors():
@@ -104,7 +110,10 @@ def callhome(
     partial: Partial = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """CALLHOME calls (LDC2001S97): part1 to adapt on, part2 to report on."""
+    """CALLHOME calls (LDC2001S97): part1 and part2.
+
+    part1 is to adapt on, part2 to report on.
+    """
     from sortformer.manifests.callhome import from_callhome
 
     _write(_files(out, from_callhome(corpus, rttm, partial)), overwrite)
@@ -146,7 +155,10 @@ def voices(
     ] = False,
     overwrite: Overwrite = False,
 ) -> None:
-    """A bank of voices from recordings with references: where one speaker is alone."""
+    """A bank of voices from recordings with references.
+
+    It holds the stretches where one speaker is alone.
+    """
     from sortformer.manifests import read
     from sortformer.manifests.voices import voices_of
 
@@ -161,9 +173,9 @@ def check(
     manifests: Annotated[list[Path], typer.Argument(metavar="MANIFEST...", help="One a split.")],
     quick: Annotated[bool, typer.Option("--quick", help="Read only the headers of recordings.")] = False,
 ) -> None:
-    """Find what is missing, broken, silent, doubled or in two splits.
+    """Find what is missing, broken, silent or there twice.
 
-    Says what the recordings are like; the exit code is 1 if anything is wrong.
+    Twice is also in two splits. Says what the recordings are like; the exit code is 1 if anything is wrong.
     """
     from sortformer.manifests.check import check as look
 

@@ -6,7 +6,10 @@ __all__ = ["mechanisms"]
 
 
 def mechanisms() -> None:
-    """List attention cores, memories, positions and blocks: what they do, cost and fit, and who published them."""
+    """List what layers can be made of.
+
+    Attention cores, memories, positions and blocks: what they do, cost and fit, and who published them.
+    """
     from sortformer.config.mechanisms import ABSENT, BLOCKS, CORES, MEMORIES, POSITIONS
 
     cores = [

@@ -38,10 +38,10 @@ def tune(
     clustering: Clustering = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
 ) -> None:
-    """Find the post-processing with the lowest DER on recordings whose truth is known.
+    """Find the post-processing that gives the lowest DER.
 
-    Writes the model with these settings, which then are its own, and says what they gained and how sure that is. Score
-    on other recordings than these.
+    The recordings are yours, and their truth is known. Writes the model with these settings, which then are its own,
+    and says what they gained and how sure that is. Score on other recordings than these.
     """
     with usage_errors():
         chosen = protocol_named(protocol)

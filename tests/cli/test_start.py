@@ -49,6 +49,14 @@ def test_public_names_are_there():
         sortformer.Diariser  # noqa: B018 # pyright: ignore[reportAttributeAccessIssue]
 
 
+@pytest.mark.parametrize("group", [[], ["manifest"]])
+def test_no_description_is_cut_off(cli: Cli, monkeypatch: pytest.MonkeyPatch, group: list[str]):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = cli(*group, "--help").out
+    assert "Commands:" in shown
+    assert "..." not in shown.partition("Commands:")[2]
+
+
 def test_version(cli: Cli):
     assert cli("--version").out == f"sortformer {sortformer.__version__}\n"
 
