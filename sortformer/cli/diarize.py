@@ -26,7 +26,8 @@ __all__ = ["diarize"]
 
 def diarize(
     inputs: Annotated[
-        list[str], typer.Argument(metavar="FILES|DIRS|-", help="Recordings, folders, manifests, or - for stdin.")
+        list[str],
+        typer.Argument(metavar="FILES|DIRS|-", help="Recordings, folders (not what is below), manifests, or -: stdin."),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write files into this folder, not to stdout.")

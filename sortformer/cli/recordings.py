@@ -59,7 +59,7 @@ class Recording:
 
 
 def recordings(argument: str) -> Iterator[Recording]:
-    """Yield what one argument means: a file, the audio files in a folder, those of a manifest, or (``-``) stdin.
+    """Yield what one argument means: a file, those in a folder (not below it) or a manifest, or (``-``) stdin.
 
     Raises:
         InputError: when a folder has no audio, a manifest is broken, or nothing comes through stdin.
@@ -72,7 +72,11 @@ def recordings(argument: str) -> Iterator[Recording]:
     elif path.is_dir():
         files = sorted(file for file in path.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES and file.is_file())
         if not files:
-            raise InputError(f"the folder {path} has no audio files; name the files if their suffixes are unusual")
+            deeper = any(each.is_dir() for each in path.iterdir())
+            hint = (
+                "subfolders are not searched: name them" if deeper else "name the files if their suffixes are unusual"
+            )
+            raise InputError(f"the folder {path} has no audio files; {hint}")
         yield from (Recording(file, file.stem) for file in files)
     elif is_manifest(path):
         yield from (Recording(entry.audio, entry.id, entry.offset, entry.duration) for entry in read(path))

@@ -96,7 +96,12 @@ def test_a_channel_that_is_not_there(cli: Cli, model: Path, wav: Path):
 
 def test_a_directory_without_audio(cli: Cli, model: Path, tmp_path: Path):
     (tmp_path / "notes.txt").write_text("nothing to hear")
-    one_error(cli, tmp_path, model, "no audio files")
+    one_error(cli, tmp_path, model, "no audio files", "suffixes")
+
+
+def test_a_directory_with_audio_only_further_down(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
+    make("day/meeting.wav")
+    one_error(cli, tmp_path, model, "no audio files", "subfolders are not searched")
 
 
 @pytest.mark.parametrize("place", ["", "results"])
