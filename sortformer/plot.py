@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["figure", "png"]
+__all__ = ["FORMATS", "figure", "image"]
+
+FORMATS = ("png", "svg", "pdf", "jpg")
+"""What a picture can be written as."""
 
 _COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#555555")
 _UNMATCHED = "#bbbbbb"
@@ -34,7 +37,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install 'sortformer[plot]'") from error
+        raise InputError("pictures need matplotlib: pip install matplotlib") from error
     rows = [speakers(diarization), *([speakers(reference)] if reference is not None else [])]
     heights = [2.4, *(0.4 + 0.3 * max(1, len(names)) for names in rows)]
     width = min(max(_WIDTH_IN, probabilities.duration / 60 * _INCHES_A_MINUTE), _MOST_IN)
@@ -58,10 +61,10 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
     return picture
 
 
-def png(picture: Figure, dots_per_inch: int = 120) -> bytes:
-    """Return a picture as PNG."""
+def image(picture: Figure, format: str = "png", dots_per_inch: int = 120) -> bytes:
+    """Return a picture as one of :data:`FORMATS`."""
     content = io.BytesIO()
-    picture.savefig(content, format="png", dpi=dots_per_inch)
+    picture.savefig(content, format=format, dpi=dots_per_inch)
     return content.getvalue()
 
 

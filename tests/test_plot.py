@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
-from sortformer.plot import figure, png
+from sortformer.plot import FORMATS, figure, image
 
 
 @pytest.fixture
@@ -55,11 +55,14 @@ def test_nobody_speaks_on_either_side(probabilities: Probabilities):
         assert [text.get_text() for text in axes.texts] == ["nobody speaks"]
 
 
-def test_png_is_a_picture(probabilities: Probabilities):
-    assert png(figure(probabilities, RESULT)).startswith(b"\x89PNG")
+@pytest.mark.parametrize(
+    ("format", "beginning"), zip(FORMATS, (b"\x89PNG", b"<?xml", b"%PDF", b"\xff\xd8\xff"), strict=True)
+)
+def test_a_picture_is_what_it_is_called(probabilities: Probabilities, format: str, beginning: bytes):
+    assert image(figure(probabilities, RESULT), format).startswith(beginning)
 
 
 def test_without_matplotlib_the_way_to_it_is_named(probabilities: Probabilities, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(InputError, match=r"pip install 'sortformer\[plot\]'"):
+    with pytest.raises(InputError, match="pip install matplotlib"):
         figure(probabilities, RESULT)

@@ -54,7 +54,7 @@ def _recorded(rate: int) -> Iterator[np.ndarray]:
     try:
         import sounddevice  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise InputError('the microphone needs the package sounddevice: pip install "sortformer[mic]"') from error
+        raise InputError("the microphone needs the package sounddevice: pip install sounddevice") from error
     except OSError as error:
         raise InputError("the microphone needs PortAudio: install it (on Debian and Ubuntu, libportaudio2)") from error
     heard: queue.SimpleQueue[np.ndarray | None] = queue.SimpleQueue()

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from sortformer.cli.console import usage_errors
 from sortformer.cli.options import Channel, Device, Model
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError
@@ -18,7 +19,10 @@ __all__ = ["plot"]
 def plot(
     recording: Annotated[Path, typer.Argument(metavar="FILE", help="The recording.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="PNG", help="The picture; the recording's name if not given.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="A png, svg, pdf or jpg; the recording's name and .png if not given."
+        ),
     ] = None,
     reference: Annotated[Path | None, typer.Option(metavar="RTTM", help="Who spoke when, to compare with.")] = None,
     model: Model = None,
@@ -26,7 +30,7 @@ def plot(
     channel: Channel = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that is there.")] = False,
 ) -> None:
-    """Draw probabilities, turns and the reference as PNG."""
+    """Draw probabilities, turns and the reference as a picture."""
     target = out or Path(f"{recording.stem}.png")
     check_out(target, overwrite)
     known = None
@@ -38,11 +42,15 @@ def plot(
         known = turns_of.get(uri, ())
 
     from sortformer.diarizer import Diarizer
-    from sortformer.plot import figure, png
+    from sortformer.plot import FORMATS, figure, image
     from sortformer.postprocess import turns
 
+    format = target.suffix.removeprefix(".").lower()
+    with usage_errors():
+        if format not in FORMATS:
+            raise InputError(f"a picture cannot be written as {target.name}: end its name in .{', .'.join(FORMATS)}")
     diarizer = Diarizer.load(model, device)
     found = diarizer.probabilities(recording, channel=channel)
     result = turns(found.data, diarizer.postprocess, found.step_s, duration=found.duration, uri=recording.stem)
-    write_bytes(target, png(figure(found, result, known)), overwrite=overwrite)
+    write_bytes(target, image(figure(found, result, known), format), overwrite=overwrite)
     typer.echo(str(target))

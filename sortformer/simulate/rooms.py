@@ -60,7 +60,7 @@ def _room(rng: np.random.Generator, t60: float, positions: int) -> np.ndarray:
     try:
         import pyroomacoustics
     except ImportError as error:
-        raise InputError("making rooms needs pyroomacoustics; install sortformer[train]") from error
+        raise InputError("making rooms needs pyroomacoustics: pip install pyroomacoustics") from error
     size = np.array([rng.uniform(3, 9), rng.uniform(3, 7), rng.uniform(2.4, 3.6)])
     absorption = _absorption(size, t60)
     room = pyroomacoustics.ShoeBox(

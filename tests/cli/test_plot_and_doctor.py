@@ -26,6 +26,14 @@ def test_plot_replaces_nothing_unasked(cli: Cli, model: Path, wav: Path, tmp_pat
     assert picture.read_bytes() != b"mine"
 
 
+def test_a_picture_is_written_by_its_suffix_or_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    assert cli("plot", wav, "--model", model, "-o", tmp_path / "x.jpg").code == 0
+    assert (tmp_path / "x.jpg").read_bytes().startswith(b"\xff\xd8\xff")
+    outcome = cli("plot", wav, "--model", model, "-o", tmp_path / "x.doc")
+    assert outcome.code == 2
+    assert "x.doc: end its name in .png, .svg, .pdf, .jpg" in " ".join(outcome.err.split())
+
+
 def test_a_reference_of_another_recording_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     (tmp_path / "other.rttm").write_text(RTTM.replace("meeting", "lecture"))
     outcome = cli("plot", wav, "--model", model, "--reference", tmp_path / "other.rttm")
