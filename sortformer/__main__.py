@@ -9,7 +9,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line; Ctrl-C while it is still being imported is a line and exit code 130, as it is later."""
-    before = signal.signal(signal.SIGINT, _leave)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:  # scripts start what runs in the background so, and it shall go on
+        signal.signal(signal.SIGINT, _leave)
     from sortformer.cli import main as run
 
     signal.signal(signal.SIGINT, before)

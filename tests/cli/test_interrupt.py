@@ -51,8 +51,22 @@ def test_afterwards_all_is_as_before(number: signal.Signals):
     [("typer", "interrupted: nothing was written\n"), ("torch", "interrupted: nothing more was written\n")],
 )
 def test_it_is_a_line_and_an_exit_code_while_modules_are_imported(imported: str, said: str):
+    done = pressed_at(imported, "default_int_handler")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
+
+
+@pytest.mark.parametrize("imported", ["typer", "torch"])
+def test_where_it_is_ignored_from_the_start_the_work_goes_on(imported: str):
+    done = pressed_at(imported, "SIG_IGN")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "self-test" in done.stdout
+
+
+def pressed_at(imported: str, handler: str) -> subprocess.CompletedProcess[str]:
+    """Run ``sortformer doctor`` with Ctrl-C pressed when a module is first imported."""
     program = (
         "import runpy, signal, sys\n"
+        f"signal.signal(signal.SIGINT, signal.{handler})\n"  # it may be ignored here, as in the background of a script
         "class Pressing:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         f"        if name == {imported!r}:\n"
@@ -61,8 +75,7 @@ def test_it_is_a_line_and_an_exit_code_while_modules_are_imported(imported: str,
         "sys.argv = ['sortformer', 'doctor']\n"
         "runpy.run_module('sortformer', run_name='__main__', alter_sys=True)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
 
 
 def test_the_installed_command_begins_where_the_module_does():
