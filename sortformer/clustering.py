@@ -12,13 +12,15 @@ from scipy.ndimage import uniform_filter1d
 
 from sortformer.config.clustering import ClusteringConfig
 
-__all__ = ["by_voice"]
+__all__ = ["STRETCH_FRAMES", "by_voice", "unit_rows"]
+
+STRETCH_FRAMES = (3, 8)
+"""Shortest and longest stretch of speech that is clustered as one."""
 
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
 _ALONE = 1.3
 # A slot that is so sure, alone, for so long is a speaker: voices that are alike stay two, if not nearer than this.
 _SURE, _SURE_FRAMES, _SAME = 0.8, 25, 0.3
-_STRETCH_FRAMES = (3, 8)  # shortest and longest stretch that is clustered as one
 _MOST_STRETCHES = 3000  # each is compared with every other one
 _SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
 _LEAST_SHARE = 0.03
@@ -42,7 +44,7 @@ def by_voice(
             so many slots are sure of themselves.
         most: no more than so many voices (None: as the config says).
     """
-    unit = _unit(emb.astype(np.float32))
+    unit = unit_rows(emb.astype(np.float32))
     spoken = probs.sum(axis=1)
     alone = (probs.max(axis=1, initial=0.0) > _SPEECH) & (spoken < _ALONE)
     stretches = _stretches(alone)
@@ -50,7 +52,7 @@ def by_voice(
         return probs
     stretches = stretches[:: -(-len(stretches) // _MOST_STRETCHES)]  # of hours some are enough: the means are of all
     size = np.array([len(stretch) for stretch in stretches])
-    points = _unit(np.stack([unit[stretch].mean(axis=0) for stretch in stretches]))
+    points = unit_rows(np.stack([unit[stretch].mean(axis=0) for stretch in stretches]))
     most = config.max_speakers if most is None else most
     sure = int(np.count_nonzero(((probs > _SURE) & alone[:, None]).sum(axis=0) >= _SURE_FRAMES))
     labels = _labels(points, size, config.threshold, fewest, most, sure)
@@ -58,9 +60,9 @@ def by_voice(
         [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
     )
     for _ in range(_ROUNDS):
-        share = _shares(unit, _unit(means), spoken)
+        share = _shares(unit, unit_rows(means), spoken)
         means = (np.square(share) * alone[:, None]).T @ unit
-    share = _shares(unit, _unit(means), spoken)
+    share = _shares(unit, unit_rows(means), spoken)
     return share[:, np.argsort(_arrivals(share), kind="stable")].astype(probs.dtype)
 
 
@@ -80,7 +82,7 @@ def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int,
 
 def _stretches(alone: np.ndarray) -> list[np.ndarray]:
     """The frames (T,) in which one voice speaks, in pieces of bounded length."""
-    shortest, longest = _STRETCH_FRAMES
+    shortest, longest = STRETCH_FRAMES
     frames = np.flatnonzero(alone)
     runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
     pieces = [run[start : start + longest] for run in runs for start in range(0, len(run), longest)]
@@ -107,5 +109,6 @@ def _arrivals(share: np.ndarray) -> np.ndarray:
     return np.where(active.any(axis=0), active.argmax(axis=0), len(share))
 
 
-def _unit(rows: np.ndarray) -> np.ndarray:
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Return rows (..., D) brought to length one; what is next to nothing stays so."""
     return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-6)

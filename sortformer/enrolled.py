@@ -9,6 +9,7 @@ from sortformer.annotation import is_arrival_name
 from sortformer.audio import AudioSource, read
 from sortformer.audio.arrays import is_array
 from sortformer.audio.signal import INAUDIBLE
+from sortformer.clustering import unit_rows
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
@@ -79,10 +80,7 @@ def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray |
     alone = (probs[:, speaker] > 0.5) & ((probs > 0.5).sum(axis=1) == 1)
     if not alone.any():
         return None
-    unit = emb[alone].astype(np.float32)
-    unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-6)
-    mean = unit.mean(axis=0)
-    return mean / max(float(np.linalg.norm(mean)), 1e-6)
+    return unit_rows(unit_rows(emb[alone].astype(np.float32)).mean(axis=0))
 
 
 def names_of_voices(probs: np.ndarray, emb: np.ndarray, known: Mapping[str, np.ndarray]) -> dict[int, str]:

@@ -3,9 +3,10 @@
 import torch
 from torch import Tensor, nn
 
+from sortformer.clustering import STRETCH_FRAMES
+
 __all__ = ["voice_pairs"]
 
-_STRETCH_FRAMES = (3, 8)  # as the clustering of whole recordings has them
 _SCALE = 16.0
 
 
@@ -24,7 +25,7 @@ def voice_pairs(emb: Tensor, activity: Tensor, valid: Tensor, threshold: float =
         valid: (B, T) bool. A conversation counts by its valid frames.
         threshold: cosine distance at which one voice is as likely as two.
     """
-    shortest, longest = _STRETCH_FRAMES
+    shortest, longest = STRETCH_FRAMES
     # What is no frame may be anything, even not a number.
     one_speaks = (valid & (activity.sum(dim=2) == 1))[:, :, None]
     alone = _pieces(activity.masked_fill(~one_speaks, 0.0), longest)
