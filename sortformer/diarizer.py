@@ -1,16 +1,14 @@
 """The API: a model that is loaded once, and recordings that go in."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 import sortformer
 from sortformer import checkpoint
@@ -18,9 +16,7 @@ from sortformer.annotation import Diarization, Origin, TimeAxis
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of, uri_of
 from sortformer.audio.signal import INAUDIBLE
-from sortformer.audio.windows import windows
 from sortformer.checkpoint.licences import remind
-from sortformer.clustering import by_voice
 from sortformer.config.carrying import carries
 from sortformer.config.checks import whole
 from sortformer.config.clustering import ClusteringConfig
@@ -35,7 +31,8 @@ from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_est
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report, up_to
 from sortformer.model import Sortformer, SortformerOutput
-from sortformer.model.early_exit import check_exits, leave_early
+from sortformer.model.early_exit import check_exits
+from sortformer.offline import at_once, forward, in_windows
 from sortformer.postprocess import keep_slots, speaker_range, turns
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
@@ -44,15 +41,10 @@ __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
 MAX_OFFLINE_S = 1800.0
 """Longest recording that is taken whole; its last blocks compare every frame with every other one."""
 
-WINDOW_FRAMES, MARGIN_FRAMES = 1000, 125
-"""Where speech is given to voices, recordings are taken in windows of 80 s, with 10 s more on each side."""
-
 OFFLINE = "offline"
 
 FILE_S, LIVE_S = 30.0, 1.0
 """Latencies that a stream aims at where none is asked for: through a file, and live."""
-
-Output = TypeVar("Output")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -271,8 +263,8 @@ class Diarizer:
             output, said = self._whole(audio, sample_rate, channel, progress)
             return Embeddings(only_row(output.emb), FrameGrid(), said)
         heard = Heard(audio, progress)
-        found = self._in_windows(heard.blocks(sample_rate, channel))
-        said = self._probabilities(_grouped(found, clustering)[0], heard, found.layers)
+        found = in_windows(self.model, heard.blocks(sample_rate, channel), self.exit_confidence)
+        said = self._probabilities(found.voices(clustering)[0], heard, found.layers)
         return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
 
     def _hear(
@@ -291,8 +283,8 @@ class Diarizer:
         if preset in (None, OFFLINE):
             if clustering is not None:
                 known = {name: self._voice(name, clip, clustering) for name, clip in enroll.items()}
-                found = self._in_windows(blocks)
-                probs, emb = _grouped(found, clustering, *count)
+                found = in_windows(self.model, blocks, self.exit_confidence)
+                probs, emb = found.voices(clustering, *count)
                 return self._probabilities(probs, heard, found.layers), names_of_voices(probs, emb, known), OFFLINE
             if enroll:
                 raise InputError(
@@ -301,7 +293,7 @@ class Diarizer:
                 )
             taken = up_to(blocks, MAX_OFFLINE_S)
             if heard.seconds <= MAX_OFFLINE_S:
-                found = self._run(heard.again(taken, blocks), heard.progress)
+                found = at_once(self.model, heard.again(taken, blocks), self.exit_confidence, heard.progress)
                 return self._probabilities(found.probs, heard, found.layers), {}, OFFLINE
             if preset == OFFLINE or not self.presets:
                 raise _too_long(heard.source)
@@ -319,8 +311,7 @@ class Diarizer:
     def _voice(self, name: str, clip: AudioSource, clustering: ClusteringConfig) -> np.ndarray:
         """The direction of the embeddings of who speaks most in a clip."""
         check_name(name)
-        found = self._in_windows([read_clip(name, clip)])
-        probs, emb = _grouped(found, clustering)
+        probs, emb = in_windows(self.model, [read_clip(name, clip)], self.exit_confidence).voices(clustering)
         spoken = (probs > 0.5).sum(axis=0) * self.model.config.grid.step_s
         mean = mean_voice(probs, emb, int(spoken.argmax()))
         if spoken.max() < SHORTEST_VOICE_S or mean is None:
@@ -332,34 +323,6 @@ class Diarizer:
         config = model_preset(self.model.config, preset)
         return config if carries(self.model.config) else replace(config, clustering=settings.clustering)
 
-    def _run(self, blocks: Iterable[np.ndarray], progress: Progress | None) -> "_Output":
-        """What the model gives for samples that are taken whole, by as much of the head as they need."""
-        if self.exit_confidence is None:
-            output = self._forward(self.model.forward_features, blocks, progress)
-            layers = self.model.config.head.layers
-        else:
-            output = self._forward(partial(leave_early, self.model, confidence=self.exit_confidence), blocks, progress)
-            layers = int(output.layers)
-        return _Output(only_row(output.probs), only_row(output.emb), layers)
-
-    def _in_windows(self, blocks: Iterable[np.ndarray]) -> "_Output":
-        """What the model gives for a recording of any length, each window taken whole: slots are a window's own."""
-        grid, parts = self.model.config.grid, list[_Output]()
-        finer = FrameGrid().step_samples // grid.step_samples  # output frames in one of the encoder
-        step = FrameGrid().step_samples
-        for window in windows(blocks, WINDOW_FRAMES * step, MARGIN_FRAMES * step):
-            found, first = self._run([window.samples], None), window.before // step
-            count = grid.output_frames(window.length)
-            parts.append(
-                _Output(
-                    found.probs[first * finer : first * finer + count],
-                    found.emb[first : first - (-count // finer)].astype(np.float16),  # 17 MB an hour
-                    found.layers,
-                )
-            )
-        probs, emb = (np.concatenate([getattr(part, name) for part in parts]) for name in ("probs", "emb"))
-        return _Output(probs, emb, max(part.layers for part in parts))
-
     def _whole(
         self, audio: AudioSource, sample_rate: int | None, channel: int | None, progress: Progress | None
     ) -> tuple[SortformerOutput, Probabilities]:
@@ -369,20 +332,8 @@ class Diarizer:
         taken = up_to(blocks, MAX_OFFLINE_S)
         if heard.seconds > MAX_OFFLINE_S:
             raise _too_long(audio)
-        output = self._forward(self.model.forward_features, heard.again(taken, blocks), progress)
+        output = forward(self.model, self.model.forward_features, heard.again(taken, blocks), progress)
         return output, self._probabilities(only_row(output.probs), heard, self.model.config.head.layers)
-
-    def _forward(
-        self, forward: Callable[[Tensor, Tensor], Output], blocks: Iterable[np.ndarray], progress: Progress | None
-    ) -> Output:
-        """What comes of the features of all samples, in two steps between which it can be stopped."""
-        wave = torch.from_numpy(np.concatenate(list(blocks)))
-        with torch.inference_mode():
-            feats, lengths = self.model.features(wave[None].to(self.device))
-            report(progress, "model", 1, 2)
-            output = forward(feats, lengths)
-            report(progress, "model", 2, 2)
-        return output
 
     def _probabilities(self, data: np.ndarray, heard: Heard, layers: int | None = None) -> Probabilities:
         if heard.peak < INAUDIBLE:
@@ -393,24 +344,6 @@ class Diarizer:
     def _origin(self, found: Probabilities, settings: Mapping[str, Any]) -> Origin:
         axis = TimeAxis(found.start_s, found.step_s, len(found.data))
         return Origin(self.name, sortformer.__version__, settings, axis)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Output:
-    """What the model gives for a recording, as arrays, and the blocks of the head that it took."""
-
-    probs: np.ndarray  # (U, S)
-    emb: np.ndarray  # (T, D)
-    layers: int
-
-
-def _grouped(
-    found: _Output, clustering: ClusteringConfig, fewest: int = 1, most: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities (U, K) of the voices of a whole recording, and its embeddings (U, D) at the same rate."""
-    times = max(1, round(len(found.probs) / max(1, len(found.emb))))
-    emb = np.repeat(found.emb, times, axis=0)[: len(found.probs)]
-    return by_voice(found.probs, emb, clustering, max(1, fewest), most), emb
 
 
 def _too_long(audio: AudioSource) -> InputError:

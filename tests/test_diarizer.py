@@ -395,9 +395,9 @@ def _times(result: Diarization) -> list[tuple[float, float, str]]:
 def test_windows_that_see_everything_give_what_the_whole_gives(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
     wave = chirp(9.97, 16_000)
     expected = alone.embeddings(wave, sample_rate=16_000)
-    monkeypatch.setattr("sortformer.diarizer.by_voice", lambda probs, *_: probs)
-    monkeypatch.setattr("sortformer.diarizer.WINDOW_FRAMES", 25)
-    monkeypatch.setattr("sortformer.diarizer.MARGIN_FRAMES", 1000)
+    monkeypatch.setattr("sortformer.offline.by_voice", lambda probs, *_: probs)
+    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 25)
+    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 1000)
     found = grouped(alone).embeddings(wave, sample_rate=16_000)
     assert found.output.data.shape == expected.output.data.shape
     np.testing.assert_allclose(found.output.data, expected.output.data, atol=1e-5)
@@ -406,8 +406,8 @@ def test_windows_that_see_everything_give_what_the_whole_gives(alone: Diarizer, 
 
 def test_hours_are_taken_in_windows(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 1.0)
-    monkeypatch.setattr("sortformer.diarizer.WINDOW_FRAMES", 12)
-    monkeypatch.setattr("sortformer.diarizer.MARGIN_FRAMES", 6)
+    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 12)
+    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 6)
     wave = chirp(4.0, 16_000)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

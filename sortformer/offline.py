@@ -1,0 +1,107 @@
+"""A recording that is there already: what the model gives for all of it at once, or window by window."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sortformer.audio.windows import windows
+from sortformer.clustering import by_voice
+from sortformer.config.clustering import ClusteringConfig
+from sortformer.estimates import only_row
+from sortformer.grid import FrameGrid
+from sortformer.heard import Progress, report
+from sortformer.model import Sortformer
+from sortformer.model.early_exit import leave_early
+
+__all__ = ["Whole", "at_once", "forward", "in_windows"]
+
+WINDOW_FRAMES, MARGIN_FRAMES = 1000, 125
+"""A window is 80 s, with 10 s more on each side."""
+
+Output = TypeVar("Output")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Whole:
+    """What a model gives for a recording.
+
+    Attributes:
+        probs: (U, S) probabilities of the slots, in order of arrival; of the slots of each window if there are several.
+        emb: (T, D) the encoder's embeddings, U / T of the frames of ``probs`` to each.
+        layers: blocks of the head that it took.
+    """
+
+    probs: np.ndarray
+    emb: np.ndarray
+    layers: int
+
+    def voices(
+        self, clustering: ClusteringConfig, fewest: int = 1, most: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return probabilities (U, K) of the voices, and the embeddings (U, D) at the same rate; see ``by_voice``."""
+        times = max(1, round(len(self.probs) / max(1, len(self.emb))))
+        emb = np.repeat(self.emb, times, axis=0)[: len(self.probs)]
+        return by_voice(self.probs, emb, clustering, max(1, fewest), most), emb
+
+
+def at_once(
+    model: Sortformer,
+    blocks: Iterable[np.ndarray],
+    exit_confidence: float | None = None,
+    progress: Progress | None = None,
+) -> Whole:
+    """Run a model over all samples, and as much of its head as ``exit_confidence`` asks for (None: all).
+
+    Raises:
+        Cancelled: if ``progress`` wants no more.
+    """
+    if exit_confidence is None:
+        output, layers = forward(model, model.forward_features, blocks, progress), model.config.head.layers
+    else:
+        output = forward(model, partial(leave_early, model, confidence=exit_confidence), blocks, progress)
+        layers = int(output.layers)
+    return Whole(only_row(output.probs), only_row(output.emb), layers)
+
+
+def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence: float | None = None) -> Whole:
+    """Run a model over a recording of any length, each window at once with what surrounds it."""
+    grid, parts = model.config.grid, list[Whole]()
+    finer = FrameGrid().step_samples // grid.step_samples  # output frames in one of the encoder
+    step = FrameGrid().step_samples
+    for window in windows(blocks, WINDOW_FRAMES * step, MARGIN_FRAMES * step):
+        found, first = at_once(model, [window.samples], exit_confidence), window.before // step
+        count = grid.output_frames(window.length)
+        parts.append(
+            Whole(
+                found.probs[first * finer : first * finer + count],
+                found.emb[first : first - (-count // finer)].astype(np.float16),  # 17 MB an hour
+                found.layers,
+            )
+        )
+    probs, emb = (np.concatenate([getattr(part, name) for part in parts]) for name in ("probs", "emb"))
+    return Whole(probs, emb, max(part.layers for part in parts))
+
+
+def forward(
+    model: Sortformer,
+    run: Callable[[Tensor, Tensor], Output],
+    blocks: Iterable[np.ndarray],
+    progress: Progress | None = None,
+) -> Output:
+    """Return what ``run`` makes of the features of all samples, in two steps between which it can be stopped.
+
+    Raises:
+        Cancelled: if ``progress`` wants no more.
+    """
+    wave = torch.from_numpy(np.concatenate(list(blocks)))
+    with torch.inference_mode():
+        feats, lengths = model.features(wave[None].to(next(model.parameters()).device))
+        report(progress, "model", 1, 2)
+        output = run(feats, lengths)
+        report(progress, "model", 2, 2)
+    return output
