@@ -74,7 +74,7 @@ def main() -> None:
     bank = VoiceBank.load(arguments.bank, arguments.split, cache=arguments.cache)
     teacher = load_teacher(arguments.teacher)
     table = np.stack([embed(bank, voice, teacher) for voice in range(len(bank.voices))])
-    names = np.array([f"{voice.speaker}@{voice.speed:g}" for voice in bank.voices])
+    names = np.array([voice.name for voice in bank.voices])
     np.savez_compressed(arguments.table, embedding=table.astype(np.float16), voice=names)
 
 

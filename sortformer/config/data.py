@@ -39,6 +39,7 @@ class DataConfig:
     Attributes:
         bank: folder with ``segments.tsv`` and the recordings that it names (None: nothing is simulated).
         speeds: each speed makes new voices.
+        formants: how many times as high; each makes new voices at each speed.
         turns: folders of RTTM to replay turn-taking from.
         exclude: recordings not to replay, as shell patterns of their names.
         rooms: number of simulated rooms (0: none).
@@ -51,6 +52,7 @@ class DataConfig:
 
     bank: str | None = None
     speeds: tuple[float, ...] = (0.9, 1.0, 1.1)
+    formants: tuple[float, ...] = (1.0,)
     turns: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     rooms: int = 0
@@ -64,8 +66,12 @@ class DataConfig:
     def __post_init__(self) -> None:
         if self.pool is not None and self.pool < 1:
             raise ConfigError(f"pool of data must be at least one speaker, got {self.pool}")
-        if not self.speeds or not all(0 < speed < math.inf for speed in self.speeds) or self.rooms < 0:
-            raise ConfigError(f"data needs positive speeds and at least 0 rooms, got {self.speeds} and {self.rooms}")
+        for name in ("speeds", "formants"):
+            factors = getattr(self, name)
+            if not factors or not all(0 < factor < math.inf for factor in factors):
+                raise ConfigError(f"data needs positive {name}, got {factors}")
+        if self.rooms < 0:
+            raise ConfigError(f"data needs at least 0 rooms, got {self.rooms}")
         if self.bank is None and not self.recordings:
             raise ConfigError("there is nothing to train on: [data] of a recipe needs a bank, recordings, or both")
         if not 0 <= self.simulated_weight < math.inf or (self.simulated_weight == 0 and not self.recordings):

@@ -23,7 +23,7 @@ class Sources:
 
     @classmethod
     def load(cls, data: DataConfig, split: str = "train") -> "Sources":
-        """Load what a recipe names; voices of another split than "train" keep their own speed and are all used.
+        """Load what a recipe names; voices of another split than "train" are all used, as they are.
 
         Recordings are those of training, whatever the split.
 
@@ -33,7 +33,8 @@ class Sources:
         recordings = tuple(Recordings.read(each.manifest) for each in data.recordings)
         if data.bank is None:
             return cls(None, None, None, recordings)
-        bank = VoiceBank.load(data.bank, split, data.speeds if split == "train" else (1.0,), data.cache)
+        speeds, formants = (data.speeds, data.formants) if split == "train" else ((1.0,), (1.0,))
+        bank = VoiceBank.load(data.bank, split, speeds, data.cache, formants)
         if data.pool is not None and split == "train":
             bank = bank.pool(data.pool, data.pool_seed)
         patterns = None

@@ -1,4 +1,4 @@
-"""A bank of single voices, decoded once, speed-perturbed, levelled and labelled, and read from a memory map."""
+"""A bank of single voices, decoded once, made into more voices, levelled and labelled, and read from a memory map."""
 
 import csv
 import hashlib
@@ -16,25 +16,32 @@ import soxr
 
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.simulate.formants import with_formants
 from sortformer.simulate.speech_activity import active_runs, speech_activity
 
 __all__ = ["SPEECH_RMS", "Voice", "VoiceBank"]
 
 SPEECH_RMS = 0.05  # root mean square of the active speech of every stored utterance; leaves 26 dB for peaks
 _HOP = FrameGrid().hop_samples
-_LAYOUT = 3  # part of the cache's key: raise it when what is stored changes
+_LAYOUT = 4  # part of the cache's key: raise it when what is stored changes
 _COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """One voice: a speaker at a speed (another speed sounds like another person)."""
+    """One voice: a speaker at a speed, with formants so many times as high (either sounds like another person)."""
 
     speaker: str
     speed: float
+    formants: float
     corpus: str
     gender: str
     age: str
+
+    @property
+    def name(self) -> str:
+        """What a table of voices calls it: "speaker@speed", and "@formants" after it where they were moved."""
+        return f"{self.speaker}@{self.speed:g}" + (f"@{self.formants:g}" if self.formants != 1 else "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +79,7 @@ class VoiceBank:
         split: str = "train",
         speeds: Sequence[float] = (0.9, 1.0, 1.1),
         cache: str | Path | None = None,
+        formants: Sequence[float] = (1.0,),
     ) -> "VoiceBank":
         """Read a folder with ``segments.tsv`` and the recordings it names.
 
@@ -80,6 +88,7 @@ class VoiceBank:
             split: the value of the column ``split`` to take.
             speeds: each makes voices of its own; above 1 is faster and higher.
             cache: a folder to keep the decoded bank in; later loads are immediate. None: in memory.
+            formants: each makes voices of its own at each speed; above 1 they lie higher, and the pitch does not.
 
         Raises:
             InputError: if the list is absent or malformed, a recording cannot be read, or the split has no voice.
@@ -89,17 +98,17 @@ class VoiceBank:
         if cache is None:
             target = Path(tempfile.mkdtemp(prefix="sortformer-bank-"))
             try:
-                _build(target, folder, rows, speeds)
+                _build(target, folder, rows, speeds, formants)
                 return cls._open(target, in_memory=True)
             finally:
                 shutil.rmtree(target)
-        settings = json.dumps([_LAYOUT, split, list(speeds), rows], sort_keys=True)
+        settings = json.dumps([_LAYOUT, split, list(speeds), list(formants), rows], sort_keys=True)
         place = Path(cache) / f"voices-{split}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
         if not place.is_dir():
             place.parent.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(prefix=".voices-", dir=place.parent))
             try:
-                _build(draft, folder, rows, speeds)
+                _build(draft, folder, rows, speeds, formants)
                 os.rename(draft, place)
             except OSError:
                 if not place.is_dir():  # otherwise another process was first: its bank is the same
@@ -109,7 +118,7 @@ class VoiceBank:
         return cls._open(place)
 
     def pool(self, num_speakers: int, seed: int = 0) -> "VoiceBank":
-        """Return a bank of so many of the speakers, at all their speeds; the audio is shared, not copied.
+        """Return a bank of so many of the speakers, with all their voices; the audio is shared, not copied.
 
         Of one seed the smaller pool is part of the larger, so that what more speakers are worth can be measured.
 
@@ -170,14 +179,17 @@ def _stored_hops(row: dict[str, str], speed: float) -> int:
     return int((float(row["end_s"]) - float(row["start_s"])) / speed * SAMPLE_RATE / _HOP)
 
 
-def _build(target: Path, folder: Path, rows: list[dict[str, str]], speeds: Sequence[float]) -> None:
-    """Write the three files of a bank; voices are ordered by speaker, then by speed as given."""
+def _build(
+    target: Path, folder: Path, rows: list[dict[str, str]], speeds: Sequence[float], formants: Sequence[float]
+) -> None:
+    """Write the three files of a bank; voices are ordered by speaker, then by speed and formants as given."""
     speakers = sorted({row["speaker"] for row in rows})
     first = {row["speaker"]: row for row in reversed(rows)}
     voices = [
-        Voice(speaker, speed, speaker.split("_")[0], first[speaker]["gender"], first[speaker]["age"])
+        Voice(speaker, speed, height, speaker.split("_")[0], first[speaker]["gender"], first[speaker]["age"])
         for speaker in speakers
         for speed in speeds
+        for height in formants
     ]
     order = [(row, v) for v, voice in enumerate(voices) for row in rows if row["speaker"] == voice.speaker]
     hops = np.array([_stored_hops(row, voices[v].speed) for row, v in order], dtype=np.int64)
@@ -191,8 +203,9 @@ def _build(target: Path, folder: Path, rows: list[dict[str, str]], speeds: Seque
         if decoded[0] != row["file"]:
             decoded = (row["file"], _decode(folder / row["file"]))
         cut = decoded[1][round(float(row["start_s"]) * SAMPLE_RATE) : round(float(row["end_s"]) * SAMPLE_RATE)]
-        speed = voices[v].speed
+        speed, height = voices[v].speed, voices[v].formants
         wave = cut if speed == 1 else soxr.resample(cut, SAMPLE_RATE * speed, SAMPLE_RATE)
+        wave = wave if height == 1 else with_formants(wave, height)
         wave = np.pad(wave, (0, max(0, (end - start) * _HOP - len(wave))))[: (end - start) * _HOP]
         active = speech_activity(wave)
         if active.any():

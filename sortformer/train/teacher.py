@@ -32,7 +32,7 @@ class VoiceTeacher(nn.Module):
 
     @classmethod
     def read(cls, path: str | Path, bank: VoiceBank, input_dim: int, scale: float = 16.0) -> "VoiceTeacher":
-        """Read an ``.npz`` with ``embedding`` (V, E) and ``voice`` (V,) of "speaker@speed", for the voices of a bank.
+        """Read an ``.npz`` with ``embedding`` (V, E) and ``voice`` (V,), the names of voices, for those of a bank.
 
         Raises:
             InputError: if the file cannot be read or lacks a voice of the bank.
@@ -43,7 +43,7 @@ class VoiceTeacher(nn.Module):
         # An array instead of an archive has no `with` (TypeError), an empty file no data (EOFError).
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
             raise InputError(f"cannot read the voice table {path}: {error}") from error
-        names = [f"{voice.speaker}@{voice.speed:g}" for voice in bank.voices]
+        names = [voice.name for voice in bank.voices]
         absent = [name for name in names if name not in rows]
         if absent:
             raise InputError(f"the voice table {path} lacks {len(absent)} voices of the bank, the first is {absent[0]}")

@@ -167,10 +167,16 @@ def test_a_pool_of_nobody_is_refused():
         DataConfig("bank", pool=0)
 
 
-@pytest.mark.parametrize("values", [{"speeds": ()}, {"speeds": (1.0, 0.0)}, {"speeds": (float("inf"),)}, {"rooms": -1}])
-def test_impossible_sources_are_refused(values):
-    with pytest.raises(ConfigError, match="positive speeds and at least 0 rooms"):
-        DataConfig("bank", **values)
+@pytest.mark.parametrize("name", ["speeds", "formants"])
+@pytest.mark.parametrize("factors", [(), (1.0, 0.0), (float("inf"),)])
+def test_impossible_voices_are_refused(name, factors):
+    with pytest.raises(ConfigError, match=f"positive {name}"):
+        DataConfig("bank", **{name: factors})
+
+
+def test_fewer_rooms_than_none_are_refused():
+    with pytest.raises(ConfigError, match="at least 0 rooms, got -1"):
+        DataConfig("bank", rooms=-1)
 
 
 def test_recordings_of_a_recipe_are_beside_it_and_weighed(tmp_path):

@@ -135,10 +135,12 @@ def test_a_repeating_run_sees_its_first_batch_for_ever(config, sources):
     assert_same(repeating[0], Batches(sources, config, config.model)[0])
 
 
-def test_voices_to_evaluate_on_keep_their_own_speed(config):
-    data = replace(config.data, speeds=(0.9, 1.1))
-    assert {voice.speed for voice in Sources.load(data).bank.voices} == {0.9, 1.1}
-    assert {voice.speed for voice in Sources.load(data, "dev").bank.voices} == {1.0}
+def test_voices_to_evaluate_on_are_as_they_are(config):
+    data = replace(config.data, speeds=(0.9, 1.1), formants=(0.9, 1.1))
+    assert {(voice.speed, voice.formants) for voice in Sources.load(data).bank.voices} == {
+        (speed, formants) for speed in (0.9, 1.1) for formants in (0.9, 1.1)
+    }
+    assert {(voice.speed, voice.formants) for voice in Sources.load(data, "dev").bank.voices} == {(1.0, 1.0)}
 
 
 def test_a_pool_limits_training_voices_and_no_others(config):
