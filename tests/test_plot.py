@@ -56,7 +56,7 @@ def test_nobody_speaks_on_either_side(probabilities: Probabilities):
 
 
 @pytest.mark.parametrize(
-    ("format", "beginning"), zip(FORMATS, (b"\x89PNG", b"<?xml", b"%PDF", b"\xff\xd8\xff"), strict=True)
+    ("format", "beginning"), list(zip(FORMATS, (b"\x89PNG", b"<?xml", b"%PDF", b"\xff\xd8\xff"), strict=True))
 )
 def test_a_picture_is_what_it_is_called(probabilities: Probabilities, format: str, beginning: bytes):
     assert image(figure(probabilities, RESULT), format).startswith(beginning)
