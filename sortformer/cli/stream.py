@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -95,9 +96,9 @@ def stream(
         with contextlib.suppress(KeyboardInterrupt):
             for block in _paced(blocks) if pace else blocks:
                 interrupt.hold(True)
-                _show(session, session.push(block))
+                _show(session, session.push(block), wanted=out is None)
                 interrupt.hold(not live)
-        _show(session, session.flush())
+        _show(session, session.flush(), wanted=out is None)
         _status("")
         result = session.finish()
         if not result.turns:
@@ -115,11 +116,17 @@ def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
         yield block
 
 
-def _show(session: Session, update: Update) -> None:
+def _show(session: Session, update: Update, wanted: bool) -> None:
+    """Print what is new; a stdout that nobody reads any more ends the stream only where it is all that is wanted."""
     if update.turns:
         _status("")
-        sys.stdout.write(rttm.format(Diarization(update.turns, session.duration_s, session.uri)))
-        sys.stdout.flush()
+        try:
+            sys.stdout.write(rttm.format(Diarization(update.turns, session.duration_s, session.uri)))
+            sys.stdout.flush()
+        except BrokenPipeError:
+            if wanted:
+                raise
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     _status(f"{clock(update.time_s)}  {', '.join(update.speaking) or '-'}")
 
 

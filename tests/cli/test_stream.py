@@ -14,7 +14,7 @@ import torch
 from sortformer import audio, checkpoint
 from sortformer.formats import rttm
 from tests.audio.makers import chirp
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, started
 from tests.streaming.tiny import remembering_model
 from tests.tiny import tiny_model
 
@@ -145,6 +145,18 @@ def test_ctrl_c_while_a_file_is_worked_on(cli: Cli, model: Path, wav: Path, monk
     outcome = cli("stream", wav, "--model", model)
     assert outcome.code == 0
     assert [end for _, end, _ in turns(outcome.out)] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_the_file_is_written_though_nobody_reads_the_lines_any_more(model: Path, wav: Path, tmp_path: Path, kept: bool):
+    out = tmp_path / "meeting.rttm"
+    running = started("stream", wav, "--model", model, *(["-o", out] if kept else []))
+    assert running.stdout is not None
+    running.stdout.close()
+    assert running.wait() == (0 if kept else 1)
+    assert running.stderr is not None
+    assert running.stderr.read() == ""
+    assert not kept or turns(out.read_text()) == EXPECTED
 
 
 def test_a_terminal_shows_who_speaks_now(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
