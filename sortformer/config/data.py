@@ -17,7 +17,7 @@ class RecordingsConfig:
         manifest: JSON lines as ``sortformer manifest`` writes them; every recording needs an RTTM.
         weight: how many conversations come from here, relative to the other manifests and to ``simulated_weight``.
         channel_probability: share of the crops that are sent through ``[simulation.channel]`` too, without room and
-            babble; the others are as they were recorded.
+            babble or bystander; the others are as they were recorded.
     """
 
     manifest: str

@@ -115,9 +115,13 @@ class ChannelConfig:
         clatter_share: of the bursts, those that come in trains: typing, tapping, handling of the microphone.
         rustle_share: of the bursts, those that last for seconds and flutter: clothes, paper, writing.
         breath_share: of the bursts, breaths, which have the resonances of a mouth.
+        laughter_share: of the bursts, those that are laughter, with voice or without: no words, so no speech.
         babble_probability: other voices of the bank murmur in the background.
         babble_voices: range of their number.
         babble_snr_db: range of active speech to babble.
+        bystander_probability: one other voice of the bank talks now and then, far away, and is not labelled; where
+            nobody else speaks, neither does it.
+        bystander_snr_db: range of active speech to that voice.
         telephone_probability: 300 to 3400 Hz only.
         low_pass_probability: nothing above a drawn cut-off.
         low_pass_hz: range of the cut-off.
@@ -147,9 +151,12 @@ class ChannelConfig:
     clatter_share: float = 0.0
     rustle_share: float = 0.0
     breath_share: float = 0.0
+    laughter_share: float = 0.0
     babble_probability: float = 0.15
     babble_voices: tuple[int, int] = (4, 8)
     babble_snr_db: tuple[float, float] = (8.0, 30.0)
+    bystander_probability: float = 0.0
+    bystander_snr_db: tuple[float, float] = (24.0, 40.0)
     telephone_probability: float = 0.08
     low_pass_probability: float = 0.15
     low_pass_hz: tuple[float, float] = (2500.0, 7500.0)
@@ -166,10 +173,11 @@ class ChannelConfig:
         _check(self)
         if self.room_probability + self.near_probability > 1:
             raise ConfigError("room_probability and near_probability of the channel must not exceed 1 together")
-        shares = (self.clatter_share, self.rustle_share, self.breath_share)
+        shares = (self.clatter_share, self.rustle_share, self.breath_share, self.laughter_share)
         if min(shares) < 0 or sum(shares) > 1:
             raise ConfigError(
-                f"the shares of clatter, rustling and breath must be at least 0 and not exceed 1, got {shares}"
+                "the shares of clatter, rustling, breath and laughter must be at least 0 and not exceed 1, "
+                f"got {shares}"
             )
 
 

@@ -1,4 +1,4 @@
-"""Sounds that are not speech and do not last: breaths, puffs on a microphone, clicks, knocks, rustling, typing."""
+"""Sounds that are not speech and do not last: breaths, laughter, puffs on a microphone, clicks, knocks, rustling."""
 
 from collections.abc import Sequence
 
@@ -29,7 +29,13 @@ _BREATH_DURATION_S = (0.2, 2.0)
 _FORMANTS_HZ = ((250.0, 900.0), (800.0, 2300.0), (1900.0, 3400.0), (3200.0, 4800.0))
 _FORMANT_WIDTH_HZ = (80.0, 500.0)
 _BREATH_OCTAVE_DB = (0.0, 9.0)
-_NO_SHARES = (0.0, 0.0, 0.0)
+_LAUGHTER_COUNT = (2, 14)
+_LAUGHTER_HZ = (3.5, 6.5)  # syllables in a second
+_LAUGHTER_SOUND = (0.4, 0.8)  # share of each syllable that is not pause
+_LAUGHTER_FALL_DB = (0.0, 2.0)  # from one syllable to the next
+_LAUGHTER_PITCH_HZ = (120.0, 600.0)
+_LAUGHTER_VOICED = 0.7  # of all laughter; the rest is breath alone
+_NO_SHARES = (0.0, 0.0, 0.0, 0.0)
 
 
 def bursts(
@@ -41,9 +47,9 @@ def bursts(
     have next to nothing above some hundred hertz, are up to 20 dB louder.
 
     Args:
-        shares: of the bursts, those that are clatter, rustling and breath. Clatter is a train of short bursts of one
-            kind, a train counting as one; rustling lasts for seconds and flutters as fast as speech; breath has
-            the resonances of a mouth.
+        shares: of the bursts, those that are clatter, rustling, breath and laughter. Clatter is a train of short bursts
+            of one kind, a train counting as one; rustling lasts for seconds and flutters as fast as speech; breath has
+            the resonances of a mouth; laughter is breath in syllables, most often with voice.
     """
     sound = np.zeros(num_samples, dtype=np.float32)
     limits = np.cumsum(shares)
@@ -58,8 +64,9 @@ def bursts(
 
 
 def _of_kind(rng: np.random.Generator, kind: int) -> np.ndarray:
-    if kind < 3:
-        return (_clatter, _rustle, _breath)[kind](rng)
+    makers = (_clatter, _rustle, _breath, _laughter)
+    if kind < len(makers):
+        return makers[kind](rng)
     return _puff(rng) if rng.random() < _PUFF_SHARE else _knock(rng, _DURATION_S)
 
 
@@ -102,17 +109,46 @@ def _rustle(rng: np.random.Generator) -> np.ndarray:
 def _breath(rng: np.random.Generator) -> np.ndarray:
     """Air through a mouth that does not speak: what whispering has, for as long as a breath takes."""
     count, hertz = _length(rng, _BREATH_DURATION_S)
+    return _burst(rng, count, _mouth(rng, hertz))
+
+
+def _laughter(rng: np.random.Generator) -> np.ndarray:
+    """One vowel again and again, each time with more breath than speech has, and mostly with voice.
+
+    About five syllables a second: Bickley and Hunnicutt, "Acoustic analysis of laughter" (ICSLP 1992).
+    """
+    period = SAMPLE_RATE / rng.uniform(*_LAUGHTER_HZ)
+    gaps = period * rng.lognormal(0.0, 0.1, size=round(_log_uniform(rng, _LAUGHTER_COUNT)))
+    syllable, count = np.cumsum(gaps) - gaps[0], int(gaps.sum()) + 1
+    number = np.minimum(np.searchsorted(syllable, np.arange(count), side="right") - 1, len(gaps) - 1)
+    position = (np.arange(count) - syllable[number]) / (gaps[number] * rng.uniform(*_LAUGHTER_SOUND))
+    fall_db = rng.uniform(*_LAUGHTER_FALL_DB) * np.arange(len(gaps)) + 2.0 * rng.normal(size=len(gaps))
+    envelope = np.where(position < 1, np.sin(np.pi * np.minimum(position, 1)), 0.0) * 10 ** (-fall_db[number] / 20)
+    pitch = _log_uniform(rng, _LAUGHTER_PITCH_HZ) * rng.lognormal(0.0, 0.1, size=len(gaps))[number]
+    pulses = np.diff(np.floor(np.cumsum(pitch) / SAMPLE_RATE), prepend=0.0) * np.sqrt(SAMPLE_RATE / pitch)
+    voiced = rng.uniform(0.3, 1.0) if rng.random() < _LAUGHTER_VOICED else 0.0
+    source = (voiced * pulses + (1.0 - voiced) * rng.normal(size=count)) * envelope
+    spectrum = np.fft.rfft(source) * 10 ** (_mouth(rng, _bins(count)) / 20)
+    return _of_unit_power(np.fft.irfft(spectrum, count))
+
+
+def _mouth(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
+    """The spectrum, in dB, that an open mouth gives to a sound."""
     power = np.full(len(hertz), 10 ** rng.uniform(-3.0, -1.0))
     for bounds in _FORMANTS_HZ:
         width = _log_uniform(rng, _FORMANT_WIDTH_HZ)
         power += 10 ** rng.normal(0.0, 0.5) / (1 + ((hertz - rng.uniform(*bounds)) / width) ** 2)
     tilt_db = -rng.uniform(*_BREATH_OCTAVE_DB) * np.log2(np.maximum(hertz, 300.0) / 1000.0)
-    return _burst(rng, count, 10 * np.log10(power) + tilt_db)
+    return 10 * np.log10(power) + tilt_db
 
 
 def _length(rng: np.random.Generator, duration_s: tuple[float, float]) -> tuple[int, np.ndarray]:
     count = round(_log_uniform(rng, duration_s) * SAMPLE_RATE)
-    return count, np.maximum(np.fft.rfftfreq(count, 1 / SAMPLE_RATE), 20.0)
+    return count, _bins(count)
+
+
+def _bins(count: int) -> np.ndarray:
+    return np.maximum(np.fft.rfftfreq(count, 1 / SAMPLE_RATE), 20.0)
 
 
 def _burst(

@@ -35,7 +35,8 @@ class ChannelPlan:
         burst_hz: how many bursts there are in a second, 0 for none.
         burst_snr_db: active speech to a burst.
         burst_seed: of their generator.
-        burst_shares: (B, 3) of the bursts, those that are clatter, rustling and breath.
+        burst_shares: (B, 4) of the bursts, those that are clatter, rustling, breath and laughter.
+        bystander: the babble is one voice that talks now and then.
         mu_law: quantise to 8-bit mu-law.
         step: of uniform quantisation, 0 for none.
         clip_share: of the peak; 1 for none.
@@ -55,6 +56,7 @@ class ChannelPlan:
     burst_snr_db: np.ndarray
     burst_seed: np.ndarray
     burst_shares: np.ndarray
+    bystander: np.ndarray
     mu_law: np.ndarray
     step: np.ndarray
     clip_share: np.ndarray
@@ -72,6 +74,9 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
 
     bursting = bool(config.burst_probability) and rng.random() < config.burst_probability
     direct, wet = _mixing(rng, config, rooms)
+    # Drawn only where it is asked for: what a seed gives without it stays as it was.
+    bystander = bool(config.bystander_probability) and rng.random() < config.bystander_probability
+    murmuring = (1.0, config.bystander_snr_db) if bystander else (config.babble_probability, config.babble_snr_db)
     bits = sometimes(config.coarse_probability, config.coarse_bits, 0.0)
     return ChannelPlan(
         magnitude=_magnitudes(rng, config, num_slots),
@@ -80,13 +85,16 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
         wet=_number(wet),
         noise_swing_db=_number(rng.uniform(*config.noise_swing_db)),
         snr_db=_number(sometimes(config.noise_probability, config.snr_db, np.inf)),
-        babble_snr_db=_number(sometimes(config.babble_probability, config.babble_snr_db, np.inf)),
+        babble_snr_db=_number(sometimes(*murmuring, np.inf)),
         hum_snr_db=_number(sometimes(config.hum_probability, config.snr_db, np.inf)),
         hum_hz=_number(rng.choice([50.0, 60.0])),
         burst_hz=_number(rng.uniform(*config.burst_hz) if bursting else 0.0),
         burst_snr_db=_number(rng.uniform(*config.burst_snr_db) if bursting else np.inf),
         burst_seed=np.asarray(rng.integers(2**31) if bursting else 0),
-        burst_shares=np.array([config.clatter_share, config.rustle_share, config.breath_share], dtype=np.float32),
+        burst_shares=np.array(
+            [config.clatter_share, config.rustle_share, config.breath_share, config.laughter_share], dtype=np.float32
+        ),
+        bystander=np.asarray(bystander),
         mu_law=np.asarray(rng.random() < config.mu_law_probability),
         step=_number(2.0 ** (1 - round(bits)) if bits else 0.0),
         clip_share=_number(sometimes(config.clip_probability, config.clip_share, 1.0)),

@@ -67,7 +67,10 @@ def render(
     if occupied[:, -1].any():
         babble = torch.zeros_like(spectrum)
         _add_path(babble, blocks[:, -1], occupied[:, -1], speech_path[:, -1])
-        scale = _scale(power, _energy(babble) / num_samples, plan.babble_snr_db)
+        # Babble never stops; of a bystander, who says little, what counts is how loud it is when it talks.
+        sounding = tracks[:, -1].count_nonzero(dim=1)
+        samples = torch.where(torch.from_numpy(plan.bystander).to(device), sounding, num_samples).clamp(min=1)
+        scale = _scale(power, _energy(babble) / samples, plan.babble_snr_db)
         spectrum += babble * scale[:, None, None]
     shape = blocks.shape[2:]
     noise = torch.stack([torch.randn(shape, generator=generator, device=device) for generator in generators])

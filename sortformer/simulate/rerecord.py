@@ -16,14 +16,15 @@ __all__ = ["rerecord"]
 def rerecord(batch: Conversations, config: ChannelConfig, rng: np.random.Generator) -> Conversations:
     """Send each recording through a channel of its own: filters, noise, hum, bursts, codec and level.
 
-    There is neither a room, which the recording has already, nor babble. Labels and padding stay as they were.
+    There is neither a room, which the recording has already, nor babble or bystander. Labels and padding stay as they
+    were.
     """
     rows, length = batch.wave.shape
     tracks = torch.zeros(rows, 2, padded_samples(length))
     tracks[:, 0, :length] = batch.wave
     occupied = np.zeros((rows, 2, tracks.shape[2] // BLOCK_SAMPLES), dtype=bool)
     occupied[:, 0] = True
-    plain = replace(config, babble_probability=0.0)
+    plain = replace(config, babble_probability=0.0, bystander_probability=0.0)
     plans = [draw_channel(rng, plain, 1, None) for _ in range(rows)]
     spoken = batch.activity.any(dim=2).float().mean(dim=1)
     # Where nobody speaks, disturbances are measured against the whole recording.

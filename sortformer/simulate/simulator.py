@@ -136,7 +136,7 @@ class Simulator:
             plans.append(draw_channel(rng, self.config.channel, self.config.num_slots, self._rooms))
             self._perform(rng, stage, row, voices[row])
             if np.isfinite(plans[-1].babble_snr_db):
-                self._murmur(rng, stage, row, set(voices[row].tolist()))
+                self._murmur(rng, stage, row, set(voices[row].tolist()), bool(plans[-1].bystander))
         spoken = bridged(stage.activity, self._grid.feature_frames(self._grid.samples(self.config.shortest_pause_s)))
         activity, order = arrival_targets(spoken, self._grid, self._model.labelling)
         speaking = stage.activity.any(axis=1).sum(axis=1)
@@ -203,9 +203,20 @@ class Simulator:
             return self._patterns.window(rng, count, num_hops, lively < self.config.lively_probability)
         return parametric_outline(rng, count, num_hops, self.config.turn_taking)
 
-    def _murmur(self, rng: np.random.Generator, stage: Stage, row: int, taken: set[int]) -> None:
-        low, high = self.config.channel.babble_voices
+    def _murmur(self, rng: np.random.Generator, stage: Stage, row: int, taken: set[int], bystander: bool) -> None:
+        """Lay out the voices that nobody listens to: many that never stop, or a bystander who talks now and then."""
+        if bystander and taken == {-1}:
+            return
+        low, high = (1, 1) if bystander else self.config.channel.babble_voices
         for voice in rng.integers(len(self.bank.voices), size=int(rng.integers(low, high + 1))):
             if int(voice) not in taken:
-                for piece in VoiceTape(self.bank, int(voice), rng).read(stage.num_hops):
-                    stage.murmur(row, piece.source, piece.at, piece.length)
+                tape = VoiceTape(self.bank, int(voice), rng)
+                for start, length in self._remarks(rng, stage.num_hops) if bystander else [(0, stage.num_hops)]:
+                    for piece in tape.read(length):
+                        stage.murmur(row, piece.source, start + piece.at, piece.length)
+
+    def _remarks(self, rng: np.random.Generator, num_hops: int) -> list[tuple[int, int]]:
+        """Half of the turns of one speaker, each with its start and length."""
+        outline = parametric_outline(rng, 1, num_hops, self.config.turn_taking)
+        said = rng.random(len(outline.start)) < 0.5
+        return list(zip(outline.start[said].tolist(), outline.length[said].tolist(), strict=True))

@@ -6,7 +6,7 @@ import pytest
 from sortformer.simulate.bursts import bursts
 
 RATE = 16_000
-CLATTER, RUSTLE, BREATH = np.eye(3).tolist()
+CLATTER, RUSTLE, BREATH, LAUGHTER = np.eye(4).tolist()
 
 
 @pytest.mark.parametrize("rate_hz", [0.1, 1.0])
@@ -77,7 +77,19 @@ def test_a_breath_has_resonances_and_rustling_has_not():
     assert np.mean(np.array(rustling) >= 2) < 0.5
 
 
-@pytest.mark.parametrize("kind", [CLATTER, RUSTLE, BREATH])
+def test_laughter_has_syllables_as_fast_as_it_has_and_mostly_a_voice():
+    sounds = [bursts(np.random.default_rng(seed), 20 * RATE, 0.03, LAUGHTER) for seed in range(100)]
+    sounds = [sound for sound in sounds if sound.any() and _stretches(sound) >= 5]
+    rates = [1 / np.median(np.diff(_onsets(sound))) for sound in sounds]
+    assert len(rates) > 15
+    assert all(3 < rate < 7.5 for rate in rates)
+    voiced = np.mean([_periodicity(sound) > 0.4 for sound in sounds])
+    breathed = [bursts(np.random.default_rng(seed), 20 * RATE, 0.03, BREATH) for seed in range(100)]
+    assert 0.3 < voiced < 0.95
+    assert np.mean([_periodicity(sound) > 0.4 for sound in breathed if sound.any()]) < 0.1
+
+
+@pytest.mark.parametrize("kind", [CLATTER, RUSTLE, BREATH, LAUGHTER])
 def test_every_kind_has_the_power_of_a_burst(kind):
     sounds = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05, kind) for seed in range(60)]
     power = [np.mean(sound[sound != 0].astype(float) ** 2) for sound in sounds if sound.any()]
@@ -106,10 +118,22 @@ def _peaks(sound: np.ndarray) -> int:
     )
 
 
+def _onsets(sound: np.ndarray) -> np.ndarray:
+    """Seconds at which stretches of sound begin, 10 ms of silence apart; what rings on below -40 dB is silence."""
+    where = np.flatnonzero(np.abs(sound) > 0.01 * np.abs(sound).max())
+    return where[np.concatenate([[True], np.diff(where) > 160])] / RATE
+
+
 def _stretches(sound: np.ndarray) -> int:
-    """How many stretches of sound there are, 10 ms of silence apart."""
-    where = np.flatnonzero(sound)
-    return 1 + int((np.diff(where) > 160).sum())
+    return len(_onsets(sound))
+
+
+def _periodicity(sound: np.ndarray) -> float:
+    """The greatest correlation of the loudest 60 ms with themselves, 1.6 to 9 ms later."""
+    middle = max(480, int(np.abs(sound).argmax()))
+    piece = sound[middle - 480 : middle + 480].astype(float)
+    shifted = [np.corrcoef(piece[lag:], piece[:-lag])[0, 1] for lag in range(26, 144)]
+    return float(max(shifted))
 
 
 def _share_below(sound: np.ndarray, hertz: np.ndarray, limit_hz: float) -> float:

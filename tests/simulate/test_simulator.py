@@ -209,6 +209,21 @@ def test_without_speech_there_are_sounds_and_no_labels(bank):
     assert made.wave[empty].abs().amax(1).min() > 1e-4
 
 
+def test_a_bystander_talks_far_away_now_and_then_and_is_not_labelled(bank):
+    standing = replace(STILL, bystander_probability=1.0, bystander_snr_db=(30.0, 30.0))
+    simulator = Simulator(bank, replace(DRY, channel=standing, shortest_pause_s=0.0, speechless_probability=0.2))
+    made = simulator.batch(seeded(3), 12, 30.0)
+    level = _frame_levels_db(made.wave, made.activity.shape[1])
+    active = made.activity.any(-1)
+    talking = active.any(1)
+    quiet = (~active & ~active.roll(1, 1) & ~active.roll(-1, 1))[talking]
+    heard = (level[talking][quiet] > -75).float().mean()
+    assert 0.05 < heard < 0.6
+    assert level[talking][quiet].max() < level[active].median() - 12
+    assert 0 < (~talking).sum() < 12
+    assert not made.wave[~talking].any()
+
+
 def test_replayed_turns_shape_the_activity(bank, tmp_path):
     lines = [f"SPEAKER m 1 {4 * i}.00 2.00 <NA> <NA> s{i % 2} <NA> <NA>" for i in range(60)]
     (tmp_path / "m.rttm").write_text("\n".join(lines))
