@@ -1,9 +1,10 @@
 """Write the simulated dev sets as recordings with references: unseen voices, unseen rooms.
 
-python dev_sets.py BANK_FOLDER OUT_FOLDER --cache CACHE_FOLDER
+python dev_sets.py BANK_FOLDER OUT_FOLDER --cache CACHE_FOLDER [--seed 7] [--count N] [--sets near-2 ...]
 
 OUT_FOLDER gets a folder a set, each with WAV, RTTM and UEM: near-2, rooms-2, rooms-3, rooms-4 (so many speakers, 60 s)
-and alone (one speaker, 5 minutes).
+and alone (one speaker, 5 minutes). Another seed draws other conversations of the same voices, and --count says how many
+of each set.
 """
 
 import argparse
@@ -57,11 +58,16 @@ def main() -> None:
     parser.add_argument("bank", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--cache", type=Path)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     arguments = parser.parse_args()
     bank = VoiceBank.load(arguments.bank, "dev", (1.0,), arguments.cache)
     rooms = Rooms.make(50, seed=1, cache=arguments.cache)
-    for name, (kind, speakers, count, duration_s) in SETS.items():
-        write(arguments.out / name, name, dev_set(bank, kind, speakers, count, duration_s, SEED, rooms))
+    for name in arguments.sets:
+        kind, speakers, usual, duration_s = SETS[name]
+        count = usual if arguments.count is None else arguments.count
+        write(arguments.out / name, name, dev_set(bank, kind, speakers, count, duration_s, arguments.seed, rooms))
 
 
 if __name__ == "__main__":
