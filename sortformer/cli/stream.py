@@ -126,7 +126,9 @@ def _show(session: Session, update: Update, wanted: bool) -> None:
         except BrokenPipeError:
             if wanted:
                 raise
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            # What is still in the buffer, and all that follows, goes nowhere, without another error at exit.
+            with open(os.devnull, "w") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
     _status(f"{clock(update.time_s)}  {', '.join(update.speaking) or '-'}")
 
 
