@@ -116,6 +116,8 @@ class ChannelConfig:
         rustle_share: of the bursts, those that last for seconds and flutter: clothes, paper, writing.
         breath_share: of the bursts, breaths, which have the resonances of a mouth.
         laughter_share: of the bursts, those that are laughter, with voice or without: no words, so no speech.
+        music_share: of the bursts, those that have notes: music, ringing, beeps.
+        pause_share: of the bursts, those that the recordings of the bank hold between phrases, as loud as the others.
         babble_probability: other voices of the bank murmur in the background.
         babble_voices: range of their number.
         babble_snr_db: range of active speech to babble.
@@ -152,6 +154,8 @@ class ChannelConfig:
     rustle_share: float = 0.0
     breath_share: float = 0.0
     laughter_share: float = 0.0
+    music_share: float = 0.0
+    pause_share: float = 0.0
     babble_probability: float = 0.15
     babble_voices: tuple[int, int] = (4, 8)
     babble_snr_db: tuple[float, float] = (8.0, 30.0)
@@ -173,12 +177,23 @@ class ChannelConfig:
         _check(self)
         if self.room_probability + self.near_probability > 1:
             raise ConfigError("room_probability and near_probability of the channel must not exceed 1 together")
-        shares = (self.clatter_share, self.rustle_share, self.breath_share, self.laughter_share)
-        if min(shares) < 0 or sum(shares) > 1:
+        if min(self.burst_shares) < 0 or sum(self.burst_shares) > 1:
             raise ConfigError(
-                "the shares of clatter, rustling, breath and laughter must be at least 0 and not exceed 1, "
-                f"got {shares}"
+                "the shares of clatter, rustling, breath, laughter, music and pauses must be at least 0 and not exceed "
+                f"1, got {self.burst_shares}"
             )
+
+    @property
+    def burst_shares(self) -> tuple[float, ...]:
+        """Of the bursts, those that are clatter, rustling, breath, laughter, music and pauses."""
+        return (
+            self.clatter_share,
+            self.rustle_share,
+            self.breath_share,
+            self.laughter_share,
+            self.music_share,
+            self.pause_share,
+        )
 
 
 @dataclass(frozen=True, slots=True)

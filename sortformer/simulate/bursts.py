@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sortformer.grid import SAMPLE_RATE
+from sortformer.simulate.music import music
+from sortformer.simulate.pauses import Pauses
 
 __all__ = ["bursts"]
 
@@ -35,11 +37,15 @@ _LAUGHTER_SOUND = (0.4, 0.8)  # share of each syllable that is not pause
 _LAUGHTER_FALL_DB = (0.0, 2.0)  # from one syllable to the next
 _LAUGHTER_PITCH_HZ = (120.0, 600.0)
 _LAUGHTER_VOICED = 0.7  # of all laughter; the rest is breath alone
-_NO_SHARES = (0.0, 0.0, 0.0, 0.0)
+_NO_SHARES = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def bursts(
-    rng: np.random.Generator, num_samples: int, rate_hz: float, shares: Sequence[float] = _NO_SHARES
+    rng: np.random.Generator,
+    num_samples: int,
+    rate_hz: float,
+    shares: Sequence[float] = _NO_SHARES,
+    pauses: Pauses | None = None,
 ) -> np.ndarray:
     """Return (num_samples,) float32 with bursts of noise, ``rate_hz`` a second on average.
 
@@ -47,26 +53,30 @@ def bursts(
     have next to nothing above some hundred hertz, are up to 20 dB louder.
 
     Args:
-        shares: of the bursts, those that are clatter, rustling, breath and laughter. Clatter is a train of short bursts
-            of one kind, a train counting as one; rustling lasts for seconds and flutters as fast as speech; breath has
-            the resonances of a mouth; laughter is breath in syllables, most often with voice.
+        shares: of the bursts, those that are clatter, rustling, breath, laughter, music and pauses. Clatter is a train
+            of short bursts of one kind, a train counting as one; rustling lasts for seconds and flutters as fast as
+            speech; breath has the resonances of a mouth; laughter is breath in syllables, most often with voice; music
+            is notes, and ringing; pauses are what recordings of voices hold between phrases.
+        pauses: where those come from; without any, other bursts come in their place.
     """
     sound = np.zeros(num_samples, dtype=np.float32)
     limits = np.cumsum(shares)
     for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):
         # Drawn only where it is asked for: what a seed gives without it stays as it was.
         kind = int(np.searchsorted(limits, rng.random(), side="right")) if limits[-1] else len(limits)
-        burst = _of_kind(rng, kind) * 10 ** (_LEVEL_SPREAD_DB * rng.normal() / 20)
+        burst = _of_kind(rng, kind, pauses) * 10 ** (_LEVEL_SPREAD_DB * rng.normal() / 20)
         start = rng.integers(num_samples)
         piece = sound[start : start + len(burst)]
         piece += burst[: len(piece)]
     return sound
 
 
-def _of_kind(rng: np.random.Generator, kind: int) -> np.ndarray:
-    makers = (_clatter, _rustle, _breath, _laughter)
+def _of_kind(rng: np.random.Generator, kind: int, pauses: Pauses | None) -> np.ndarray:
+    makers = (_clatter, _rustle, _breath, _laughter, _music)
     if kind < len(makers):
         return makers[kind](rng)
+    if kind == len(makers) and pauses:
+        return _of_unit_power(pauses.draw(rng))
     return _puff(rng) if rng.random() < _PUFF_SHARE else _knock(rng, _DURATION_S)
 
 
@@ -130,6 +140,10 @@ def _laughter(rng: np.random.Generator) -> np.ndarray:
     source = (voiced * pulses + (1.0 - voiced) * rng.normal(size=count)) * envelope
     spectrum = np.fft.rfft(source) * 10 ** (_mouth(rng, _bins(count)) / 20)
     return _of_unit_power(np.fft.irfft(spectrum, count))
+
+
+def _music(rng: np.random.Generator) -> np.ndarray:
+    return _of_unit_power(music(rng))
 
 
 def _mouth(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:

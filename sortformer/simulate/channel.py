@@ -35,7 +35,7 @@ class ChannelPlan:
         burst_hz: how many bursts there are in a second, 0 for none.
         burst_snr_db: active speech to a burst.
         burst_seed: of their generator.
-        burst_shares: (B, 4) of the bursts, those that are clatter, rustling, breath and laughter.
+        burst_shares: (B, 6) of the bursts, those that are clatter, rustling, breath, laughter, music and pauses.
         bystander: the babble is one voice that talks now and then.
         mu_law: quantise to 8-bit mu-law.
         step: of uniform quantisation, 0 for none.
@@ -91,9 +91,7 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
         burst_hz=_number(rng.uniform(*config.burst_hz) if bursting else 0.0),
         burst_snr_db=_number(rng.uniform(*config.burst_snr_db) if bursting else np.inf),
         burst_seed=np.asarray(rng.integers(2**31) if bursting else 0),
-        burst_shares=np.array(
-            [config.clatter_share, config.rustle_share, config.breath_share, config.laughter_share], dtype=np.float32
-        ),
+        burst_shares=np.array(config.burst_shares, dtype=np.float32),
         bystander=np.asarray(bystander),
         mu_law=np.asarray(rng.random() < config.mu_law_probability),
         step=_number(2.0 ** (1 - round(bits)) if bits else 0.0),

@@ -10,6 +10,7 @@ from torch import Tensor
 from sortformer.grid import SAMPLE_RATE
 from sortformer.simulate.bursts import bursts
 from sortformer.simulate.channel import FILTER_BINS, ChannelPlan
+from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.rooms import ROOM_SAMPLES, Rooms
 
 __all__ = ["BLOCK_SAMPLES", "FILTER_DELAY", "padded_samples", "render"]
@@ -38,6 +39,7 @@ def render(
     rooms: Rooms | None,
     num_samples: int,
     generators: Sequence[torch.Generator],
+    pauses: Pauses | None = None,
 ) -> Tensor:
     """Mix the voices of each conversation through its channel.
 
@@ -49,6 +51,7 @@ def render(
         rooms: what ``plan.response`` refers to.
         num_samples: length of the result, at most K * BLOCK_SAMPLES - FILTER_DELAY.
         generators: one a conversation, draws its noise, on the device of ``tracks``.
+        pauses: where bursts that are pauses come from.
 
     Returns:
         (B, num_samples) float32 within [-1, 1].
@@ -77,7 +80,7 @@ def render(
     noise *= _swell(noise.shape, plan, generators)
     scale = _scale(power, filters[:, -1].square().sum(-1), plan.snr_db)
     spectrum += torch.fft.rfft(noise, n=_FFT) * (transfer[:, -1] * scale[:, None])[:, None]
-    return _record(_overlap_add(spectrum, num_samples), power, plan)
+    return _record(_overlap_add(spectrum, num_samples), power, plan, pauses)
 
 
 def _filters(magnitude: Tensor) -> Tensor:
@@ -134,12 +137,12 @@ def _overlap_add(spectrum: Tensor, num_samples: int) -> Tensor:
     return joined[:, FILTER_DELAY : FILTER_DELAY + num_samples]
 
 
-def _record(wave: Tensor, power: Tensor, plan: ChannelPlan) -> Tensor:
+def _record(wave: Tensor, power: Tensor, plan: ChannelPlan, pauses: Pauses | None) -> Tensor:
     """Hum, bursts, level, clipping and quantisation."""
     wave = wave.contiguous()
     for row in np.flatnonzero(plan.burst_hz):
         rng = np.random.default_rng(int(plan.burst_seed[row]))
-        sound = bursts(rng, wave.shape[1], float(plan.burst_hz[row]), plan.burst_shares[row])
+        sound = bursts(rng, wave.shape[1], float(plan.burst_hz[row]), plan.burst_shares[row], pauses)
         wave[row] += torch.from_numpy(sound).to(wave.device) * (
             power[row].sqrt() * 10 ** (-float(plan.burst_snr_db[row]) / 20)
         )

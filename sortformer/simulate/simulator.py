@@ -14,6 +14,7 @@ from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
 from sortformer.simulate.labels import arrival_targets, bridged
 from sortformer.simulate.outline import Outline, parametric_outline
+from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.render import BLOCK_SAMPLES, padded_samples, render
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.stage import Delivery, Stage
@@ -93,6 +94,7 @@ class Simulator:
         self.config = config
         self._patterns = turn_patterns
         self._rooms = rooms
+        self._pauses = Pauses(bank)
         self._caster = Caster(bank, config.casting)
         self._grid = model.grid
         self._model = model
@@ -161,6 +163,7 @@ class Simulator:
             self._rooms,
             script.num_samples,
             [torch.Generator(device=device).manual_seed(seed) for seed in script.noise_seeds],
+            self._pauses,
         )
         return Conversations(
             wave=wave,

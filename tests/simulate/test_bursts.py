@@ -6,7 +6,7 @@ import pytest
 from sortformer.simulate.bursts import bursts
 
 RATE = 16_000
-CLATTER, RUSTLE, BREATH, LAUGHTER = np.eye(4).tolist()
+CLATTER, RUSTLE, BREATH, LAUGHTER, MUSIC = np.eye(5, 6).tolist()
 
 
 @pytest.mark.parametrize("rate_hz", [0.1, 1.0])
@@ -89,7 +89,7 @@ def test_laughter_has_syllables_as_fast_as_it_has_and_mostly_a_voice():
     assert np.mean([_periodicity(sound) > 0.4 for sound in breathed if sound.any()]) < 0.1
 
 
-@pytest.mark.parametrize("kind", [CLATTER, RUSTLE, BREATH, LAUGHTER])
+@pytest.mark.parametrize("kind", [CLATTER, RUSTLE, BREATH, LAUGHTER, MUSIC])
 def test_every_kind_has_the_power_of_a_burst(kind):
     sounds = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05, kind) for seed in range(60)]
     power = [np.mean(sound[sound != 0].astype(float) ** 2) for sound in sounds if sound.any()]

@@ -31,7 +31,7 @@ def plain(**changes) -> ChannelPlan:
         burst_hz=np.zeros(1, np.float32),
         burst_snr_db=INFINITE,
         burst_seed=np.zeros(1, np.int64),
-        burst_shares=np.zeros((1, 4), np.float32),
+        burst_shares=np.zeros((1, 6), np.float32),
         bystander=np.zeros(1, bool),
         mu_law=np.zeros(1, bool),
         step=np.zeros(1, np.float32),

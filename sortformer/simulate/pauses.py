@@ -1,0 +1,47 @@
+"""What recordings of voices hold while nobody speaks: breath, lips, clothes, the room. Real sounds, and no speech."""
+
+import numpy as np
+
+from sortformer.grid import FrameGrid
+from sortformer.simulate.speech_activity import active_runs
+from sortformer.simulate.voice_bank import VoiceBank
+
+__all__ = ["Pauses"]
+
+_HOP = FrameGrid().hop_samples
+_MARGIN = 4  # hops next to speech that are left out: its echo, and what of it was too soft to be found
+_SHORTEST = 12  # hops
+_LONGEST = 200  # hops
+_SPEED = (0.7, 1.4)
+_FADE = np.linspace(0, 1, 160)  # 10 ms
+
+
+class Pauses:
+    """The pauses of the recordings of a bank, at least 120 ms each and 40 ms away from speech.
+
+    Attributes:
+        start, end: (N,) int64, hops of the bank.
+    """
+
+    def __init__(self, bank: VoiceBank) -> None:
+        border = np.zeros(len(bank.activity), dtype=bool)
+        border[bank.utterance_start] = True
+        starts, ends = active_runs(~bank.activity & ~border)
+        lasting = ends - starts >= _SHORTEST + 2 * _MARGIN
+        self.start, self.end = starts[lasting] + _MARGIN, ends[lasting] - _MARGIN
+        self._audio = bank.audio
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def draw(self, rng: np.random.Generator) -> np.ndarray:
+        """Return what is heard in up to two seconds of a pause, faster or slower, (n,) of any level."""
+        chosen = int(rng.integers(len(self)))
+        length = min(int(self.end[chosen] - self.start[chosen]), _LONGEST)
+        first = int(rng.integers(self.start[chosen], self.end[chosen] - length + 1))
+        heard = self._audio[first * _HOP : (first + length) * _HOP]
+        speed = np.exp(rng.uniform(*np.log(_SPEED)))
+        sound = np.interp(np.arange(0, len(heard) - 1, speed), np.arange(len(heard)), heard)
+        sound[: len(_FADE)] *= _FADE
+        sound[-len(_FADE) :] *= _FADE[::-1]
+        return sound

@@ -1,0 +1,57 @@
+"""Pauses: real sounds, away from speech, from one recording each."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sortformer.simulate import VoiceBank
+from sortformer.simulate.bursts import bursts
+from sortformer.simulate.pauses import Pauses
+
+RATE = 16_000
+HOP = 160
+ONLY_PAUSES = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+def test_there_is_no_speech_in_them_nor_next_to_them(bank: VoiceBank):
+    pauses = Pauses(bank)
+    assert len(pauses.start) > 3
+    for start, end in zip(pauses.start, pauses.end, strict=True):
+        assert not bank.activity[start - 4 : end + 4].any()
+        assert end - start >= 12
+
+
+def test_none_reaches_from_one_recording_into_the_next(bank: VoiceBank):
+    pauses = Pauses(bank)
+    first = np.searchsorted(bank.utterance_end, pauses.start, side="right")
+    last = np.searchsorted(bank.utterance_end, pauses.end - 1, side="right")
+    assert (first == last).all()
+
+
+def test_what_is_drawn_is_what_the_bank_holds_there(bank: VoiceBank):
+    """Speech made a constant of 1,000 and every pause one of its own: a drawn sound has one value of a pause."""
+    pauses = Pauses(bank)
+    audio = np.full(len(bank.audio), 1000, dtype=np.int16)
+    for number, (start, end) in enumerate(zip(pauses.start, pauses.end, strict=True)):
+        audio[start * HOP : end * HOP] = number + 1
+    marked = Pauses(replace(bank, audio=audio))
+    drawn = [marked.draw(np.random.default_rng(seed)) for seed in range(200)]
+    values = {round(float(sound[len(sound) // 2])) for sound in drawn}
+    assert all(sound.max() <= len(pauses.start) for sound in drawn)
+    assert len(values) > len(pauses.start) / 2
+    assert all(len(sound) / RATE + 1e-3 >= 0.12 / 1.4 and len(sound) / RATE <= 2 / 0.7 for sound in drawn)
+    assert all(abs(sound[0]) == abs(sound[-1]) == 0 for sound in drawn)
+
+
+def test_as_bursts_they_have_unit_power(bank: VoiceBank):
+    sounds = [bursts(np.random.default_rng(s), 20 * RATE, 0.03, ONLY_PAUSES, Pauses(bank)) for s in range(40)]
+    power = [np.mean(sound[sound != 0].astype(float) ** 2) for sound in sounds if sound.any()]
+    assert 0.1 < np.median(power) < 10
+
+
+@pytest.mark.parametrize("pauses", ["none given", "none in the bank"])
+def test_without_pauses_there_are_other_bursts(bank: VoiceBank, pauses: str):
+    given = Pauses(replace(bank, activity=np.ones_like(bank.activity))) if pauses == "none in the bank" else None
+    sounds = [bursts(np.random.default_rng(s), 20 * RATE, 0.5, ONLY_PAUSES, given) for s in range(5)]
+    assert all(np.isfinite(sound).all() and sound.any() for sound in sounds)
