@@ -2,9 +2,9 @@
 
 python dev_sets.py BANK_FOLDER OUT_FOLDER --cache CACHE_FOLDER [--seed 7] [--count N] [--sets near-2 ...]
 
-OUT_FOLDER gets a folder a set, each with WAV, RTTM and UEM: near-2, rooms-2, rooms-3, rooms-4 (so many speakers, 60 s)
-and alone (one speaker, 5 minutes). Another seed draws other conversations of the same voices, and --count says how many
-of each set.
+OUT_FOLDER gets a folder a set, each with WAV, RTTM and UEM: near-2, rooms-2, rooms-3, rooms-4 (so many speakers, 60 s),
+alone (one speaker, 5 minutes) and sounds (no speaker, 60 s). Another seed draws other conversations of the same voices,
+and --count says how many of each set.
 """
 
 import argparse
@@ -26,6 +26,7 @@ SETS = {
     "rooms-3": ("rooms", 3, 13, 60.0),
     "rooms-4": ("rooms", 4, 13, 60.0),
     "alone": ("near", 1, 6, 300.0),
+    "sounds": ("sounds", 0, 10, 60.0),
 }
 SEED = 7
 

@@ -1,4 +1,4 @@
-"""Fixed sets of conversations to score on: easy (near microphones) or hard (a room, noise)."""
+"""Fixed sets to score on: conversations, easy (near microphones) or hard (a room, noise), and sounds without speech."""
 
 from dataclasses import fields, replace
 from typing import Literal
@@ -33,12 +33,21 @@ _PLAIN = ChannelConfig(
 _CHANNELS = {
     "near": replace(_PLAIN, near_probability=1.0, snr_db=(20.0, 40.0)),
     "rooms": replace(_PLAIN, room_probability=1.0, snr_db=(5.0, 30.0)),
+    "sounds": replace(
+        _PLAIN,
+        snr_db=(20.0, 40.0),
+        burst_probability=1.0,
+        burst_hz=(0.3, 1.0),
+        burst_snr_db=(-5.0, 5.0),
+        pause_share=0.8,
+        music_share=0.2,
+    ),
 }
 
 
 def dev_set(
     bank: VoiceBank,
-    kind: Literal["near", "rooms"],
+    kind: Literal["near", "rooms", "sounds"],
     num_speakers: int,
     count: int,
     duration_s: float,
@@ -53,19 +62,26 @@ def dev_set(
     ``dev``, speed 1) and rooms (another seed) that training does not see.
 
     Args:
-        kind: "near": a microphone each, summed, 20 to 40 dB of noise; "rooms": one distant microphone, 5 to 30 dB.
+        kind: "near": a microphone each, summed, 20 to 40 dB of noise; "rooms": one distant microphone, 5 to 30 dB;
+            "sounds": nobody speaks (``num_speakers`` is 0), but what the recordings of the voices hold between phrases,
+            breath for one, is as loud as speech would be, and there is music.
 
     Raises:
         InputError: on another kind, or if so many speakers never fit into ``duration_s``.
     """
     if kind not in _CHANNELS:
-        raise InputError(f"a dev set is of the kind 'near' or 'rooms', not {kind!r}")
-    if count < 1 or not 1 <= num_speakers <= num_slots:
+        raise InputError(f"a dev set is of the kind 'near', 'rooms' or 'sounds', not {kind!r}")
+    fewest, most = (0, 0) if kind == "sounds" else (1, num_slots)
+    if count < 1 or not fewest <= num_speakers <= most:
         raise InputError(
-            f"a dev set needs count >= 1 and 1 to {num_slots} speakers, got {count} conversations of {num_speakers}"
+            f"a dev set of the kind {kind!r} needs count >= 1 and {fewest} to {most} speakers, "
+            f"got {count} conversations of {num_speakers}"
         )
     config = SimulationConfig(
-        num_slots=num_slots, speaker_weights=(0.0,) * (num_speakers - 1) + (1.0,), channel=_CHANNELS[kind]
+        num_slots=num_slots,
+        speaker_weights=(0.0,) * (num_speakers - 1) + (1.0,),
+        speechless_probability=float(kind == "sounds"),
+        channel=_CHANNELS[kind],
     )
     simulator = Simulator(bank, config, turn_patterns, rooms)
     generators = [torch.Generator().manual_seed(seed * 1_000_003 + index) for index in range(count)]

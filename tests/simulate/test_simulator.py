@@ -274,8 +274,17 @@ def test_a_dev_set_is_fixed_and_has_the_speakers_asked_for(bank, rooms, kind):
     assert ((whole.voice >= 0).sum(1) == 3).all()
 
 
+def test_a_dev_set_of_sounds_is_loud_and_has_no_speaker(bank, rooms):
+    made = dev_set(bank, "sounds", num_speakers=0, count=3, duration_s=15.0, seed=7, rooms=rooms)
+    assert not made.activity.any()
+    assert (made.voice == -1).all()
+    assert (made.wave.std(dim=1) > 10 ** (-50 / 20)).all()
+    with pytest.raises(InputError, match="0 to 0 speakers"):
+        dev_set(bank, "sounds", 1, 1, 10.0, 0, rooms)
+
+
 def test_an_impossible_dev_set_is_refused(bank, rooms):
-    with pytest.raises(InputError, match="'near' or 'rooms'"):
+    with pytest.raises(InputError, match="'near', 'rooms' or 'sounds'"):
         dev_set(bank, "cave", 2, 1, 10.0, 0, rooms)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="make it longer"):
         dev_set(bank, "near", 4, 1, 0.05, 0, rooms)
