@@ -20,7 +20,7 @@ class LabelConfig:
     """So many stored frames vote; all, where there are fewer."""
     temperature: float = 0.1
     """A frame farther by this much votes with 1/e of the weight."""
-    stranger: float = 0.7
+    stranger: float = 0.65
     """Neighbours at this distance are as likely somebody else's: infinite trusts them at any distance."""
 
     def __post_init__(self) -> None:
