@@ -7,6 +7,7 @@ import numpy as np
 from sortformer.grid import SAMPLE_RATE
 from sortformer.simulate.music import music
 from sortformer.simulate.pauses import Pauses
+from sortformer.simulate.ranges import log_uniform
 
 __all__ = ["bursts"]
 
@@ -93,7 +94,7 @@ def _puff(rng: np.random.Generator) -> np.ndarray:
 def _clatter(rng: np.random.Generator) -> np.ndarray:
     """One short burst again and again, each time as loud as it comes, at gaps around one that is drawn."""
     knock = _knock(rng, _CLATTER_DURATION_S)
-    gaps = _log_uniform(rng, _CLATTER_GAP_S) * rng.lognormal(0.0, 0.4, size=round(_log_uniform(rng, _CLATTER_COUNT)))
+    gaps = log_uniform(rng, _CLATTER_GAP_S) * rng.lognormal(0.0, 0.4, size=round(log_uniform(rng, _CLATTER_COUNT)))
     starts = np.cumsum(np.round(gaps * SAMPLE_RATE).astype(np.int64))
     train = np.zeros(int(starts[-1]) + len(knock), dtype=np.float32)
     for start in starts:
@@ -107,7 +108,7 @@ def _rustle(rng: np.random.Generator) -> np.ndarray:
     sound = np.zeros(count)
     for _ in range(1 + rng.integers(_RUSTLE_BANDS)):
         spectrum = _air(rng, hertz) if rng.random() < _PUFF_SHARE else _band(rng, hertz)
-        flutter = _log_uniform(rng, _RUSTLE_FLUTTER_HZ) * 2 / SAMPLE_RATE
+        flutter = log_uniform(rng, _RUSTLE_FLUTTER_HZ) * 2 / SAMPLE_RATE
         knots = rng.normal(size=2 + int(count * flutter))
         level_db = rng.uniform(*_RUSTLE_FLUTTER_DB) * np.interp(
             np.arange(count) * flutter, np.arange(len(knots)), knots
@@ -128,13 +129,13 @@ def _laughter(rng: np.random.Generator) -> np.ndarray:
     About five syllables a second: Bickley and Hunnicutt, "Acoustic analysis of laughter" (ICSLP 1992).
     """
     period = SAMPLE_RATE / rng.uniform(*_LAUGHTER_HZ)
-    gaps = period * rng.lognormal(0.0, 0.1, size=round(_log_uniform(rng, _LAUGHTER_COUNT)))
+    gaps = period * rng.lognormal(0.0, 0.1, size=round(log_uniform(rng, _LAUGHTER_COUNT)))
     syllable, count = np.cumsum(gaps) - gaps[0], int(gaps.sum()) + 1
     number = np.minimum(np.searchsorted(syllable, np.arange(count), side="right") - 1, len(gaps) - 1)
     position = (np.arange(count) - syllable[number]) / (gaps[number] * rng.uniform(*_LAUGHTER_SOUND))
     fall_db = rng.uniform(*_LAUGHTER_FALL_DB) * np.arange(len(gaps)) + 2.0 * rng.normal(size=len(gaps))
     envelope = np.where(position < 1, np.sin(np.pi * np.minimum(position, 1)), 0.0) * 10 ** (-fall_db[number] / 20)
-    pitch = _log_uniform(rng, _LAUGHTER_PITCH_HZ) * rng.lognormal(0.0, 0.1, size=len(gaps))[number]
+    pitch = log_uniform(rng, _LAUGHTER_PITCH_HZ) * rng.lognormal(0.0, 0.1, size=len(gaps))[number]
     pulses = np.diff(np.floor(np.cumsum(pitch) / SAMPLE_RATE), prepend=0.0) * np.sqrt(SAMPLE_RATE / pitch)
     voiced = rng.uniform(0.3, 1.0) if rng.random() < _LAUGHTER_VOICED else 0.0
     source = (voiced * pulses + (1.0 - voiced) * rng.normal(size=count)) * envelope
@@ -150,14 +151,14 @@ def _mouth(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
     """The spectrum, in dB, that an open mouth gives to a sound."""
     power = np.full(len(hertz), 10 ** rng.uniform(-3.0, -1.0))
     for bounds in _FORMANTS_HZ:
-        width = _log_uniform(rng, _FORMANT_WIDTH_HZ)
+        width = log_uniform(rng, _FORMANT_WIDTH_HZ)
         power += 10 ** rng.normal(0.0, 0.5) / (1 + ((hertz - rng.uniform(*bounds)) / width) ** 2)
     tilt_db = -rng.uniform(*_BREATH_OCTAVE_DB) * np.log2(np.maximum(hertz, 300.0) / 1000.0)
     return 10 * np.log10(power) + tilt_db
 
 
 def _length(rng: np.random.Generator, duration_s: tuple[float, float]) -> tuple[int, np.ndarray]:
-    count = round(_log_uniform(rng, duration_s) * SAMPLE_RATE)
+    count = round(log_uniform(rng, duration_s) * SAMPLE_RATE)
     return count, _bins(count)
 
 
@@ -183,14 +184,10 @@ def _of_unit_power(sound: np.ndarray, gain: float = 1.0) -> np.ndarray:
 
 def _band(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
     """The spectrum, in dB, of noise around some frequency, which falls by 12 dB an octave outside of its band."""
-    octaves = np.log2(hertz / _log_uniform(rng, _CENTRE_HZ))
+    octaves = np.log2(hertz / log_uniform(rng, _CENTRE_HZ))
     return -12.0 * np.maximum(np.abs(octaves) - rng.uniform(*_WIDTH_OCTAVES) / 2, 0)
 
 
 def _air(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
     """The spectrum, in dB, of air on a microphone: all of it low."""
-    return -rng.uniform(*_PUFF_OCTAVE_DB) * np.maximum(np.log2(hertz / _log_uniform(rng, _PUFF_CORNER_HZ)), 0)
-
-
-def _log_uniform(rng: np.random.Generator, bounds: tuple[float, float]) -> float:
-    return float(np.exp(rng.uniform(*np.log(bounds))))
+    return -rng.uniform(*_PUFF_OCTAVE_DB) * np.maximum(np.log2(hertz / log_uniform(rng, _PUFF_CORNER_HZ)), 0)

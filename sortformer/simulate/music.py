@@ -3,6 +3,7 @@
 import numpy as np
 
 from sortformer.grid import SAMPLE_RATE
+from sortformer.simulate.ranges import log_uniform
 
 __all__ = ["music"]
 
@@ -31,8 +32,8 @@ def music(rng: np.random.Generator) -> np.ndarray:
     A part repeats a few pitches in one timbre and rhythm; one pitch alone is a telephone that rings, and without
     overtones an alarm.
     """
-    count = round(_log_uniform(rng, _DURATION_S) * SAMPLE_RATE)
-    beat = _log_uniform(rng, _BEAT_S)
+    count = round(log_uniform(rng, _DURATION_S) * SAMPLE_RATE)
+    beat = log_uniform(rng, _BEAT_S)
     return sum((_part(rng, count, beat) for _ in range(1 + rng.integers(_PARTS))), np.zeros(count))
 
 
@@ -42,11 +43,11 @@ def _part(rng: np.random.Generator, count: int, beat_s: float) -> np.ndarray:
     note = np.searchsorted(ends, time, side="right")
     since, left = time - np.append(0.0, ends)[note], ends[note] - time
     semitones = np.round(rng.uniform(0, 12 * _OCTAVES, size=1 + rng.integers(_PITCHES)))
-    pitch = _log_uniform(rng, _LOWEST_HZ) * 2 ** (rng.choice(semitones, size=len(ends)) / 12)
+    pitch = log_uniform(rng, _LOWEST_HZ) * 2 ** (rng.choice(semitones, size=len(ends)) / 12)
     loudness = 10 ** (rng.normal(0.0, 2.0, size=len(ends)) / 20) * (rng.random(len(ends)) >= rng.uniform(0, _REST))
     vibrato = rng.uniform(0, _VIBRATO) * np.sin(2 * np.pi * rng.uniform(*_VIBRATO_HZ) * time)
     phase = np.cumsum(pitch[note] * (1 + vibrato)) / SAMPLE_RATE
-    decay = _log_uniform(rng, _DECAY_DB_S) / 20
+    decay = log_uniform(rng, _DECAY_DB_S) / 20
     envelope = (
         np.minimum(since / rng.uniform(*_ATTACK_S), 1) * np.minimum(left / _RELEASE_S, 1) * 10 ** (-decay * since)
     )
@@ -62,7 +63,3 @@ def _period(rng: np.random.Generator, overtones: int) -> np.ndarray:
     spectrum[number] = 10 ** (level_db / 20) * np.exp(2j * np.pi * rng.random(len(number)))
     period = np.fft.irfft(spectrum, _TABLE)
     return period / np.sqrt(np.mean(period**2))
-
-
-def _log_uniform(rng: np.random.Generator, bounds: tuple[float, float]) -> float:
-    return float(np.exp(rng.uniform(*np.log(bounds))))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sortformer.config.simulation import TurnTakingConfig
+from sortformer.simulate.ranges import log_uniform
 
 __all__ = ["Outline", "parametric_outline"]
 
@@ -27,11 +28,11 @@ def parametric_outline(rng: np.random.Generator, num_speakers: int, num_hops: in
     The style (tempo, overlap, dominance) is drawn once, then turns follow one another until ``num_hops``.
     A speaker who has not spoken yet is more likely to be next, so that nearly all are heard.
     """
-    turn_median = _log_uniform(rng, config.turn_median_s)
-    pause_median = _log_uniform(rng, config.pause_median_s)
+    turn_median = log_uniform(rng, config.turn_median_s)
+    pause_median = log_uniform(rng, config.pause_median_s)
     overlap_probability = rng.uniform(*config.overlap_probability)
     backchannel_probability = rng.uniform(*config.backchannel_probability)
-    share = rng.dirichlet(np.full(num_speakers, _log_uniform(rng, config.dominance))) + 0.02
+    share = rng.dirichlet(np.full(num_speakers, log_uniform(rng, config.dominance))) + 0.02
     turns: list[tuple[int, int, int]] = []
     heard = np.zeros(num_speakers, dtype=bool)
     speaker = -1
@@ -52,10 +53,6 @@ def parametric_outline(rng: np.random.Generator, num_speakers: int, num_hops: in
             start = floor_end + _pause(rng, pause_median, config)
     table = np.array(turns, dtype=np.int64).reshape(-1, 3)
     return Outline(table[:, 0], table[:, 1], table[:, 2])
-
-
-def _log_uniform(rng: np.random.Generator, bounds: tuple[float, float]) -> float:
-    return float(np.exp(rng.uniform(np.log(bounds[0]), np.log(bounds[1]))))
 
 
 def _pause(rng: np.random.Generator, median_s: float, config: TurnTakingConfig) -> int:

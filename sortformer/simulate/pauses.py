@@ -3,6 +3,7 @@
 import numpy as np
 
 from sortformer.grid import FrameGrid
+from sortformer.simulate.ranges import log_uniform
 from sortformer.simulate.speech_activity import active_runs
 from sortformer.simulate.voice_bank import VoiceBank
 
@@ -40,7 +41,7 @@ class Pauses:
         length = min(int(self.end[chosen] - self.start[chosen]), _LONGEST)
         first = int(rng.integers(self.start[chosen], self.end[chosen] - length + 1))
         heard = self._audio[first * _HOP : (first + length) * _HOP]
-        speed = np.exp(rng.uniform(*np.log(_SPEED)))
+        speed = log_uniform(rng, _SPEED)
         sound = np.interp(np.arange(0, len(heard) - 1, speed), np.arange(len(heard)), heard)
         sound[: len(_FADE)] *= _FADE
         sound[-len(_FADE) :] *= _FADE[::-1]

@@ -16,8 +16,8 @@ __all__ = ["rerecord"]
 def rerecord(batch: Conversations, config: ChannelConfig, rng: np.random.Generator) -> Conversations:
     """Send each recording through a channel of its own: filters, noise, hum, bursts, codec and level.
 
-    There is neither a room, which the recording has already, nor babble or bystander. Labels and padding stay as they
-    were.
+    There is neither a room, which the recording has already, nor babble or bystander, and no bank: bursts that would be
+    pauses of one are of other kinds. Labels and padding stay as they were.
     """
     rows, length = batch.wave.shape
     tracks = torch.zeros(rows, 2, padded_samples(length))
