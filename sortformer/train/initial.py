@@ -77,7 +77,7 @@ def _check_same(source: str, wanted: ModelConfig, found: ModelConfig) -> None:
     theirs = _flat(to_dict(found))
     ours = _flat(to_dict(_slots(wanted, found.head.num_slots)))
     differences = [
-        f"{name} is {ours[name]!r} and not {value!r}" for name, value in theirs.items() if value != ours[name]
+        f"{name} is {ours.get(name)!r} and not {value!r}" for name, value in theirs.items() if value != ours.get(name)
     ]
     if differences:
         raise InputError(

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from sortformer import checkpoint
+from sortformer.config.depth import StackedDepth, UniversalDepth
 from sortformer.config.model import HeadConfig, ModelConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.config.train import TeacherConfig
@@ -105,6 +106,16 @@ def test_any_other_difference_is_refused_by_name(changes, reason, run_config, tm
     config = asking(run_config, tmp_path, 3, resized(run_config.model, num_slots=3, **changes))
     with pytest.raises(InputError, match=f"table is not the model in .*{reason}"):
         initial_checkpoint(config)
+
+
+def test_a_table_without_a_part_that_the_weights_have_is_refused_by_name_too(run_config, tmp_path):
+    halting = resized(run_config.model, depth=UniversalDepth(halting=True), permutation="none", estimate_layers=())
+    checkpoint.save(tmp_path, Sortformer(halting))
+    plain = resized(halting, depth=StackedDepth())
+    with pytest.raises(
+        InputError, match=r"depth\.kind is 'stacked' and not 'universal'; .*halting is None and not True"
+    ):
+        initial_checkpoint(asking(run_config, tmp_path, 2, plain))
 
 
 def test_slots_are_not_taken_away(run_config):
