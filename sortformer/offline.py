@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sortformer.audio.loudness import peak, raised
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice
 from sortformer.config.clustering import ClusteringConfig
@@ -54,27 +55,35 @@ def at_once(
     blocks: Iterable[np.ndarray],
     exit_confidence: float | None = None,
     progress: Progress | None = None,
+    highest: float = 0.0,
 ) -> Whole:
     """Run a model over all samples, and as much of its head as ``exit_confidence`` asks for (None: all).
+
+    ``highest`` is that of the samples of the recording that were before, as for ``forward``.
 
     Raises:
         Cancelled: if ``progress`` wants no more.
     """
     if exit_confidence is None:
-        output, layers = forward(model, model.forward_features, blocks, progress), model.config.head.layers
+        output = forward(model, model.forward_features, blocks, progress, highest)
+        layers = model.config.head.layers
     else:
-        output = forward(model, partial(leave_early, model, confidence=exit_confidence), blocks, progress)
+        output = forward(model, partial(leave_early, model, confidence=exit_confidence), blocks, progress, highest)
         layers = int(output.layers)
     return Whole(only_row(output.probs), only_row(output.emb), layers)
 
 
 def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence: float | None = None) -> Whole:
-    """Run a model over a recording of any length, each window at once with what surrounds it."""
+    """Run a model over a recording of any length, each window at once with what surrounds it.
+
+    How loud the recording is, is taken to be what has been read of it.
+    """
     grid, parts = model.config.grid, list[Whole]()
     finer = FrameGrid().step_samples // grid.step_samples  # output frames in one of the encoder
-    step = FrameGrid().step_samples
+    step, highest = FrameGrid().step_samples, 0.0
     for window in windows(blocks, WINDOW_FRAMES * step, MARGIN_FRAMES * step):
-        found, first = at_once(model, [window.samples], exit_confidence), window.before // step
+        highest = max(highest, peak(window.samples))
+        found, first = at_once(model, [window.samples], exit_confidence, highest=highest), window.before // step
         count = grid.output_frames(window.length)
         parts.append(
             Whole(
@@ -92,13 +101,20 @@ def forward(
     run: Callable[[Tensor, Tensor], Output],
     blocks: Iterable[np.ndarray],
     progress: Progress | None = None,
+    highest: float = 0.0,
 ) -> Output:
     """Return what ``run`` makes of the features of all samples, in two steps between which it can be stopped.
+
+    A recording that is quiet (see ``raised``) is made louder for models with fixed features, which have learned from
+    speech above -50 dBFS; NVIDIA's take levels as NeMo does. ``highest`` is that of the samples that were before these.
 
     Raises:
         Cancelled: if ``progress`` wants no more.
     """
-    wave = torch.from_numpy(np.concatenate(list(blocks)))
+    samples = np.concatenate(list(blocks))
+    if model.config.features.normalize == "fixed":
+        samples = raised(samples, max(highest, peak(samples)))
+    wave = torch.from_numpy(samples)
     with torch.inference_mode():
         feats, lengths = model.features(wave[None].to(next(model.parameters()).device))
         report(progress, "model", 1, 2)

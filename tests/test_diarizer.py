@@ -415,3 +415,31 @@ def test_hours_are_taken_in_windows(alone: Diarizer, monkeypatch: pytest.MonkeyP
     assert found.data.shape[0] == 50
     with pytest.warns(UserWarning, match="streaming through it"):
         alone.probabilities(wave, sample_rate=16_000)
+
+
+@pytest.mark.parametrize("voices", [False, True])
+def test_a_quiet_recording_is_raised_for_models_of_ours_and_not_for_nvidias(voices: bool):
+    wave = chirp(3.0, 16_000)
+    quiet = wave * np.float32(0.01 / np.abs(wave).max())
+    for normalize, same in (("fixed", True), ("none", False)):
+        config = small_config()
+        model = small_model(replace(config, features=replace(config.features, normalize=normalize)))
+        diarizer = Diarizer(model, PostprocessConfig(), "small")
+        diarizer = grouped(diarizer) if voices else diarizer
+        louder, found = (diarizer.embeddings(each, sample_rate=16_000).data for each in (quiet * 10, quiet))
+        assert np.allclose(louder, found, atol=2e-3) is same
+
+
+def test_how_loud_a_recording_is_is_what_was_heard_of_it_and_not_what_a_window_holds(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 25)
+    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 0)
+    config = small_config()
+    model = small_model(replace(config, features=replace(config.features, normalize="fixed")))
+    diarizer = grouped(Diarizer(model, PostprocessConfig(), "small"))
+    wave = chirp(4.0, 16_000)
+    quiet = wave * np.float32(0.01 / np.abs(wave).max())
+    fading = np.concatenate([wave[:32_000] * np.float32(0.5 / np.abs(wave).max()), quiet[32_000:]])
+    found = {name: diarizer.embeddings(each, sample_rate=16_000).data for name, each in (("f", fading), ("q", quiet))}
+    monkeypatch.setattr("sortformer.offline.raised", lambda *given: given[0])
+    np.testing.assert_array_equal(found["f"], diarizer.embeddings(fading, sample_rate=16_000).data)
+    assert not np.allclose(found["q"][25:], found["f"][25:], atol=2e-3)
