@@ -15,6 +15,7 @@ from sortformer import checkpoint
 from sortformer.annotation import Diarization, Origin, TimeAxis
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of, uri_of
+from sortformer.audio.loudness import how_quiet
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.checkpoint.licences import remind
 from sortformer.config.carrying import carries
@@ -170,7 +171,7 @@ class Diarizer:
             probs, settings, found.step_s, duration=found.duration, uri=uri_of(audio), exclusive=exclusive, names=names
         )
         if not result.turns:
-            warnings.warn(f"no speech found in {name_of(audio)}{_why_not(found)}", stacklevel=2)
+            warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
         report(progress, "turns", 1, 1)
         asked = {"preset": preset, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
         if self.exit_confidence is not None:
@@ -351,7 +352,3 @@ def _too_long(audio: AudioSource) -> InputError:
         f"{name_of(audio)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that memory and "
         "time allow to take whole: cut it, or stream through it with a model and a preset that can"
     )
-
-
-def _why_not(found: Probabilities) -> str:
-    return "" if found.data.any() else ": it is silent"

@@ -77,6 +77,7 @@ def stream(
     with interrupts() as interrupt:
         from sortformer.audio.files import uri_of
         from sortformer.audio.live import microphone, pcm
+        from sortformer.audio.loudness import how_quiet, peak
         from sortformer.audio.reading import blocks as file_blocks
         from sortformer.diarizer import Diarizer
 
@@ -93,16 +94,18 @@ def stream(
             blocks = pcm(sys.stdin.buffer, rate or SAMPLE_RATE)
         else:
             blocks = file_blocks(source, block_s=0.1 if pace else 1.0)
+        highest = 0.0
         with contextlib.suppress(KeyboardInterrupt):
             for block in _paced(blocks) if pace else blocks:
                 interrupt.hold(True)
+                highest = max(highest, peak(block))
                 _show(session, session.push(block), wanted=out is None)
                 interrupt.hold(not live)
         _show(session, session.flush(), wanted=out is None)
         _status("")
         result = session.finish()
         if not result.turns:
-            say(f"warning: no speech found in {uri}")
+            say(f"warning: no speech found in {uri}{how_quiet(highest)}")
         if out is not None:
             write_text(out, rttm.format(result), overwrite=overwrite)
 

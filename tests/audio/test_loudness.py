@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.audio.loudness import peak, raised
+from sortformer.audio.loudness import how_quiet, peak, raised
 
 WAVE = np.random.default_rng(0).uniform(-1, 1, 2000).astype(np.float32)
 
@@ -36,3 +36,17 @@ def test_silence_stays_silence():
     silence = np.zeros(9, dtype=np.float32)
     np.testing.assert_array_equal(raised(silence, peak(silence)), silence)
     assert peak(np.zeros(0, dtype=np.float32)) == 0
+
+
+@pytest.mark.parametrize(
+    ("highest", "news"),
+    [
+        (0.0, ": it is silent"),
+        (2.0**-16, ": it is silent"),
+        (0.001, ": it is quiet, no sample exceeds -60 dB of full scale"),
+        (0.02, ""),
+        (1.0, ""),
+    ],
+)
+def test_where_nobody_is_heard_it_says_how_quiet_it_is(highest: float, news: str):
+    assert how_quiet(highest) == news

@@ -13,7 +13,7 @@ import torch
 
 from sortformer import audio, checkpoint
 from sortformer.formats import rttm
-from tests.audio.makers import chirp
+from tests.audio.makers import chirp, write
 from tests.cli.conftest import Cli, started
 from tests.streaming.tiny import remembering_model
 from tests.tiny import tiny_model
@@ -178,6 +178,13 @@ def test_a_paced_file_takes_its_time(cli: Cli, model: Path, wav: Path, monkeypat
 def test_nobody_is_said(cli: Cli, deaf_model: Path, wav: Path):
     outcome = cli("stream", wav, "--model", deaf_model)
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "warning: no speech found in meeting\n")
+
+
+def test_where_nobody_is_heard_it_says_how_quiet_it_was(cli: Cli, deaf_model: Path, tmp_path: Path):
+    wave = chirp(2.0, 16_000)
+    quiet = write(tmp_path / "quiet.wav", 0.002 * wave / np.abs(wave).max(), 16_000)
+    outcome = cli("stream", quiet, "--model", deaf_model)
+    assert outcome.err == "warning: no speech found in quiet: it is quiet, no sample exceeds -54 dB of full scale\n"
 
 
 class Microphone:
