@@ -8,6 +8,7 @@ from scipy.optimize import linear_sum_assignment
 from sortformer.annotation import is_arrival_name
 from sortformer.audio import AudioSource, read
 from sortformer.audio.arrays import is_array
+from sortformer.audio.loudness import peak
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.clustering import unit_rows
 from sortformer.errors import InputError
@@ -60,7 +61,7 @@ def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None) -> 
         raise InputError(
             f"the clip of '{name}' lasts {len(wave) / SAMPLE_RATE:.2f} s: at least {_SHORTEST_CLIP_S:g} s is needed"
         )
-    if np.abs(wave).max() < INAUDIBLE:
+    if peak(wave) < INAUDIBLE:
         raise no_voice(name)
     return wave
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from sortformer.audio import AudioSource, probe
 from sortformer.audio import blocks as read_blocks
+from sortformer.audio.loudness import peak
 from sortformer.errors import Cancelled
 from sortformer.grid import SAMPLE_RATE
 
@@ -42,7 +43,7 @@ class Heard:
             self.total_s = probe(self.source).duration_s
         for block in read_blocks(self.source, sample_rate, channel):
             self.num_samples += len(block)
-            self.peak = max(self.peak, float(np.abs(block).max()))
+            self.peak = max(self.peak, peak(block))
             yield block
             self.report()
 

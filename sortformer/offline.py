@@ -76,7 +76,7 @@ def at_once(
 def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence: float | None = None) -> Whole:
     """Run a model over a recording of any length, each window at once with what surrounds it.
 
-    How loud the recording is, is taken to be what has been read of it.
+    A quiet recording is raised by what its highest sample asks for, as far as it has been read.
     """
     grid, parts = model.config.grid, list[Whole]()
     finer = FrameGrid().step_samples // grid.step_samples  # output frames in one of the encoder
