@@ -46,7 +46,7 @@ class Whole:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities (U, K) of the voices, and the embeddings (U, D) at the same rate; see ``by_voice``."""
         times = max(1, round(len(self.probs) / max(1, len(self.emb))))
-        emb = np.repeat(self.emb, times, axis=0)[: len(self.probs)]
+        emb = (np.repeat(self.emb, times, axis=0) if times > 1 else self.emb)[: len(self.probs)]
         return by_voice(self.probs, emb, clustering, max(1, fewest), most), emb
 
 
