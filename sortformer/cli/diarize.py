@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sortformer.cli.allocator import keep_freed_memory
 from sortformer.cli.batch import Job, run
 from sortformer.cli.console import usage_errors
 from sortformer.cli.options import Channel, Clustering, Device, Enroll, Model, check_preset, clips, clustered
@@ -84,6 +85,7 @@ def diarize(
         from sortformer.enrolled import read_clip
         from sortformer.postprocess import speaker_range
 
+        keep_freed_memory()
         voices = {name: read_clip(name, clip) for name, clip in named.items()}
         diarizer = Diarizer.load(model, device)
         with usage_errors():
