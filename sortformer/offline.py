@@ -55,11 +55,11 @@ def at_once(
     blocks: Iterable[np.ndarray],
     exit_confidence: float | None = None,
     progress: Progress | None = None,
-    highest: float = 0.0,
+    highest: float | None = None,
 ) -> Whole:
     """Run a model over all samples, and as much of its head as ``exit_confidence`` asks for (None: all).
 
-    ``highest`` is that of the samples of the recording that were before, as for ``forward``.
+    ``highest`` is that of the samples of the whole recording, as for ``forward``.
 
     Raises:
         Cancelled: if ``progress`` wants no more.
@@ -101,19 +101,20 @@ def forward(
     run: Callable[[Tensor, Tensor], Output],
     blocks: Iterable[np.ndarray],
     progress: Progress | None = None,
-    highest: float = 0.0,
+    highest: float | None = None,
 ) -> Output:
     """Return what ``run`` makes of the features of all samples, in two steps between which it can be stopped.
 
     A recording that is quiet (see ``raised``) is made louder for models with fixed features, which have learned from
-    speech above -50 dBFS; NVIDIA's take levels as NeMo does. ``highest`` is that of the samples that were before these.
+    speech above -50 dBFS; NVIDIA's take levels as NeMo does. ``highest`` is that of the samples of the whole recording
+    (None: of these).
 
     Raises:
         Cancelled: if ``progress`` wants no more.
     """
     samples = np.concatenate(list(blocks))
     if model.config.features.normalize == "fixed":
-        samples = raised(samples, max(highest, peak(samples)))
+        samples = raised(samples, peak(samples) if highest is None else highest)
     wave = torch.from_numpy(samples)
     with torch.inference_mode():
         feats, lengths = model.features(wave[None].to(next(model.parameters()).device))
