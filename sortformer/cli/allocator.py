@@ -13,7 +13,7 @@ def keep_freed_memory() -> bool:
     """Make glibc keep up to 128 MiB of freed memory for what comes next, and return whether it does.
 
     Left alone, it gives large tensors back to the system when they are freed, and the next window has every page of
-    them found and cleared anew: a sixth of the time that an hour of audio takes. It changes the whole process, so the
+    them found and cleared anew: a seventh of the time that an hour of audio takes. It changes the whole process, so the
     command does it, not the library. Who has set a MALLOC_ variable of glibc's has decided otherwise; with another C
     library nothing changes.
     """
