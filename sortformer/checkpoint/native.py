@@ -1,9 +1,7 @@
 """Our own checkpoints: a folder with ``config.json`` and ``model.safetensors``."""
 
 import json
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ from sortformer.checkpoint.files import read_weights
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict, to_dict
+from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
 
@@ -43,26 +42,15 @@ def save(
         name: (tensor.to(dtype) if tensor.is_floating_point() else tensor).contiguous()
         for name, tensor in model.state_dict().items()
     }
-    with _draft_of(folder / "model.safetensors") as draft:
+    with drafted(folder / "model.safetensors") as draft:
         save_file(weights, draft)
     config: dict[str, Any] = {"format": FORMAT, "model": to_dict(model.config)}
     if postprocess is not None:
         config["postprocess"] = to_dict(postprocess)
     if licence is not None:
         config["licence"] = licence
-    with _draft_of(folder / "config.json") as draft:
+    with drafted(folder / "config.json") as draft:
         draft.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-
-
-@contextmanager
-def _draft_of(path: Path) -> Iterator[Path]:
-    """Name a file to write beside ``path``, which takes its place when it is complete."""
-    draft = path.with_name(f".{path.name}.part")
-    try:
-        yield draft
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def read_native(folder: Path, values: Mapping[str, Any]) -> Checkpoint:

@@ -1,7 +1,6 @@
 """Writing ``.nemo`` archives that NeMo loads, of the models that NeMo can express."""
 
 import io
-import os
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from sortformer.checkpoint.nemo_config import TARGET
 from sortformer.checkpoint.nemo_keys import DEAD_HEAD, FILTERBANK, WINDOW, key_table
 from sortformer.config.depth import StackedDepth
 from sortformer.config.model import ModelConfig
+from sortformer.draft import drafted
 from sortformer.errors import InputError, refusal
 from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES
 from sortformer.model import Sortformer
@@ -35,16 +35,13 @@ def write_nemo(path: Path, model: Sortformer) -> None:
     buffer = io.BytesIO()
     torch.save(_nemo_weights(model), buffer)
     config = yaml.safe_dump(nemo_values(model.config), sort_keys=False).encode()
-    draft = path.with_name(path.name + ".part")
     try:
-        with tarfile.open(draft, "w") as archive:
+        with drafted(path) as draft, tarfile.open(draft, "w") as archive:
             for name, content in ((CONFIG_MEMBER, config), (WEIGHTS_MEMBER, buffer.getvalue())):
                 member = tarfile.TarInfo(f"./{name}")
                 member.size = len(content)
                 archive.addfile(member, io.BytesIO(content))
-        os.replace(draft, path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise InputError(f"cannot write {path}: {refusal(error)}") from error
 
 

@@ -4,6 +4,7 @@ import os
 import uuid
 from pathlib import Path
 
+from sortformer.draft import drafted
 from sortformer.errors import InputError, refusal
 
 __all__ = ["check_folder", "write_bytes", "write_text"]
@@ -40,18 +41,12 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
         InputError: when the file exists and ``overwrite`` is not set, or it cannot be written.
     """
     target = Path(path)
-    part = target.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        if not overwrite and target.exists():
-            raise InputError(f"{target} exists already; ask for overwriting, or write elsewhere")
         target.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with part.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+            with drafted(target, overwrite=overwrite) as draft:
+                draft.write_bytes(content)
+        except FileExistsError as error:
+            raise InputError(f"{target} exists already; ask for overwriting, or write elsewhere") from error
     except OSError as error:
         raise InputError(f"cannot write {target}: {refusal(error)}") from error

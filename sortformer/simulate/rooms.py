@@ -1,12 +1,11 @@
 """Impulse responses of shoebox rooms, computed once by the image-source method and kept in a file."""
 
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from sortformer.draft import drafted
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
@@ -49,9 +48,8 @@ class Rooms:
         rooms = cls(np.stack([_room(rng, float(t60), positions) for t60 in t60_s]), t60_s)
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as draft:
-                np.savez(draft, responses=rooms.responses, t60_s=rooms.t60_s)
-            os.replace(draft.name, path)
+            with drafted(path) as draft, draft.open("xb") as file:
+                np.savez(file, responses=rooms.responses, t60_s=rooms.t60_s)
         return rooms
 
 

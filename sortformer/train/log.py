@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+from sortformer.draft import drafted
 from sortformer.errors import InputError
 
 __all__ = ["Report", "RunLog"]
@@ -30,7 +31,8 @@ class RunLog:
                 kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step]
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(f"cannot go on with {path}, which is damaged: move it away") from error
-            path.write_text("".join(kept), encoding="utf-8")
+            with drafted(path) as draft:
+                draft.write_text("".join(kept), encoding="utf-8")
 
     def write(self, line: dict[str, float]) -> None:
         """Add a line."""

@@ -11,6 +11,7 @@ from sortformer.config.model import ModelConfig
 from sortformer.config.strict import to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
+from sortformer.draft import drafted
 from sortformer.errors import ConfigError
 from sortformer.model import Sortformer
 from sortformer.train.evaluation import dev_conversations, dev_der
@@ -73,7 +74,8 @@ def train(
             processes.check_same(state.step, f"the state in {out}")
             log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
         if processes.lead:
-            (out / "config.json").write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
+            with drafted(out / "config.json") as draft:
+                draft.write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
         last = config.steps if stop_after is None else min(config.steps, stop_after)
         while state.step < last:
             with processes.all_or_none():

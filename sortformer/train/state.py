@@ -1,7 +1,6 @@
 """Everything that a run must remember to go on as if it had never stopped."""
 
 import copy
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +10,12 @@ from torch import Tensor, nn
 
 from sortformer.attention import DrawnAttention, redrawn
 from sortformer.config.train import OptimizerConfig
+from sortformer.draft import drafted
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
 from sortformer.train.teacher import VoiceTeacher
 
 __all__ = ["TrainState", "parameter_groups"]
-
 
 @dataclass(slots=True)
 class TrainState:
@@ -62,9 +61,8 @@ class TrainState:
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
         }
-        draft = path.with_suffix(".part")
-        torch.save(values, draft)
-        os.replace(draft, path)
+        with drafted(path) as draft:
+            torch.save(values, draft)
 
     def load(self, path: Path) -> None:
         """Go on from a saved state.

@@ -41,6 +41,28 @@ def test_a_failure_on_the_way_leaves_the_old_file_and_nothing_else(tmp_path, mon
     assert os.listdir(tmp_path) == ["x.txt"]
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_that_comes_while_another_is_written_stays(tmp_path, monkeypatch, links):
+    if not links:
+
+        def refuse(*_):
+            raise PermissionError("no links here")
+
+        monkeypatch.setattr(os, "link", refuse)
+    write_text(tmp_path / "x.txt", "alone")  # without links, too
+    sync = os.fsync
+
+    def overtaken(file):
+        sync(file)
+        (tmp_path / "y.txt").write_text("of another process")
+
+    monkeypatch.setattr(os, "fsync", overtaken)
+    with pytest.raises(InputError, match=r"y\.txt exists already"):
+        write_text(tmp_path / "y.txt", "ours")
+    assert (tmp_path / "y.txt").read_text() == "of another process"
+    assert sorted(os.listdir(tmp_path)) == ["x.txt", "y.txt"]
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot write .*file"):
