@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save as save_weights
 
 from sortformer.checkpoint.contents import Checkpoint, build
 from sortformer.checkpoint.files import read_weights
@@ -43,7 +43,7 @@ def save(
         for name, tensor in model.state_dict().items()
     }
     with drafted(folder / "model.safetensors") as draft:
-        save_file(weights, draft)
+        draft.write_bytes(save_weights(weights))  # their own writer lets nobody but the owner read
     config: dict[str, Any] = {"format": FORMAT, "model": to_dict(model.config)}
     if postprocess is not None:
         config["postprocess"] = to_dict(postprocess)

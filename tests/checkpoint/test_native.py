@@ -74,14 +74,20 @@ def test_saving_again_replaces_what_was_there_and_leaves_no_drafts(saved):
     assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors"]
 
 
+def test_whoever_reads_the_config_reads_the_weights(saved):
+    modes = [(saved / name).stat().st_mode for name in ("config.json", "model.safetensors")]
+    assert modes[0] == modes[1]
+
+
 def test_a_save_that_fails_leaves_the_old_weights(saved, monkeypatch):
     before = (saved / "model.safetensors").read_bytes()
 
-    def full_disk(_, path):
-        Path(path).write_bytes(b"half")
+    def full_disk(path, content):
+        with path.open("wb") as file:
+            file.write(content[: len(content) // 2])
         raise OSError("no space left on device")
 
-    monkeypatch.setattr("sortformer.checkpoint.native.save_file", full_disk)
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
     with pytest.raises(OSError, match="no space"):
         checkpoint.save(saved, small_model(small_config(), seed=5))
     assert (saved / "model.safetensors").read_bytes() == before
