@@ -86,8 +86,9 @@ def train(
             ):
                 log.write({"step": state.step} | dev_der(state.average, dev, processes))
             if processes.lead and (state.step % config.checkpoint_every == 0 or state.step == last):
-                state.save(out / "state.pt")
+                # The state last: what was interrupted between the two takes these steps again, and writes both anew.
                 checkpoint.save(out / "model", state.average, licence=initial.licence)
+                state.save(out / "state.pt")
     return out / "model"
 
 

@@ -17,6 +17,9 @@ from sortformer.train.teacher import VoiceTeacher
 
 __all__ = ["TrainState", "parameter_groups"]
 
+_BY_RECIPE = ("weight_decay", "betas")  # of the optimiser; the learning rate is set before each step
+
+
 @dataclass(slots=True)
 class TrainState:
     """The weights, their average, the optimiser and the number of steps done."""
@@ -65,7 +68,7 @@ class TrainState:
             torch.save(values, draft)
 
     def load(self, path: Path) -> None:
-        """Go on from a saved state.
+        """Go on from a saved state, with the settings of the optimiser that this run has.
 
         Raises:
             InputError: if the file is damaged or of another model.
@@ -79,7 +82,10 @@ class TrainState:
             self.average.load_state_dict(values["average"])
             if self.teacher is not None and values["teacher"] is not None:
                 self.teacher.load_state_dict(values["teacher"])
+            wanted = [{name: group[name] for name in _BY_RECIPE} for group in self.optimizer.param_groups]
             self.optimizer.load_state_dict(values["optimizer"])
+            for group, settings in zip(self.optimizer.param_groups, wanted, strict=True):
+                group.update(settings)
             self.step = values["step"]
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise InputError(

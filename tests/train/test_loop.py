@@ -21,6 +21,7 @@ from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import Conversations
 from sortformer.train import train
 from sortformer.train.initial import initial_checkpoint
+from sortformer.train.state import TrainState
 from tests.data.corpora import corpus
 from tests.train.runs import log_of, state_of, write_voice_table
 
@@ -95,6 +96,25 @@ def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_pat
         log.write(json.dumps({"step": 5, "loss": 0.1}) + "\n" + '{"step": 6, "lo')
     train(run_config, tmp_path / "killed")
     assert log_of(tmp_path / "killed") == log_of(tmp_path / "whole")
+
+
+@pytest.mark.parametrize(("place", "writer"), [(checkpoint, "save"), (TrainState, "save")])
+def test_a_run_that_was_killed_while_it_saved_leaves_the_model_of_its_last_step(
+    place, writer, run_config, tmp_path, monkeypatch
+):
+    whole, _ = checkpoint.load(train(run_config, tmp_path / "whole"))
+    train(run_config, tmp_path / "killed", stop_after=4)
+
+    def kill(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, writer, kill)
+        with pytest.raises(KeyboardInterrupt):
+            train(run_config, tmp_path / "killed")
+    model, _ = checkpoint.load(train(run_config, tmp_path / "killed"))
+    assert_same(dict(model.state_dict()), dict(whole.state_dict()))
+    assert_same(state_of(tmp_path / "killed"), state_of(tmp_path / "whole"))
 
 
 @pytest.mark.parametrize(

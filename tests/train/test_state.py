@@ -65,3 +65,13 @@ def test_a_save_that_fails_leaves_the_old_state(state, tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space"):
         state.save(tmp_path / "state.pt")
     assert (tmp_path / "state.pt").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
+
+
+def test_a_resumed_run_has_the_optimiser_of_its_recipe(state, tmp_path):
+    state.save(tmp_path / "state.pt")
+    config = OptimizerConfig(weight_decay=0.3, betas=(0.5, 0.6))
+    resumed = TrainState.start(small_model(small_config({"conv_norm": "batch"})), config, None, CPU)
+    resumed.load(tmp_path / "state.pt")
+    assert [group["weight_decay"] for group in resumed.optimizer.param_groups] == [0.3, 0.0]
+    assert [group["betas"] for group in resumed.optimizer.param_groups] == [(0.5, 0.6)] * 2
