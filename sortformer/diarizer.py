@@ -302,7 +302,7 @@ class Diarizer:
             warnings.warn(
                 f"{name_of(heard.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that is taken whole: "
                 f"streaming through it (preset {preset})",
-                stacklevel=4,
+                stacklevel=3,
             )
             blocks = heard.again(taken, blocks)
         session = Session(self.model, self._stream_config(preset, settings))

@@ -44,6 +44,21 @@ def test_numbers_that_are_none_are_noticed(model: Path, monkeypatch: pytest.Monk
     assert (finding.name, "no numbers" in finding.detail) == ("self-test", True)
 
 
+@pytest.mark.parametrize(
+    ("error", "detail"), [(ValueError("no such codec"), "no such codec"), (RuntimeError(), "RuntimeError")]
+)
+def test_a_check_that_breaks_does_not_stop_the_others(model: Path, monkeypatch: pytest.MonkeyPatch, error, detail):
+    def broken(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(doctor, "read", broken)
+    bad = [finding for finding in doctor.examine(model, "cpu") if not finding.good]
+    assert [(finding.name, finding.detail) for finding in bad] == [
+        ("wav, flac, ogg, opus, mp3", detail),
+        ("m4a, mp4, webm, mkv", detail),
+    ]
+
+
 def test_a_decoder_that_hears_nothing_is_noticed(model: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(doctor, "read", lambda _: np.zeros(16_000, np.float32))
     bad = [finding.name for finding in doctor.examine(model, "cpu") if not finding.good]

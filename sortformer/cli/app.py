@@ -1,8 +1,6 @@
 """The commands together, and what happens to errors on their way to the user."""
 
-import os
 import sys
-import traceback
 import warnings
 from itertools import pairwise
 from typing import Annotated, Any
@@ -12,7 +10,7 @@ from typer.core import TyperGroup
 
 import sortformer
 from sortformer.cli.average import average
-from sortformer.cli.console import say, sentence, show_warning
+from sortformer.cli.console import say, sentence, show_warning, unforeseen
 from sortformer.cli.convert import convert
 from sortformer.cli.diarize import diarize
 from sortformer.cli.doctor import doctor
@@ -27,9 +25,6 @@ from sortformer.cli.tune import tune
 from sortformer.errors import SortformerError
 
 __all__ = ["app", "main"]
-
-TRACEBACK = "SORTFORMER_TRACEBACK"
-"""Environment variable that asks for the traceback of an unexpected error."""
 
 
 class _Commands(TyperGroup):
@@ -82,16 +77,12 @@ def _options(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line, and leave with 0, 1 (an error, some recordings failed), 2 (usage) or 130 (interrupted)."""
     with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)  # each is about another recording, though from one place
         warnings.showwarning = show_warning
         try:
             app(arguments, prog_name="sortformer")
         except (SortformerError, OSError) as error:
             say(f"error: {sentence(error)}")
         except Exception as error:
-            if os.environ.get(TRACEBACK):
-                traceback.print_exc()
-            say(
-                f"error: something that sortformer did not foresee ({type(error).__name__}: {error}); "
-                f"please report it, with what {TRACEBACK}=1 shows"
-            )
+            say(f"error: {unforeseen(error)}")
     sys.exit(1)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from sortformer.cli.console import bar, counted, say, sentence, usage_errors
+from sortformer.cli.console import about, bar, counted, say, sentence, unforeseen, usage_errors
 from sortformer.cli.interrupt import INTERRUPTED, interrupts
 from sortformer.cli.recordings import Recording, distinct, recordings
 from sortformer.cli.results import Results
@@ -81,7 +81,7 @@ def _work(
                 share = done / total if total else 0.0
                 shown.update(task, description=name, completed=index + (_STAGES[stage] + share) / len(_STAGES))
 
-            with tally.past_errors(recording.name):
+            with tally.past_errors(recording.name), about(recording.name):
                 progress("read", 0.0, None)
                 result = job(recording, progress)
                 shown.stop()  # the result may go to the same terminal
@@ -107,6 +107,9 @@ class _Tally:
             raise
         except (SortformerError, OSError) as error:
             say(f"error: {sentence(error)}")
+            self.failed.append(name)
+        except Exception as error:  # one recording too long for the memory there is must not cost the others
+            say(f"error: {name}: {unforeseen(error)}")
             self.failed.append(name)
 
     def summary(self) -> str:

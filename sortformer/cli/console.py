@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -15,7 +17,10 @@ from sortformer.errors import SortformerError, refusal
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["bar", "counted", "say", "sentence", "show_warning", "usage_errors"]
+__all__ = ["TRACEBACK", "about", "bar", "counted", "say", "sentence", "show_warning", "unforeseen", "usage_errors"]
+
+TRACEBACK = "SORTFORMER_TRACEBACK"
+"""Environment variable that asks for the traceback of an unexpected error."""
 
 
 def say(message: str) -> None:
@@ -43,6 +48,29 @@ def show_warning(
         say(f"warning: {message}")
     elif not issubclass(category, DeprecationWarning | PendingDeprecationWarning):
         print(warnings.formatwarning(message, category, filename, lineno, line), file=file or sys.stderr, end="")
+
+
+@contextlib.contextmanager
+def about(name: str) -> Iterator[None]:
+    """Let warnings say which recording they are about, where they do not name it themselves."""
+
+    def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
+        named = str(message) if name in str(message) else f"{name}: {message}"
+        show_warning(named, category, filename, lineno, *rest)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def unforeseen(error: Exception) -> str:
+    """Return what to say of an error that nobody wrote a sentence for, with its traceback before it if asked for."""
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(error)
+    return (
+        f"something that sortformer did not foresee ({type(error).__name__}: {error}); "
+        f"please report it, with what {TRACEBACK}=1 shows"
+    )
 
 
 @contextlib.contextmanager

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from sortformer.annotation import Diarization
+from sortformer.diarizer import Diarizer
 from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
 
@@ -217,6 +220,26 @@ def test_a_good_file_after_bad_ones_is_done_all_the_same(cli: Cli, model: Path, 
     assert len(outcome.errors) == 2
     assert outcome.out.count("SPEAKER meeting ") == 2
     assert outcome.err.splitlines()[-1] == "1 recording diarized, 2 failed: absent, empty"
+
+
+def test_an_error_that_nobody_foresaw_costs_no_other_recording(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    long = tmp_path / "long.wav"
+    long.write_bytes(wav.read_bytes())
+    diarize = Diarizer.__call__
+
+    def short_of_memory(self: Diarizer, audio: Path, **options: Any) -> Diarization:
+        if audio == long:
+            raise MemoryError("out of memory")
+        return diarize(self, audio, **options)
+
+    monkeypatch.setattr(Diarizer, "__call__", short_of_memory)
+    outcome = cli("diarize", long, wav, "--model", model, "-o", tmp_path / "out")
+    assert outcome.code == 1
+    assert outcome.errors[0].startswith("long: something that sortformer did not foresee (MemoryError: out of memory)")
+    assert outcome.err.splitlines()[-1] == "1 recording diarized, 1 failed: long"
+    assert (tmp_path / "out" / f"{wav.stem}.rttm").exists()
 
 
 def test_an_error_that_nobody_foresaw_is_a_sentence_too(cli: Cli, wav: Path, monkeypatch: pytest.MonkeyPatch):

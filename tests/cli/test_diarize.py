@@ -194,7 +194,25 @@ def test_options_reach_the_model(cli: Cli, model: Path, wav: Path, options: list
 def test_fewer_speakers_than_asked_for_is_a_warning(cli: Cli, model: Path, wav: Path):
     outcome = cli("diarize", wav, "--model", model, "--num-speakers", 3)
     assert (outcome.code, len(outcome.out.splitlines())) == (0, 2)
-    assert outcome.err == "warning: asked for 3 speakers, but only 2 spoke\n"
+    assert outcome.err == f"warning: {wav.stem}: asked for 3 speakers, but only 2 spoke\n"
+
+
+def test_warnings_name_each_recording_once(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    other = tmp_path / "other.wav"
+    other.write_bytes(wav.read_bytes())
+    outcome = cli("diarize", wav, other, "--model", model, "--num-speakers", 3, "-o", tmp_path / "out")
+    assert [line for line in outcome.err.splitlines() if line.startswith("warning")] == [
+        f"warning: {name}: asked for 3 speakers, but only 2 spoke" for name in (wav.stem, "other")
+    ]
+
+
+def test_windows_in_which_nobody_speaks_are_named(cli: Cli, deaf_model: Path, wav: Path, tmp_path: Path):
+    manifest = tmp_path / "windows.jsonl"
+    lines = [{"audio_filepath": str(wav), "offset": at, "duration": 0.5, "uniq_id": f"at{at}"} for at in (0.0, 0.5)]
+    manifest.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    outcome = cli("diarize", manifest, "--model", deaf_model, "-o", tmp_path / "out")
+    warned = [line.partition(": no speech found")[0] for line in outcome.err.splitlines() if "no speech" in line]
+    assert warned == ["warning: at0.0", "warning: at0.5"]
 
 
 def test_quiet_keeps_errors_and_drops_the_rest(cli: Cli, model: Path, wav: Path, tmp_path: Path):
