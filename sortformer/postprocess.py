@@ -97,7 +97,7 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
     heard = np.count_nonzero(spoken)
     if heard < fewest:
         asked = f"{fewest} speakers" if fewest == most else f"at least {fewest} speakers"
-        warnings.warn(f"asked for {asked}, but {f'only {heard}' if heard else 'nobody'} spoke", stacklevel=2)
+        warnings.warn(f"asked for {asked}, but {f'only {heard}' if heard else 'nobody'} spoke", stacklevel=3)
     kept = np.argsort(-spoken, kind="stable")[:most]
     result = np.zeros_like(probs)
     result[:, kept] = probs[:, kept]
@@ -125,7 +125,7 @@ def speaker_range(
             raise InputError(f"{name} is {number}, but this model can tell apart at most {num_slots} speakers")
     if num_speakers is not None:
         return num_speakers, num_speakers
-    fewest, most = min_speakers or 0, num_slots if max_speakers is None else max_speakers
+    fewest, most = min_speakers or 0, min(num_slots, max_speakers or num_slots)
     if fewest > most:
         raise InputError(f"min_speakers is {fewest}, which is above max_speakers, {most}")
     return fewest, most

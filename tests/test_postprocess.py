@@ -156,6 +156,11 @@ def test_impossible_speaker_counts_are_refused(wanted, reason):
         speaker_range(2, **wanted)
 
 
+def test_no_more_speakers_than_the_model_can_tell_apart():
+    assert speaker_range(8, max_speakers=20) == (0, 8)
+    assert speaker_range(8, min_speakers=2, max_speakers=3) == (2, 3)
+
+
 def test_a_step_off_the_grid_and_broken_probabilities_are_refused():
     with pytest.raises(InputError, match="multiple of 10 ms"):
         turns(np.zeros((3, 2)), PostprocessConfig(), 0.0125)

@@ -38,11 +38,12 @@ def checked_rate(sample_rate: Any) -> int:
     return rate
 
 
-def as_samples(source: Any) -> np.ndarray:
+def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
     """Return an array as (samples, channels), a view where possible, in its own number type.
 
-    Of two axes, the one with at most 64 entries is the channels; an array in which both or neither axis is so
-    short is refused rather than guessed at (a usable recording is longer than 64 samples in any case).
+    Of two axes, the one with at most 64 entries is the channels; an array in which neither axis is so short is refused
+    rather than guessed at, and so is one in which both are (a usable recording is longer than 64 samples in any case),
+    unless it is a ``block`` of a stream: then its first axis is time.
 
     Raises:
         InputError: on other shapes, on empty arrays, and on number types without a scale (int64, bool, complex).
@@ -63,6 +64,8 @@ def as_samples(source: Any) -> np.ndarray:
     if array.ndim != 2:
         raise InputError(f"an audio array has the shape (samples,) or (samples, channels), got {array.shape}")
     channel_axes = [axis for axis in (0, 1) if array.shape[axis] <= MAX_CHANNELS]
+    if block and 1 in channel_axes:
+        return array
     if len(channel_axes) != 1:
         raise InputError(
             f"an audio array of shape {array.shape} does not show which axis is the channels: "

@@ -86,6 +86,11 @@ class StreamConfig:
         """Return how a model streams whose layers remember by themselves: chunk by chunk, without cache or contexts."""
         return cls(chunk_frames, speaker_cache=SpeakerCacheConfig(frames=0))
 
+    def speaker_limit(self, num_slots: int) -> int:
+        """Return how many of a model's slots may speak: the first so many."""
+        voices = num_slots if self.clustering is None else self.clustering.max_speakers
+        return min(num_slots, voices, self.max_speakers or num_slots)
+
     @property
     def latency_s(self) -> float:
         """Seconds of audio, compute excluded, from the start of a chunk until its probabilities are final.

@@ -41,7 +41,7 @@ class LayerMemory:
         if bool((chunk.length != chunk.emb.shape[1]).any()):
             raise ValueError("streams whose layers remember step side by side by chunks of one length")
         output, state = self.model.step(chunk.emb, state)
-        return state, first_slots(output.probs, self.config.max_speakers)
+        return state, first_slots(output.probs, self.config.speaker_limit(output.probs.shape[2]))
 
     def forget(self, state: ModelState, channel: int) -> ModelState:
         """Refuse: what layers remember of one speaker cannot be told from what they remember of another."""

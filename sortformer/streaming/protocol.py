@@ -56,6 +56,6 @@ class StreamMemory(Protocol):
         ...
 
 
-def first_slots(probs: Tensor, count: int | None) -> Tensor:
-    """Return probabilities (B, T, S), zero but for the first ``count`` slots (None: all)."""
-    return probs if count is None else probs * (torch.arange(probs.shape[2], device=probs.device) < count)
+def first_slots(probs: Tensor, count: int) -> Tensor:
+    """Return probabilities (B, T, S), zero but for the first ``count`` slots."""
+    return probs if count >= probs.shape[2] else probs * (torch.arange(probs.shape[2], device=probs.device) < count)

@@ -160,8 +160,7 @@ class Session:
         self._require_open()
         here = self._position
         taken = {slot: state.name for slot, state in enumerate(here.turns.slots) if state.name is not None}
-        slots = min(self.config.max_speakers or len(here.channels), len(here.channels))
-        free = [slot for slot in range(slots) if slot not in taken]
+        free = [slot for slot in range(self.config.speaker_limit(len(here.channels))) if slot not in taken]
         if self.duration_s:
             raise InputError(f"'{name}' comes too late: enroll voices before the first samples, or after reset()")
         check_name(name, taken.values())
@@ -182,7 +181,8 @@ class Session:
     def push(self, samples: Any, sample_rate: int | None = None) -> Update:
         """Take in any number of samples, also none, and return what has become final.
 
-        ``samples`` is (n,) or (n, channels), float in [-1, 1] or integers, at 16 kHz; ``sample_rate`` is only checked.
+        ``samples`` is (n,) or (n, channels) with up to 64 channels, float in [-1, 1] or integers, at 16 kHz;
+        ``sample_rate`` is only checked.
 
         Raises:
             InputError: if a sample is NaN, infinite or far out of scale, if the sample rate is another one, or after
@@ -225,8 +225,11 @@ class Session:
         if not 0 <= slot < len(here.channels):
             raise InputError(f"slot must be between 0 and {len(here.channels) - 1}, got {slot}")
         gone = here.channels[slot]
-        channels = [channel - (channel > gone) for channel in here.channels]
-        channels[slot] = len(channels) - 1
+        limit = self.config.speaker_limit(len(here.channels))
+        # Those who arrived later move up, and the free channel is the last of those that may speak.
+        last = limit - 1 if gone < limit else len(here.channels) - 1
+        channels = [channel - (gone < channel <= last) for channel in here.channels]
+        channels[slot] = last
         turns, given = free_slot(self.postprocess, here.turns, slot, self._frame_ticks)
         self._position = replace(
             here, memory=self._memory.forget(here.memory, gone), turns=turns, channels=tuple(channels)
@@ -299,7 +302,7 @@ class Session:
         if sample_rate is not None and sample_rate != SAMPLE_RATE:
             raise InputError(f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first")
         if 0 not in np.shape(samples):
-            pieces = mixed(float_pieces(as_samples(samples)), None, self.uri)
+            pieces = mixed(float_pieces(as_samples(samples, block=True)), None, self.uri)
             self._waiting += list(checked(pieces, SAMPLE_RATE, f"the block pushed at {self.duration_s:.2f} s"))
 
     def _ready(self) -> tuple[Front, Chunk, np.ndarray] | None:

@@ -56,10 +56,10 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     shown = chunk.left + chunk.length + chunk.right
     emb, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (chunk.emb, shown)])
     output = model.forward_frames(emb, length_mask(total, emb.shape[1]))
+    most = config.speaker_limit(output.probs.shape[2])
     if config.clustering is None:
-        probs = first_slots(output.probs, config.max_speakers)
+        probs = first_slots(output.probs, most)
     else:
-        most = min(config.clustering.max_speakers, config.max_speakers or output.probs.shape[2])
         probs = rows_by_voice(output.probs, output.emb, _decided(state), total, config.clustering, most)
     finer = model.config.head.upsampling
     first = state.cache_length + state.fifo_length + chunk.left

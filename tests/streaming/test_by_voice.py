@@ -151,3 +151,8 @@ def test_presets_stream_as_the_postprocessing_says():
     assert diarizer.stream(StreamConfig(9)).config.clustering is None  # a configuration is taken as it stands
     remembering = Diarizer(remembering_model("xl"), by_voice, "remembering")
     assert remembering.stream().config.clustering is None
+
+
+def test_more_speakers_may_be_allowed_than_there_are_slots():
+    probs = [Session(MODEL, replace(CONFIG, max_speakers=most)).push(noise(40_000)).probs for most in (None, 9)]
+    np.testing.assert_array_equal(*probs)

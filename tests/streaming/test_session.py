@@ -50,8 +50,9 @@ def test_updates_say_where_they_are(session):
         [WAVE[:1], *np.array_split(WAVE[1:], 333), WAVE[:0]],
         [torch.from_numpy(WAVE[:7]), WAVE[7:].astype(np.float64)],
         [np.repeat(WAVE[:, None], 2, axis=1)],
+        [np.repeat(WAVE[:64, None], 2, axis=1), np.repeat(WAVE[64:65, None], 2, axis=1), WAVE[65:]],
     ],
-    ids=["nothing", "single samples", "other types", "two channels"],
+    ids=["nothing", "single samples", "other types", "two channels", "few samples of two channels"],
 )
 def test_blocks_of_any_length_and_type_are_taken(session, pieces):
     np.testing.assert_array_equal(_all(session, *pieces), EXPECTED)
@@ -190,6 +191,20 @@ def test_a_reset_slot_is_somebody_new():
     session.push(noise(60_000, seed=4))
     names = {turn.speaker for turn in session.finish()}
     assert len(names - known) >= 1
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_a_reset_slot_is_free_again_where_not_all_may_speak(slot):
+    model = tiny_model()
+    with torch.no_grad():
+        model.head.out.weight.zero_()
+        model.head.out.bias.fill_(3.0)
+    session = Session(model, dataclasses.replace(CONFIG, max_speakers=2))
+    session.push(WAVE)
+    session.reset_slot(slot)
+    probs = session.push(noise(60_000, seed=4)).probs
+    assert (probs[:, :2] > 0.9).all()
+    assert not probs[:, 2:].any()
 
 
 def test_a_slot_that_does_not_exist_is_refused(session):
