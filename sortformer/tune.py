@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sortformer.annotation import Turn
+from sortformer.annotation import Turn, merged
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
@@ -70,10 +70,6 @@ def tune(
         raise InputError("tuning needs at least one recording with its reference")
     regions = uem or {uri: ((0.0, found.duration),) for uri, found in probabilities.items()}
 
-    ticks = {
-        uri: _Ticks.of(references[uri], regions[uri], protocol, found.duration) for uri, found in probabilities.items()
-    }
-
     def decided(settings: PostprocessConfig) -> dict[str, tuple[Turn, ...]]:
         return {
             uri: turns(found.data, settings, found.step_s, duration=found.duration).turns
@@ -91,6 +87,9 @@ def tune(
         raise InputError(
             f"nobody speaks in what the protocol {protocol} scores of these references: there is nothing to tune by"
         )
+    ticks = {
+        uri: _Ticks.of(references[uri], regions[uri], protocol, found.duration) for uri, found in probabilities.items()
+    }
     best, fewest = start, errors(start)
     improving = True
     while improving:
@@ -112,6 +111,7 @@ class _Ticks:
 
     @classmethod
     def of(cls, reference: tuple[Turn, ...], parts: Parts, protocol: Protocol, duration: float) -> "_Ticks":
+        reference = merged(reference)  # where two turns of a speaker touch, there is no border and no collar
         count = _tick(max([duration, *(turn.end for turn in reference)]))
         active = _active(reference, count)
         kept = np.zeros(count, dtype=bool)

@@ -74,6 +74,30 @@ def test_only_what_the_uem_names_counts(tuned, probabilities, references):
     assert again.after.protocol.name == "fair"
 
 
+def test_a_recording_that_one_side_lacks_is_refused(probabilities, references):
+    known = {uri: found for uri, found in references.items() if uri != "call_1"}
+    with pytest.raises(InputError, match="call_1"):
+        tune(probabilities, known, PostprocessConfig())
+    with pytest.raises(InputError, match="the UEM says nothing about 'call_1'"):
+        tune(probabilities, references, PostprocessConfig(), uem=dict.fromkeys(known, ((0.0, 3.8),)))
+
+
+@pytest.mark.parametrize("protocol", ["full", "fair", "forgiving"])
+def test_it_searches_by_the_rate_that_it_reports(probabilities, references, protocol):
+    in_pieces = {
+        uri: tuple(
+            Turn(start, min(start + 0.5, turn.end), turn.speaker)
+            for turn in found
+            for start in np.arange(turn.start, turn.end, 0.5).tolist()
+        )
+        for uri, found in references.items()
+    }
+    chosen = protocol_named(protocol)
+    whole, cut = (tune(probabilities, each, PostprocessConfig(), protocol=chosen) for each in (references, in_pieces))
+    assert cut.after.der == whole.after.der
+    assert cut.postprocess == whole.postprocess
+
+
 def test_nothing_to_tune_on_is_refused():
     with pytest.raises(InputError, match="at least one recording"):
         tune({}, {}, PostprocessConfig())

@@ -50,6 +50,8 @@ def tune(
     truth, regions = _truth(inputs, reference, uem)
     if absent := [recording.id for recording in found if recording.id not in truth]:
         raise InputError(f"{reference or 'the manifest'} says nothing about {absent[0]!r}" + _and_more(absent))
+    if uem is not None and (absent := [recording.id for recording in found if recording.id not in regions]):
+        raise InputError(f"{uem} says nothing about {absent[0]!r}" + _and_more(absent))
 
     from sortformer import checkpoint
     from sortformer.diarizer import Diarizer
@@ -69,7 +71,7 @@ def tune(
         probabilities,
         {recording.id: tuple(truth[recording.id]) for recording in found},
         diarizer.postprocess,
-        uem=regions,
+        uem={uri: regions.get(uri, ((0.0, heard.duration),)) for uri, heard in probabilities.items()},
         protocol=chosen,
     )
     low, high = tuned.spread()
@@ -89,16 +91,12 @@ def tune(
     )
 
 
-def _truth(
-    inputs: list[str], reference: Path | None, uem: Path | None
-) -> tuple[dict[str, Turns], dict[str, Regions] | None]:
-    """Turns and scored parts by recording: from the reference, else from the manifests among the inputs."""
+def _truth(inputs: list[str], reference: Path | None, uem: Path | None) -> tuple[dict[str, Turns], dict[str, Regions]]:
+    """Turns, and what is scored if not the whole, by recording: from the reference, else from the manifests."""
     if reference is None and not all(is_manifest(argument) for argument in inputs):
         raise InputError("tuning needs the truth: give --reference, or manifests with 'rttm_filepath' alone")
     sides = [truth_in(place, uem) for place in ([reference] if reference is not None else inputs)]
     turns = {uri: found for side in sides for uri, found in side.turns.items()}
-    if all(side.uem is None for side in sides):
-        return turns, None
     return turns, {uri: parts for side in sides for uri, parts in (side.uem or {}).items()}
 
 

@@ -57,6 +57,32 @@ def test_a_recording_without_truth_is_refused_before_any_work(cli: Cli, model: P
     assert not (tmp_path / "tuned").exists()
 
 
+def test_a_recording_that_the_uem_lacks_is_refused_before_any_work(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    uem = tmp_path / "parts.uem"
+    uem.write_text("other 1 0 1\n")
+    known = ("--reference", truth(tmp_path, wav.stem), "--uem", uem)
+    outcome = cli("tune", wav, *known, "--model", model, "-o", tmp_path / "tuned")
+    assert outcome.code == 1
+    assert outcome.errors == [f"{uem} says nothing about '{wav.stem}'"]
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_where_one_manifest_of_two_names_parts_the_other_is_scored_whole(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path
+):
+    uem = tmp_path / "parts.uem"
+    uem.write_text("first 1 0 1\n")
+    for name, parts in (("first", {"uem_filepath": str(uem)}), ("second", {})):
+        audio = tmp_path / f"{name}.wav"
+        audio.write_bytes(wav.read_bytes())
+        entry = {"audio_filepath": str(audio), "uniq_id": name, "rttm_filepath": str(truth(tmp_path, name))}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(entry | parts) + "\n")
+    manifests = [tmp_path / f"{name}.jsonl" for name in ("first", "second")]
+    outcome = cli("tune", *manifests, "--model", model, "-o", tmp_path / "tuned")
+    assert (outcome.code, outcome.errors) == (0, [])
+    assert "on 2 recordings" in outcome.err
+
+
 def test_truth_in_which_nobody_speaks_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     reference = tmp_path / "truth"
     reference.mkdir()
