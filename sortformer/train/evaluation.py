@@ -32,7 +32,9 @@ def dev_conversations(config: TrainConfig, model: ModelConfig, seed: int = 1) ->
         crops = Crops(Recordings.read(config.data.dev), duration_s, config.simulation.num_slots, model)
         rng = np.random.default_rng(seed)
         return [crops.read(crops.draw(rng)) for _ in range(count)]
-    simulator = Sources.load(replace(config.data, recordings=()), "dev").simulator(config.simulation, model)
+    simulator = Sources.load(replace(config.data, recordings=(), simulated_weight=1.0), "dev").simulator(
+        config.simulation, model
+    )
     generator = torch.Generator().manual_seed(seed)
     return [simulator.batch(generator, 1, duration_s) for _ in range(count)]
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from sortformer.config.data import RecordingsConfig
 from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
 from sortformer.train.evaluation import dev_conversations, dev_der
@@ -53,6 +54,13 @@ def test_errors_add_up_over_conversations():
     assert found["miss"] == pytest.approx(4 / 8)
     assert found["false_alarm"] == pytest.approx(6 / 8)
     assert found["der"] == pytest.approx(10 / 8)
+
+
+def test_a_run_on_real_recordings_alone_can_look_at_simulated_ones(run_config):
+    real = (RecordingsConfig("meetings.jsonl"),)
+    data = replace(run_config.data, recordings=real, simulated_weight=0.0)
+    found = dev_conversations(replace(run_config, data=data, evaluate_conversations=1), run_config.model)
+    assert len(found) == 1
 
 
 def test_the_conversations_are_fixed(run_config):
