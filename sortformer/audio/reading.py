@@ -84,18 +84,25 @@ def blocks(
         yield from rechunked(_signal(recording, channel), length)
 
 
-def crop(source: str | os.PathLike[str] | BinaryIO, start_s: float, duration_s: float) -> np.ndarray:
-    """Read a stretch of a file, as (n,) float32 at 16 kHz; shorter where the file ends before.
+def crop(
+    source: str | os.PathLike[str] | BinaryIO, start_s: float, duration_s: float | None, channel: int | None = None
+) -> np.ndarray:
+    """Read a stretch of a file (None: to its end), as (n,) float32 at 16 kHz; shorter where the file ends before.
 
     The samples are those of ``read`` there: the same bits at 16 kHz, and nearly so (below -80 dB) where the rate is
-    another. Nothing after the stretch is decoded, and of wav, flac and ogg nothing before it.
+    another. Nothing after the stretch is decoded, and of wav, flac and ogg nothing before it. ``channel`` is as there.
 
     Raises:
-        InputError: if the times are no stretch, the file is missing or no audio, or has NaN or infinite samples there.
+        InputError: if the times are no stretch, the file is missing or no audio, has NaN or infinite samples there, or
+            lacks the channel.
+
+    Warns:
+        AudioWarning: if the file is damaged before the stretch ends; what comes before that is returned.
     """
-    if not (0 <= start_s < math.inf and 0 <= duration_s < math.inf):
+    if not (0 <= start_s < math.inf and 0 <= (duration_s or 0.0) < math.inf):
         raise InputError(f"a stretch needs a start and a duration of 0 s or more, got {start_s} and {duration_s}")
-    first, last = round(start_s * SAMPLE_RATE), round((start_s + duration_s) * SAMPLE_RATE)
+    end_s = math.inf if duration_s is None else start_s + duration_s
+    first, last = round(start_s * SAMPLE_RATE), None if duration_s is None else round(end_s * SAMPLE_RATE)
     name = name_of(source)
     with decoder(source) as found:
         rate = _rate(found, name)
@@ -103,26 +110,28 @@ def crop(source: str | os.PathLike[str] | BinaryIO, start_s: float, duration_s: 
         # Both clocks tick together once in `beat` samples: only from there on does the resampler fall on its old grid.
         beat = rate // math.gcd(rate, SAMPLE_RATE)
         begin = max(0, int((start_s - margin) * rate)) // beat * beat
-        end = math.ceil((start_s + duration_s + margin) * rate)
-        pieces = mixed(_stretch(found, begin, end, name), None, name)
+        end = math.inf if duration_s is None else math.ceil((end_s + margin) * rate)
+        pieces = mixed(_stretch(found, begin, end, name), whole("channel", channel), name)
         wave = np.concatenate([*resampled(checked(pieces, rate, name), rate), np.zeros(0, np.float32)])
     offset = begin * SAMPLE_RATE // rate
-    return wave[first - offset : last - offset]
+    return wave[first - offset : None if last is None else last - offset]
 
 
-def _stretch(found: Decoder, begin: int, end: int, name: str) -> Iterator[np.ndarray]:
+def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.ndarray]:
     """Yield what can be decoded between two samples of the file's own rate."""
+    at = 0
     try:
         at = found.seek(begin)
         for piece in found.pieces():
-            yield piece[max(0, begin - at) : max(0, end - at)]
+            yield piece[max(0, begin - at) : int(max(0, min(end - at, len(piece))))]
             at += len(piece)
             if at >= end:
                 break
     except NotDecodable as error:
         raise InputError(f"nothing in {name} can be decoded ({error}): record or export it again") from error
-    except Damaged:
-        return
+    except Damaged as error:
+        place = f"after {at / found.info.sample_rate:.1f} s"
+        warnings.warn(f"{name} is damaged {place} ({error}): using what is before", AudioWarning, stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,23 +31,19 @@ class Recording:
         return without_white_space(self.name)
 
     def heard(self, channel: int | None = None) -> dict[str, Any]:
-        """Return what a diarizer takes: ``audio``, with ``sample_rate`` and ``channel``; a window is cut out in memory.
+        """Return what a diarizer takes: ``audio``, with ``sample_rate`` and ``channel``; of a window, nothing after it is decoded.
 
         Raises:
             InputError: when a window is to be cut out of what is no recording, or starts after its end.
         """
         if not self._is_window():
             return {"audio": self.source, "channel": channel}
-        from sortformer.audio import read as read_audio
+        from sortformer.audio import crop
 
-        wave = read_audio(self.source, channel=channel)
-        first = round(self.offset_s * SAMPLE_RATE)
-        last = None if self.duration_s is None else first + round(self.duration_s * SAMPLE_RATE)
-        if first >= len(wave):
-            raise InputError(
-                f"{self.source} ends at {len(wave) / SAMPLE_RATE:.2f} s, before {self.name!r} starts in it"
-            )
-        return {"audio": wave[first:last], "sample_rate": SAMPLE_RATE}
+        wave = crop(self.source, self.offset_s, self.duration_s, channel)
+        if not len(wave):
+            raise InputError(f"{self.source} ends before {self.offset_s:g} s, where {self.name!r} starts in it")
+        return {"audio": wave, "sample_rate": SAMPLE_RATE}
 
     def _is_window(self) -> bool:
         if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):

@@ -37,6 +37,25 @@ def test_it_is_a_slice_of_the_whole(folder: Path, rate: int, channels: int, star
         np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
+@pytest.mark.parametrize("rate", [16_000, 44_100])
+@pytest.mark.parametrize("channel", [None, 2])
+def test_one_channel_of_it_and_all_that_follows(folder: Path, rate: int, channel: int | None):
+    path = write(folder / f"{rate}-rest.wav", chirp(SECONDS, rate, 3), rate, subtype="FLOAT")
+    expected, found = audio.read(path, channel=channel)[17_600:], audio.crop(path, 1.1, None, channel)
+    assert len(found) == len(expected)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    with pytest.raises(InputError, match="channel"):
+        audio.crop(path, 1.1, None, 4)
+
+
+def test_a_damaged_file_is_said_to_be_so(tmp_path: Path):
+    path = write(tmp_path / "whole.flac", chirp(4, 16_000), 16_000, **SOUNDFILE_FORMATS["flac"])
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
+    with pytest.warns(audio.AudioWarning, match=r"whole\.flac is damaged after 2\.\d s .*: using what is before"):
+        found = audio.crop(path, 1.0, 3.0)
+    assert 1.0 < len(found) / 16_000 < 2.1
+
+
 @pytest.mark.parametrize("extension", ["flac", "ogg"])
 def test_compressed_files_are_entered_in_the_middle(tmp_path: Path, extension: str):
     path = write(tmp_path / f"clip.{extension}", chirp(2, 16_000), 16_000, **SOUNDFILE_FORMATS[extension])

@@ -98,7 +98,7 @@ def test_a_window_is_diarized_alone(cli: Cli, calls: Path, model: Path, tmp_path
     window.write_text(json.dumps(entry | {"offset": 5.0}) + "\n")
     outcome = cli("diarize", window, "-o", tmp_path / "more", "--model", model)
     assert outcome.code == 1
-    assert "ends at 2.00 s, before 'one' starts" in outcome.errors[0]
+    assert "ends before 5 s, where 'one' starts in it" in outcome.errors[0]
 
 
 def test_tuning_takes_the_truth_from_a_manifest(cli: Cli, calls: Path, model: Path, tmp_path: Path):
