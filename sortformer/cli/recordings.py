@@ -31,7 +31,7 @@ class Recording:
         return without_white_space(self.name)
 
     def heard(self, channel: int | None = None) -> dict[str, Any]:
-        """Return what a diarizer takes: ``audio``, with ``sample_rate`` and ``channel``; of a window, nothing after it is decoded.
+        """Return what a diarizer takes: ``audio``, ``sample_rate``, ``channel``; what follows a window is not decoded.
 
         Raises:
             InputError: when a window is to be cut out of what is no recording, or starts after its end.

@@ -35,7 +35,8 @@ def format(recording: Diarization, one_line: bool = False) -> str:
     """
     origin = recording.origin or Origin()
     axis = origin.time_axis
-    rounded = ((round(turn.start, 3), round(turn.end, 3), turn) for turn in recording)
+    last = math.floor(recording.duration * 1000 + 1e-6) / 1000  # no turn ends after the recording
+    rounded = ((round(turn.start, 3), min(round(turn.end, 3), last), turn) for turn in recording)
     document = {
         "schema_version": SCHEMA_VERSION,
         "uri": recording.uri,

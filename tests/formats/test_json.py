@@ -47,6 +47,12 @@ def test_turns_that_round_to_nothing_are_left_out():
     assert document["turns"] == []
 
 
+@given(diarizations(grid=10**6))
+def test_no_turn_ends_after_the_recording(recording):
+    document = standard.loads(json.format(recording))
+    assert all(turn["end"] <= recording.duration for turn in document["turns"])
+
+
 def test_a_later_key_is_ignored_and_a_later_schema_refused():
     document = standard.loads(json.format(Diarization((), 2)))
     assert json.parse(standard.dumps({**document, "new": 1})) == Diarization((), 2)
