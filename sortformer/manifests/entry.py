@@ -26,7 +26,7 @@ class Entry:
         num_speakers: how many speak, where that is known.
 
     Raises:
-        InputError: when the id has white space, or a time is negative or not finite.
+        InputError: when the id has white space or is no name for a file, or a time is negative or not finite.
     """
 
     id: str
@@ -39,6 +39,8 @@ class Entry:
 
     def __post_init__(self) -> None:
         check_name(self.id, "recording")
+        if {"/", "\\"} & set(self.id):
+            raise InputError(f"the id {self.id!r} is to name files, so it may have no / or \\; write - instead")
         if not 0 <= self.offset < math.inf:
             raise InputError(f"the offset of {self.id!r} must be a number of seconds >= 0, got {self.offset}")
         if self.duration is not None and not 0 < self.duration < math.inf:
