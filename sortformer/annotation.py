@@ -161,15 +161,8 @@ class Diarization:
         Raises:
             InputError: when a region ends before it starts.
         """
-        joined: list[list[float]] = []
-        for start, end in sorted(regions):
-            if end < start:
-                raise InputError(f"a region needs start <= end in seconds, got {start} to {end}")
-            if joined and start <= joined[-1][1]:
-                joined[-1][1] = max(joined[-1][1], end)
-            else:
-                joined.append([start, end])
-        cut = ((max(turn.start, start), min(turn.end, end), turn) for start, end in joined for turn in self.turns)
+        parts = union(regions)
+        cut = ((max(turn.start, start), min(turn.end, end), turn) for start, end in parts for turn in self.turns)
         return replace(self, turns=tuple(replace(turn, start=low, end=high) for low, high, turn in cut if low < high))
 
     def merge(self, gap_s: float = 0.0) -> Diarization:
@@ -270,3 +263,20 @@ def to_pyannote(turns: Iterable[Turn], uri: str = "audio") -> Annotation:
     for track, turn in enumerate(turns):
         annotation[Segment(turn.start, turn.end), track] = turn.speaker
     return annotation
+
+
+def union(regions: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return the regions (start, end) sorted, joined where they touch or overlap, without empty ones.
+
+    Raises:
+        InputError: when a region ends before it starts.
+    """
+    joined: list[tuple[float, float]] = []
+    for start, end in sorted(regions):
+        if end < start:
+            raise InputError(f"a region needs start <= end in seconds, got {start} to {end}")
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        elif start < end:
+            joined.append((start, end))
+    return tuple(joined)

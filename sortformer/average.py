@@ -8,7 +8,7 @@ from sortformer.attention import drawn
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
-from sortformer.config.strict import to_dict
+from sortformer.config.strict import flat
 from sortformer.errors import InputError
 
 __all__ = ["average"]
@@ -53,16 +53,8 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
 def _check_same(one: str, ours: Checkpoint, two: str, theirs: Checkpoint) -> None:
     if ours.licence != theirs.licence:
         raise InputError(f"{one} and {two} have different licences ({ours.licence} and {theirs.licence})")
-    found, other = _flat(to_dict(ours.model.config)), _flat(to_dict(theirs.model.config))
+    found, other = flat(ours.model.config), flat(theirs.model.config)
     different = [name for name in found | other if found.get(name) != other.get(name)]
     if different:
         name = different[0]
         raise InputError(f"{one} and {two} are different models: {name} is {found.get(name)!r} and {other.get(name)!r}")
-
-
-def _flat(values: dict[str, object], prefix: str = "") -> dict[str, object]:
-    """The values of nested dictionaries by dotted name."""
-    flat: dict[str, object] = {}
-    for key, value in values.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat

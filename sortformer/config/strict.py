@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sortformer.errors import ConfigError
 
-__all__ = ["from_dict", "to_dict"]
+__all__ = ["flat", "from_dict", "to_dict"]
 
 Config = TypeVar("Config")
 
@@ -90,3 +90,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
     return value
+
+
+def flat(config: Any) -> dict[str, Any]:
+    """Return the settings of a config, and of those inside it, by dotted name: what two configs are compared by."""
+    return _dotted(to_dict(config), "")
+
+
+def _dotted(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        found |= _dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return found

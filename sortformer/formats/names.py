@@ -1,12 +1,8 @@
-"""Names of recordings and speakers: what RTTM and UEM can express, and how a path becomes an id."""
-
-import os
-from collections.abc import Iterable
-from pathlib import Path
+"""Names of recordings and speakers: what RTTM and UEM can express."""
 
 from sortformer.errors import InputError
 
-__all__ = ["AUDIO_SUFFIXES", "check_name", "file_ids", "without_white_space"]
+__all__ = ["AUDIO_SUFFIXES", "check_name", "without_white_space"]
 
 AUDIO_SUFFIXES = frozenset(
     f".{suffix}"
@@ -36,20 +32,3 @@ def check_name(name: str, kind: str) -> str:
         wanted = without_white_space(name)
         raise InputError(f"the {kind} {name!r} contains white space, which RTTM cannot express; write {wanted!r}")
     return name
-
-
-def file_ids(paths: Iterable[str | os.PathLike[str]]) -> dict[Path, str]:
-    """Return the id of each recording: its base name without suffix and white space.
-
-    Raises:
-        InputError: when two paths have one id, because their results would overwrite each other.
-    """
-    ids: dict[Path, str] = {}
-    taken: dict[str, Path] = {}
-    for path in map(Path, paths):
-        name = without_white_space(path.stem)
-        other = taken.setdefault(name, path)
-        if other != path:
-            raise InputError(f"{other} and {path} have the same name {name!r}; rename one or treat them separately")
-        ids[path] = name
-    return ids

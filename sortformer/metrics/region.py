@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Turn, union
 
 __all__ = ["Region", "scored_region"]
 
@@ -35,7 +35,7 @@ def scored_region(
     extent runs from the first start to the last end of both.
     """
     if uem is not None:
-        return Region(_joined(uem), "uem")
+        return Region(union(uem), "uem")
     durations = [each.duration for each in (reference, hypothesis) if isinstance(each, Diarization)]
     if durations:
         return Region(((0.0, max(durations)),), "duration")
@@ -43,13 +43,3 @@ def scored_region(
     if not turns:
         return Region((), "extent")
     return Region(((min(turn.start for turn in turns), max(turn.end for turn in turns)),), "extent")
-
-
-def _joined(parts: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    result: list[tuple[float, float]] = []
-    for start, end in sorted(parts):
-        if result and start <= result[-1][1]:
-            result[-1] = (result[-1][0], max(result[-1][1], end))
-        elif start < end:
-            result.append((start, end))
-    return tuple(result)

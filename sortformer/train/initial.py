@@ -1,7 +1,6 @@
 """What a run starts from: random weights, or those of a checkpoint, which may grow more slots."""
 
 from dataclasses import replace
-from typing import Any
 
 import torch
 
@@ -10,7 +9,7 @@ from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.strict import to_dict
+from sortformer.config.strict import flat
 from sortformer.config.train import TrainConfig
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
@@ -74,8 +73,7 @@ def _slots(config: ModelConfig, num_slots: int) -> ModelConfig:
 
 def _check_same(source: str, wanted: ModelConfig, found: ModelConfig) -> None:
     """Refuse a [model] table that differs from the checkpoint's config by more than slots."""
-    theirs = _flat(to_dict(found))
-    ours = _flat(to_dict(_slots(wanted, found.head.num_slots)))
+    theirs, ours = flat(found), flat(_slots(wanted, found.head.num_slots))
     differences = [
         f"{name} is {ours.get(name)!r} and not {value!r}" for name, value in theirs.items() if value != ours.get(name)
     ]
@@ -84,14 +82,3 @@ def _check_same(source: str, wanted: ModelConfig, found: ModelConfig) -> None:
             f"the recipe's [model] table is not the model in {source}: {'; '.join(differences)} "
             "(leave the table out to train that model)"
         )
-
-
-def _flat(values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of nested dictionaries by dotted name."""
-    flat: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, dict):
-            flat |= {f"{key}.{name}": inner for name, inner in _flat(value).items()}
-        else:
-            flat[key] = value
-    return flat

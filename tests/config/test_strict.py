@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.config.strict import from_dict, to_dict
+from sortformer.config.strict import flat, from_dict, to_dict
 from sortformer.errors import ConfigError
 
 
@@ -94,3 +94,9 @@ def test_whole_numbers_are_welcome_where_a_float_is_meant():
 def test_what_is_no_dictionary_at_all_is_refused():
     with pytest.raises(ConfigError, match=r"^Bicycle must be a table of keys and values, got 'x'$"):
         from_dict(Bicycle, "x")  # pyright: ignore[reportArgumentType]
+
+
+def test_settings_inside_settings_are_named_by_dots():
+    settings = flat(Bicycle("tandem", Wheel(26, (1.0, 2.0))))
+    assert settings["wheel.size"] == 26
+    assert list(settings) == ["name", "wheel.size", "wheel.spokes", "gear", "weight_kg", "bell", "spare", "load_kg"]
