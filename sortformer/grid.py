@@ -1,4 +1,4 @@
-"""Samples, frames and seconds: the only place in the package where time is rounded."""
+"""Samples, frames and seconds, and how they are rounded on the time axis of the models."""
 
 from dataclasses import dataclass
 

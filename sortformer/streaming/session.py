@@ -1,4 +1,4 @@
-"""A live session: samples in, at any pace, turns out. The one mutable object of the package."""
+"""A live session: samples in, at any pace, turns out."""
 
 from collections import defaultdict
 from collections.abc import Sequence
