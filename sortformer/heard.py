@@ -39,7 +39,8 @@ class Heard:
 
     def blocks(self, sample_rate: int | None, channel: int | None) -> Iterator[np.ndarray]:
         """Yield the recording."""
-        if self.progress is not None and isinstance(self.source, str | os.PathLike):
+        # A pipe is opened once: who looks at its header first has taken that away.
+        if self.progress is not None and isinstance(self.source, str | os.PathLike) and os.path.isfile(self.source):
             self.total_s = probe(self.source).duration_s
         for block in read_blocks(self.source, sample_rate, channel):
             self.num_samples += len(block)

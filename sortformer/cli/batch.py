@@ -75,11 +75,13 @@ def _work(
         for index, (recording, wanted) in enumerate(todo):
 
             def progress(
-                stage: str, done: float, total: float | None, index: int = index, name: str = recording.name
+                stage: str, done: float, total: float | None, index: int = index, recording: Recording = recording
             ) -> None:
-                interrupt.hold(stage == "read")
+                interrupt.hold(stage == "read" and not recording.piped)
                 share = done / total if total else 0.0
-                shown.update(task, description=name, completed=index + (_STAGES[stage] + share) / len(_STAGES))
+                shown.update(
+                    task, description=recording.name, completed=index + (_STAGES[stage] + share) / len(_STAGES)
+                )
 
             with tally.past_errors(recording.name), about(recording.name):
                 progress("read", 0.0, None)

@@ -30,6 +30,11 @@ class Recording:
         """The name as RTTM and UEM can express it."""
         return without_white_space(self.name)
 
+    @property
+    def piped(self) -> bool:
+        """Whether it comes through a pipe, which may bring nothing for as long as it likes."""
+        return not (isinstance(self.source, Path) and self.source.is_file())
+
     def heard(self, channel: int | None = None) -> dict[str, Any]:
         """Return what a diarizer takes: ``audio``, ``sample_rate``, ``channel``; what follows a window is not decoded.
 

@@ -132,6 +132,31 @@ def test_a_real_pipe_that_cannot_seek(model: Path, wav: Path):
     assert done.stdout.startswith(b"SPEAKER stdin 1 0.000 ")
 
 
+@pytest.fixture
+def pipe(tmp_path: Path) -> Path:
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path / "pipe"
+
+
+def test_a_named_pipe_is_read_once(model: Path, wav: Path, pipe: Path):
+    with started("diarize", pipe, "--model", model) as process:
+        pipe.write_bytes(wav.read_bytes())
+        out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert out.startswith("SPEAKER pipe 1 0.000 ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_pipe_through_which_nothing_comes_can_be_left(model: Path, pipe: Path, number: signal.Signals):
+    with started("diarize", pipe, "--model", model) as process, pipe.open("wb") as unused:
+        time.sleep(0.3)
+        process.send_signal(number)
+        _, err = process.communicate(timeout=60)
+        assert not unused.closed
+    assert process.returncode == 130
+    assert err.endswith("interrupted: 0 of 1 recording finished\n")
+
+
 def test_results_are_not_replaced_unless_asked(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     there = tmp_path / "meeting.rttm"
     there.write_text("mine")
