@@ -155,6 +155,20 @@ class Diarization:
         turns = tuple(replace(turn, start=start, end=end) for start, end, turn in cut if start < end)
         return replace(self, turns=turns, duration=end_s - start_s, origin=None)
 
+    def shift(self, seconds: float) -> Diarization:
+        """Return the same so many seconds later: a window in the time of the recording that it was cut out of.
+
+        Raises:
+            InputError: when the seconds are not a number >= 0.
+        """
+        if not 0 <= seconds < math.inf:
+            raise InputError(f"a diarization is shifted by 0 s or more, got {seconds}")
+        turns = tuple(replace(turn, start=turn.start + seconds, end=turn.end + seconds) for turn in self.turns)
+        origin = self.origin
+        if origin is not None and (axis := origin.time_axis) is not None:
+            origin = replace(origin, time_axis=replace(axis, start_s=axis.start_s + seconds))
+        return replace(self, turns=turns, duration=self.duration + seconds, origin=origin)
+
     def within(self, regions: Iterable[tuple[float, float]]) -> Diarization:
         """Return what happens inside the regions (start, end) in seconds, such as those of a UEM; times stay.
 

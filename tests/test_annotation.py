@@ -50,6 +50,13 @@ def test_a_crop_says_what_the_whole_says_in_that_window(recording, one, other):
     assert cropped.duration == pytest.approx(len(window) / 100)
 
 
+@given(diarizations(), st.integers(0, CELLS), st.integers(0, CELLS))
+def test_a_window_is_shifted_back_into_its_recording(recording, one, other):
+    start, end = sorted((one / 100, other / 100))
+    moved = recording.crop(start, end).shift(start)
+    assert spoken(moved) == spoken(recording.within([(start, end)]))
+
+
 @given(diarizations())
 def test_speakers_come_in_order_of_arrival(recording):
     first = [min((t.start, t.speaker) for t in recording if t.speaker == name) for name in recording.speakers]
@@ -126,6 +133,8 @@ def test_an_impossible_recording_or_crop_is_refused():
         Diarization((), 1, "")
     with pytest.raises(InputError, match="crop"):
         Diarization((), 1).crop(1, 0)
+    with pytest.raises(InputError, match="0 s or more"):
+        Diarization((), 1).shift(-1)
 
 
 @given(st.integers(0, 1000))

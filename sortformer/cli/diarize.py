@@ -107,7 +107,7 @@ def diarize(
                 postprocess=settings,
                 progress=progress,
             )
-            result = replace(result, uri=recording.name)
+            result = replace(result, uri=recording.name).shift(recording.offset_s)
             return result if regions is None else result.within(_regions_of(recording, regions))
 
         return job

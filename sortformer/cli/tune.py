@@ -1,11 +1,14 @@
 """``sortformer tune``: post-processing for recordings like those whose truth is known."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sortformer.annotation import Turn
 from sortformer.cli.console import bar, counted, say, usage_errors
 from sortformer.cli.options import Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.recordings import distinct, recordings
@@ -16,6 +19,9 @@ from sortformer.formats.uem import Regions
 from sortformer.manifests import is_manifest
 from sortformer.metrics.der import Turns
 from sortformer.metrics.protocol import PROTOCOLS, protocol_named
+
+if TYPE_CHECKING:
+    from sortformer.estimates import Probabilities
 
 __all__ = ["tune"]
 
@@ -69,9 +75,9 @@ def tune(
             shown.advance(task)
     tuned = search(
         probabilities,
-        {recording.id: tuple(truth[recording.id]) for recording in found},
+        {recording.id: _window(truth[recording.id], recording.offset_s) for recording in found},
         diarizer.postprocess,
-        uem={uri: regions.get(uri, ((0.0, heard.duration),)) for uri, heard in probabilities.items()},
+        uem={each.id: _parts(regions.get(each.id), each.offset_s, probabilities[each.id]) for each in found},
         protocol=chosen,
     )
     low, high = tuned.spread()
@@ -98,6 +104,20 @@ def _truth(inputs: list[str], reference: Path | None, uem: Path | None) -> tuple
     sides = [truth_in(place, uem) for place in ([reference] if reference is not None else inputs)]
     turns = {uri: found for side in sides for uri, found in side.turns.items()}
     return turns, {uri: parts for side in sides for uri, parts in (side.uem or {}).items()}
+
+
+def _window(found: Turns, offset_s: float) -> tuple[Turn, ...]:
+    """The turns in the time of a window that starts at an offset."""
+    later = (turn for turn in found if turn.end > offset_s)
+    return tuple(replace(turn, start=max(0.0, turn.start - offset_s), end=turn.end - offset_s) for turn in later)
+
+
+def _parts(given: Regions | None, offset_s: float, heard: Probabilities) -> Regions:
+    """What is scored of a window, in its own time: all of it unless a UEM says which parts."""
+    if given is None:
+        return ((0.0, heard.duration),)
+    moved = ((max(0.0, start - offset_s), end - offset_s) for start, end in given)
+    return tuple((start, end) for start, end in moved if start < end)
 
 
 def _and_more(absent: list[str]) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 from sortformer.formats.gather import turns_in, uem_in
 from sortformer.formats.uem import Regions
@@ -28,7 +29,8 @@ class Truth:
 def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = None) -> Truth:
     """Return what an RTTM file, a folder of RTTM or a manifest knows; a UEM (file or folder) goes before a manifest's.
 
-    Where some entries of a manifest have a UEM, the others are scored whole.
+    All times are those of the files, also for windows of them. Where some entries of a manifest are windows or have a
+    UEM, the others are scored whole.
 
     Raises:
         InputError: when a path is missing or broken, or such an entry has no duration.
@@ -37,13 +39,22 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
     if not is_manifest(path):
         return Truth(turns_in(Path(path)), given)
     entries = read(path)
-    turns = {entry.id: reference_of(entry) for entry in entries}
-    if given is None and any(entry.uem for entry in entries):
-        given = {entry.id: regions_of(entry) or _whole(entry) for entry in entries}
+    turns = {entry.id: _turns(entry) for entry in entries}
+    if given is None and any(entry.uem or entry.offset for entry in entries):
+        given = {entry.id: _parts(entry) for entry in entries}
     return Truth(turns, given)
 
 
-def _whole(entry: Entry) -> Regions:
-    if entry.duration is None:
+def _turns(entry: Entry) -> Turns:
+    found = reference_of(entry)
+    if isinstance(found, Diarization):
+        return found.shift(entry.offset)
+    return tuple(replace(turn, start=turn.start + entry.offset, end=turn.end + entry.offset) for turn in found)
+
+
+def _parts(entry: Entry) -> Regions:
+    parts = regions_of(entry)
+    if parts is None and entry.duration is None:
         raise InputError(f"the manifest gives {entry.id!r} neither a UEM nor a duration; add one of them")
-    return ((0.0, entry.duration),)
+    parts = ((0.0, entry.duration or 0.0),) if parts is None else parts
+    return tuple((start + entry.offset, end + entry.offset) for start, end in parts)
