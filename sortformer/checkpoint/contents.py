@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from sortformer.checkpoint.keys import KeyTable, check_weights
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.errors import InputError
 from sortformer.model import Sortformer
 
 __all__ = ["Checkpoint", "blank", "build"]
@@ -29,8 +31,13 @@ def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table:
     """Return the model of ``config`` with the weights of the file ``path``, renamed by ``table``, in float32.
 
     Raises:
-        InputError: if weights and config do not fit each other exactly.
+        InputError: if weights and config do not fit each other exactly, or there are weights that are not finite.
     """
+    broken = [name for name, tensor in weights.items() if not bool(torch.isfinite(tensor).all())]
+    if broken:
+        raise InputError(
+            f"{path} holds weights that are not finite ({broken[0]}): it is damaged, or the training of it has diverged"
+        )
     model = blank(config)
     needed = model.state_dict()
     if table is None:

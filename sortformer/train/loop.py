@@ -12,7 +12,7 @@ from sortformer.config.strict import to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
 from sortformer.draft import drafted
-from sortformer.errors import ConfigError
+from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
@@ -52,8 +52,8 @@ def train(
         report: called with every line of the log.
 
     Raises:
-        InputError: if data, initial weights, or the state or log to go on from cannot be read, or the recipe asks for
-            another model than that of its initial weights.
+        InputError: if data, initial weights, or the state or log to go on from cannot be read, the recipe asks for
+            another model than that of its initial weights, or training diverges.
         ConfigError: if the model has no use for a teacher, or cannot be trained as streamed where the recipe asks for
             that, or a batch has too few conversations to be shared out.
         Cancelled: if another process failed; that one raises why.
@@ -85,7 +85,14 @@ def train(
                 state.step % config.evaluate_every == 0 or state.step == config.steps
             ):
                 log.write({"step": state.step} | dev_der(state.average, dev, processes))
-            if processes.lead and (state.step % config.checkpoint_every == 0 or state.step == last):
+            if state.step % config.checkpoint_every and state.step != last:
+                continue
+            if not state.answers():
+                raise InputError(
+                    f"training has diverged: what the model of step {state.step} gives is not finite; {out} keeps what "
+                    "was saved before. Lower the learning rate, or look for broken data"
+                )
+            if processes.lead:
                 # The state last: what was interrupted between the two takes these steps again, and writes both anew.
                 checkpoint.save(out / "model", state.average, licence=initial.licence)
                 state.save(out / "state.pt")

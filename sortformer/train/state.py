@@ -12,6 +12,7 @@ from sortformer.attention import DrawnAttention, redrawn
 from sortformer.config.train import OptimizerConfig
 from sortformer.draft import drafted
 from sortformer.errors import InputError
+from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer
 from sortformer.train.teacher import VoiceTeacher
 
@@ -54,6 +55,12 @@ class TrainState:
                 mean.lerp_(now, rate)
             else:
                 mean.copy_(now)
+
+    @torch.inference_mode()
+    def answers(self) -> bool:
+        """Whether the averaged model gives numbers, for a second of silence; where training diverged it does not."""
+        device = next(self.average.parameters()).device
+        return bool(torch.isfinite(self.average(torch.zeros(1, SAMPLE_RATE, device=device)).logits).all())
 
     def save(self, path: Path) -> None:
         """Write the state whole or not at all."""

@@ -94,6 +94,12 @@ def test_a_save_that_fails_leaves_the_old_weights(saved, monkeypatch):
     assert sorted(path.name for path in saved.iterdir()) == ["config.json", "model.safetensors"]
 
 
+def test_weights_that_are_not_finite_are_refused(saved):
+    change_weights(saved, lambda weights: weights["head.out.bias"].fill_(float("nan")))
+    with pytest.raises(InputError, match=r"model.safetensors holds weights that are not finite \(head.out.bias\)"):
+        checkpoint.load(saved)
+
+
 DAMAGE = {
     "no config": (lambda folder: (folder / "config.json").unlink(), r"cannot read .*config.json: No such file"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"cannot read .*safetensors: no such file"),

@@ -270,6 +270,18 @@ def test_a_batch_with_a_gradient_that_is_not_finite_is_passed_over(run_config, t
     assert all(torch.isfinite(weight).all() for weight in state_of(tmp_path)["model"].values())
 
 
+def test_a_run_that_diverges_ends_and_keeps_what_it_had(run_config, tmp_path):
+    model, _ = checkpoint.load(train(run_config, tmp_path, stop_after=2))
+    before = state_of(tmp_path)
+    wild = replace(run_config, optimizer=replace(run_config.optimizer, learning_rate=1e30))
+    with pytest.raises(
+        InputError, match=r"^training has diverged: what the model of step 6 gives is not finite; .* keeps"
+    ):
+        train(wild, tmp_path)
+    assert_same(state_of(tmp_path), before)
+    assert_same(dict(checkpoint.load(tmp_path / "model")[0].state_dict()), dict(model.state_dict()))
+
+
 @pytest.mark.parametrize("content", [b"", b"no state", "truncated"])
 def test_a_damaged_state_is_one_sentence(content, run_config, tmp_path):
     train(run_config, tmp_path, stop_after=1)
