@@ -36,9 +36,10 @@ def train(
 ) -> Path:
     """Train a model, or go on with the run in ``out``, and return the folder of its averaged weights.
 
-    ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from) and ``model/``. A run
-    that was stopped after N steps and resumed ends with the same bits as one that was not (on a CPU, with the same
-    number of threads), and its log has no step twice. What is not finite is null in the log.
+    ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from) and ``model/``, with
+    the post-processing of the model that it began as. A run that was stopped after N steps and resumed ends with the
+    same bits as one that was not (on a CPU, with the same number of threads), and its log has no step twice. What is
+    not finite is null in the log.
 
     Started by ``torchrun``, each process takes its share of every batch; the weights are those of one process with the
     whole of it, to rounding, and the first process writes. An error in one of them ends all.
@@ -76,6 +77,7 @@ def train(
         if processes.lead:
             with drafted(out / "config.json") as draft:
                 draft.write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
+        kept = None if config.init is None else initial.postprocess
         last = config.steps if stop_after is None else min(config.steps, stop_after)
         while state.step < last:
             with processes.all_or_none():
@@ -94,7 +96,7 @@ def train(
                 )
             if processes.lead:
                 # The state last: what was interrupted between the two takes these steps again, and writes both anew.
-                checkpoint.save(out / "model", state.average, licence=initial.licence)
+                checkpoint.save(out / "model", state.average, kept, licence=initial.licence)
                 state.save(out / "state.pt")
     return out / "model"
 

@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from sortformer import checkpoint
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.depth import StackedDepth, UniversalDepth
 from sortformer.config.model import HeadConfig, ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.config.train import TeacherConfig
 from sortformer.errors import ConfigError, InputError
@@ -158,3 +160,10 @@ def test_what_compares_frames_is_refused_where_the_output_is_finer(run_config, t
     for refused in (replace(config, teacher=taught), replace(config, loss=paired)):
         with pytest.raises(ConfigError, match="output of this model is finer"):
             train(refused, tmp_path / "run")
+
+
+def test_the_post_processing_of_the_start_is_kept(run_config, tmp_path):
+    settings = PostprocessConfig(onset=0.7, clustering=ClusteringConfig(0.42))
+    checkpoint.save(tmp_path / "start", small_model(small_config()), settings)
+    _, kept = checkpoint.load(train(asking(run_config, tmp_path / "start", 3), tmp_path / "run", stop_after=1))
+    assert kept == settings
