@@ -23,15 +23,16 @@ class Word(NamedTuple):
 
 
 def assign_speakers(
-    words: Iterable[tuple[float, float, str] | Mapping[str, Any]], diarization: Diarization
+    words: Iterable[tuple[float, float, str] | Mapping[str, Any] | Any], diarization: Diarization
 ) -> list[Word]:
     """Return each word with the speaker whose turns share most time with it; where none do, that of the nearest turn.
 
     As ``assign_word_speakers`` of WhisperX with ``fill_nearest``. Of equals, it is who arrives first.
 
     Args:
-        words: (start, end, text) in seconds; or segments as WhisperX gives them, mappings with ``words``, each with
-            ``word``, ``start`` and ``end``. A word without times, such as a number, has those of its segment.
+        words: (start, end, text) in seconds; or mappings or objects with ``start``, ``end``, and ``word`` or ``text``,
+            as Whisper, faster-whisper and WhisperX give them. Of a segment with ``words`` these are taken, and one
+            without times, such as a number, has those of the segment; a segment without is one long word.
 
     Raises:
         InputError: when an item is neither, or a word's times are no numbers, or run backwards.
@@ -55,22 +56,35 @@ def assign_speakers(
     return found
 
 
-def _timed(words: Iterable[tuple[float, float, str] | Mapping[str, Any]]) -> Iterator[tuple[float, float, str]]:
-    for item in words:
+def _timed(items: Iterable[Any]) -> Iterator[tuple[float, float, str]]:
+    for item in items:
         try:
-            if isinstance(item, Mapping):
-                given = [
-                    (word.get("start", item["start"]), word.get("end", item["end"]), word["word"])
-                    for word in item["words"]
-                ]
-            else:
-                given = [item]
-            timed = [(float(start), float(end), str(text)) for start, end, text in given]
-        except (TypeError, ValueError, KeyError, AttributeError):
+            timed = list(_words(item))
+        except (TypeError, ValueError):
             raise InputError(
-                f"a word is (start, end, text), or in the 'words' of a segment with start and end, got {item!r}"
+                f"a word is (start, end, text), or has start, end, and word or text, or is in the words of such a "
+                f"segment, got {item!r}"
             ) from None
         for start, end, text in timed:
             if not -np.inf < start <= end < np.inf:
                 raise InputError(f"the word {text!r} needs start <= end in seconds, got {start} to {end}")
         yield from timed
+
+
+def _words(item: Any) -> Iterator[tuple[float, float, str]]:
+    if isinstance(item, tuple | list) and len(item) == 3:
+        start, end, text = item
+        yield float(start), float(end), str(text)
+        return
+    for word in _value(item, "words") or [item]:
+        start, end = (_value(word, name, _value(item, name)) for name in ("start", "end"))
+        text = _value(word, "word", _value(word, "text"))
+        if text is None:
+            raise ValueError("a word needs its text")
+        yield float(start), float(end), str(text)
+
+
+def _value(item: Any, name: str, default: Any = None) -> Any:
+    """What a mapping or an object calls so; the default where there is nothing of that name, or None."""
+    found = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+    return default if found is None else found

@@ -1,5 +1,8 @@
 """Words and who said them: the speaker with most time in common, by counting, and the nearest one in silence."""
 
+from types import SimpleNamespace
+from typing import NamedTuple
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +60,31 @@ def test_segments_of_whisperx_are_taken_apart():
     assert said == [(0.1, 0.6, "Hello", "ada"), (0.1, 2.9, "2", "bob")]
 
 
+class Spoken(NamedTuple):
+    """A word as faster-whisper has it."""
+
+    start: float
+    end: float | None
+    word: str
+    probability: float = 0.9
+
+
+@pytest.mark.parametrize(
+    "transcript",
+    [
+        [{"id": 0, "seek": 0, "start": 0.1, "end": 0.6, "text": "Hello"}, {"start": 1.5, "end": 2.0, "text": "2"}],
+        [{"start": 0.1, "end": 0.6, "word": "Hello"}, {"start": 1.5, "end": 2.0, "word": "2"}],
+        [Spoken(0.1, 0.6, "Hello"), Spoken(1.5, 2.0, "2")],
+        [SimpleNamespace(start=0.1, end=0.6, text="Hello", words=None), SimpleNamespace(start=1.5, end=2.0, text="2")],
+        [SimpleNamespace(start=0, end=3, text="", words=[Spoken(0.1, 0.6, "Hello"), Spoken(1.5, 2.0, "2")])],
+    ],
+    ids=["segments of Whisper", "words", "words of faster-whisper", "its segments", "its segments with words"],
+)
+def test_transcripts_of_others_are_taken_too(transcript):
+    recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
+    assert assign_speakers(transcript, recording) == [(0.1, 0.6, "Hello", "ada"), (1.5, 2.0, "2", "bob")]
+
+
 @pytest.mark.parametrize(
     ("item", "reason"),
     [
@@ -64,6 +92,8 @@ def test_segments_of_whisperx_are_taken_apart():
         ((0.0, float("nan"), "x"), "needs start <= end"),
         ((0.0, "x"), "a word is"),
         ({"text": "x"}, "a word is"),
+        ({"start": 0.0, "end": 1.0}, "a word is"),
+        (Spoken(0.0, None, "x"), "a word is"),
         ("word", "a word is"),
     ],
 )
