@@ -443,3 +443,11 @@ def test_how_loud_a_recording_is_is_what_was_heard_of_it_and_not_what_a_window_h
     monkeypatch.setattr("sortformer.offline.raised", lambda *given: given[0])
     np.testing.assert_array_equal(found["f"], diarizer.embeddings(fading, sample_rate=16_000).data)
     assert not np.allclose(found["q"][25:], found["f"][25:], atol=2e-3)
+
+
+def test_a_mapping_names_its_recording(diarizer: Diarizer, wav: Path):
+    wave = {"waveform": chirp(2.0, 16_000), "sample_rate": 16_000}
+    assert diarizer(wave | {"uri": "monday"}).to_rttm().startswith("SPEAKER monday 1 ")
+    assert diarizer(wave).uri == "audio"
+    assert diarizer({"audio": wav}) == diarizer(wav)
+    assert diarizer({"audio": wav, "uri": "monday"}).uri == "monday"

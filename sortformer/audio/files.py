@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -25,11 +25,15 @@ def is_file(source: Any) -> bool:
 
 def name_of(source: Any) -> str:
     """Return what to call a source in a message to the user."""
+    if isinstance(source, Mapping):
+        return str(source.get("uri") or name_of(source.get("audio")))
     return _path_in(source) or ("the file object" if is_file(source) else "the array")
 
 
 def uri_of(source: Any) -> str:
-    """Return the id of a recording: its file's name without the ending, or ``audio``."""
+    """Return the id of a recording: what a mapping calls it, or its file's name without the ending, or ``audio``."""
+    if isinstance(source, Mapping):
+        return str(source.get("uri") or uri_of(source.get("audio")))
     return Path(_path_in(source) or "").stem or "audio"
 
 

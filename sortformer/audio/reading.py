@@ -5,7 +5,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -46,8 +46,8 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
 
     ``source`` is a path, a binary file object (read from its beginning, left open), or an array: (samples,) or
     (samples, channels), float in [-1, 1] or integers, with its ``sample_rate`` in Hz; or a mapping of ``waveform`` and
-    ``sample_rate``, as pyannote.audio takes them. ``channel`` picks one channel,
-    counted from 1; without it, channels are averaged. The samples are in memory once.
+    ``sample_rate``, or of ``audio``, a path or file object, as pyannote.audio takes them. ``channel`` picks one
+    channel, counted from 1; without it, channels are averaged. The samples are in memory once.
 
     Raises:
         InputError: if the source is missing, no audio, shorter than 0.1 s, has NaN or infinite samples, or lacks the
@@ -158,10 +158,20 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
     elif isinstance(source, Mapping) and is_array(source.get("waveform")):
         if sample_rate is not None:
             raise InputError("sample_rate is in the mapping with the waveform already: leave it out")
+        _check_mapping(source)
         with _opened(source["waveform"], source.get("sample_rate")) as found:
+            yield replace(found, name=name_of(source))
+    elif isinstance(source, Mapping) and is_file(source.get("audio")):
+        _check_mapping(source)
+        with _opened(source["audio"], sample_rate) as found:
             yield found
     else:
         raise InputError(f"audio must be a path, a binary file object or an array, got {_instead(source)}")
+
+
+def _check_mapping(source: Mapping[str, Any]) -> None:
+    if "channel" in source:
+        raise InputError("a mapping may not choose the channel: pass channel=, counted from 1")
 
 
 def _instead(source: Any) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sortformer import audio
 from sortformer.errors import InputError
-from tests.audio.makers import chirp
+from tests.audio.makers import chirp, write
 
 
 @given(seed=st.integers(0, 2**32 - 1), dtype=st.sampled_from([np.int8, np.int16, np.int32, np.uint8]))
@@ -83,7 +83,10 @@ def test_tensors_are_read_through_the_array_protocol(tensor):
         ([0.0] * 16_000, 16_000, "lists in numpy.asarray"),
         (b"RIFF", None, "got bytes: wrap bytes in io.BytesIO"),
         (["one.wav", Path("two.wav")], None, "got list: pass one recording at a time"),
-        ({"audio": "one.wav"}, None, "got dict: pass the waveform, and its rate as sample_rate="),
+        ({"audio": "one.wav"}, None, r"^one\.wav does not exist"),
+        ({"audio": "one.wav", "channel": 0}, None, "pass channel=, counted from 1"),
+        ({"samples": np.zeros(16_000)}, None, "got dict: pass the waveform, and its rate as sample_rate="),
+        ({"waveform": np.full(16_000, np.nan), "sample_rate": 16_000, "uri": "monday"}, None, "monday .*NaN"),
         ({"waveform": np.zeros(16_000)}, None, "does not say its sample rate"),
         ({"waveform": np.zeros(16_000), "sample_rate": 16_000}, 8_000, "in the mapping with the waveform already"),
         (None, None, "got NoneType$"),
@@ -105,6 +108,13 @@ def test_a_waveform_with_its_rate_is_what_pyannote_takes(kind):
     samples = chirp(0.5, 8_000, 2).T
     wave = audio.read({"waveform": kind(samples), "sample_rate": 8_000})
     np.testing.assert_array_equal(wave, audio.read(samples, 8_000))
+
+
+def test_a_file_in_a_mapping_is_read_as_the_file(tmp_path: Path):
+    path = write(tmp_path / "one.wav", chirp(0.5, 16_000), 16_000)
+    np.testing.assert_array_equal(audio.read({"audio": path, "uri": "monday"}), audio.read(path))
+    with path.open("rb") as file:
+        np.testing.assert_array_equal(audio.read({"audio": file}), audio.read(path))
 
 
 def test_silence_is_not_an_error():
