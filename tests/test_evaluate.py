@@ -89,6 +89,10 @@ def test_a_recording_on_one_side_only_is_refused(folders):
         score(*folders)
     with pytest.raises(InputError, match=r"ref has 'two', but .*hyp does not"):
         score(*folders[::-1])
+    with pytest.raises(
+        InputError, match=r"has no 'two', .*; an empty file in a folder, as `diarize -o` writes it, means"
+    ):
+        score(folders[0], folders[1] / "one.rttm")
 
 
 def test_a_recording_in_two_files_is_refused(folders):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -108,11 +109,19 @@ def diarize(
                 progress=progress,
             )
             result = replace(result, uri=recording.name).shift(recording.offset_s)
-            return result if regions is None else result.within(_regions_of(recording, regions))
+            return result if regions is None else _inside(result, _regions_of(recording, regions))
 
         return job
 
     raise typer.Exit(run(inputs, results, load, quiet=quiet))
+
+
+def _inside(result: Diarization, regions: uem_format.Regions) -> Diarization:
+    if regions and min(start for start, _ in regions) >= result.duration:
+        warnings.warn(
+            f"the regions of the UEM begin after the end of {result.uri}, at {result.duration:.2f} s", stacklevel=2
+        )
+    return result.within(regions)
 
 
 def _regions_of(recording: Recording, regions: Mapping[str, uem_format.Regions]) -> uem_format.Regions:

@@ -42,7 +42,8 @@ def score(
     names = truth.turns or hypotheses or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())
     hypotheses = hypotheses or dict.fromkeys(names, ())
-    _check_same(references, hypotheses, str(reference), str(hypothesis))
+    silence = "" if Path(hypothesis).is_dir() else " in a folder, as `diarize -o` writes it,"
+    _check_same(references, hypotheses, str(reference), str(hypothesis), silence)
     return score_recordings(references, hypotheses, uem=truth.uem, protocol=chosen)
 
 
@@ -73,9 +74,13 @@ def score_recordings(
     return Report(protocol, tuple(rows))
 
 
-def _check_same(references: Collection[str], hypotheses: Collection[str], reference: str, hypothesis: str) -> None:
+def _check_same(
+    references: Collection[str], hypotheses: Collection[str], reference: str, hypothesis: str, silence: str = ""
+) -> None:
     missing, extra = sorted(set(references) - set(hypotheses)), sorted(set(hypotheses) - set(references))
     if missing:
-        raise InputError(f"{hypothesis} has no {listed(missing)}, which {reference} has; an empty file means silence")
+        raise InputError(
+            f"{hypothesis} has no {listed(missing)}, which {reference} has; an empty file{silence} means silence"
+        )
     if extra:
         raise InputError(f"{hypothesis} has {listed(extra)}, but {reference} does not; remove it, or add a reference")

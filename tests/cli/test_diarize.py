@@ -192,6 +192,10 @@ def test_a_uem_bounds_the_turns(cli: Cli, model: Path, wav: Path, tmp_path: Path
     uem.write_text("meeting 1 0.5 0.75\nmeeting 1 1.5 1.6\n")
     outcome = cli("diarize", wav, "--model", model, "--uem", uem, "--max-speakers", 1)
     assert [line.split()[3:5] for line in outcome.out.splitlines()] == [["0.500", "0.250"], ["1.500", "0.100"]]
+    uem.write_text("meeting 1 100 200\n")
+    outcome = cli("diarize", wav, "--model", model, "--uem", uem)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err == "warning: the regions of the UEM begin after the end of meeting, at 2.00 s\n"
     uem.write_text("other 1 0 1\n")
     outcome = cli("diarize", wav, "--model", model, "--uem", uem)
     assert (outcome.code, outcome.errors) == (1, ["the UEM says nothing about 'meeting'; add it, or leave out --uem"])
