@@ -12,16 +12,15 @@ from scipy.ndimage import uniform_filter1d
 
 from sortformer.config.clustering import ClusteringConfig
 
-__all__ = ["STRETCH_FRAMES", "by_voice", "unit_rows"]
+__all__ = ["by_voice", "unit_rows"]
 
-STRETCH_FRAMES = (3, 8)
-"""Shortest and longest stretch of speech that is clustered as one."""
-
+_STRETCH_FRAMES = (6, 20)
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
 _ALONE = 1.3
 # A slot that is so sure, alone, for so long is a speaker: voices that are alike stay two, if not nearer than this.
 _SURE, _SURE_FRAMES, _SAME = 0.8, 25, 0.3
-_MOST_STRETCHES = 3000  # each is compared with every other one
+_SAMPLE_FRAMES = 4  # a stretch counts once for each so many of its frames: by how much it says
+_MOST_SAMPLES = 3000  # each is compared with every other one
 _SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
 _LEAST_SHARE = 0.03
 _ROUNDS = 3  # of means and nearest means, as in k-means
@@ -30,7 +29,12 @@ _SMOOTH_FRAMES = 5
 
 
 def by_voice(
-    probs: np.ndarray, emb: np.ndarray, config: ClusteringConfig, fewest: int = 1, most: int | None = None
+    probs: np.ndarray,
+    emb: np.ndarray,
+    config: ClusteringConfig,
+    fewest: int = 1,
+    most: int | None = None,
+    stretch_frames: tuple[int, int] = _STRETCH_FRAMES,
 ) -> np.ndarray:
     """Return probabilities (T, K) of the voices that are heard, in order of arrival.
 
@@ -43,16 +47,20 @@ def by_voice(
         fewest: split the likeliest voices until there are so many, as far as there are stretches of speech; also where
             so many slots are sure of themselves.
         most: no more than so many voices (None: as the config says).
+        stretch_frames: shortest and longest stretch of speech that is clustered as one.
     """
     unit = unit_rows(emb.astype(np.float32))
     spoken = probs.sum(axis=1)
     alone = (probs.max(axis=1, initial=0.0) > _SPEECH) & (spoken < _ALONE)
-    stretches = _stretches(alone)
-    if len(stretches) < 3:
-        return probs
-    stretches = stretches[:: -(-len(stretches) // _MOST_STRETCHES)]  # of hours some are enough: the means are of all
+    stretches = _stretches(alone, *stretch_frames)
     size = np.array([len(stretch) for stretch in stretches])
+    if size.sum() < _SHORTEST_VOICE_FRAMES:
+        return probs
     points = unit_rows(np.stack([unit[stretch].mean(axis=0) for stretch in stretches]))
+    count = -(-size // _SAMPLE_FRAMES)
+    samples = np.repeat(np.arange(len(stretches)), count)
+    samples = samples[:: -(-len(samples) // _MOST_SAMPLES)]  # of hours some are enough: the means are of all
+    points, size = points[samples], (size / count)[samples]
     most = config.max_speakers if most is None else most
     sure = int(np.count_nonzero(((probs > _SURE) & alone[:, None]).sum(axis=0) >= _SURE_FRAMES))
     labels = _labels(points, size, config.threshold, fewest, most, sure)
@@ -80,9 +88,8 @@ def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int,
     return np.where(np.isin(labels, chosen), labels, -1)
 
 
-def _stretches(alone: np.ndarray) -> list[np.ndarray]:
+def _stretches(alone: np.ndarray, shortest: int, longest: int) -> list[np.ndarray]:
     """The frames (T,) in which one voice speaks, in pieces of bounded length."""
-    shortest, longest = STRETCH_FRAMES
     frames = np.flatnonzero(alone)
     runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
     pieces = [run[start : start + longest] for run in runs for start in range(0, len(run), longest)]

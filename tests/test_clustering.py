@@ -110,8 +110,21 @@ def test_in_overlap_the_nearest_two_share_the_speech():
     assert found[names[1]] > 0.8
 
 
+@pytest.mark.parametrize(("threshold", "voices"), [(0.42, 2), (0.5, 1)])
+def test_a_stretch_counts_by_how_much_it_says(threshold, voices):
+    def apart(distance, to):  # so far from the first axis
+        return (1 - distance) * np.eye(DIM)[0] + np.sqrt(1 - (1 - distance) ** 2) * np.eye(DIM)[to]
+
+    # A long stretch 0.35 away and three short ones 0.6 away: 0.54 apart by stretches, 0.46 by frames.
+    said = [(20, np.eye(DIM)[0]), (20, apart(0.35, 1)), *[(6, apart(0.6, 1))] * 3]
+    pause = np.zeros((4, DIM))
+    emb = np.concatenate([part for frames, voice in said for part in (np.tile(voice, (frames, 1)), pause)])
+    probs = 0.7 * emb.any(axis=1, keepdims=True).astype(np.float32)
+    assert by_voice(probs, emb, ClusteringConfig(threshold)).shape[1] == voices
+
+
 def test_of_hours_some_stretches_are_enough(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sortformer.clustering._MOST_STRETCHES", 20)
+    monkeypatch.setattr("sortformer.clustering._MOST_SAMPLES", 60)
     who, emb = conversation(5, 3, turns=60)
     found = by_voice(slots_at_random(5, len(who)), emb, CONFIG)
     assert found.shape[1] == 3

@@ -6,6 +6,8 @@ keeps the column that most of its past has. So one voice that was taken for two 
 taken for one are told apart as soon as there is enough of them.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
@@ -18,6 +20,10 @@ __all__ = ["by_known_voice", "rows_by_voice"]
 
 _LEAST_COMMON = 0.5  # frames in which a voice and a column both speak, if the voice is to keep the column
 _LEAST_SHARE = 0.2  # of a voice's past in a column, if it has a claim to it
+# Shorter than in whole recordings, because the frames of a speaker cache were picked, and neighbours may be moments
+# apart; and the mean of fewer frames lies further from its voice, by about so much.
+_STRETCH_FRAMES = (3, 8)
+_SCATTER = 1.1
 
 
 def rows_by_voice(
@@ -57,7 +63,9 @@ def by_known_voice(
         config: how voices are told apart.
         most: only the first so many columns may be taken.
     """
-    voices = by_voice(probs, emb, config, most=most)[:, :most]  # too little speech to cluster: the slots
+    apart = replace(config, threshold=min(_SCATTER * config.threshold, 1.99))
+    # With too little speech to cluster these are the slots.
+    voices = by_voice(probs, emb, apart, most=most, stretch_frames=_STRETCH_FRAMES)[:, :most]
     common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
     # Of several columns that a voice has had, the first: which of them has most may change from step to step.
     claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))

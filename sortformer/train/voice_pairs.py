@@ -3,11 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.clustering import STRETCH_FRAMES
-
 __all__ = ["voice_pairs"]
 
 _SCALE = 16.0
+_STRETCH_FRAMES = (3, 8)  # shortest and longest stretch that is compared as one
 
 
 def voice_pairs(emb: Tensor, activity: Tensor, valid: Tensor, threshold: float = 0.4) -> Tensor:
@@ -25,7 +24,7 @@ def voice_pairs(emb: Tensor, activity: Tensor, valid: Tensor, threshold: float =
         valid: (B, T) bool. A conversation counts by its valid frames.
         threshold: cosine distance at which one voice is as likely as two.
     """
-    shortest, longest = STRETCH_FRAMES
+    shortest, longest = _STRETCH_FRAMES
     # What is no frame may be anything, even not a number.
     one_speaks = (valid & (activity.sum(dim=2) == 1))[:, :, None]
     alone = _pieces(activity.masked_fill(~one_speaks, 0.0), longest)
