@@ -163,11 +163,10 @@ class Diarization:
         """
         if not 0 <= seconds < math.inf:
             raise InputError(f"a diarization is shifted by 0 s or more, got {seconds}")
-        turns = tuple(replace(turn, start=turn.start + seconds, end=turn.end + seconds) for turn in self.turns)
         origin = self.origin
         if origin is not None and (axis := origin.time_axis) is not None:
             origin = replace(origin, time_axis=replace(axis, start_s=axis.start_s + seconds))
-        return replace(self, turns=turns, duration=self.duration + seconds, origin=origin)
+        return replace(self, turns=shifted(self.turns, seconds), duration=self.duration + seconds, origin=origin)
 
     def within(self, regions: Iterable[tuple[float, float]]) -> Diarization:
         """Return what happens inside the regions (start, end) in seconds, such as those of a UEM; times stay.
@@ -277,6 +276,11 @@ def to_pyannote(turns: Iterable[Turn], uri: str = "audio") -> Annotation:
     for track, turn in enumerate(turns):
         annotation[Segment(turn.start, turn.end), track] = turn.speaker
     return annotation
+
+
+def shifted(turns: Iterable[Turn], seconds: float) -> tuple[Turn, ...]:
+    """Return the turns so many seconds later."""
+    return tuple(replace(turn, start=turn.start + seconds, end=turn.end + seconds) for turn in turns)
 
 
 def union(regions: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sortformer.annotation import Turn
+from sortformer.annotation import Diarization, Turn
 from sortformer.cli.console import bar, counted, say, usage_errors
 from sortformer.cli.options import Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.recordings import distinct, recordings
@@ -108,8 +108,8 @@ def _truth(inputs: list[str], reference: Path | None, uem: Path | None) -> tuple
 
 def _window(found: Turns, offset_s: float) -> tuple[Turn, ...]:
     """The turns in the time of a window that starts at an offset."""
-    later = (turn for turn in found if turn.end > offset_s)
-    return tuple(replace(turn, start=max(0.0, turn.start - offset_s), end=turn.end - offset_s) for turn in later)
+    end_s = max([offset_s, *(turn.end for turn in found)])
+    return Diarization(tuple(found), end_s).crop(offset_s, end_s).turns
 
 
 def _parts(given: Regions | None, offset_s: float, heard: Probabilities) -> Regions:

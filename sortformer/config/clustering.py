@@ -12,7 +12,8 @@ class ClusteringConfig:
     """Speech is given to whose voice it is, by the encoder's embeddings, and not to the slot that the head chose.
 
     Attributes:
-        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices.
+        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices;
+            streams, whose stretches are shorter and scatter more, go by 1.1 times as much.
         max_speakers: no more than so many, those who speak most; bound to the model's slots in streams only.
 
     Raises:

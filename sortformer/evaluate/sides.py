@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, shifted
 from sortformer.errors import InputError
 from sortformer.formats.gather import turns_in, uem_in
 from sortformer.formats.uem import Regions
@@ -47,9 +47,7 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
 
 def _turns(entry: Entry) -> Turns:
     found = reference_of(entry)
-    if isinstance(found, Diarization):
-        return found.shift(entry.offset)
-    return tuple(replace(turn, start=turn.start + entry.offset, end=turn.end + entry.offset) for turn in found)
+    return found.shift(entry.offset) if isinstance(found, Diarization) else shifted(found, entry.offset)
 
 
 def _parts(entry: Entry) -> Regions:
