@@ -167,9 +167,15 @@ class Diarizer:
         heard = Heard(audio, progress)
         blocks = heard.blocks(sample_rate, channel)
         found, names, preset = self._hear(heard, blocks, preset, enroll, settings, (fewest, most))
-        probs = keep_slots(found.data, settings, found.step_s, fewest, most)
         result = turns(
-            probs, settings, found.step_s, duration=found.duration, uri=uri_of(audio), exclusive=exclusive, names=names
+            found.data,
+            settings,
+            found.step_s,
+            duration=found.duration,
+            uri=uri_of(audio),
+            exclusive=exclusive,
+            names=names,
+            slots=keep_slots(found.data, settings, found.step_s, fewest, most),
         )
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)

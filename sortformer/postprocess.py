@@ -5,7 +5,7 @@ to 10 ms, all comparisons are strict, and times are rounded to 10 ms. Inside, ti
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -29,6 +29,7 @@ def turns(
     uri: str = "audio",
     exclusive: bool = False,
     names: Mapping[int, str] = MappingProxyType({}),
+    slots: Collection[int] | None = None,
 ) -> Diarization:
     """Return the turns that the probabilities of a whole recording amount to.
 
@@ -42,12 +43,13 @@ def turns(
         exclusive: give every instant to the most probable of the speakers who have a turn there (for joining with a
             transcript).
         names: of slots whose speakers are known.
+        slots: only these have turns (None: all), those that they have beside the others.
 
     Raises:
         InputError: when the probabilities are not a finite (T, S) array or the step is not a multiple of 10 ms.
     """
     ticks = _ticks(probs, step_s)
-    spans = [_spans(column, config) for column in decisive(ticks, config).T]
+    spans = [_spans(column, config) for column in decisive(ticks, config, slots).T]
     if exclusive:
         spans = _exclusive(spans, ticks)
     heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own) and slot not in names)
@@ -60,9 +62,13 @@ def turns(
     return Diarization(tuple(found), len(probs) * step_s if duration is None else duration, uri)
 
 
-def decisive(probs: np.ndarray, config: PostprocessConfig) -> np.ndarray:
-    """Return what the thresholds are compared with, (T, S), as ``config.decision`` says."""
-    return probs if config.decision == "slots" else expected_gain(probs)
+def decisive(probs: np.ndarray, config: PostprocessConfig, slots: Collection[int] | None = None) -> np.ndarray:
+    """Return what the thresholds are compared with, (T, S), as ``config.decision`` says.
+
+    It is 0 but for the ``slots`` that may speak (None: all). What the others have says how many speak all the same.
+    """
+    gain = probs if config.decision == "slots" else expected_gain(probs)
+    return gain if slots is None else np.where(np.isin(np.arange(probs.shape[1]), list(slots)), gain, 0.0)
 
 
 def expected_gain(probs: np.ndarray) -> np.ndarray:
@@ -82,8 +88,8 @@ def expected_gain(probs: np.ndarray) -> np.ndarray:
     return result
 
 
-def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewest: int, most: int) -> np.ndarray:
-    """Return the probabilities with all but the most active slots set to 0, as the wanted number of speakers asks.
+def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewest: int, most: int) -> tuple[int, ...]:
+    """Return the most active slots, as the wanted number of speakers asks.
 
     Activity is the time that a slot speaks after post-processing. Nobody is invented: where fewer speak than asked for,
     a warning says so.
@@ -98,10 +104,7 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
     if heard < fewest:
         asked = f"{fewest} speakers" if fewest == most else f"at least {fewest} speakers"
         warnings.warn(f"asked for {asked}, but {f'only {heard}' if heard else 'nobody'} spoke", stacklevel=3)
-    kept = np.argsort(-spoken, kind="stable")[:most]
-    result = np.zeros_like(probs)
-    result[:, kept] = probs[:, kept]
-    return result
+    return tuple(np.argsort(-spoken, kind="stable")[:most].tolist())
 
 
 def speaker_range(

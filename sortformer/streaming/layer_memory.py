@@ -8,7 +8,7 @@ from sortformer.config.carrying import check_carries
 from sortformer.config.stream import StreamConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import ModelState, Sortformer
-from sortformer.streaming.protocol import Chunk, first_slots
+from sortformer.streaming.protocol import Chunk
 
 __all__ = ["LayerMemory"]
 
@@ -41,7 +41,7 @@ class LayerMemory:
         if bool((chunk.length != chunk.emb.shape[1]).any()):
             raise ValueError("streams whose layers remember step side by side by chunks of one length")
         output, state = self.model.step(chunk.emb, state)
-        return state, first_slots(output.probs, self.config.speaker_limit(output.probs.shape[2]))
+        return state, output.probs
 
     def forget(self, state: ModelState, channel: int) -> ModelState:
         """Refuse: what layers remember of one speaker cannot be told from what they remember of another."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Chunk", "StreamMemory", "first_slots", "together"]
+__all__ = ["Chunk", "StreamMemory", "together"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,3 @@ class StreamMemory(Protocol):
             InputError: if what is remembered cannot be told apart by speakers.
         """
         ...
-
-
-def first_slots(probs: Tensor, count: int) -> Tensor:
-    """Return probabilities (B, T, S), zero but for the first ``count`` slots."""
-    return probs if count >= probs.shape[2] else probs * (torch.arange(probs.shape[2], device=probs.device) < count)

@@ -47,7 +47,7 @@ class Update:
     """What is new since the last update. Frames and turns are final; tentative turns may still change."""
 
     first_frame: int
-    probs: np.ndarray  # (t, S) float32: the probabilities of the frames from `first_frame` on
+    probs: np.ndarray  # (t, S) float32: of the frames from `first_frame` on; 0 for slots that may not speak
     turns: tuple[Turn, ...]
     tentative: tuple[Turn, ...]  # all turns, beside the final ones, that there would be if the stream ended now
     time_s: float  # the end of the last final frame
@@ -92,6 +92,7 @@ class Session:
         Raises:
             ConfigError: if the model cannot stream, the configuration is for another kind of model, or the speaker
                 cache is too small for its slots.
+            ValueError: if the model is in training mode.
         """
         if model.training:
             raise ValueError("a session needs a model in evaluation mode: call model.eval()")
@@ -347,13 +348,15 @@ class Session:
     def _commit(self, front: Front, memory: Any, probs: np.ndarray, rest: np.ndarray, *, last: bool = False) -> None:
         """Move on: past final probabilities (t, S), to the samples that still wait."""
         here = self._position
-        turns, given = add_frames(self.postprocess, here.turns, probs, self._frame_ticks)
+        limit = self.config.speaker_limit(len(here.channels))
+        speakers = [slot for slot, channel in enumerate(here.channels) if channel < limit]
+        turns, given = add_frames(self.postprocess, here.turns, probs, self._frame_ticks, speakers)
         if last:
             turns, closing = end_turns(self.postprocess, turns, self._frame_ticks)
             given += closing
         self._position = _Position(front, memory, turns, here.channels, here.frames + len(probs))
         self._waiting = [rest]
-        self._keep([probs], given)
+        self._keep([np.where(np.isin(np.arange(probs.shape[1]), speakers), probs, np.float32(0))], given)
 
     def _keep(self, probs: list[np.ndarray], turns: tuple[Turn, ...]) -> None:
         self._new_probs += probs

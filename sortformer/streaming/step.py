@@ -14,7 +14,7 @@ from sortformer.layers.subsampling import length_mask
 from sortformer.model import Sortformer
 from sortformer.streaming.by_voice import rows_by_voice
 from sortformer.streaming.forget import forget
-from sortformer.streaming.protocol import Chunk, first_slots
+from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.speaker_cache import add_silence, compress
 from sortformer.streaming.state import StreamState, end_to_end, start, window
 
@@ -56,16 +56,15 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     shown = chunk.left + chunk.length + chunk.right
     emb, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (chunk.emb, shown)])
     output = model.forward_frames(emb, length_mask(total, emb.shape[1]))
-    most = config.speaker_limit(output.probs.shape[2])
-    if config.clustering is None:
-        probs = first_slots(output.probs, most)
-    else:
-        probs = rows_by_voice(output.probs, output.emb, _decided(state), total, config.clustering, most)
+    probs, slots = output.probs, output.probs.shape[2]
+    most = config.speaker_limit(slots)
+    if config.clustering is not None:
+        probs = rows_by_voice(probs, output.emb, _decided(state), total, config.clustering, most)
     finer = model.config.head.upsampling
     first = state.cache_length + state.fifo_length + chunk.left
     final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)
     # The cache's bookkeeping stays at one probability for each subsampled frame.
-    pooled = probs.unflatten(1, (-1, finer)).mean(dim=2)
+    pooled = probs.unflatten(1, (-1, finer)).mean(dim=2) * (torch.arange(slots, device=probs.device) < most)
     return update(config, state, chunk, pooled, model.encoder.silence), final
 
 

@@ -5,7 +5,7 @@ short, joined across short gaps, rounded to ticks of 10 ms and joined where they
 stretch until whatever may still come starts too late to join it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -51,16 +51,20 @@ def start_turns(num_slots: int) -> TurnState:
 
 
 def add_frames(
-    config: PostprocessConfig, state: TurnState, probs: np.ndarray, frame_ticks: int
+    config: PostprocessConfig,
+    state: TurnState,
+    probs: np.ndarray,
+    frame_ticks: int,
+    speakers: Collection[int] | None = None,
 ) -> tuple[TurnState, tuple[Turn, ...]]:
     """Take in final probabilities (t, S); return the new state and the turns that have become certain.
 
     A frame lasts ``frame_ticks`` of 10 ms. Speakers are named in order of arrival: a turn waits until nobody who has no
-    name yet can turn out to have spoken before it.
+    name yet can turn out to have spoken before it. Only the slots ``speakers`` have turns (None: all).
     """
     now = state.ticks + len(probs) * frame_ticks
     slots = []
-    for slot, column in zip(state.slots, decisive(probs, config).T, strict=True):
+    for slot, column in zip(state.slots, decisive(probs, config, speakers).T, strict=True):
         spoke = slot.since is not None
         changes = speaking(np.repeat(column, frame_ticks), config.onset, config.offset, spoke)
         closed, since = [], slot.since

@@ -207,6 +207,19 @@ def test_a_reset_slot_is_free_again_where_not_all_may_speak(slot):
     assert not probs[:, 2:].any()
 
 
+def test_what_may_not_speak_is_heard_in_what_may():
+    """Torn between its slots, a voice is one speaker: the first slot's, also where the others may not speak."""
+    model = tiny_model()
+    with torch.no_grad():
+        model.head.out.weight.zero_()
+        model.head.out.bias.copy_(torch.tensor([0.1, -0.1, -3.0]))
+    least_error = PostprocessConfig(decision="least_error")
+    free, one = (Session(model, dataclasses.replace(CONFIG, max_speakers=most), least_error) for most in (None, 1))
+    for session in (free, one):
+        session.push(WAVE)
+    assert one.finish().turns == free.finish().turns != ()
+
+
 def test_a_slot_that_does_not_exist_is_refused(session):
     with pytest.raises(InputError, match="slot must be between 0 and 2, got 3"):
         session.reset_slot(3)
