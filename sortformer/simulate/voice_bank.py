@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -23,7 +24,7 @@ __all__ = ["SPEECH_RMS", "Voice", "VoiceBank"]
 
 SPEECH_RMS = 0.05  # root mean square of the active speech of every stored utterance; leaves 26 dB for peaks
 _HOP = FrameGrid().hop_samples
-_LAYOUT = 4  # part of the cache's key: raise it when what is stored changes
+_LAYOUT = 5  # part of the cache's key: raise it when what is stored changes
 _COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
 
 
@@ -87,7 +88,8 @@ class VoiceBank:
             folder: holds ``segments.tsv`` (tab-separated: file, speaker, split, age, gender, start_s, end_s).
             split: the value of the column ``split`` to take.
             speeds: each makes voices of its own; above 1 is faster and higher.
-            cache: a folder to keep the decoded bank in; later loads are immediate. None: in memory.
+            cache: a folder to keep the decoded bank in; later loads are immediate, also when the recordings are gone,
+                and anew where one has changed. None: in memory.
             formants: each makes voices of its own at each speed; above 1 they lie higher, and the pitch does not.
 
         Raises:
@@ -102,8 +104,11 @@ class VoiceBank:
                 return cls._open(target, in_memory=True)
             finally:
                 shutil.rmtree(target)
-        settings = json.dumps([_LAYOUT, split, list(speeds), list(formants), rows], sort_keys=True)
+        key = [_LAYOUT, str(folder.resolve()), split, list(speeds), list(formants), rows]
+        settings = json.dumps(key, sort_keys=True)
         place = Path(cache) / f"voices-{split}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
+        if place.is_dir() and _changed(place, folder):
+            shutil.rmtree(place)
         if not place.is_dir():
             place.parent.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(prefix=".voices-", dir=place.parent))
@@ -175,6 +180,23 @@ def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
     return sorted(rows, key=lambda row: (row["speaker"], row["file"], float(row["start_s"])))
 
 
+def _stamps(folder: Path, rows: list[dict[str, str]]) -> dict[str, list[int]]:
+    """Size and time of change of each recording that is there."""
+    stamps = {}
+    for name in sorted({row["file"] for row in rows}):
+        with suppress(OSError):
+            state = (folder / name).stat()
+            stamps[name] = [state.st_size, state.st_mtime_ns]
+    return stamps
+
+
+def _changed(place: Path, folder: Path) -> bool:
+    """Whether a recording that is there is not what it was when the cache was made."""
+    known = json.loads((place / "recordings.json").read_text("utf-8"))
+    now = _stamps(folder, [{"file": name} for name in known])
+    return any(known[name] != stamp for name, stamp in now.items())
+
+
 def _stored_hops(row: dict[str, str], speed: float) -> int:
     return int((float(row["end_s"]) - float(row["start_s"])) / speed * SAMPLE_RATE / _HOP)
 
@@ -182,7 +204,7 @@ def _stored_hops(row: dict[str, str], speed: float) -> int:
 def _build(
     target: Path, folder: Path, rows: list[dict[str, str]], speeds: Sequence[float], formants: Sequence[float]
 ) -> None:
-    """Write the three files of a bank; voices are ordered by speaker, then by speed and formants as given."""
+    """Write the files of a bank; voices are ordered by speaker, then by speed and formants as given."""
     speakers = sorted({row["speaker"] for row in rows})
     first = {row["speaker"]: row for row in reversed(rows)}
     voices = [
@@ -233,6 +255,7 @@ def _build(
         phrase_utterance=phrase_utterance,
         voice_phrases=np.concatenate([[0], np.cumsum(counts)]),
     )
+    (target / "recordings.json").write_text(json.dumps(_stamps(folder, rows)), "utf-8")
     (target / "voices.json").write_text(json.dumps([asdict(voice) for voice in voices]), "utf-8")
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
 from sortformer.errors import InputError
 from sortformer.simulate import VoiceBank
@@ -84,6 +85,20 @@ def test_the_cache_holds_the_same_bank_and_survives_without_the_recordings(bank,
         assert np.array_equal(loaded.audio, bank.audio)
         assert np.array_equal(loaded.activity, bank.activity)
     assert isinstance(second.audio, np.memmap)
+
+
+def test_the_cache_is_of_one_folder_and_of_what_is_in_it_now(bank_folder, tmp_path):
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        shutil.copytree(bank_folder, folder)
+    for recording in folders[1].glob("*.flac"):
+        wave, rate = soundfile.read(recording)
+        soundfile.write(recording, wave[::-1], rate)
+    one, two = (VoiceBank.load(folder, speeds=(1.0,), cache=tmp_path / "cache") for folder in folders)
+    assert not np.array_equal(one.audio, two.audio)
+    for recording in folders[0].glob("*.flac"):
+        shutil.copy(folders[1] / recording.name, recording)
+    assert np.array_equal(VoiceBank.load(folders[0], speeds=(1.0,), cache=tmp_path / "cache").audio, two.audio)
 
 
 def phrases_of(bank: VoiceBank) -> dict[tuple[str, float], list[bytes]]:
