@@ -25,9 +25,10 @@ class Pauses:
     """
 
     def __init__(self, bank: VoiceBank) -> None:
-        border = np.zeros(len(bank.activity), dtype=bool)
-        border[bank.utterance_start] = True
-        starts, ends = active_runs(~bank.activity & ~border)
+        inside = np.zeros(len(bank.activity), dtype=bool)  # a pool has less than the audio that it shares
+        for start, end in zip(bank.utterance_start, bank.utterance_end, strict=True):
+            inside[start + 1 : end] = True  # without the first hop, so that no two recordings touch
+        starts, ends = active_runs(~bank.activity & inside)
         lasting = ends - starts >= _SHORTEST + 2 * _MARGIN
         self.start, self.end = starts[lasting] + _MARGIN, ends[lasting] - _MARGIN
         self._audio = bank.audio

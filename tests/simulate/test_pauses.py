@@ -29,6 +29,16 @@ def test_none_reaches_from_one_recording_into_the_next(bank: VoiceBank):
     assert (first == last).all()
 
 
+def test_those_of_a_pool_are_of_its_recordings(bank: VoiceBank):
+    whole = Pauses(bank)
+    for size in (1, 2, 3):
+        pool = bank.pool(size)
+        pauses = Pauses(pool)
+        inside = (pool.utterance_start <= pauses.start[:, None]) & (pauses.end[:, None] <= pool.utterance_end)
+        assert inside.any(axis=1).all()
+        assert set(pauses.start.tolist()) <= set(whole.start.tolist())
+
+
 def test_what_is_drawn_is_what_the_bank_holds_there(bank: VoiceBank):
     """Speech made a constant of 1,000 and every pause one of its own: a drawn sound has one value of a pause."""
     pauses = Pauses(bank)
