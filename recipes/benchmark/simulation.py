@@ -46,10 +46,7 @@ def main() -> None:
     begun = time.perf_counter()
     rooms = Rooms.make(300, cache=arguments.cache)
     print(f"300 rooms loaded in {time.perf_counter() - begun:.2f} s")
-    patterns = None
-    for folder in arguments.turns:
-        found = TurnPatterns.from_rttm_folder(folder, exclude=("EN200",))
-        patterns = found if patterns is None else patterns + found
+    patterns = TurnPatterns.from_rttm(arguments.turns, exclude=("EN200*",)) if arguments.turns else None
     simulator = Simulator(bank, SimulationConfig(), patterns, rooms)
 
     print(f"{'batch':>12}  {'CPU s':>7}  {'wall s':>7}  {'x real time (CPU)':>18}")

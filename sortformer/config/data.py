@@ -41,7 +41,7 @@ class DataConfig:
         speeds: each speed makes new voices.
         formants: how many times as high; each makes new voices at each speed.
         turns: folders of RTTM to replay turn-taking from.
-        exclude: recordings not to replay, as shell patterns of their names.
+        exclude: recordings not to replay, as shell patterns of their names (each must match one).
         rooms: number of simulated rooms (0: none).
         cache: folder for the decoded bank and the rooms.
         pool: train on so many speakers of the bank only, drawn by ``pool_seed`` (None: on all).

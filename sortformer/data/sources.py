@@ -37,10 +37,7 @@ class Sources:
         bank = VoiceBank.load(data.bank, split, speeds, data.cache, formants)
         if data.pool is not None and split == "train":
             bank = bank.pool(data.pool, data.pool_seed)
-        patterns = None
-        for folder in data.turns:
-            more = TurnPatterns.from_rttm_folder(folder, data.exclude)
-            patterns = more if patterns is None else patterns + more
+        patterns = TurnPatterns.from_rttm(data.turns, data.exclude) if data.turns else None
         rooms = Rooms.make(data.rooms, cache=data.cache) if data.rooms else None
         return cls(bank, patterns, rooms, recordings)
 

@@ -1,14 +1,15 @@
 """Turn-taking of real meetings, replayed: windows of reference RTTM as outlines for simulated conversations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
 
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
-from sortformer.formats import rttm
+from sortformer.formats.gather import turns_in
 from sortformer.simulate.outline import Outline
 
 __all__ = ["TurnPatterns"]
@@ -30,22 +31,27 @@ class TurnPatterns:
     lengths: np.ndarray
 
     @classmethod
-    def from_rttm_folder(cls, folder: str | Path, exclude: Sequence[str] = ()) -> "TurnPatterns":
-        """Read every ``*.rttm`` of a folder, except those whose name starts with one of ``exclude``.
+    def from_rttm(cls, folders: Iterable[str | Path], exclude: Sequence[str] = ()) -> "TurnPatterns":
+        """Read folders of RTTM, except the recordings whose names match one of the shell patterns.
 
         Raises:
-            InputError: if the folder holds no such file, or a line is not RTTM.
+            InputError: if a folder holds no other turns, a line is not RTTM, or a pattern matches nothing, so that what
+                should have been left out may be there by another name.
         """
-        folder = Path(folder)
-        paths = [path for path in sorted(folder.glob("*.rttm")) if not path.name.startswith(tuple(exclude))]
-        tables = [table for path in paths for table in _read(path)]
-        if not tables:
-            raise InputError(f"no turns in the RTTM files of {folder}; give a folder of reference RTTM")
+        tables, unused = [], set(exclude)
+        for folder in map(Path, folders):
+            left = []
+            for name, turns in turns_in(folder).items():
+                matched = {pattern for pattern in exclude if fnmatchcase(name, pattern)}
+                unused -= matched
+                if turns and not matched:
+                    left.append(_table(turns))
+            if not left:
+                raise InputError(f"no turns in the RTTM files of {folder}; give a folder of reference RTTM")
+            tables += left
+        if unused:
+            raise InputError(f"no recording matches {min(unused)!r}, which is to be left out of the turn-taking")
         return cls(tuple(tables), np.array([table[:, 2].max() for table in tables], dtype=np.float64))
-
-    def __add__(self, other: "TurnPatterns") -> "TurnPatterns":
-        """Both collections; a recording is drawn in proportion to its length."""
-        return TurnPatterns(self.recordings + other.recordings, np.concatenate([self.lengths, other.lengths]))
 
     def window(self, rng: np.random.Generator, num_speakers: int, num_hops: int, lively: bool = False) -> Outline:
         """Draw a window of real turn-taking, with ``num_speakers`` speakers where one is found in a few tries.
@@ -63,10 +69,6 @@ class TurnPatterns:
         cumulative = np.cumsum(self.lengths)
         table = self.recordings[int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))]
         return _crop(table, int(rng.integers(max(1, int(table[:, 2].max()) - num_hops))), num_hops)
-
-
-def _read(path: Path) -> list[np.ndarray]:
-    return [_table(turns) for turns in rttm.read(path).values() if turns]
 
 
 def _table(turns: Sequence[Turn]) -> np.ndarray:

@@ -99,6 +99,7 @@ def test_the_script_in_miniature(tmp_path, monkeypatch, capsys):
         name = folder.replace("/", "_")
         lines = [f"SPEAKER {name} 1 {at:.2f} 1.50 <NA> <NA> {'abc'[i % 3]} <NA> <NA>" for i, at in enumerate(starts)]
         (tmp_path / folder / f"{name}.rttm").write_text("\n".join(lines) + "\n")
+    (tmp_path / "ami/train/EN2001a.rttm").write_text("SPEAKER EN2001a 1 0.00 9.00 <NA> <NA> left_out <NA> <NA>\n")
     bank, out = make_bank_folder(tmp_path / "bank"), tmp_path / "out"
     monkeypatch.setattr("sys.argv", ["turn_statistics.py", str(tmp_path), str(bank), str(out), "--count", "2"])
     monkeypatch.setitem(STATISTICS["interval"].__globals__, "DRAWS", 20)

@@ -228,7 +228,7 @@ def test_replayed_turns_shape_the_activity(bank, tmp_path):
     lines = [f"SPEAKER m 1 {4 * i}.00 2.00 <NA> <NA> s{i % 2} <NA> <NA>" for i in range(60)]
     (tmp_path / "m.rttm").write_text("\n".join(lines))
     config = replace(DRY, replay_probability=1.0, speaker_weights=(0.0, 1.0))
-    made = Simulator(bank, config, TurnPatterns.from_rttm_folder(tmp_path)).batch(seeded(0), 4, 40.0)
+    made = Simulator(bank, config, TurnPatterns.from_rttm([tmp_path])).batch(seeded(0), 4, 40.0)
     assert (made.activity.sum(-1) <= 1).all()
     assert float(made.activity.sum(-1).mean()) == pytest.approx(0.5, abs=0.08)
     assert ((made.voice >= 0).sum(1) == 2).all()
@@ -300,7 +300,7 @@ def test_real_voices_in_real_turns_overlap_as_meetings_do(tmp_path):
     for name in {line.split("\t")[0] for line in lines}:
         (tmp_path / name).symlink_to(REAL / "bank" / name)
     bank = VoiceBank.load(tmp_path, "dev", speeds=(1.0,))
-    patterns = TurnPatterns.from_rttm_folder(REAL / "turns/ami/train", exclude=("EN200", "IS", "TS"))
+    patterns = TurnPatterns.from_rttm([REAL / "turns/ami/train"], exclude=("EN200*", "IS*", "TS*"))
     config = SimulationConfig(speaker_weights=(0, 0, 0, 1.0), replay_probability=1, lively_probability=1)
     talking = Simulator(bank, config, patterns).batch(seeded(0), 8, 30.0).activity.sum(-1)
     assert 0.15 < float((talking > 1).sum() / (talking > 0).sum()) < 0.45

@@ -58,8 +58,8 @@ def test_dominance_follows_the_config():
 def patterns(tmp_path) -> TurnPatterns:
     lines = [f"SPEAKER m 1 {2 * i}.00 1.50 <NA> <NA> s{i % 3} <NA> <NA>" for i in range(100)]
     (tmp_path / "m.rttm").write_text("\n".join(lines))
-    (tmp_path / "EN2001.rttm").write_text("SPEAKER e 1 0.00 500.00 <NA> <NA> alone <NA> <NA>\n")
-    return TurnPatterns.from_rttm_folder(tmp_path, exclude=("EN200",))
+    (tmp_path / "EN2001.rttm").write_text("SPEAKER EN2001 1 0.00 500.00 <NA> <NA> alone <NA> <NA>\n")
+    return TurnPatterns.from_rttm([tmp_path], exclude=("EN200*",))
 
 
 @given(seed=st.integers(0, 1000), speakers=st.integers(1, 5), lively=st.booleans())
@@ -67,7 +67,7 @@ def test_a_window_shows_at_most_the_speakers_asked_for(tmp_path_factory, seed, s
     folder = tmp_path_factory.mktemp("rttm")
     lines = [f"SPEAKER m 1 {2 * i}.00 2.50 <NA> <NA> s{i % 4} <NA> <NA>" for i in range(50)]
     (folder / "m.rttm").write_text("\n".join(lines))
-    outline = TurnPatterns.from_rttm_folder(folder).window(np.random.default_rng(seed), speakers, 2000, lively)
+    outline = TurnPatterns.from_rttm([folder]).window(np.random.default_rng(seed), speakers, 2000, lively)
     assert len(np.unique(outline.speaker)) == min(speakers, 4)
     assert outline.speaker.max() < speakers
     assert (outline.start >= 0).all()
@@ -82,10 +82,20 @@ def test_a_window_is_the_real_turn_taking(patterns):
     assert (np.diff(outline.speaker[1:-1]) != 0).all()
 
 
-def test_excluded_recordings_are_left_out_and_collections_add(patterns):
+def test_excluded_recordings_are_left_out_of_every_folder(patterns, tmp_path):
     assert len(patterns.recordings) == 1
     assert patterns.lengths.tolist() == [19950]
-    assert (patterns + patterns).lengths.tolist() == [19950, 19950]
+    both = tmp_path / "both"
+    both.mkdir()
+    (both / "all.rttm").write_text((tmp_path / "m.rttm").read_text() + "\n" + (tmp_path / "EN2001.rttm").read_text())
+    assert len(TurnPatterns.from_rttm([tmp_path, both]).recordings) == 4
+    assert TurnPatterns.from_rttm([tmp_path, both], exclude=("EN200?",)).lengths.tolist() == [19950, 19950]
+
+
+@pytest.mark.usefixtures("patterns")
+def test_a_pattern_that_leaves_nothing_out_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"no recording matches 'EN200', which is to be left out"):
+        TurnPatterns.from_rttm([tmp_path], exclude=("EN200",))
 
 
 def test_a_window_longer_than_the_recording_ends_in_silence(patterns):
@@ -94,14 +104,17 @@ def test_a_window_longer_than_the_recording_ends_in_silence(patterns):
 
 
 def test_a_folder_without_rttm_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"has no \.rttm files"):
+        TurnPatterns.from_rttm([tmp_path])
+    (tmp_path / "silence.rttm").write_text("")
     with pytest.raises(InputError, match="no turns"):
-        TurnPatterns.from_rttm_folder(tmp_path)
+        TurnPatterns.from_rttm([tmp_path])
 
 
 @pytest.mark.data
 @pytest.mark.skipif(not REAL.is_dir(), reason="../shared/data/turns is absent")
 def test_lively_windows_of_real_meetings_overlap_more():
-    patterns = TurnPatterns.from_rttm_folder(REAL / "ami/train", exclude=("EN200", "IS", "TS"))
+    patterns = TurnPatterns.from_rttm([REAL / "ami/train"], exclude=("EN200*", "IS*", "TS*"))
     overlap = {
         lively: np.mean([
             _overlap(patterns.window(np.random.default_rng(seed), 4, 3000, lively), 3000) for seed in range(40)
