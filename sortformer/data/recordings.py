@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from sortformer import audio
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, union
 from sortformer.config.model import ModelConfig
 from sortformer.errors import InputError
 from sortformer.grid import FrameGrid
@@ -53,7 +53,8 @@ class Recordings:
             reference = reference_of(entry)
             length = entry.duration or 0.0
             references.append(reference if isinstance(reference, Diarization) else Diarization(reference, length))
-            parts.append(tuple(regions_of(entry) or ((0.0, length),)))
+            regions = regions_of(entry)
+            parts.append(((0.0, length),) if regions is None else tuple(union(regions)))
         return cls(os.fspath(manifest), entries, tuple(references), tuple(parts))
 
 

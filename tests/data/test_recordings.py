@@ -127,6 +127,18 @@ def test_crops_stay_inside_the_uem(tmp_path):
     assert {round(crop.duration_s, 6) for crop in drawn} == {2.0, 0.5}
 
 
+def test_a_window_outside_its_uem_has_nothing_to_draw_and_no_second_counts_twice(tmp_path):
+    manifest = corpus(tmp_path, {"a": (12.0, MEETING)}, parts={"a": [(1.0, 4.0), (2.0, 4.5)]})
+    assert Recordings.read(manifest).parts == (((1.0, 4.5),),)
+    manifest.write_text(
+        manifest.read_text().replace('"offset": 0.0, "duration": 12.0', '"offset": 6.0, "duration": 5.0')
+    )
+    outside = Recordings.read(manifest)
+    assert outside.parts == ((),)
+    with pytest.raises(InputError, match="no stretch"):
+        Crops(outside, 2.0, 2, MODEL)
+
+
 def test_windows_of_a_recording_and_other_rates(tmp_path):
     manifest = corpus(tmp_path, {"a": (12.0, MEETING)}, rate=8_000)
     whole = Recordings.read(manifest)
