@@ -17,7 +17,7 @@ from sortformer.formats.source import read_text
 from sortformer.grid import SAMPLE_RATE
 from sortformer.manifests.entry import Entry
 from sortformer.manifests.jsonl import parse
-from sortformer.manifests.references import own_turns, regions_of
+from sortformer.manifests.references import own_turns, reference_of, regions_of
 from sortformer.manifests.statistics import Statistics
 from sortformer.manifests.tree import duration_of
 
@@ -131,8 +131,8 @@ def _look(entry: Entry, listen: bool) -> _Look:
         problems.append("it has no reference ('rttm_filepath')")
     else:
         try:
-            turns = own_turns(entry, entry.rttm)
-            problems += _turn_problems(entry, turns, whole_s)
+            turns = tuple(reference_of(entry))
+            problems += _turn_problems(entry, own_turns(entry, entry.rttm), turns, whole_s)
         except InputError as error:
             problems.append(str(error))
     try:
@@ -140,17 +140,19 @@ def _look(entry: Entry, listen: bool) -> _Look:
         problems += [f"the UEM ends at {max(late):.2f} s, the recording at {whole_s:.2f} s"] if late else []
     except InputError as error:
         problems.append(str(error))
-    return _Look(tuple(problems), whole_s if entry.duration is None else entry.duration, turns)
+    rest_s = None if whole_s is None else max(0.0, whole_s - entry.offset)
+    return _Look(tuple(problems), rest_s if entry.duration is None else entry.duration, turns)
 
 
-def _turn_problems(entry: Entry, turns: Sequence[Turn], whole_s: float | None) -> list[str]:
-    if not turns:
-        return ["nobody speaks in its reference"]
+def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], whole_s: float | None) -> list[str]:
+    """What is wrong with the turns of the file, or with those of the entry, which may be a window of it."""
     problems = []
-    last, speakers = max(turn.end for turn in turns), len({turn.speaker for turn in turns})
+    last, speakers = max((turn.end for turn in own), default=0.0), len({turn.speaker for turn in turns})
     if whole_s is not None and last > whole_s + _SLACK_S:
         problems.append(f"the reference ends at {last:.2f} s, the recording at {whole_s:.2f} s")
-    if entry.num_speakers is not None and entry.num_speakers != speakers:
+    if not turns:
+        problems.append("nobody speaks in its reference")
+    elif entry.num_speakers is not None and entry.num_speakers != speakers:
         problems.append(f"'num_speakers' is {entry.num_speakers}, the reference has {speakers}")
     return problems
 

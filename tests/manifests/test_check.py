@@ -71,6 +71,16 @@ def test_a_reference_past_the_end_or_without_speech_is_found(tmp_path: Path, ent
     assert problems(tmp_path, replace(entry, duration=None)) == ["the UEM ends at 2.00 s, the recording at 1.00 s"]
 
 
+def test_of_a_window_only_what_is_in_it_counts(tmp_path: Path, entry: Entry):
+    alone = replace(entry, offset=0.7, duration=None, num_speakers=1, uem=None)
+    assert problems(tmp_path, alone) == []
+    (total,) = check([tmp_path / "m.jsonl"]).statistics.values()
+    assert (total.speakers, total.duration_s) == ((1,), pytest.approx(0.3))
+    assert total.speech_s == pytest.approx(0.2)
+    silent = replace(entry, offset=0.91, duration=0.05, num_speakers=0, uem=None)
+    assert problems(tmp_path, silent) == ["nobody speaks in its reference"]
+
+
 def test_silence_and_damage_are_heard(tmp_path: Path, entry: Entry):
     write_audio(tmp_path / "silent.wav", np.zeros(8_000, np.float32), 8_000)
     silent = replace(entry, audio=tmp_path / "silent.wav")
