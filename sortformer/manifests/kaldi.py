@@ -37,7 +37,7 @@ def from_kaldi(folder: str | Path) -> list[Draft]:
 
 def _recordings(path: Path) -> Iterator[tuple[str, Path]]:
     for number, text in enumerate(read_text(path).splitlines(), start=1):
-        name, _, source = text.strip().partition(" ")
+        name, source = [*text.split(maxsplit=1), "", ""][:2]
         source = source.strip()
         if name and (not source or source.endswith("|")):
             raise InputError(

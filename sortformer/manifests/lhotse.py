@@ -47,17 +47,20 @@ def from_lhotse(recordings: str | Path, supervisions: str | Path | None = None) 
 
 def _cut(where: str, row: dict[str, Any]) -> Draft:
     start, duration = _number(where, row, "start"), _number(where, row, "duration")
-    turns = [turn for each in row.get("supervisions", ()) for turn in _turn(where, each, start)]
-    entry = _entry(where, row["recording"], _text(where, row, "id"), start, duration)
+    turns = [turn for each in _mappings(where, row, "supervisions") for turn in _turn(where, each, start)]
+    recording = row["recording"]
+    if not isinstance(recording, dict):
+        raise InputError(f"{where}: 'recording' must be a mapping, got {recording!r}")
+    entry = _entry(where, recording, _text(where, row, "id"), start, duration)
     return Draft(entry, tuple(sorted(turns)))
 
 
 def _entry(where: str, recording: dict[str, Any], name: str, offset: float, duration: float) -> Entry:
-    sources = recording.get("sources") or [{}]
+    sources = _mappings(where, recording, "sources") or [{}]
     if len(sources) > 1 or sources[0].get("type") != "file":
         kinds = " and ".join(str(source.get("type")) for source in sources)
         raise InputError(f"{where}: the audio of {name!r} must be one local file, got {kinds}; save it first")
-    return Entry(without_white_space(name), Path(sources[0]["source"]), offset, duration)
+    return Entry(without_white_space(name), Path(_text(where, sources[0], "source")), offset, duration)
 
 
 def _turn(where: str, row: dict[str, Any], shift: float) -> list[Turn]:
@@ -67,6 +70,14 @@ def _turn(where: str, row: dict[str, Any], shift: float) -> list[Turn]:
     start = max(0.0, round(start, 6))
     speaker = without_white_space(_text(where, row, "speaker"))
     return [Turn(start, end, speaker)] if start < end else []
+
+
+def _mappings(where: str, row: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """A list of mappings, empty where there is none."""
+    found = row.get(key) or []
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise InputError(f"{where}: {key!r} must be a list of mappings, got {found!r}")
+    return found
 
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

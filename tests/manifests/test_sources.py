@@ -67,7 +67,7 @@ def test_kaldi_segments_become_turns(tmp_path: Path):
     wav = sound(tmp_path / "my calls" / "one.wav", 2.0)
     data = kaldi(
         tmp_path / "data",
-        wav_scp=f"one {wav}\n",
+        wav_scp=f"one\t {wav}\n",
         segments="u2 one 1.0 1.5\nu1 one 0.0 0.8\n",
         utt2spk="u1 anna\nu2 bert\n",
     )
@@ -131,6 +131,9 @@ def test_a_lhotse_cut_is_a_window_with_turns_in_the_recordings_time(tmp_path: Pa
     draft = from_lhotse(lines(tmp_path / "cuts.jsonl", cut))[0]
     assert (draft.entry.id, draft.entry.offset, draft.entry.duration) == ("cut-1", 4.0, 3.0)
     assert draft.turns == (Turn(3.5, 5.5, "anna"),)
+    assert from_lhotse(lines(tmp_path / "silent.jsonl", cut | {"supervisions": None}))[0].turns == ()
+    with pytest.raises(InputError, match="'supervisions' must be a list of mappings, got 'anna'"):
+        from_lhotse(lines(tmp_path / "broken.jsonl", cut | {"supervisions": "anna"}))
 
 
 @pytest.mark.parametrize(
@@ -141,6 +144,9 @@ def test_a_lhotse_cut_is_a_window_with_turns_in_the_recordings_time(tmp_path: Pa
         ({}, {"speaker": None}, "'speaker' must be text"),
         ({}, {"recording_id": "three"}, "speaks of the recording 'three'"),
         ({"duration": "long"}, {}, "'duration' must be a number"),
+        ({"sources": [{"type": "file"}]}, {}, "'source' must be text"),
+        ({"sources": ["one.wav"]}, {}, "'sources' must be a list of mappings"),
+        ({"recording": None, "start": 0.0}, {}, "'recording' must be a mapping, got None"),
     ],
 )
 def test_what_lhotse_cannot_mean_is_refused(tmp_path: Path, recording: dict, spoken: dict, said: str):
