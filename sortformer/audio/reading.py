@@ -112,7 +112,7 @@ def crop(
         begin = max(0, int((start_s - margin) * rate)) // beat * beat
         end = math.inf if duration_s is None else math.ceil((end_s + margin) * rate)
         pieces = mixed(_stretch(found, begin, end, name), whole("channel", channel), name)
-        wave = np.concatenate([*resampled(checked(pieces, rate, name), rate), np.zeros(0, np.float32)])
+        wave = np.concatenate([*resampled(checked(pieces, rate, name, begin), rate), np.zeros(0, np.float32)])
     offset = begin * SAMPLE_RATE // rate
     return wave[first - offset : None if last is None else last - offset]
 

@@ -34,13 +34,12 @@ def mixed(pieces: Iterable[np.ndarray], channel: int | None, name: str) -> Itera
         yield total / np.float32(count) if count > 1 else total
 
 
-def checked(pieces: Iterable[np.ndarray], rate: int, name: str) -> Iterator[np.ndarray]:
-    """Yield the (n,) pieces unchanged.
+def checked(pieces: Iterable[np.ndarray], rate: int, name: str, start: int = 0) -> Iterator[np.ndarray]:
+    """Yield the (n,) pieces unchanged, of which the first begins at the sample ``start``.
 
     Raises:
         InputError: at the first sample that is NaN, infinite, or far outside the scale of float audio.
     """
-    start = 0
     for piece in pieces:
         if len(piece) and not np.abs(piece).max() <= LOUDEST:
             at = int(np.argmax(~(np.abs(piece) <= LOUDEST)))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -65,6 +66,16 @@ def test_compressed_files_are_entered_in_the_middle(tmp_path: Path, extension: s
 def test_other_formats_are_decoded_up_to_it(tmp_path: Path):
     path = encode(tmp_path / "clip.m4a", chirp(2, 16_000), 16_000, "aac")
     np.testing.assert_array_equal(audio.crop(path, 1.1, 0.5), audio.read(path)[17_600:25_600])
+
+
+@pytest.mark.parametrize("rate", [16_000, 44_100])
+def test_a_bad_sample_is_named_by_its_time_in_the_file(tmp_path: Path, rate: int):
+    wave = chirp(4, rate)
+    wave[3 * rate] = np.nan
+    path = tmp_path / "broken.wav"
+    soundfile.write(path, wave, rate, subtype="FLOAT")
+    with pytest.raises(InputError, match=r"NaN\) at 3\.000 s"):
+        audio.crop(path, 2.0, 1.5)
 
 
 def test_past_the_end_there_is_nothing_and_no_file_is_one_sentence(tmp_path: Path):
