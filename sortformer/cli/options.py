@@ -52,7 +52,10 @@ def clustered(settings: PostprocessConfig, distance: float | None) -> Postproces
     """
     if distance is None:
         return settings
-    return replace(settings, clustering=ClusteringConfig(distance) if distance else None)
+    if not distance:
+        return replace(settings, clustering=None)
+    before = settings.clustering or ClusteringConfig(distance)
+    return replace(settings, clustering=replace(before, threshold=distance))
 
 
 def check_preset(diarizer: "Diarizer", preset: str | None) -> None:

@@ -15,6 +15,7 @@ from sortformer.cli.recordings import distinct, recordings
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError
 from sortformer.evaluate import truth_in
+from sortformer.evaluate.report import listed
 from sortformer.formats.uem import Regions
 from sortformer.manifests import is_manifest
 from sortformer.metrics.der import Turns
@@ -55,9 +56,9 @@ def tune(
     found = distinct(recording for argument in inputs for recording in recordings(argument))
     truth, regions = _truth(inputs, reference, uem)
     if absent := [recording.id for recording in found if recording.id not in truth]:
-        raise InputError(f"{reference or 'the manifest'} says nothing about {absent[0]!r}" + _and_more(absent))
+        raise InputError(f"{reference or 'the manifest'} says nothing about {listed(absent)}")
     if uem is not None and (absent := [recording.id for recording in found if recording.id not in regions]):
-        raise InputError(f"{uem} says nothing about {absent[0]!r}" + _and_more(absent))
+        raise InputError(f"{uem} says nothing about {listed(absent)}")
 
     from sortformer import checkpoint
     from sortformer.diarizer import Diarizer
@@ -116,9 +117,5 @@ def _parts(given: Regions | None, offset_s: float, heard: Probabilities) -> Regi
     """What is scored of a window, in its own time: all of it unless a UEM says which parts."""
     if given is None:
         return ((0.0, heard.duration),)
-    moved = ((max(0.0, start - offset_s), end - offset_s) for start, end in given)
+    moved = ((max(0.0, start - offset_s), min(heard.duration, end - offset_s)) for start, end in given)
     return tuple((start, end) for start, end in moved if start < end)
-
-
-def _and_more(absent: list[str]) -> str:
-    return f" and {len(absent) - 1} more recordings" if len(absent) > 1 else ""

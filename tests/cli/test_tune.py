@@ -3,11 +3,16 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sortformer import checkpoint
 from sortformer.annotation import Diarization, Turn
+from sortformer.cli.options import clustered
+from sortformer.cli.tune import _parts
 from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.estimates import Probabilities
 from sortformer.formats import rttm
 from tests.cli.conftest import Cli
 
@@ -105,3 +110,17 @@ def test_the_distance_of_voices_is_kept_with_the_settings(cli: Cli, model: Path,
     assert cli(*arguments, "-o", tmp_path / "voices", "--clustering", 0.4).out.rstrip().endswith("--clustering 0.4")
     assert checkpoint.load(tmp_path / "voices")[1].clustering == ClusteringConfig(0.4)
     assert cli(*arguments, "-o", tmp_path / "none", "--clustering", 3).code == 2
+
+
+def test_another_distance_leaves_the_rest_of_the_clustering_as_it_is():
+    settings = PostprocessConfig(clustering=ClusteringConfig(0.5, max_speakers=12))
+    assert clustered(settings, 0.4).clustering == ClusteringConfig(0.4, max_speakers=12)
+    assert clustered(PostprocessConfig(), 0.4).clustering == ClusteringConfig(0.4)
+    assert clustered(settings, 0).clustering is None
+    assert clustered(settings, None) == settings
+
+
+def test_what_is_scored_ends_where_the_recording_was_heard_to():
+    heard = Probabilities(np.zeros((62, 2), np.float32), 0.08, 5.0)
+    assert _parts(((0.0, 12.0), (13.0, 100.0)), 10.0, heard) == ((0.0, 2.0), (3.0, 5.0))
+    assert _parts(((0.0, 9.0), (16.0, 100.0)), 10.0, heard) == ()
