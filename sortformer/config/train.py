@@ -14,7 +14,7 @@ from sortformer.errors import ConfigError, InputError, refusal
 
 __all__ = ["LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "TrainConfig"]
 
-_GREATEST_SEED = 2**42  # generators are seeded with a million times as much, in 64 bits
+_GREATEST_SEED = 2**31 - 1  # of what it is seeded with torch's generator takes the low 32 bits
 
 
 @dataclass(frozen=True, slots=True)
