@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import MASKED_SCORE
+from sortformer.attention.full import MASKED_SCORE, expectation
 
-__all__ = ["Abstraction", "Groups", "Terms", "expectation", "join", "scores", "validity"]
+__all__ = ["Abstraction", "Groups", "Terms", "join"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +95,8 @@ class Abstraction(nn.Module):
         return largest.masked_fill(largest <= MASKED_SCORE, 0.0)
 
 
-def scores(query: Tensor, key: Tensor) -> Tensor:
-    """Return q . k / sqrt(d), (..., T, n) from query (..., T, d) and key (..., n, d)."""
-    return query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
-
-
-def expectation(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
-    """Return softmax(q . k / sqrt(d)) v, (..., T, d), over the ``allowed`` keys (broadcast to (..., T, n))."""
-    return scores(query, key).masked_fill(~allowed, MASKED_SCORE).softmax(dim=-1) @ value
-
-
 def join(terms: list[Terms]) -> Tensor:
     """Return (B, H, r, T, d): one softmax over the scores of all terms, applied to their values."""
     masked = [term.scores.masked_fill(~term.allowed, MASKED_SCORE) for term in terms]
     weights = torch.cat(masked, dim=-1).softmax(dim=-1).split([score.shape[-1] for score in masked], dim=-1)
     return torch.stack([term.mix(weight) for term, weight in zip(terms, weights, strict=True)]).sum(dim=0)
-
-
-def validity(key: Tensor, valid: Tensor | None) -> Tensor:
-    """Return which keys (B, H, S, d) count, as (B, S)."""
-    if valid is not None:
-        return valid
-    return torch.ones(key.shape[0], key.shape[2], dtype=torch.bool, device=key.device)

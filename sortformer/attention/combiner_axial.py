@@ -3,7 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.combiner import Abstraction, Groups, Terms, expectation, join, scores, validity
+from sortformer.attention.combiner import Abstraction, Groups, Terms, join
+from sortformer.attention.full import expectation, scores, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["CombinerAxial", "CombinerMixture"]

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.combiner import Abstraction, Groups, Terms, join, scores, validity
+from sortformer.attention.combiner import Abstraction, Groups, Terms, join
+from sortformer.attention.full import scores, validity
 from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["CombinerFixed", "CombinerState"]

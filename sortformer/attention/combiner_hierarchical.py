@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sortformer.attention.combiner import expectation, validity
 from sortformer.attention.combiner_tree import CombinerTree
+from sortformer.attention.full import expectation, validity
 from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["CombinerHierarchical", "Parts", "TreeState"]

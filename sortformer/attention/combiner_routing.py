@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.clusters import Clusters, members, take
-from sortformer.attention.combiner import Abstraction, Groups, expectation, scores, validity
-from sortformer.attention.full import MASKED_SCORE
+from sortformer.attention.combiner import Abstraction, Groups
+from sortformer.attention.full import MASKED_SCORE, expectation, scores, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["CombinerRouting"]

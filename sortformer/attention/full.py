@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from sortformer.attention.protocol import Context, Core
 
-__all__ = ["MASKED_SCORE", "FullAttention", "attend", "full_attention", "may_see"]
+__all__ = ["MASKED_SCORE", "FullAttention", "attend", "expectation", "full_attention", "may_see", "scores", "validity"]
 
 # Finite, so that a row of which nothing is valid gives a finite (and later masked) mean instead of NaN gradients.
 MASKED_SCORE = -1e9
@@ -60,3 +60,20 @@ def attend(
         return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     scores = torch.relu(query @ key.transpose(-1, -2)) * factor * scale + mask
     return scores.softmax(dim=-1) @ value
+
+
+def scores(query: Tensor, key: Tensor) -> Tensor:
+    """Return q . k / sqrt(d), (..., T, n) from query (..., T, d) and key (..., n, d)."""
+    return query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
+
+
+def expectation(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
+    """Return softmax(q . k / sqrt(d)) v, (..., T, d), over the ``allowed`` keys (broadcast to (..., T, n))."""
+    return scores(query, key).masked_fill(~allowed, MASKED_SCORE).softmax(dim=-1) @ value
+
+
+def validity(key: Tensor, valid: Tensor | None) -> Tensor:
+    """Return which keys (B, H, S, d) count, as (B, S)."""
+    if valid is not None:
+        return valid
+    return torch.ones(key.shape[0], key.shape[2], dtype=torch.bool, device=key.device)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from sortformer.attention.full import validity
 from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["KernelAttention", "KernelState"]
@@ -55,7 +56,7 @@ class KernelAttention(RecurrentCore):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        valid = _validity(key, context)
+        valid = validity(key, context.valid)
         state, past = self.init_state(query), context.past if self.causal else key.shape[2]
         for block in _blocks(past):
             state = self._absorb(state, key[:, :, block], value[:, :, block], valid[:, block])
@@ -67,7 +68,7 @@ class KernelAttention(RecurrentCore):
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: KernelState
     ) -> tuple[Tensor, KernelState]:
         """Return (B, H, T, d) and the sums up to the last frame."""
-        return self._scan(query, key, value, _validity(key, context), state)
+        return self._scan(query, key, value, validity(key, context.valid), state)
 
     def _scan(
         self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState
@@ -117,9 +118,3 @@ def _quotient(mixed: Tensor, total: Tensor) -> Tensor:
 
 def _blocks(frames: int) -> list[slice]:
     return [slice(start, min(start + BLOCK_FRAMES, frames)) for start in range(0, frames, BLOCK_FRAMES)]
-
-
-def _validity(key: Tensor, context: Context) -> Tensor:
-    if context.valid is not None:
-        return context.valid
-    return torch.ones(key.shape[0], key.shape[2], dtype=torch.bool, device=key.device)

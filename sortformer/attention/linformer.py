@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.combiner import expectation, validity
+from sortformer.attention.full import expectation, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["LinformerAttention"]

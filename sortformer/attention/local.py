@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.combiner import validity
-from sortformer.attention.full import MASKED_SCORE, full_attention
+from sortformer.attention.full import MASKED_SCORE, full_attention, validity
 from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["LocalAttention", "LocalState", "local_attention"]
@@ -77,8 +76,7 @@ def local_attention(
     batch, _, frames, _ = query.shape
     if frames <= window + 1 and not causal:
         return full_attention(query, key, value, valid, None)
-    if valid is None:
-        valid = torch.ones(batch, frames, dtype=torch.bool, device=query.device)
+    valid = validity(key, valid)
     blocks = -(-frames // window)
     tail = blocks * window - frames
     query = nn.functional.pad(query, (0, 0, 0, tail)).unflatten(2, (blocks, window))

@@ -69,7 +69,7 @@ class MultiHeadAttention(nn.Module):
             x = _silenced(x, valid)
             places = Places.whole(x.shape[1], x.device)
             query, key, value = self._project(x, x, places)
-            context, turned = self._context(query, places, valid), self._rotated(query, key, places)
+            context, turned = self._context(query, places, valid), self.position.rotate(query, key, places)
             mixed = self.core(*turned, value, context)
             return LayerStep(self._merged(mixed), None, self._losses(turned[0], context))
         state, outs, losses = self.init_state(x), [], defaultdict(list)
@@ -111,7 +111,7 @@ class MultiHeadAttention(nn.Module):
         query, key, value = self._project(x, everything, places)
         past = everything.shape[1] - frames
         context = self._context(query, places, seen, past)
-        turned, core = self._rotated(query, key, places), state.core
+        turned, core = self.position.rotate(query, key, places), state.core
         if self.recurrent and isinstance(self.core, RecurrentCore):
             mixed, core = self.core.step(*turned, value, context, core)
         else:
@@ -146,9 +146,6 @@ class MultiHeadAttention(nn.Module):
 
     def _merged(self, mixed: Tensor) -> Tensor:
         return self.out(mixed.transpose(1, 2).flatten(2))
-
-    def _rotated(self, query: Tensor, key: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        return self.position.rotate(query, key, places)
 
     def _context(self, query: Tensor, places: Places, valid: Tensor | None, past: int = 0) -> Context:
         def part(rows: slice, columns: Tensor | None) -> Places:

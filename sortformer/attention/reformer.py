@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.combiner import validity
-from sortformer.attention.full import MASKED_SCORE
+from sortformer.attention.full import MASKED_SCORE, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["ReformerAttention"]

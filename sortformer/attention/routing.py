@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.clusters import Clusters, latest, members, take
-from sortformer.attention.combiner import expectation, validity
+from sortformer.attention.full import expectation, validity
 from sortformer.attention.local import local_attention
 from sortformer.attention.protocol import Context, RecurrentCore
 

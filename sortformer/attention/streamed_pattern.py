@@ -6,8 +6,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from sortformer.attention.combiner import validity
-from sortformer.attention.full import attend, may_see
+from sortformer.attention.full import attend, may_see, validity
 from sortformer.attention.pattern import TILE_FRAMES, Pattern, PatternAttention
 from sortformer.attention.protocol import Context, RecurrentCore
 
