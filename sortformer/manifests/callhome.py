@@ -26,7 +26,10 @@ def from_callhome(corpus: str | Path, references: str | Path, partial: bool = Fa
     Raises:
         InputError: when a folder, a recording or a reference is missing.
     """
-    audio = {path.stem: path for path in Tree.of(corpus, AUDIO_SUFFIXES)}
+    audio: dict[str, Path] = {}
+    for path in Tree.of(corpus, AUDIO_SUFFIXES):
+        if (first := audio.setdefault(path.stem, path)) != path:
+            raise InputError(f"{first} and {path} have one name; give the folder that holds only one of them")
     references = Path(references)
     turns = turns_in(references)
     splits: dict[str, tuple[Draft, ...]] = {}

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -213,7 +214,10 @@ def _build(
         for speed in speeds
         for height in formants
     ]
-    order = [(row, v) for v, voice in enumerate(voices) for row in rows if row["speaker"] == voice.speaker]
+    said = defaultdict(list)
+    for row in rows:
+        said[row["speaker"]].append(row)
+    order = [(row, v) for v, voice in enumerate(voices) for row in said[voice.speaker]]
     hops = np.array([_stored_hops(row, voices[v].speed) for row, v in order], dtype=np.int64)
     ends = np.cumsum(hops)
     starts = ends - hops
