@@ -233,7 +233,7 @@ def test_forgetting_a_channel_drops_its_frames_and_moves_the_later_ones_up(sessi
         count = int(getattr(memory, length))
         old = getattr(memory, probs)[0, :count]
         kept = old[:, 0] <= 0.5
-        assert 0 < kept.sum() < len(old) or emb == "fifo"
+        assert 0 < kept.sum() < len(old)
         assert int(getattr(after, length)) == kept.sum()
         expected = torch.cat([old[kept][:, 1:], torch.zeros(int(kept.sum()), 1)], dim=1)
         assert torch.equal(getattr(after, probs)[0, : len(expected)], expected)
