@@ -13,7 +13,7 @@ __all__ = ["convert"]
 def convert(source: str | Path, out: str | Path) -> None:
     """Write the model of ``source``, anything that loads, as a ``.nemo`` archive or as a folder of our own.
 
-    The outputs stay the same. What a ``.nemo`` cannot carry is left behind: post-processing and licence.
+    The outputs stay the same. What a ``.nemo`` cannot carry is left behind: post-processing, licence and labelling.
 
     Args:
         out: a name that ends in ``.nemo``, or a folder, made if need be; neither may exist already.

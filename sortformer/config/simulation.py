@@ -1,11 +1,9 @@
 """What simulated conversations look like: how many speakers, how they take turns, what the channel does to them."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sortformer.config.strict import from_dict
 from sortformer.errors import ConfigError
 
 __all__ = ["CastingConfig", "ChannelConfig", "SimulationConfig", "TurnTakingConfig"]
@@ -229,8 +227,3 @@ class SimulationConfig:
             )
         if min(self.speaker_weights) < 0 or not 0 < sum(self.speaker_weights) < math.inf:
             raise ConfigError(f"speaker_weights must be at least zero, and one above, got {self.speaker_weights}")
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "SimulationConfig":
-        """Build from nested mappings (a table of a TOML file); an unknown key is an error."""
-        return from_dict(cls, values, "simulation")

@@ -109,7 +109,7 @@ class DilatedConvolution(Convolution):
 class Autoencoder(Compression):
     """A convolutional encoder, with a hidden layer as wide as a group, of which a decoder makes the group again.
 
-    The compression of the Compressive Performer: seed 004's "autoencoder", section 2.2.
+    The compression of the Compressive Performer (section 2.2 of its paper), which calls it so.
     """
 
     def __init__(self, dim: int, ratio: int) -> None:

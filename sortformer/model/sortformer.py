@@ -91,7 +91,7 @@ class Sortformer(nn.Module):
         return ModelState(self.encoder.blocks.init_state(emb), self.head.init_state(emb))
 
     def step(self, emb: Tensor, state: ModelState) -> tuple[SortformerOutput, ModelState]:
-        """Diarize a chunk of pre-encoded frames (B, T, D), any T, after those that left the state.
+        """Diarize a chunk of pre-encoded frames (B, T, D), T of 1 or more, after those that left the state.
 
         Every row has T new frames; rows may be at different places of their streams. Each chunk passes each layer once.
         """

@@ -1,18 +1,19 @@
 import pytest
 
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
-from sortformer.config.strict import to_dict
+from sortformer.config.strict import from_dict, to_dict
 from sortformer.errors import ConfigError
 
 
 def test_a_config_survives_being_a_dictionary():
     config = SimulationConfig(num_slots=2, speaker_weights=(1, 2), channel=ChannelConfig(snr_db=(0, 10)))
-    assert SimulationConfig.from_dict(to_dict(config)) == config
+    assert from_dict(SimulationConfig, to_dict(config)) == config
 
 
 def test_tables_of_a_recipe_fill_nested_configs():
-    config = SimulationConfig.from_dict(
-        {"replay_probability": 1, "turn_taking": {"turn_median_s": [1, 2]}, "channel": {"snr_db": [5, 20]}}
+    config = from_dict(
+        SimulationConfig,
+        {"replay_probability": 1, "turn_taking": {"turn_median_s": [1, 2]}, "channel": {"snr_db": [5, 20]}},
     )
     assert config.turn_taking == TurnTakingConfig(turn_median_s=(1.0, 2.0))
     assert config.channel.snr_db == (5.0, 20.0)
@@ -35,7 +36,7 @@ def test_tables_of_a_recipe_fill_nested_configs():
         (lambda: ChannelConfig(breath_share=-0.1), "at least 0"),
         (lambda: ChannelConfig(snr_db=(1, 2, 3)), r"range \[low, high\]"),
         (lambda: CastingConfig(voice_gain_db=-1), "negative"),
-        (lambda: SimulationConfig.from_dict({"channel": {"snr": [1, 2]}}), "snr_db"),
+        (lambda: from_dict(SimulationConfig, {"channel": {"snr": [1, 2]}}), "snr_db"),
     ],
 )
 def test_an_impossible_config_is_refused(make, message):
