@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["drafted"]
+__all__ = ["drafted", "naming"]
 
 
 @contextmanager
@@ -17,19 +17,31 @@ def drafted(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
     Raises:
         FileExistsError: when there is one.
-        OSError: when the file system does not let it be written.
+        OSError: when the file system does not let it be written; it names ``path``.
     """
     draft = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
-        yield draft
-        with draft.open("r+b") as file:
-            os.fsync(file.fileno())
-        if overwrite:
-            os.replace(draft, path)
-        else:
-            _place(draft, path)
+        with naming(path, instead=draft):
+            yield draft
+            with draft.open("r+b") as file:
+                os.fsync(file.fileno())
+            if overwrite:
+                os.replace(draft, path)
+            else:
+                _place(draft, path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def naming(path: Path, instead: Path | None = None) -> Iterator[None]:
+    """Let errors of the file system that name no file (a full disk), or another one, name ``path``."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None or error.filename not in (None, str(instead)):
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error  # of the same class, by its number
 
 
 def _place(draft: Path, path: Path) -> None:

@@ -2,7 +2,9 @@
 
 import csv
 import hashlib
+import io
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -13,10 +15,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import soundfile
 import soxr
 
+from sortformer.audio import read
+from sortformer.draft import naming
 from sortformer.errors import InputError
+from sortformer.formats.source import read_text
 from sortformer.grid import SAMPLE_RATE, FrameGrid
 from sortformer.simulate.formants import with_formants
 from sortformer.simulate.speech_activity import active_runs, speech_activity
@@ -26,6 +30,7 @@ __all__ = ["SPEECH_RMS", "Voice", "VoiceBank"]
 SPEECH_RMS = 0.05  # root mean square of the active speech of every stored utterance; leaves 26 dB for peaks
 _HOP = FrameGrid().hop_samples
 _LAYOUT = 5  # part of the cache's key: raise it when what is stored changes
+_SLACK_S = 0.1  # times are rounded, and ends of compressed files differ from decoder to decoder
 _COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
 
 
@@ -101,7 +106,8 @@ class VoiceBank:
         if cache is None:
             target = Path(tempfile.mkdtemp(prefix="sortformer-bank-"))
             try:
-                _build(target, folder, rows, speeds, formants)
+                with naming(target):
+                    _build(target, folder, rows, speeds, formants)
                 return cls._open(target, in_memory=True)
             finally:
                 shutil.rmtree(target)
@@ -114,7 +120,8 @@ class VoiceBank:
             place.parent.mkdir(parents=True, exist_ok=True)
             draft = Path(tempfile.mkdtemp(prefix=".voices-", dir=place.parent))
             try:
-                _build(draft, folder, rows, speeds, formants)
+                with naming(place):
+                    _build(draft, folder, rows, speeds, formants)
                 os.rename(draft, place)
             except OSError:
                 if not place.is_dir():  # otherwise another process was first: its bank is the same
@@ -163,17 +170,16 @@ def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
         raise InputError(
             f"{path} is absent; a voice bank needs it (`sortformer manifest librispeech` or `voices` make one)"
         )
-    with path.open(encoding="utf-8", newline="") as lines:
-        reader = csv.DictReader(lines, delimiter="\t")
-        absent = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
-        if absent:
-            raise InputError(f"{path} lacks the columns {', '.join(absent)}")
-        rows = [{name: row[name] or "" for name in _COLUMNS} for row in reader if row["split"] == split]
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter="\t")
+    absent = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
+    if absent:
+        raise InputError(f"{path} lacks the columns {', '.join(absent)}")
+    rows = [{name: row[name] or "" for name in _COLUMNS} for row in reader if row["split"] == split]
     if not rows:
         raise InputError(f"{path} lists no recording of the split '{split}'")
     for row in rows:
         try:
-            valid = 0 <= float(row["start_s"]) < float(row["end_s"])
+            valid = 0 <= float(row["start_s"]) < float(row["end_s"]) < math.inf
         except ValueError:
             valid = False
         if not valid:
@@ -221,25 +227,20 @@ def _build(
     hops = np.array([_stored_hops(row, voices[v].speed) for row, v in order], dtype=np.int64)
     ends = np.cumsum(hops)
     starts = ends - hops
-    shape = (int(ends[-1]) * _HOP,)
-    audio = np.lib.format.open_memmap(target / "audio.npy", mode="w+", dtype=np.int16, shape=shape)
-    activity = np.zeros(int(ends[-1]), dtype=bool)
+    active_hops: list[np.ndarray] = []
     decoded: tuple[str, np.ndarray] = ("", np.zeros(0, np.float32))
-    for (row, v), start, end in zip(order, starts, ends, strict=True):
-        if decoded[0] != row["file"]:
-            decoded = (row["file"], _decode(folder / row["file"]))
-        cut = decoded[1][round(float(row["start_s"]) * SAMPLE_RATE) : round(float(row["end_s"]) * SAMPLE_RATE)]
-        speed, height = voices[v].speed, voices[v].formants
-        wave = cut if speed == 1 else soxr.resample(cut, SAMPLE_RATE * speed, SAMPLE_RATE)
-        wave = wave if height == 1 else with_formants(wave, height)
-        wave = np.pad(wave, (0, max(0, (end - start) * _HOP - len(wave))))[: (end - start) * _HOP]
-        active = speech_activity(wave)
-        if active.any():
-            loud = np.sqrt(np.mean(wave.reshape(-1, _HOP)[active].astype(np.float64) ** 2))
-            scaled = np.rint(wave * (SPEECH_RMS / loud * 32768))
-            audio[start * _HOP : end * _HOP] = np.clip(scaled, -32768, 32767).astype(np.int16)
-            activity[start:end] = active
-    audio.flush()
+    # Written piece by piece: in a file that is mapped, a full disk ends the process instead of raising an error.
+    with (target / "audio.npy").open("wb") as audio:
+        shape = (int(ends[-1]) * _HOP,)
+        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int16)), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(audio, header)
+        for (row, v), length in zip(order, hops.tolist(), strict=True):
+            if decoded[0] != row["file"]:
+                decoded = (row["file"], _decode(folder, row["file"]))
+            levelled, active = _utterance(_cut(folder, row, decoded[1]), voices[v], length)
+            audio.write(levelled.tobytes())
+            active_hops.append(active)
+    activity = np.concatenate(active_hops)
     utterance_voice = np.array([v for _, v in order], dtype=np.int64)
     phrases = [(start + a, start + b, u) for u, (start, end) in enumerate(zip(starts, ends, strict=True))
                for a, b in zip(*active_runs(activity[start:end]), strict=True)]  # fmt: skip
@@ -263,10 +264,32 @@ def _build(
     (target / "voices.json").write_text(json.dumps([asdict(voice) for voice in voices]), "utf-8")
 
 
-def _decode(path: Path) -> np.ndarray:
+def _decode(folder: Path, name: str) -> np.ndarray:
+    """A recording in mono at 16 kHz."""
     try:
-        wave, rate = soundfile.read(path, dtype="float32", always_2d=True)
-    except (OSError, soundfile.LibsndfileError) as error:
-        raise InputError(f"{path} cannot be decoded ({error}); segments.tsv names it") from error
-    mono = wave.mean(axis=1)
-    return mono if rate == SAMPLE_RATE else soxr.resample(mono, rate, SAMPLE_RATE)
+        return read(folder / name)
+    except InputError as error:
+        raise InputError(f"{error} ({folder / 'segments.tsv'} names it)") from error
+
+
+def _cut(folder: Path, row: dict[str, str], wave: np.ndarray) -> np.ndarray:
+    """What a row of the list names of a recording."""
+    start, end = round(float(row["start_s"]) * SAMPLE_RATE), round(float(row["end_s"]) * SAMPLE_RATE)
+    if end > len(wave) + _SLACK_S * SAMPLE_RATE:
+        raise InputError(
+            f"{folder / row['file']} ends at {len(wave) / SAMPLE_RATE:.2f} s, and {folder / 'segments.tsv'} names it "
+            f"up to {float(row['end_s']):.2f} s"
+        )
+    return wave[start:end]
+
+
+def _utterance(cut: np.ndarray, voice: Voice, hops: int) -> tuple[np.ndarray, np.ndarray]:
+    """What a voice says, levelled to 16 bits, (hops * 160,), and where, (hops,); nothing where no speech is found."""
+    wave = cut if voice.speed == 1 else soxr.resample(cut, SAMPLE_RATE * voice.speed, SAMPLE_RATE)
+    wave = wave if voice.formants == 1 else with_formants(wave, voice.formants)
+    wave = np.pad(wave, (0, max(0, hops * _HOP - len(wave))))[: hops * _HOP]
+    active = speech_activity(wave)
+    if not active.any():
+        return np.zeros(len(wave), np.int16), active
+    loud = np.sqrt(np.mean(wave.reshape(-1, _HOP)[active].astype(np.float64) ** 2))
+    return np.clip(np.rint(wave * (SPEECH_RMS / loud * 32768)), -32768, 32767).astype(np.int16), active

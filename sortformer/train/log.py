@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from sortformer.draft import drafted
+from sortformer.draft import drafted, naming
 from sortformer.errors import InputError
 
 __all__ = ["Report", "RunLog"]
@@ -39,7 +39,7 @@ class RunLog:
         if self._path is None:
             return
         finite = {key: value if math.isfinite(value) else None for key, value in line.items()}
-        with self._path.open("a", encoding="utf-8") as log:
+        with naming(self._path), self._path.open("a", encoding="utf-8") as log:
             log.write(json.dumps(finite) + "\n")
         if self._report is not None:
             self._report(line)

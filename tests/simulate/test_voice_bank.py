@@ -9,6 +9,8 @@ import soundfile
 from sortformer.errors import InputError
 from sortformer.simulate import VoiceBank
 from sortformer.simulate.voice_bank import SPEECH_RMS
+from tests.audio.makers import encode
+from tests.full_disk import no_more_than
 from tests.simulate.makers import PHRASES_S, PITCHES_HZ
 
 REAL = Path(__file__).resolve().parents[2] / "../shared/data/bank"
@@ -148,6 +150,51 @@ def test_other_settings_have_another_cache_and_a_failed_build_leaves_none(bank_f
     with pytest.raises(InputError, match=r"b_mid\.flac"):
         VoiceBank.load(broken, speeds=(0.9,), cache=tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+def test_a_full_disk_is_an_error_that_names_the_cache_and_leaves_nothing(bank_folder, tmp_path):
+    with no_more_than(50_000), pytest.raises(OSError, match="File too large") as caught:
+        VoiceBank.load(bank_folder, speeds=(1.0,), cache=tmp_path / "cache")
+    assert str(tmp_path / "cache" / "voices-train-") in str(caught.value.filename)
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_any_format_makes_a_bank_and_a_mark_of_windows_editors_is_no_column(bank_folder, tmp_path):
+    listing = (bank_folder / "segments.tsv").read_text()
+    wave, rate = soundfile.read(bank_folder / "b_mid.flac", dtype="float32")
+    encode(tmp_path / "b_mid.m4a", wave, rate, "aac")
+    lines = [line for line in listing.splitlines() if line.startswith(("file\t", "b_mid"))]
+    text = "\n".join(lines).replace("b_mid.flac", "b_mid.m4a")
+    (tmp_path / "segments.tsv").write_text(text, encoding="utf-8-sig")
+    bank = VoiceBank.load(tmp_path, speeds=(1.0,))
+    assert [voice.speaker for voice in bank.voices] == ["b_mid"]
+    assert bank.activity.any()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"end_s": "60"}, r"b_mid\.flac ends at .* s, and .*segments\.tsv names it up to 60\.00 s"),
+        ({"end_s": "inf"}, "impossible time"),
+        ({"nan": True}, r"NaN.*segments\.tsv names it"),
+        ({"latin": True}, r"segments\.tsv is not a text file in UTF-8"),
+    ],
+)
+def test_what_a_list_says_of_recordings_must_be_so(bank_folder, tmp_path, change, said):
+    folder = tmp_path / "bank"
+    shutil.copytree(bank_folder, folder)
+    header, *lines = (folder / "segments.tsv").read_text().splitlines()
+    line = next(line for line in lines if line.startswith("b_mid"))
+    row = dict(zip(header.split("\t"), line.split("\t"), strict=True)) | change
+    if "nan" in change:
+        wave, rate = soundfile.read(folder / "b_mid.flac", dtype="float32")
+        wave[1000] = np.nan
+        row["file"] = "b_mid.wav"
+        soundfile.write(folder / "b_mid.wav", wave, rate, subtype="FLOAT")
+    text = header + "\n" + "\t".join(row[name] for name in header.split("\t")) + "\n"
+    (folder / "segments.tsv").write_bytes(text.encode() + (b"\xe9" if "latin" in change else b""))
+    with pytest.raises(InputError, match=said):
+        VoiceBank.load(folder, speeds=(1.0,))
 
 
 @pytest.mark.parametrize(
