@@ -1,19 +1,22 @@
 """The training loop."""
 
 import json
+import warnings
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
 from sortformer import checkpoint
+from sortformer.checkpoint.contents import Checkpoint
 from sortformer.config.model import ModelConfig
 from sortformer.config.strict import to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
 from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
-from sortformer.model import Sortformer
+from sortformer.model.identity import identity
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.log import Report, RunLog
@@ -53,20 +56,25 @@ def train(
         report: called with every line of the log.
 
     Raises:
-        InputError: if data, initial weights, or the state or log to go on from cannot be read, the recipe asks for
-            another model than that of its initial weights, or training diverges.
+        InputError: if data, initial weights, or the state or log to go on from cannot be read, ``out`` holds something
+            else than a run, or one that began from another model, the recipe asks for another model than that of its
+            initial weights, or training diverges.
         ConfigError: if the model has no use for a teacher, or cannot be trained as streamed where the recipe asks for
             that, or a batch has too few conversations to be shared out.
         Cancelled: if another process failed; that one raises why.
+
+    Warns:
+        UserWarning: when all steps of the recipe have been done before.
     """
     with joined(device) as processes:
         out = Path(out)
         with processes.all_or_none():
+            _check_place(out)
             out.mkdir(parents=True, exist_ok=True)
             sources = Sources.load(config.data)
             initial = initial_checkpoint(config)
             config = replace(config, model=initial.model.config)
-            state = _started(config, sources, initial.model, out / "state.pt", processes.device)
+            state = _started(config, sources, initial, out / "state.pt", processes.device)
             # On a CPU the workers make whole batches; an accelerator renders what they draft, many times as fast.
             place = processes.device if processes.device.type != "cpu" else None
             made = batches(sources, config, initial.model.config, state.step, processes.rank, processes.count, place)
@@ -74,7 +82,10 @@ def train(
         with processes.all_or_none():
             processes.check_same(state.step, f"the state in {out}")
             log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
-        if processes.lead:
+        if state.step >= config.steps:
+            done = f"{state.step} of {config.steps} steps"
+            warnings.warn(f"the run in {out} has done {done} before: there was nothing to train", stacklevel=2)
+        elif processes.lead:
             with drafted(out / "config.json") as draft:
                 draft.write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
         kept = None if config.init is None else initial.postprocess
@@ -101,8 +112,24 @@ def train(
     return out / "model"
 
 
-def _started(config: TrainConfig, sources: Sources, model: Sortformer, saved: Path, device: torch.device) -> TrainState:
+def _check_place(out: Path) -> None:
+    """Refuse a folder with a model, or a config, that no run has left there."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file: give a folder for the run")
+    config = out / "config.json"
+    with suppress(OSError, ValueError, TypeError):
+        if "steps" in json.loads(config.read_text(encoding="utf-8")):
+            return
+    for there in (config, out / "model.safetensors", out / "model"):
+        if there.exists() and not (out / "state.pt").exists():
+            raise InputError(f"{there} is not of a run, and would be replaced: give another folder for the run")
+
+
+def _started(
+    config: TrainConfig, sources: Sources, initial: Checkpoint, saved: Path, device: torch.device
+) -> TrainState:
     """Return the state to train from: of a saved run, or its start."""
+    model = initial.model
     if any(stage.streamed_probability for stage in config.stages):
         check_streams(model.config)
     if model.config.head.upsampling > 1 and (config.teacher is not None or config.loss.voice_pairs_weight > 0):
@@ -110,7 +137,8 @@ def _started(config: TrainConfig, sources: Sources, model: Sortformer, saved: Pa
             "a teacher and voice_pairs_weight compare frames of 80 ms, and the output of this model is finer: "
             "leave them out"
         )
-    state = TrainState.start(model, config.optimizer, _teacher(config, sources, model.config), device)
+    begun_as = f"{identity(model, model.config, initial.postprocess)} {initial.licence}"
+    state = TrainState.start(model, config.optimizer, _teacher(config, sources, model.config), device, begun_as)
     if saved.exists():
         state.load(saved)
     return state

@@ -32,10 +32,17 @@ class TrainState:
     step: int = 0
     redrawn: tuple[Sequence[DrawnAttention], ...] = ()
     """Of the model and of the average: the cores whose features are drawn anew now and then."""
+    begun_as: str = ""
+    """Which model it began as; a run that goes on must be told the same."""
 
     @classmethod
     def start(
-        cls, model: Sortformer, config: OptimizerConfig, teacher: VoiceTeacher | None, device: torch.device
+        cls,
+        model: Sortformer,
+        config: OptimizerConfig,
+        teacher: VoiceTeacher | None,
+        device: torch.device,
+        begun_as: str = "",
     ) -> "TrainState":
         """Begin a run with the weights that ``model`` has."""
         model.to(device).train()
@@ -44,7 +51,7 @@ class TrainState:
         if teacher is not None:
             modules.append(teacher.to(device))
         optimizer = torch.optim.AdamW(parameter_groups(modules, config), config.learning_rate, config.betas)
-        return cls(model, average, teacher, optimizer, redrawn=(redrawn(model), redrawn(average)))
+        return cls(model, average, teacher, optimizer, 0, (redrawn(model), redrawn(average)), begun_as)
 
     @torch.no_grad()
     def update_average(self, decay: float) -> None:
@@ -70,20 +77,30 @@ class TrainState:
             "teacher": self.teacher.state_dict() if self.teacher is not None else None,
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
+            "begun_as": self.begun_as,
         }
-        with drafted(path) as draft:
-            torch.save(values, draft)
+        with drafted(path) as draft, draft.open("wb") as file:
+            try:
+                torch.save(values, file)
+            except RuntimeError as error:
+                # On a full disk torch complains of a position in the file; what was wrong with the file came before.
+                raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
 
     def load(self, path: Path) -> None:
         """Go on from a saved state, with the settings of the optimiser that this run has.
 
         Raises:
-            InputError: if the file is damaged or of another model.
+            InputError: if the file is damaged, of another model, or of a run that began as another one.
         """
         try:
             values: dict = torch.load(path, map_location="cpu", weights_only=True)
         except Exception as error:  # a damaged pickle can raise nearly anything
             raise InputError(f"cannot resume from {path}, which is damaged; move it away to start again") from error
+        if isinstance(values, dict) and values.get("begun_as", self.begun_as) != self.begun_as:
+            raise InputError(
+                f"the run in {path.parent} did not begin from the model of this recipe (weights, seed, settings, "
+                "post-processing or licence): go on with its own recipe, or give another folder"
+            )
         try:
             self.model.load_state_dict(values["model"])
             self.average.load_state_dict(values["average"])

@@ -15,6 +15,7 @@ from sortformer.config.cores import FavorCore, SpanCore
 from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.memories import CompressiveMemory, TransformerXLMemory
 from sortformer.config.model import ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
 from sortformer.errors import ConfigError, InputError
@@ -23,6 +24,7 @@ from sortformer.train import train
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.state import TrainState
 from tests.data.corpora import corpus
+from tests.small_models import small_config, small_model
 from tests.train.runs import log_of, state_of, write_voice_table
 
 
@@ -211,10 +213,47 @@ def test_training_leaves_the_global_generator_alone(run_config, tmp_path):
 
 def test_a_finished_run_stays_as_it_is(run_config, tmp_path):
     train(run_config, tmp_path)
-    before = state_of(tmp_path), log_of(tmp_path)
-    assert train(run_config, tmp_path) == tmp_path / "model"
+    before = state_of(tmp_path), log_of(tmp_path), (tmp_path / "config.json").read_bytes()
+    with pytest.warns(UserWarning, match="has done 6 of 4 steps before: there was nothing to train"):
+        assert train(replace(run_config, steps=4), tmp_path) == tmp_path / "model"
     assert_same(state_of(tmp_path), before[0])
-    assert log_of(tmp_path) == before[1]
+    assert (log_of(tmp_path), (tmp_path / "config.json").read_bytes()) == before[1:]
+
+
+@pytest.mark.parametrize("where", [".", "model"])
+def test_a_model_that_no_run_has_left_there_stays(run_config, tmp_path, where):
+    checkpoint.save(tmp_path / where, small_model(small_config()), licence="MIT")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=r"is not of a run, and would be replaced: give another folder"):
+        train(run_config, tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+    with pytest.raises(InputError, match="is a file: give a folder"):
+        train(run_config, tmp_path / where / "config.json")
+
+
+@pytest.mark.parametrize("change", ["licence", "postprocess", "weights", "config"])
+def test_a_run_goes_on_from_the_model_that_it_began_as(run_config, tmp_path, change):
+    config = small_config({}, {"num_slots": 2})
+    model, other = small_model(config), config
+    first = {"licence": "MIT", "postprocess": PostprocessConfig(onset=0.3)}
+    checkpoint.save(tmp_path / "one", model, **first)
+    second = first | {"licence": {"licence": "CC-BY-NC-4.0"}, "postprocess": {"postprocess": None}}.get(change, {})
+    if change == "config":
+        other = replace(config, labelling="nemo" if config.labelling == "cover" else "cover")
+    with torch.no_grad():
+        changed = type(model)(other)
+        changed.load_state_dict(model.state_dict())
+        if change == "weights":
+            changed.head.out.bias += 1
+    checkpoint.save(tmp_path / "two", changed, **second)
+    begun = replace(run_config, model=None, init=str(tmp_path / "one"))
+    train(replace(begun, checkpoint_every=1), tmp_path / "run", stop_after=1)
+    before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match="did not begin from the model of this recipe"):
+        train(replace(begun, init=str(tmp_path / "two")), tmp_path / "run")
+    assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
+    (tmp_path / "one").rename(tmp_path / "moved")
+    train(replace(begun, init=str(tmp_path / "moved")), tmp_path / "run", stop_after=2)
 
 
 def test_the_model_it_leaves_is_the_average(run_config, tmp_path):
@@ -296,6 +335,10 @@ def test_a_damaged_state_is_one_sentence(content, run_config, tmp_path):
 def test_the_state_of_another_model_is_refused(run_config, tmp_path):
     train(run_config, tmp_path, stop_after=1)
     wider = replace(run_config, model=replace(run_config.model, head=replace(run_config.model.head, ff_dim=28)))
+    with pytest.raises(InputError, match=r"^the run in .* did not begin from the model of this recipe"):
+        train(wider, tmp_path)
+    state = state_of(tmp_path)
+    torch.save({name: value for name, value in state.items() if name != "begun_as"}, tmp_path / "state.pt")
     with pytest.raises(InputError, match=r"^cannot resume from .*state.pt, which is of another model or recipe; .*$"):
         train(wider, tmp_path)
     with pytest.raises(InputError, match="which is of another model or recipe"):

@@ -6,6 +6,7 @@ import torch
 from sortformer.config.train import OptimizerConfig
 from sortformer.model import Sortformer
 from sortformer.train.state import TrainState, parameter_groups
+from tests.full_disk import no_more_than
 from tests.small_models import small_config, small_model
 
 CPU = torch.device("cpu")
@@ -57,13 +58,17 @@ def test_a_save_that_fails_leaves_the_old_state(state, tmp_path, monkeypatch):
     state.save(tmp_path / "state.pt")
     before = (tmp_path / "state.pt").read_bytes()
 
-    def full_disk(_, path):
-        path.write_bytes(b"half")
-        raise OSError("no space left on device")
+    def killed(_, file):
+        file.write(b"half")
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(torch, "save", full_disk)
-    with pytest.raises(OSError, match="no space"):
+    with monkeypatch.context() as patch:
+        patch.setattr(torch, "save", killed)
+        with pytest.raises(KeyboardInterrupt):
+            state.save(tmp_path / "state.pt")
+    with no_more_than(20_000), pytest.raises(OSError, match="File too large") as caught:
         state.save(tmp_path / "state.pt")
+    assert caught.value.filename == str(tmp_path / "state.pt")
     assert (tmp_path / "state.pt").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["state.pt"]
 
