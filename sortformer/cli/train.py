@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sortformer.cli.console import bar, say
-from sortformer.cli.interrupt import INTERRUPTED
+from sortformer.cli.interrupt import INTERRUPTED, interrupts
 from sortformer.cli.options import Device
 from sortformer.errors import Cancelled
 
@@ -46,7 +46,7 @@ def train(
     place = str(device_named(device))
     lead = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun has started
     try:
-        with bar(quiet or not lead, "{task.fields[loss]}", "{task.fields[der]}") as shown:
+        with bar(quiet or not lead, "{task.fields[loss]}", "{task.fields[der]}") as shown, interrupts():
             task = shown.add_task(folder.name, total=config.steps, loss="", der="")
             model = run(config, folder, device=place, report=_Reporter(shown, task, quiet).report)
     except KeyboardInterrupt:

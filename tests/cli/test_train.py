@@ -1,6 +1,7 @@
 """``sortformer train``: a recipe in, a model out that ``diarize`` can use."""
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
@@ -72,9 +73,10 @@ def test_a_recipe_that_is_not_there_or_misspelt(cli: Cli, recipe: Path, tmp_path
     assert not (tmp_path / "run").exists()
 
 
-def test_ctrl_c_says_how_to_go_on(cli: Cli, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_says_how_to_go_on(cli: Cli, recipe: Path, tmp_path: Path, monkeypatch, number: signal.Signals):
     def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
 
     monkeypatch.setattr("sortformer.train.train", interrupted)
     outcome = cli("train", recipe, "-o", tmp_path / "run")
