@@ -1,5 +1,6 @@
 """Checkpoint averaging: one model whose weights are the mean of several from the same run."""
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,6 +27,9 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
 
     Raises:
         InputError: when there are fewer, one cannot be read, or their configs or licences differ.
+
+    Warns:
+        UserWarning: when their post-processing differs.
     """
     if len(sources) < 2:
         raise InputError(f"averaging needs at least two models, got {len(sources)}")
@@ -47,6 +51,8 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
         for name, weights in last.model.state_dict().items()
     }
     last.model.load_state_dict(mean)
+    if len(settings) > 1:
+        warnings.warn(f"the models differ in their post-processing, so {out} has the default: tune it", stacklevel=2)
     checkpoint.save(out, last.model, first.postprocess if len(settings) == 1 else None, licence=first.licence)
 
 

@@ -69,7 +69,8 @@ def test_post_processing_stays_where_all_agree(tmp_path: Path):
     one, two = (saved(tmp_path / name, postprocess=settings) for name in ("one", "two"))
     other = saved(tmp_path / "other", postprocess=PostprocessConfig(onset=0.4))
     average([one, two], tmp_path / "same")
-    average([one, two, other], tmp_path / "mixed")
+    with pytest.warns(UserWarning, match="differ in their post-processing"):
+        average([one, two, other], tmp_path / "mixed")
     assert checkpoint.load(tmp_path / "same")[1] == settings
     assert checkpoint.load(tmp_path / "mixed")[1] == PostprocessConfig()
 

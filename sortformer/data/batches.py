@@ -1,6 +1,7 @@
 """The batch of each step, a function of the run's seed and the step alone: so a run resumes where it was."""
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
@@ -13,7 +14,7 @@ from sortformer.config.model import ModelConfig
 from sortformer.config.train import StageConfig, TrainConfig
 from sortformer.data.recordings import Crops
 from sortformer.data.sources import Sources
-from sortformer.errors import ConfigError, SortformerError
+from sortformer.errors import ConfigError, InputError, SortformerError
 from sortformer.simulate import Conversations, Simulator
 from sortformer.simulate.rerecord import rerecord
 from sortformer.simulate.simulator import Script
@@ -155,7 +156,7 @@ def batches(
     )
 
     def steps() -> Iterator[tuple[Conversations, ...]]:
-        made = map(_delivered, loader)
+        made = map(_delivered, _alive(loader))
         if device is not None:
             made = (dataset.finish(draft, device) for draft in made)
         for _ in range(first_step, config.steps):
@@ -175,6 +176,23 @@ class _Errands(Dataset[Any]):
             return self._make(index)
         except SortformerError as error:
             return error
+
+
+def _alive(loader: Iterable[Any]) -> Iterator[Any]:
+    """What a loader gives, as long as its workers live.
+
+    Raises:
+        InputError: when one was killed, for which torch has a RuntimeError or what a broken pipe gives.
+    """
+    try:
+        yield from loader
+    except (RuntimeError, ConnectionError, EOFError) as error:
+        if isinstance(error, RuntimeError) and not re.match(r"DataLoader worker \(.*(killed|exited)", str(error)):
+            raise
+        raise InputError(
+            "a process that prepares batches was killed, as systems do when memory runs out: lower 'workers' or the "
+            "batches, and the same command goes on from the last state"
+        ) from error
 
 
 def _delivered(found: Any) -> Any:

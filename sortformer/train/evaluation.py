@@ -8,6 +8,7 @@ import torch
 from sortformer.config.model import ModelConfig
 from sortformer.config.train import TrainConfig
 from sortformer.data import Crops, Recordings, Sources
+from sortformer.errors import InputError
 from sortformer.metrics.counts import DerCounts
 from sortformer.metrics.frames import frame_der
 from sortformer.model import Sortformer
@@ -32,9 +33,14 @@ def dev_conversations(config: TrainConfig, model: ModelConfig, seed: int = 1) ->
         crops = Crops(Recordings.read(config.data.dev), duration_s, config.simulation.num_slots, model)
         rng = np.random.default_rng(seed)
         return [crops.read(crops.draw(rng)) for _ in range(count)]
-    simulator = Sources.load(replace(config.data, recordings=(), simulated_weight=1.0), "dev").simulator(
-        config.simulation, model
-    )
+    data = replace(config.data, recordings=(), simulated_weight=1.0)
+    try:
+        simulator = Sources.load(data, "dev").simulator(config.simulation, model)
+    except InputError as error:
+        raise InputError(
+            f"{error}; to evaluate on, a run needs such voices, or a manifest as 'dev' of its [data]; "
+            "with evaluate_conversations = 0 it does without"
+        ) from error
     generator = torch.Generator().manual_seed(seed)
     return [simulator.batch(generator, 1, duration_s) for _ in range(count)]
 

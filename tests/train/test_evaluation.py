@@ -1,11 +1,13 @@
 """The look at a model in training: fixed conversations, and errors counted as the metric counts them."""
 
+import shutil
 from dataclasses import replace
 
 import pytest
 import torch
 
-from sortformer.config.data import RecordingsConfig
+from sortformer.config.data import DataConfig, RecordingsConfig
+from sortformer.errors import InputError
 from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
 from sortformer.train.evaluation import dev_conversations, dev_der
@@ -73,3 +75,12 @@ def test_the_conversations_are_fixed(run_config):
     assert not first[0].wave.equal(first[1].wave)
     assert not dev_conversations(config, config.model, seed=2)[0].wave.equal(first[0].wave)
     assert dev_conversations(replace(config, evaluate_conversations=0), config.model) == []
+
+
+def test_without_voices_to_evaluate_on_it_says_what_to_do(run_config, bank_folder, tmp_path):
+    shutil.copytree(bank_folder, tmp_path / "bank")
+    listing = tmp_path / "bank" / "segments.tsv"
+    listing.write_text(listing.read_text().replace("\tdev\t", "\ttrain\t"))
+    config = replace(run_config, data=DataConfig(str(tmp_path / "bank")), evaluate_conversations=1)
+    with pytest.raises(InputError, match=r"no recording of the split 'dev'; .* evaluate_conversations = 0"):
+        dev_conversations(config, config.model)
