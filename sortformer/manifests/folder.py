@@ -14,15 +14,16 @@ __all__ = ["from_folder"]
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
     """Return every recording in a folder and below it, with the RTTM and the UEM that are about it.
 
-    A reference belongs to the recording whose name without suffix it bears, as a file name or inside. A recording may
-    say more: ``ES2002a.Mix-Headset.wav`` goes with ``ES2002a`` where nothing is called ``ES2002a.Mix-Headset``. One
-    without a reference gets an entry without.
+    A reference belongs to the recording whose name without suffix it bears: inside, or, where it is about one recording
+    and no other bears the name inside, as a file name. A recording may say more: ``ES2002a.Mix-Headset.wav`` goes with
+    ``ES2002a`` where nothing is called ``ES2002a.Mix-Headset``. One without a reference gets an entry without.
 
     Args:
         references: the folder (or the RTTM file) with the references, if they are elsewhere.
 
     Raises:
-        InputError: when a folder is missing, there is no recording, a file is broken, or two references compete.
+        InputError: when a folder is missing, there is no recording, a file is broken, two references compete, or those
+            that are elsewhere are about none of the recordings.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
@@ -42,6 +43,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         drafts.append(Draft(entry, None if source is None or alone else rttm.read(source)[name]))
     if not drafts:
         raise InputError(f"{folder} has no recordings, neither itself nor in a folder below")
+    if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
+        raise InputError(f"{references} is about none of the recordings in {folder}, by their names")
     return drafts
 
 
@@ -57,10 +60,14 @@ def _by_id(place: Path, suffix: str, read) -> dict[str, tuple[Path, bool]]:
     """For each recording, the file about it, and whether that is about nothing else."""
     files = Tree.of(place, {suffix}) if place.is_dir() else [place]
     found: dict[str, tuple[Path, bool]] = {}
+    by_name: dict[str, tuple[Path, bool]] = {}
     for path in files:
-        ids = list(read(path)) or [without_white_space(path.stem)]
+        own = without_white_space(path.stem)
+        ids = list(read(path)) or [own]
         for name in ids:
             if name in found:
                 raise InputError(f"{found[name][0]} and {path} are both about {name!r}; keep one of them")
             found[name] = (path, len(ids) == 1)
-    return found
+        if len(ids) == 1:
+            by_name.setdefault(own, (path, True))
+    return by_name | found

@@ -25,6 +25,19 @@ def test_recordings_go_with_rttm_of_their_name_wherever_it_lies(tmp_path: Path):
     assert (two.id, two.rttm, two.uem) == ("two", None, None)
 
 
+def test_rttm_of_the_recordings_name_may_call_it_otherwise(tmp_path: Path):
+    for name in ("one", "two"):
+        sound(tmp_path / "wav" / f"{name}.wav")
+    reference = truth(tmp_path / "refs" / "file.rttm", (0, 1, "a")).rename(tmp_path / "refs" / "one.rttm")
+    found = {draft.entry.id: draft.entry.rttm for draft in from_folder(tmp_path / "wav", tmp_path / "refs")}
+    assert found == {"one": reference, "two": None}
+    inside = truth(tmp_path / "refs" / "x" / "one.rttm", (0, 1, "a"))
+    assert from_folder(tmp_path / "wav", tmp_path / "refs")[0].entry.rttm == inside
+    sound(tmp_path / "other" / "three.wav")
+    with pytest.raises(InputError, match=r"refs is about none of the recordings in .*other"):
+        from_folder(tmp_path / "other", tmp_path / "refs")
+
+
 def test_a_name_with_a_microphone_goes_with_the_meeting(tmp_path: Path):
     sound(tmp_path / "ES2002a.Mix-Headset.wav")
     truth(tmp_path / "ES2002a.rttm", (0, 1, "a"))
