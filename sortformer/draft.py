@@ -1,5 +1,6 @@
 """A file is written whole or not at all: as a draft beside its place first, which then takes the place."""
 
+import errno
 import os
 import uuid
 from collections.abc import Iterator
@@ -13,12 +14,16 @@ __all__ = ["drafted", "naming"]
 def drafted(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """Name a file beside ``path`` to write to; at the end it takes the place of ``path``, and on an error it goes.
 
-    Without ``overwrite`` it never takes the place of another file, not even of one that came in the meantime.
+    Without ``overwrite`` it never takes the place of another file, not even of one that came in the meantime; and never
+    that of a pipe or a device. Of a link, it is the file that the link leads to.
 
     Raises:
         FileExistsError: when there is one.
         OSError: when the file system does not let it be written; it names ``path``.
     """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is no file, and is not replaced", str(path))
     draft = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with naming(path, instead=draft):

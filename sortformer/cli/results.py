@@ -21,6 +21,8 @@ def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
     Raises:
         InputError: when it is there and ``overwrite`` is not set, is of the other kind, or cannot be written.
     """
+    if out.exists() and not (out.is_file() or out.is_dir()):
+        raise InputError(f"{out} is a pipe or a device: give a file's name with -o")
     if out.exists() and not overwrite:
         raise InputError(f"{out} exists already; use --overwrite, or another name with -o")
     if out.exists() and out.is_dir() != folder:

@@ -63,6 +63,22 @@ def test_a_file_that_comes_while_another_is_written_stays(tmp_path, monkeypatch,
     assert sorted(os.listdir(tmp_path)) == ["x.txt", "y.txt"]
 
 
+def test_a_link_stays_one_and_pipes_and_devices_stay_what_they_are(tmp_path):
+    (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
+    write_text(tmp_path / "link.txt", "one")
+    with pytest.raises(InputError, match="exists already"):
+        write_text(tmp_path / "link.txt", "two")
+    write_text(tmp_path / "link.txt", "two", overwrite=True)
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "two"
+    os.mkfifo(tmp_path / "pipe")
+    for overwrite in (True, False):
+        with pytest.raises(InputError, match=r"cannot write .*pipe: it is no file"):
+            write_text(tmp_path / "pipe", "three", overwrite=overwrite)
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "pipe", "real.txt"]
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match=r"cannot write .*file"):
