@@ -14,7 +14,8 @@ from sortformer.grid import SAMPLE_RATE
 __all__ = ["microphone", "pcm"]
 
 _BLOCK_BYTES = 1 << 15
-_HEADERS = (b"RIFF", b"RF64", b"fLaC", b"OggS", b"ID3")
+_HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff", b"\x1aE\xdf\xa3")
+_HEAD_BYTES = 8
 
 
 def pcm(pipe: BinaryIO, rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
@@ -29,8 +30,13 @@ def pcm(pipe: BinaryIO, rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
 def _samples(pipe: BinaryIO) -> Iterator[np.ndarray]:
     read = getattr(pipe, "read1", pipe.read)  # what is there, without waiting for more
     content, odd, heard = read(_BLOCK_BYTES), b"", False
-    if content.startswith(_HEADERS):
-        raise InputError("a stream takes raw samples, but this is a recording with a header: give its file instead")
+    while 0 < len(content) < _HEAD_BYTES and (more := read(_BLOCK_BYTES)):
+        content += more
+    if content.startswith(_HEADERS) or content[4:8] == b"ftyp":  # MP4
+        raise InputError(
+            "a stream takes raw samples, but this is a recording with a header: give its file instead, or decode it "
+            "first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -)"
+        )
     while content:
         content = odd + content
         whole = len(content) - len(content) % 2

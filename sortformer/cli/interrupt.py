@@ -1,4 +1,4 @@
-"""Ctrl-C, and the SIGTERM of those who stop services, that are never lost.
+"""Ctrl-C, the SIGTERM of those who stop services and the SIGHUP of a terminal that closes: none is lost.
 
 Python raises KeyboardInterrupt wherever it happens to be. While a recording is decoded, that may be inside a function
 that the C library calls, out of which no exception comes: it is printed and forgotten, and the work goes on.
@@ -16,7 +16,7 @@ INTERRUPTED = 130
 
 
 class Interrupt:
-    """Whether Ctrl-C was pressed, or SIGTERM sent, and whether that has to wait."""
+    """Whether Ctrl-C was pressed, or a signal sent, and whether that has to wait."""
 
     def __init__(self) -> None:
         self._held = False
@@ -40,9 +40,13 @@ class Interrupt:
 
 @contextlib.contextmanager
 def interrupts() -> Iterator[Interrupt]:
-    """Watch Ctrl-C and SIGTERM; both raise KeyboardInterrupt, and stop at once until they are held."""
+    """Watch Ctrl-C, SIGTERM and SIGHUP; each raises KeyboardInterrupt, and stops at once until they are held."""
     interrupt = Interrupt()
-    before = {number: signal.signal(number, interrupt._press) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    hang_up = getattr(signal, "SIGHUP", None)  # which Windows has not
+    if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:  # as nohup asks for
+        numbers.append(hang_up)
+    before = {number: signal.signal(number, interrupt._press) for number in numbers}
     try:
         yield interrupt
     finally:

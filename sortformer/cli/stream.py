@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
@@ -14,10 +13,10 @@ import typer
 
 from sortformer.annotation import Diarization
 from sortformer.cli.console import say, usage_errors
-from sortformer.cli.interrupt import interrupts
+from sortformer.cli.interrupt import INTERRUPTED, interrupts
 from sortformer.cli.options import Clustering, Device, Enroll, Model, clips, clustered
 from sortformer.cli.results import check_out
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm
 from sortformer.formats.text import clock
 from sortformer.formats.write import write_text
@@ -71,6 +70,11 @@ def stream(
             raise InputError("--pace is for files; what is live has its own pace")
     if out is not None:
         check_out(out, overwrite)
+    if not live and Path(source).exists() and not (Path(source).is_file() or Path(source).is_dir()):
+        raise InputError(
+            f"{source} is a pipe or a device, and a recording has to be a file: pipe raw samples into '-', as in "
+            "ffmpeg -i INPUT -f s16le -ac 1 -ar 16000 - | sortformer stream -"
+        )
     if source == _PIPE and sys.stdin.isatty():
         raise InputError("'-' reads raw samples from stdin: pipe some in, or leave it out for the microphone")
 
@@ -94,20 +98,30 @@ def stream(
             blocks = pcm(sys.stdin.buffer, rate or SAMPLE_RATE)
         else:
             blocks = file_blocks(source, block_s=0.1 if pace else 1.0)
-        highest = 0.0
-        with contextlib.suppress(KeyboardInterrupt):
+        highest, failure = 0.0, None
+        try:
             for block in _paced(blocks) if pace else blocks:
                 interrupt.hold(True)
                 highest = max(highest, peak(block))
                 _show(session, session.push(block), wanted=out is None)
                 interrupt.hold(not live)
+        except KeyboardInterrupt:
+            if not session.duration_s:
+                say(f"interrupted before anything was heard of {uri}: nothing was written")
+                raise typer.Exit(INTERRUPTED) from None
+        except InputError as error:
+            if not session.duration_s:
+                raise
+            failure = error  # what was heard before is not lost
         _show(session, session.flush(), wanted=out is None)
         _status("")
         result = session.finish()
-        if not result.turns:
+        if not result.turns and failure is None:
             say(f"warning: no speech found in {uri}{how_quiet(highest)}")
         if out is not None:
             write_text(out, rttm.format(result), overwrite=overwrite)
+        if failure is not None:
+            raise failure
 
 
 def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
@@ -126,9 +140,11 @@ def _show(session: Session, update: Update, wanted: bool) -> None:
         try:
             sys.stdout.write(rttm.format(Diarization(update.turns, session.duration_s, session.uri)))
             sys.stdout.flush()
-        except BrokenPipeError:
+        except OSError as error:
             if wanted:
                 raise
+            if not isinstance(error, BrokenPipeError):
+                say(f"warning: turns are no longer shown: stdout cannot be written ({refusal(error)})")
             # What is still in the buffer, and all that follows, goes nowhere, without another error at exit.
             with open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), sys.stdout.fileno())

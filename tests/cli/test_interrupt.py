@@ -10,7 +10,7 @@ import pytest
 
 from sortformer.cli.interrupt import interrupts
 
-SIGNALS = [signal.SIGINT, signal.SIGTERM]
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -36,6 +36,15 @@ def test_it_stops_at_once_again_after_the_hold(number: signal.Signals):
         interrupt.hold(False)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
+
+
+def test_a_terminal_that_closes_is_no_matter_to_what_nohup_started():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interrupts():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
