@@ -103,8 +103,11 @@ class Diarizer:
 
     @property
     def presets(self) -> dict[str, StreamConfig]:
-        """How the model streams, by latency, the longest first; none where it needs the whole recording."""
-        return model_presets(self.model.config)
+        """How the model streams with its post-processing, by latency, the longest first.
+
+        None where it needs the whole recording. To change one, take it with ``dataclasses.replace``.
+        """
+        return {name: self._stream_config(name, self.postprocess) for name in model_presets(self.model.config)}
 
     @property
     def device(self) -> torch.device:

@@ -353,7 +353,8 @@ class Session:
         turns, given = add_frames(self.postprocess, here.turns, probs, self._frame_ticks, speakers)
         if last:
             turns, closing = end_turns(self.postprocess, turns, self._frame_ticks)
-            given += closing
+            # The last frame, and what is padded, may reach beyond the last sample.
+            given = Diarization(given + closing, front.received / SAMPLE_RATE).turns
         self._position = _Position(front, memory, turns, here.channels, here.frames + len(probs))
         self._waiting = [rest]
         self._keep([np.where(np.isin(np.arange(probs.shape[1]), speakers), probs, np.float32(0))], given)

@@ -146,8 +146,12 @@ def test_a_pool_gives_each_row_what_it_would_get_alone():
 def test_presets_stream_as_the_postprocessing_says():
     by_slot, by_voice = PostprocessConfig(), PostprocessConfig(clustering=CLUSTERING)
     diarizer = Diarizer(MODEL, by_voice, "tiny")
-    assert diarizer.stream("1s").config == replace(diarizer.presets["1s"], clustering=CLUSTERING)
-    assert diarizer.stream("1s", postprocess=by_slot).config == diarizer.presets["1s"]
+    assert diarizer.stream("1s").config == diarizer.presets["1s"]
+    assert diarizer.stream(diarizer.presets["1s"]).config == diarizer.presets["1s"]
+    assert diarizer.presets["1s"].clustering == CLUSTERING
+    by_slots = replace(diarizer.presets["1s"], clustering=None)
+    assert diarizer.stream("1s", postprocess=by_slot).config == by_slots
+    assert Diarizer(MODEL, by_slot, "tiny").presets["1s"] == by_slots
     assert diarizer.stream(StreamConfig(9)).config.clustering is None  # a configuration is taken as it stands
     remembering = Diarizer(remembering_model("xl"), by_voice, "remembering")
     assert remembering.stream().config.clustering is None

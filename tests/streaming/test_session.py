@@ -193,6 +193,18 @@ def test_a_reset_slot_is_somebody_new():
     assert len(names - known) >= 1
 
 
+@pytest.mark.parametrize("samples", [32_000, 32_200, 33_279])
+def test_the_turns_of_the_updates_are_those_of_the_end(samples):
+    model = tiny_model()
+    with torch.no_grad():
+        model.head.out.weight.zero_()
+        model.head.out.bias.fill_(3.0)
+    session = Session(model, CONFIG, PostprocessConfig(pad_off_s=0.3))
+    given = [*session.push(noise(samples)).turns, *session.flush().turns]
+    assert sorted(given) == list(session.finish())
+    assert max(turn.end for turn in given) <= samples / 16_000
+
+
 @pytest.mark.parametrize("slot", [0, 1])
 def test_a_reset_slot_is_free_again_where_not_all_may_speak(slot):
     model = tiny_model()
