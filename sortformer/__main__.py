@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from types import FrameType
 
 __all__ = ["main"]
@@ -9,6 +10,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line; Ctrl-C while it is still being imported is a line and exit code 130, as it is later."""
+    _open_streams()
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:  # scripts start what runs in the background so, and it shall go on
         signal.signal(signal.SIGINT, _leave)
@@ -16,6 +18,15 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, before)
     run()
+
+
+def _open_streams() -> None:
+    """Let what was closed by who started this be empty or go nowhere, and no character end the work."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:

@@ -12,6 +12,7 @@ from sortformer.audio.container import Decoder, NotDecodable
 from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.libsndfile import LibsndfileDecoder
 from sortformer.errors import InputError, refusal
+from sortformer.formats.names import in_unicode
 
 __all__ = ["decoder", "is_file", "name_of", "uri_of"]
 
@@ -34,7 +35,7 @@ def uri_of(source: Any) -> str:
     """Return the id of a recording: what a mapping calls it, or its file's name without the ending, or ``audio``."""
     if isinstance(source, Mapping):
         return str(source.get("uri") or uri_of(source.get("audio")))
-    return Path(_path_in(source) or "").stem or "audio"
+    return in_unicode(Path(_path_in(source) or "").stem) or "audio"
 
 
 @contextlib.contextmanager

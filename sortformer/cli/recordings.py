@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sortformer.errors import InputError
-from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
+from sortformer.formats.names import AUDIO_SUFFIXES, in_unicode, without_white_space
 from sortformer.grid import SAMPLE_RATE
 from sortformer.manifests import is_manifest, read
 
@@ -78,11 +78,11 @@ def recordings(argument: str) -> Iterator[Recording]:
                 "subfolders are not searched: name them" if deeper else "name the files if their suffixes are unusual"
             )
             raise InputError(f"the folder {path} has no audio files; {hint}")
-        yield from (Recording(file, file.stem) for file in files)
+        yield from (Recording(file, in_unicode(file.stem)) for file in files)
     elif is_manifest(path):
         yield from (Recording(entry.audio, entry.id, entry.offset, entry.duration) for entry in read(path))
     else:
-        yield Recording(path, path.stem)
+        yield Recording(path, in_unicode(path.stem))
 
 
 def distinct(found: Iterable[Recording]) -> list[Recording]:

@@ -2,7 +2,7 @@
 
 from sortformer.errors import InputError
 
-__all__ = ["AUDIO_SUFFIXES", "check_name", "without_white_space"]
+__all__ = ["AUDIO_SUFFIXES", "check_name", "in_unicode", "without_white_space"]
 
 AUDIO_SUFFIXES = frozenset(
     f".{suffix}"
@@ -18,6 +18,11 @@ AUDIO_SUFFIXES = frozenset(
 def without_white_space(name: str) -> str:
     """Return the name with each run of white space as ``_``; RTTM separates by white space and has no escaping."""
     return "_".join(name.split()) or "_"
+
+
+def in_unicode(name: str) -> str:
+    """Return the name with ? for bytes of a file's name that are no characters in the encoding of file names."""
+    return name.encode("utf-8", "replace").decode("utf-8")
 
 
 def check_name(name: str, kind: str) -> str:

@@ -1,6 +1,7 @@
 """A live stream on the command line: the turns of a file, a pipe or a microphone, and an end in good order."""
 
 import io
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import pytest
 import torch
 
 from sortformer import audio, checkpoint
+from sortformer.errors import InputError
 from sortformer.formats import rttm
 from tests.audio.makers import chirp, write
 from tests.cli.conftest import Cli, started
@@ -132,6 +134,69 @@ def test_an_interrupt_before_the_stream_has_begun_is_said(
     outcome = cli("stream", wav, "-o", tmp_path / "meeting.rttm")
     assert (outcome.code, outcome.out, outcome.err) == (130, "", "interrupted: nothing more was written\n")
     assert not (tmp_path / "meeting.rttm").exists()
+
+
+def test_an_interrupt_before_anything_is_heard_is_no_success(cli: Cli, model: Path, pipe, tmp_path: Path):
+    pipe(b"", number=signal.SIGTERM)
+    outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
+    assert (outcome.code, outcome.out) == (130, "")
+    assert outcome.err == "interrupted before anything was heard of stdin: nothing was written\n"
+    assert not (tmp_path / "meeting.rttm").exists()
+
+
+def test_what_was_heard_before_an_error_is_kept(cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch):
+    def broken(*_: object, **__: object) -> Iterator[np.ndarray]:
+        yield audio.read(wav)[:24_000]
+        raise InputError("the rest is broken")
+
+    monkeypatch.setattr("sortformer.audio.reading.blocks", broken)
+    outcome = cli("stream", wav, "--model", model, "-o", tmp_path / "meeting.rttm")
+    assert (outcome.code, outcome.errors) == (1, ["the rest is broken"])
+    assert [end for _, end, _ in turns(outcome.out)] == [1.5, 1.5]
+    assert turns((tmp_path / "meeting.rttm").read_text()) == turns(outcome.out)
+
+
+@pytest.mark.parametrize("named", ["fifo", "-o"])
+def test_pipes_by_name_are_no_recordings_and_not_replaced(cli: Cli, model: Path, wav: Path, tmp_path: Path, named: str):
+    os.mkfifo(tmp_path / "fifo")
+    given = [tmp_path / "fifo"] if named == "fifo" else [wav, "-o", tmp_path / "fifo", "--overwrite"]
+    outcome = cli("stream", *given, "--model", model)
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+    assert "is a pipe or a device" in outcome.errors[0]
+    assert (tmp_path / "fifo").is_fifo()
+
+
+@pytest.mark.parametrize(
+    "head", [b"RIFF", b"\x1aE\xdf\xa3", b"\0\0\0\x20ftypM4A ", b"FORM", b".snd", b"riff", b"caff", b"fLaC", b"OggS"]
+)
+@pytest.mark.parametrize("piece", [2, 1000])
+def test_recordings_with_a_header_are_no_raw_samples(cli: Cli, model: Path, pipe, head: bytes, piece: int):
+    pipe(head + bytes(4000), piece=piece)
+    outcome = cli("stream", "-", "--model", model)
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+    assert "is a recording with a header: give its file instead, or decode it first" in outcome.errors[0]
+
+
+def test_a_name_that_stdout_or_nobody_can_write_ends_nothing(model: Path, wav: Path, tmp_path: Path, monkeypatch):
+    broken = tmp_path / os.fsdecode(b"caf\xe9 \xc3\xa9.wav")
+    broken.write_bytes(wav.read_bytes())
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    for command in (["stream", broken], ["diarize", broken, "-o", tmp_path / "out", "-f", "rttm,json,txt"]):
+        running = started(*command, "--model", model)
+        shown, said = running.communicate()
+        assert running.returncode == 0, said
+        assert ("caf?_\\xe9" in shown) == (command[0] == "stream")
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [f"caf? é.{kind}" for kind in ("json", "rttm", "txt")]
+
+
+def test_where_stdout_is_full_the_file_is_written(model: Path, wav: Path, tmp_path: Path):
+    with open("/dev/full", "w") as full:
+        running = started("stream", wav, "--model", model, "-o", tmp_path / "meeting.rttm", stdout=full)
+        _, said = running.communicate()
+    assert running.returncode == 0
+    assert "stdout cannot be written (No space left on device" in said
+    assert turns((tmp_path / "meeting.rttm").read_text()) == EXPECTED
 
 
 def test_ctrl_c_while_a_file_is_worked_on(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
