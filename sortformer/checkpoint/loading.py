@@ -59,6 +59,8 @@ def _read_folder(folder: Path, name: str) -> Checkpoint:
         return read_native(folder, values)
     if values.get("model_type") == MODEL_TYPE:
         return read_nemotron(folder, values, name)
+    if (folder / "model" / "config.json").is_file():
+        raise InputError(f"{folder} is the folder of a training run; its model is in {folder / 'model'}")
     kind = f"of a '{values['model_type']}'" if "model_type" in values else "without a format"
     raise InputError(
         f"{folder / 'config.json'} is not the config of a sortformer model (its format is not '{FORMAT}'), "
