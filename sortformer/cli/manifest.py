@@ -149,7 +149,7 @@ def voices(
     name: Annotated[
         str, typer.Option(help="The beginning of the speakers' names: who sounds like one corpus.")
     ] = "own",
-    shortest: Annotated[float, typer.Option(metavar="SECONDS", help="Leave out shorter stretches.")] = 1.0,
+    shortest: Annotated[float, typer.Option(metavar="SECONDS", min=0.0, help="Leave out shorter stretches.")] = 1.0,
     shared_names: Annotated[
         bool, typer.Option("--shared-names", help="A speaker's name means one person in all recordings.")
     ] = False,
