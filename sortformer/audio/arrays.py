@@ -12,6 +12,7 @@ from sortformer.errors import InputError
 __all__ = ["as_samples", "checked_rate", "float_pieces", "is_array"]
 
 MAX_CHANNELS = 64
+_FEW_CHANNELS = 8  # a block of a stream may have as few samples of so many
 PIECE_SAMPLES = 1 << 16
 FULL_SCALE = {"int8": 2.0**7, "int16": 2.0**15, "int32": 2.0**31}
 
@@ -43,7 +44,8 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
 
     Of two axes, the one with at most 64 entries is the channels; an array in which neither axis is so short is refused
     rather than guessed at, and so is one in which both are (a usable recording is longer than 64 samples in any case),
-    unless it is a ``block`` of a stream: then its first axis is time.
+    unless it is a ``block`` of a stream: then its first axis is time, and refused is what has many channels and less of
+    each, because it is likelier the other way round.
 
     Raises:
         InputError: on other shapes, on empty arrays, and on number types without a scale (int64, bool, complex).
@@ -65,6 +67,11 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
         raise InputError(f"an audio array has the shape (samples,) or (samples, channels), got {array.shape}")
     channel_axes = [axis for axis in (0, 1) if array.shape[axis] <= MAX_CHANNELS]
     if block and 1 in channel_axes:
+        if len(array) < array.shape[1] and array.shape[1] > _FEW_CHANNELS:
+            raise InputError(
+                f"a block of shape {array.shape} has fewer samples than channels: give (samples, channels), or more of "
+                "them at a time"
+            )
         return array
     if len(channel_axes) != 1:
         raise InputError(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer import audio
+from sortformer.audio.arrays import as_samples
 from sortformer.errors import InputError
 from tests.audio.makers import chirp, write
 
@@ -23,6 +24,14 @@ def test_integers_span_minus_one_to_one(seed, dtype):
     np.testing.assert_allclose(wave, (samples - middle) / (limits.max - middle + 1), atol=1e-7)
     assert wave[0] == -1.0
     assert wave.max() <= 1.0
+
+
+@pytest.mark.parametrize("shape", [(2, 40), (1, 64), (8, 9)])
+def test_a_block_with_less_samples_than_many_channels_is_refused(shape):
+    with pytest.raises(InputError, match="has fewer samples than channels"):
+        as_samples(np.zeros(shape, np.float32), block=True)
+    assert as_samples(np.zeros(shape[::-1], np.float32), block=True).shape == shape[::-1]
+    assert as_samples(np.zeros((1, 8), np.float32), block=True).shape == (1, 8)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
