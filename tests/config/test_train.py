@@ -70,9 +70,22 @@ def test_what_a_recipe_does_not_say_is_the_default(tmp_path):
     assert config.init is None
 
 
-def test_the_recipe_of_the_default_model_can_be_read():
-    path = Path(__file__).resolve().parents[2] / "recipes/default_model/recipe.toml"
+RECIPES = Path(__file__).resolve().parents[2] / "recipes"
+
+
+@pytest.mark.parametrize("path", sorted(RECIPES.rglob("*.toml")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_recipe_can_be_read(path: Path):
     assert TrainConfig.read(path).steps > 0
+
+
+def test_the_recipes_that_went_on_in_one_folder_are_of_one_model():
+    first, *others = (
+        TrainConfig.read(RECIPES / "default_model" / f"{name}.toml")
+        for name in ("recipe", "longer", "further", "varied")
+    )
+    for other in others:
+        assert (other.model, other.seed, other.init) == (first.model, first.seed, first.init)
+        assert other.simulation.num_slots == first.simulation.num_slots
 
 
 def test_a_stage_changes_what_it_names_of_the_simulation():
