@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,14 @@ import pytest
 from sortformer.cli.interrupt import interrupts
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.fixture(autouse=True)
+def attached() -> Iterator[None]:
+    """As on a terminal, also where the tests were started by nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -39,12 +48,9 @@ def test_it_stops_at_once_again_after_the_hold(number: signal.Signals):
 
 
 def test_a_terminal_that_closes_is_no_matter_to_what_nohup_started():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with interrupts():
-            signal.raise_signal(signal.SIGHUP)
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with interrupts():
+        signal.raise_signal(signal.SIGHUP)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
