@@ -1,11 +1,13 @@
 """What configs and calls demand of their values, refused with the reason."""
 
 import operator
+import typing
+from functools import lru_cache
 from typing import Any
 
 from sortformer.errors import ConfigError, InputError
 
-__all__ = ["at_least", "fraction", "require", "whole"]
+__all__ = ["as_annotated", "at_least", "fraction", "require", "whole"]
 
 
 def require(condition: bool, message: str) -> None:
@@ -16,6 +18,27 @@ def require(condition: bool, message: str) -> None:
     """
     if not condition:
         raise ConfigError(message)
+
+
+def as_annotated(config: Any) -> None:
+    """Refuse a config with a whole number that is none, or a word that its field's ``Literal`` does not list.
+
+    Files are read so strictly anyway (``strict.from_dict``); this is for configs that Python makes.
+
+    Raises:
+        ConfigError: naming the field.
+    """
+    for name, hint in _hints(type(config)).items():
+        value = getattr(config, name)
+        if typing.get_origin(hint) is typing.Literal:
+            known = typing.get_args(hint)
+            require(value in known, f"{name} must be one of {', '.join(map(str, known))}, got {value!r}")
+        elif hint is int:
+            whole_number = hasattr(value, "__index__") and not isinstance(value, bool)
+            require(whole_number, f"{name} must be a whole number, got {value!r}")
+
+
+_hints = lru_cache(maxsize=None)(typing.get_type_hints)
 
 
 def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:

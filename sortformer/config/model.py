@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sortformer.config.attention import AttentionConfig, Position
-from sortformer.config.checks import require
+from sortformer.config.checks import as_annotated, require
 from sortformer.config.cores import FullCore, LocalCore
 from sortformer.config.depth import Depth, StackedDepth, UniversalDepth, check_depth
 from sortformer.grid import FrameGrid
@@ -50,6 +50,7 @@ class FeatureConfig:
     """With "peak" each recording is divided by its highest sample (as for NVIDIA's offline Sortformer)."""
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         require(1 <= self.num_mels <= 257, f"num_mels must be between 1 and 257, got {self.num_mels}")
 
     @property
@@ -91,6 +92,7 @@ class EncoderConfig:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         require(min(self.dim, self.heads, self.ff_dim, self.subsampling_channels) >= 1, "encoder sizes must be >= 1")
         require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
         if self.window_frames is not None:
@@ -148,6 +150,7 @@ class HeadConfig:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         require(min(self.num_slots, self.dim, self.heads, self.ff_dim) >= 1, "head sizes must be >= 1")
         _check_stack("head", self, "norm 'post', which cannot be undone" if self.norm == "post" else None)
         require(
@@ -189,6 +192,9 @@ class ModelConfig:
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     labelling: Literal["cover", "nemo"] = "cover"
+
+    def __post_init__(self) -> None:
+        as_annotated(self)
 
     @property
     def grid(self) -> FrameGrid:

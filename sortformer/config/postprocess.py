@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from sortformer.config.checks import as_annotated
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.errors import ConfigError
 
@@ -38,8 +39,7 @@ class PostprocessConfig:
     clustering: ClusteringConfig | None = None
 
     def __post_init__(self) -> None:
-        if self.decision not in ("slots", "least_error"):
-            raise ConfigError(f"decision must be slots or least_error, got {self.decision!r}")
+        as_annotated(self)
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
             if name.endswith("_s"):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from sortformer.config.checks import require
+from sortformer.config.checks import as_annotated, require
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.grid import FrameGrid
 
@@ -32,6 +32,7 @@ class SpeakerCacheConfig:
     """A slot with this share of its budget in frames of its own keeps no overlapped ones."""
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         require(self.frames >= 0, f"the speaker cache needs 0 frames or more, got {self.frames}")
         require(self.silence_frames >= 0, f"silence_frames must be 0 or more, got {self.silence_frames}")
         floor = self.probability_floor
@@ -73,6 +74,9 @@ class StreamConfig:
     than the model has slots, and not for models whose layers remember."""
 
     def __post_init__(self) -> None:
+        as_annotated(self)
+        cache = self.speaker_cache
+        require(isinstance(cache, SpeakerCacheConfig), f"speaker_cache must be a SpeakerCacheConfig, got {cache!r}")
         require(self.chunk_frames >= 1, f"chunk_frames must be 1 or more, got {self.chunk_frames}")
         require(self.update_period_frames >= 1, f"update_period_frames must be >= 1, got {self.update_period_frames}")
         for name in ("right_context_frames", "left_context_frames", "margin_frames", "fifo_frames"):

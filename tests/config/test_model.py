@@ -7,6 +7,8 @@ from sortformer.config.cores import CombinerRoutingCore
 from sortformer.config.depth import ReversibleDepth, UniversalDepth
 from sortformer.config.memories import TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.errors import ConfigError
 from tests.small_models import SHAPES
@@ -24,6 +26,21 @@ def test_a_model_config_comes_back_from_its_dictionary(config):
 @pytest.mark.parametrize(
     ("kind", "values", "message"),
     [
+        (FeatureConfig, {"normalize": "all"}, "normalize must be one of none, fixed, per_feature, got 'all'"),
+        (EncoderConfig, {"kind": "konformer"}, "kind must be one of conformer, transformer, got 'konformer'"),
+        (EncoderConfig, {"dim": 144.0}, r"dim must be a whole number, got 144\.0"),
+        (HeadConfig, {"permutation": "hrad"}, "permutation must be one of hard, .* got 'hrad'"),
+        (HeadConfig, {"upsampling": 3}, "upsampling must be one of 1, 2, 4, 8, got 3"),
+        (ModelConfig, {"labelling": "mine"}, "labelling must be one of cover, nemo, got 'mine'"),
+        (PostprocessConfig, {"decision": "best"}, "decision must be one of slots, least_error, got 'best'"),
+        (StreamConfig, {"chunk_frames": 1.5}, r"chunk_frames must be a whole number, got 1\.5"),
+        (StreamConfig, {"chunk_frames": "6"}, "chunk_frames must be a whole number, got '6'"),
+        (StreamConfig, {"chunk_frames": True}, "chunk_frames must be a whole number, got True"),
+        (
+            StreamConfig,
+            {"chunk_frames": 6, "speaker_cache": None},
+            "speaker_cache must be a SpeakerCacheConfig, got None",
+        ),
         (FeatureConfig, {"num_mels": 0}, "num_mels must be between 1 and 257"),
         (FeatureConfig, {"num_mels": 258}, "num_mels must be between 1 and 257"),
         (EncoderConfig, {"dim": 0}, "sizes must be >= 1"),
