@@ -2,7 +2,7 @@
 
 import errno
 
-__all__ = ["Cancelled", "ConfigError", "InputError", "SortformerError", "refusal"]
+__all__ = ["Cancelled", "ConfigError", "InputError", "SortformerError", "counted", "first_line", "refusal"]
 
 
 class SortformerError(Exception):
@@ -33,3 +33,13 @@ def refusal(error: OSError) -> str:
     """Return why the system refused something, and what can be done about it, without Python's numbers and brackets."""
     said = error.strerror or str(error)
     return f"{said} ({_WHAT_TO_DO[error.errno]})" if error.errno in _WHAT_TO_DO else said
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what another library says, for a sentence; its class where it says nothing."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
+def counted(number: int, noun: str) -> str:
+    """Return "1 recording", "2 recordings"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import soxr
 
-from sortformer.errors import InputError
+from sortformer.errors import InputError, counted
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["FASTEST_RATE", "INAUDIBLE", "SLOWEST_RATE", "checked", "mixed", "rechunked", "resampled"]
@@ -25,7 +25,7 @@ def mixed(pieces: Iterable[np.ndarray], channel: int | None, name: str) -> Itera
         count = piece.shape[1]
         if channel is not None:
             if channel > count:
-                raise InputError(f"{name} has {_counted(count, 'channel')}: channel {channel} does not exist")
+                raise InputError(f"{name} has {counted(count, 'channel')}: channel {channel} does not exist")
             yield piece[:, channel - 1]
             continue
         total = piece[:, 0]
@@ -84,7 +84,3 @@ def rechunked(pieces: Iterable[np.ndarray], length: int) -> Iterator[np.ndarray]
         waiting, count = [whole[cut:]], count - cut
     if count:
         yield np.concatenate(waiting)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

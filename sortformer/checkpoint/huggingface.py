@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from sortformer.errors import InputError
+from sortformer.errors import InputError, first_line
 
 __all__ = ["ModelId", "download", "parse_id"]
 
@@ -97,12 +97,10 @@ def _cached(model_id: ModelId, cause: Exception) -> Path:
         )
     except (errors.LocalEntryNotFoundError, errors.HFValidationError) as error:
         offline = isinstance(cause, errors.OfflineModeIsEnabled)
-        reason = "offline mode is on (HF_HUB_OFFLINE)" if offline else f"Hugging Face does not answer ({_short(cause)})"
+        reason = (
+            "offline mode is on (HF_HUB_OFFLINE)" if offline else f"Hugging Face does not answer ({first_line(cause)})"
+        )
         raise InputError(
             f"'{model_id.repository}' is no file or folder here, it is not in the Hugging Face cache, and {reason}"
         ) from error
     return Path(folder)
-
-
-def _short(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), "") or type(error).__name__

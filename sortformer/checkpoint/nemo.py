@@ -21,7 +21,7 @@ from sortformer.checkpoint.licences import licence_of
 from sortformer.checkpoint.nemo_config import model_config
 from sortformer.checkpoint.nemo_keys import FILTERBANK, WINDOW, key_table
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.errors import ConfigError, InputError, refusal
+from sortformer.errors import ConfigError, InputError, first_line, refusal
 from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES, LogMel
 
 __all__ = ["CONFIG_MEMBER", "WEIGHTS_MEMBER", "read_nemo"]
@@ -87,7 +87,7 @@ def _read_config(path: Path, members: _Members) -> dict[str, Any]:
     try:
         values = yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{CONFIG_MEMBER} in {path} is no YAML that can be read: {_first_line(error)}") from error
+        raise InputError(f"{CONFIG_MEMBER} in {path} is no YAML that can be read: {first_line(error)}") from error
     if not isinstance(values, dict):
         raise InputError(f"{CONFIG_MEMBER} in {path} describes no model")
     return values
@@ -102,7 +102,7 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
             f"{WEIGHTS_MEMBER} in {path} holds Python objects besides weights or is damaged; nothing of it was executed"
         ) from error
     except Exception as error:  # a damaged pickle can raise nearly anything
-        raise InputError(f"{WEIGHTS_MEMBER} in {path} is damaged: {_first_line(error)}") from error
+        raise InputError(f"{WEIGHTS_MEMBER} in {path} is damaged: {first_line(error)}") from error
     if not isinstance(weights, dict) or not all(isinstance(tensor, Tensor) for tensor in weights.values()):
         raise InputError(f"{WEIGHTS_MEMBER} in {path} is no table of weights")
     return {str(name): tensor for name, tensor in weights.items()}
@@ -115,7 +115,3 @@ def _check_front_end(path: Path, weights: dict[str, Tensor], features: LogMel) -
         theirs = weights.get(name)
         if theirs is not None and (theirs.shape != own.shape or not torch.allclose(theirs.float(), own, atol=1e-6)):
             raise InputError(f"{path} computes its features with another '{name}' than this version does")
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from sortformer.cli.console import about, bar, counted, say, sentence, unforeseen, usage_errors
+from sortformer.cli.console import about, bar, say, sentence, unforeseen, usage_errors
 from sortformer.cli.interrupt import INTERRUPTED, interrupts
 from sortformer.cli.recordings import Recording, distinct, recordings
 from sortformer.cli.results import Results
-from sortformer.errors import SortformerError
+from sortformer.errors import SortformerError, counted
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization

@@ -17,7 +17,7 @@ from sortformer.errors import SortformerError, refusal
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["TRACEBACK", "about", "bar", "counted", "say", "sentence", "show_warning", "unforeseen", "usage_errors"]
+__all__ = ["TRACEBACK", "about", "bar", "say", "sentence", "show_warning", "unforeseen", "usage_errors"]
 
 TRACEBACK = "SORTFORMER_TRACEBACK"
 """Environment variable that asks for the traceback of an unexpected error."""
@@ -98,8 +98,3 @@ def bar(quiet: bool, *columns: str) -> Progress:
         redirect_stdout=False,  # results go to stdout as they are, also while a bar is up
         disable=quiet or not console.is_terminal,
     )
-
-
-def counted(number: int, noun: str) -> str:
-    """Return "1 recording", "2 recordings"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

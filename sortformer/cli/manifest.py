@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sortformer.cli.console import counted, say, usage_errors
-from sortformer.errors import InputError
+from sortformer.cli.console import say, usage_errors
+from sortformer.errors import InputError, counted
 
 if TYPE_CHECKING:
     from sortformer.manifests import Draft

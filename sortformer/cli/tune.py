@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sortformer.annotation import Diarization, Turn
-from sortformer.cli.console import bar, counted, say, usage_errors
+from sortformer.cli.console import bar, say, usage_errors
 from sortformer.cli.options import Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.recordings import distinct, recordings
 from sortformer.cli.results import check_out
-from sortformer.errors import InputError
+from sortformer.errors import InputError, counted
 from sortformer.evaluate import truth_in
 from sortformer.evaluate.report import listed
 from sortformer.formats.uem import Regions
