@@ -114,20 +114,22 @@ class VoiceBank:
         key = [_LAYOUT, str(folder.resolve()), split, list(speeds), list(formants), rows]
         settings = json.dumps(key, sort_keys=True)
         place = Path(cache) / f"voices-{split}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
-        if place.is_dir() and _changed(place, folder):
-            shutil.rmtree(place)
-        if not place.is_dir():
+        if _changed(place, folder):
             place.parent.mkdir(parents=True, exist_ok=True)
-            draft = Path(tempfile.mkdtemp(prefix=".voices-", dir=place.parent))
+            scratch = Path(tempfile.mkdtemp(prefix=".voices-", dir=place.parent))
             try:
+                (scratch / "new").mkdir()
                 with naming(place):
-                    _build(draft, folder, rows, speeds, formants)
-                os.rename(draft, place)
+                    _build(scratch / "new", folder, rows, speeds, formants)
+                if place.is_dir() and _changed(place, folder):
+                    with suppress(FileNotFoundError):  # another process was as far
+                        os.rename(place, scratch / "old")
+                os.rename(scratch / "new", place)
             except OSError:
-                if not place.is_dir():  # otherwise another process was first: its bank is the same
+                if _changed(place, folder):  # otherwise another process was first: its bank is the same
                     raise
             finally:
-                shutil.rmtree(draft, ignore_errors=True)
+                shutil.rmtree(scratch, ignore_errors=True)
         return cls._open(place)
 
     def pool(self, num_speakers: int, seed: int = 0) -> "VoiceBank":
@@ -198,8 +200,11 @@ def _stamps(folder: Path, rows: list[dict[str, str]]) -> dict[str, list[int]]:
 
 
 def _changed(place: Path, folder: Path) -> bool:
-    """Whether a recording that is there is not what it was when the cache was made."""
-    known = json.loads((place / "recordings.json").read_text("utf-8"))
+    """Whether there is no cache, or a recording that is there is not what it was when the cache was made."""
+    try:
+        known = json.loads((place / "recordings.json").read_text("utf-8"))
+    except FileNotFoundError:
+        return True
     now = _stamps(folder, [{"file": name} for name in known])
     return any(known[name] != stamp for name, stamp in now.items())
 

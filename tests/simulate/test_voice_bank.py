@@ -1,13 +1,14 @@
 import itertools
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 
 from sortformer.errors import InputError
-from sortformer.simulate import VoiceBank
+from sortformer.simulate import VoiceBank, voice_bank
 from sortformer.simulate.voice_bank import SPEECH_RMS
 from tests.audio.makers import encode
 from tests.full_disk import no_more_than
@@ -150,6 +151,29 @@ def test_other_settings_have_another_cache_and_a_failed_build_leaves_none(bank_f
     with pytest.raises(InputError, match=r"b_mid\.flac"):
         VoiceBank.load(broken, speeds=(0.9,), cache=tmp_path / "empty")
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_processes_that_make_one_cache_at_once_all_have_it(bank_folder, tmp_path, monkeypatch, changed):
+    folder, cache = tmp_path / "bank", tmp_path / "cache"
+    shutil.copytree(bank_folder, folder)
+    if changed:
+        VoiceBank.load(folder, speeds=(1.0,), cache=cache)
+        for recording in folder.glob("*.flac"):
+            wave, rate = soundfile.read(recording)
+            soundfile.write(recording, wave[::-1], rate)
+    build, others = voice_bank._build, []
+
+    def overtaken(*arguments: Any) -> None:
+        monkeypatch.setattr(voice_bank, "_build", build)
+        others.append(VoiceBank.load(folder, speeds=(1.0,), cache=cache))
+        build(*arguments)
+
+    monkeypatch.setattr(voice_bank, "_build", overtaken)
+    found = VoiceBank.load(folder, speeds=(1.0,), cache=cache)
+    assert np.array_equal(found.audio, others[0].audio)
+    assert np.array_equal(found.audio, VoiceBank.load(folder, speeds=(1.0,)).audio)
+    assert len(list(cache.iterdir())) == 1
 
 
 def test_a_full_disk_is_an_error_that_names_the_cache_and_leaves_nothing(bank_folder, tmp_path):
