@@ -231,6 +231,7 @@ def test_a_model_that_no_run_has_left_there_stays(run_config, tmp_path, where):
         train(run_config, tmp_path / where / "config.json")
 
 
+@pytest.mark.filterwarnings("ignore:.*no commercial use")
 @pytest.mark.parametrize("change", ["licence", "postprocess", "weights", "config"])
 def test_a_run_goes_on_from_the_model_that_it_began_as(run_config, tmp_path, change):
     config = small_config({}, {"num_slots": 2})
