@@ -45,7 +45,7 @@ def main() -> None:
             TrainConfig.read(arguments.recipe) if arguments.recipe else synthetic(Path(folder)), arguments
         )
         sources = Sources.load(config.data)
-        initial = initial_checkpoint(config)
+        initial, _ = initial_checkpoint(config)
         config = replace(config, model=initial.model.config)
         made = Batches(sources, config, initial.model.config)
         state = TrainState.start(initial.model, config.optimizer, None, device)

@@ -20,7 +20,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self._held = False
-        self._pressed = False
+        self.pressed = False
 
     def hold(self, held: bool) -> None:
         """Let an interrupt wait for the next call, or stop at once.
@@ -29,11 +29,11 @@ class Interrupt:
             KeyboardInterrupt: when it has been waiting.
         """
         self._held = held
-        if self._pressed:
+        if self.pressed:
             raise KeyboardInterrupt
 
     def _press(self, _signal: int, _frame: FrameType | None) -> None:
-        self._pressed = True
+        self.pressed = True
         if not self._held:
             raise KeyboardInterrupt
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,9 +47,16 @@ def train(
     place = str(device_named(device))
     lead = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun has started
     try:
-        with bar(quiet or not lead, "{task.fields[loss]}", "{task.fields[der]}") as shown, interrupts():
+        with bar(quiet or not lead, "{task.fields[loss]}", "{task.fields[der]}") as shown, interrupts() as interrupt:
             task = shown.add_task(folder.name, total=config.steps, loss="", der="")
-            model = run(config, folder, device=place, report=_Reporter(shown, task, quiet).report)
+            try:
+                model = run(config, folder, device=place, report=_Reporter(shown, task, quiet).report)
+            except Exception:
+                if not interrupt.pressed:
+                    raise
+                # The signal went to the workers, too, and torch complains of them before, or while it ends.
+                sys.unraisablehook = lambda _: None
+                raise KeyboardInterrupt from None
     except KeyboardInterrupt:
         if lead:
             say(f"interrupted: the same command goes on from the last state in {folder}")

@@ -1,7 +1,7 @@
 """The batch of each step, a function of the run's seed and the step alone: so a run resumes where it was."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
@@ -14,7 +14,7 @@ from sortformer.config.model import ModelConfig
 from sortformer.config.train import StageConfig, TrainConfig
 from sortformer.data.recordings import Crops
 from sortformer.data.sources import Sources
-from sortformer.errors import ConfigError, InputError, SortformerError
+from sortformer.errors import ConfigError, InputError, SortformerError, first_line
 from sortformer.simulate import Conversations, Simulator
 from sortformer.simulate.rerecord import rerecord
 from sortformer.simulate.simulator import Script
@@ -156,13 +156,31 @@ def batches(
     )
 
     def steps() -> Iterator[tuple[Conversations, ...]]:
-        made = map(_delivered, _alive(loader))
+        made = map(_delivered, loader)
         if device is not None:
             made = (dataset.finish(draft, device) for draft in made)
         for _ in range(first_step, config.steps):
             yield tuple(next(made) for _ in own)
 
     return steps()
+
+
+@contextmanager
+def killed_workers() -> Iterator[None]:
+    """Say in a sentence that a process that prepares batches was killed, which torch raises wherever it is just then.
+
+    Raises:
+        InputError: when one was.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if not re.match(r"DataLoader worker \(.*(is killed by signal: Killed|exited unexpectedly)", str(error)):
+            raise
+        raise InputError(
+            "a process that prepares batches was killed, as systems do when memory runs out: lower 'workers' or the "
+            f"batches, and the same command goes on from the last state ({first_line(error)})"
+        ) from error
 
 
 class _Errands(Dataset[Any]):
@@ -176,23 +194,6 @@ class _Errands(Dataset[Any]):
             return self._make(index)
         except SortformerError as error:
             return error
-
-
-def _alive(loader: Iterable[Any]) -> Iterator[Any]:
-    """What a loader gives, as long as its workers live.
-
-    Raises:
-        InputError: when one was killed, for which torch has a RuntimeError or what a broken pipe gives.
-    """
-    try:
-        yield from loader
-    except (RuntimeError, ConnectionError, EOFError) as error:
-        if isinstance(error, RuntimeError) and not re.match(r"DataLoader worker \(.*(killed|exited)", str(error)):
-            raise
-        raise InputError(
-            "a process that prepares batches was killed, as systems do when memory runs out: lower 'workers' or the "
-            "batches, and the same command goes on from the last state"
-        ) from error
 
 
 def _delivered(found: Any) -> Any:

@@ -9,18 +9,19 @@ from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.strict import flat
+from sortformer.config.strict import flat, to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
+from sortformer.model.identity import identity
 
 __all__ = ["initial_checkpoint", "with_slots"]
 
 _SILENT_LOGIT = -4.0
 
 
-def initial_checkpoint(config: TrainConfig) -> Checkpoint:
-    """Return the model that a run starts from, on the CPU.
+def initial_checkpoint(config: TrainConfig) -> tuple[Checkpoint, str]:
+    """Return the model that a run starts from, on the CPU, and what tells it from others.
 
     Random weights are drawn from the run's seed. Those of ``config.init`` keep its config; only slots can be added.
 
@@ -29,8 +30,11 @@ def initial_checkpoint(config: TrainConfig) -> Checkpoint:
     """
     slots = config.simulation.num_slots
     if config.init is None:
-        return Checkpoint(_random(config.model or _slots(ModelConfig(), slots), config.seed), PostprocessConfig())
+        wanted = config.model or _slots(ModelConfig(), slots)
+        # Not its weights: their last bits depend on the processor that they are drawn on.
+        return Checkpoint(_random(wanted, config.seed), PostprocessConfig()), f"{to_dict(wanted)} {config.seed}"
     start = read(config.init)
+    begun_as = f"{identity(start.model, start.model.config, start.postprocess)} {start.licence} {slots}"
     remind(config.init, start.licence)
     found = start.model.config
     if config.model is not None:
@@ -42,7 +46,7 @@ def initial_checkpoint(config: TrainConfig) -> Checkpoint:
         )
     if slots > found.head.num_slots:
         start = replace(start, model=with_slots(start.model, slots, config.seed))
-    return start
+    return start, begun_as
 
 
 def with_slots(model: Sortformer, num_slots: int, seed: int) -> Sortformer:

@@ -9,14 +9,13 @@ from pathlib import Path
 import torch
 
 from sortformer import checkpoint
-from sortformer.checkpoint.contents import Checkpoint
 from sortformer.config.model import ModelConfig
 from sortformer.config.strict import to_dict
 from sortformer.config.train import TrainConfig
-from sortformer.data import Sources, batches
+from sortformer.data import Sources, batches, killed_workers
 from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
-from sortformer.model.identity import identity
+from sortformer.model import Sortformer
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.log import Report, RunLog
@@ -66,15 +65,15 @@ def train(
     Warns:
         UserWarning: when all steps of the recipe have been done before.
     """
-    with joined(device) as processes:
+    with joined(device) as processes, killed_workers():
         out = Path(out)
         with processes.all_or_none():
             _check_place(out)
             out.mkdir(parents=True, exist_ok=True)
             sources = Sources.load(config.data)
-            initial = initial_checkpoint(config)
+            initial, begun_as = initial_checkpoint(config)
             config = replace(config, model=initial.model.config)
-            state = _started(config, sources, initial, out / "state.pt", processes.device)
+            state = _started(config, sources, initial.model, begun_as, out / "state.pt", processes.device)
             # On a CPU the workers make whole batches; an accelerator renders what they draft, many times as fast.
             place = processes.device if processes.device.type != "cpu" else None
             made = batches(sources, config, initial.model.config, state.step, processes.rank, processes.count, place)
@@ -82,7 +81,7 @@ def train(
         with processes.all_or_none():
             processes.check_same(state.step, f"the state in {out}")
             log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
-        if state.step >= config.steps:
+        if state.step >= config.steps and processes.lead:
             done = f"{state.step} of {config.steps} steps"
             warnings.warn(f"the run in {out} has done {done} before: there was nothing to train", stacklevel=2)
         elif processes.lead:
@@ -117,8 +116,9 @@ def _check_place(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file: give a folder for the run")
     config = out / "config.json"
-    with suppress(OSError, ValueError, TypeError):
-        if "steps" in json.loads(config.read_text(encoding="utf-8")):
+    with suppress(OSError, ValueError):
+        values = json.loads(config.read_text(encoding="utf-8"))
+        if isinstance(values, dict) and "steps" in values:
             return
     for there in (config, out / "model.safetensors", out / "model"):
         if there.exists() and not (out / "state.pt").exists():
@@ -126,10 +126,9 @@ def _check_place(out: Path) -> None:
 
 
 def _started(
-    config: TrainConfig, sources: Sources, initial: Checkpoint, saved: Path, device: torch.device
+    config: TrainConfig, sources: Sources, model: Sortformer, begun_as: str, saved: Path, device: torch.device
 ) -> TrainState:
     """Return the state to train from: of a saved run, or its start."""
-    model = initial.model
     if any(stage.streamed_probability for stage in config.stages):
         check_streams(model.config)
     if model.config.head.upsampling > 1 and (config.teacher is not None or config.loss.voice_pairs_weight > 0):
@@ -137,7 +136,6 @@ def _started(
             "a teacher and voice_pairs_weight compare frames of 80 ms, and the output of this model is finer: "
             "leave them out"
         )
-    begun_as = f"{identity(model, model.config, initial.postprocess)} {initial.licence}"
     state = TrainState.start(model, config.optimizer, _teacher(config, sources, model.config), device, begun_as)
     if saved.exists():
         state.load(saved)

@@ -1,7 +1,5 @@
 """Batches for training: a function of seed and step alone, on the model's grid, in order of arrival."""
 
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,15 +51,6 @@ def test_batches_come_in_the_order_of_steps_whoever_prepares_them(workers, confi
     assert len(found) == len(steps)
     for step, (batch,) in zip(steps, found, strict=True):
         assert_same(batch, expected[step])
-
-
-def test_a_worker_that_was_killed_is_one_sentence(config, sources, monkeypatch):
-    def killed(_: Batches, __: int) -> None:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    monkeypatch.setattr(Batches, "__getitem__", killed)
-    with pytest.raises(InputError, match=r"a process that prepares batches was killed.*lower 'workers'"):
-        list(batches(sources, replace(config, workers=1), config.model, first_step=0))
 
 
 def test_stages_set_size_length_and_number_of_speakers(config, sources):

@@ -75,7 +75,7 @@ def test_training_starts_from_what_nvidia_published(source, slots, run_config, t
     path = shared("models/tiny_v2.nemo") if source == "v2" else GOLDEN / source
     start, _ = checkpoint.load(path)
     config = asking(run_config, path, start.config.head.num_slots + slots)
-    initial = initial_checkpoint(config).model
+    initial = initial_checkpoint(config)[0].model
     assert initial.config == resized(start.config, num_slots=start.config.head.num_slots + slots)
     assert_kept(initial, start)
     lines: list[dict[str, float]] = []
@@ -91,7 +91,7 @@ def test_the_models_own_table_may_stand_in_the_recipe(run_config, tmp_path):
     checkpoint.save(tmp_path / "start", start)
     for slots in (2, 3):
         config = asking(run_config, tmp_path / "start", slots, resized(run_config.model, num_slots=slots))
-        assert_kept(initial_checkpoint(config).model, start)
+        assert_kept(initial_checkpoint(config)[0].model, start)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_what_does_not_load_is_one_sentence(run_config):
 
 def test_without_a_table_or_weights_it_is_our_default_with_the_slots_of_the_simulation(run_config):
     config = replace(run_config, model=None, simulation=SimulationConfig(num_slots=6))
-    assert initial_checkpoint(config).model.config == ModelConfig(head=HeadConfig(num_slots=6))
+    assert initial_checkpoint(config)[0].model.config == ModelConfig(head=HeadConfig(num_slots=6))
 
 
 def test_a_licence_stays_with_the_weights(run_config, tmp_path):

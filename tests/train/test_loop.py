@@ -1,6 +1,10 @@
 """Training: resumed runs end with the same bits, accidents are survived, and the log says what happened."""
 
 import json
+import multiprocessing
+import os
+import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,10 +21,10 @@ from sortformer.config.memories import CompressiveMemory, TransformerXLMemory
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.train import TrainConfig
-from sortformer.data import Sources, batches
+from sortformer.data import Batches, Sources, batches
 from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import Conversations
-from sortformer.train import train
+from sortformer.train import loop, train
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.state import TrainState
 from tests.data.corpora import corpus
@@ -134,7 +138,7 @@ def test_a_compressive_memory_learns_the_task_or_by_its_own_loss(run_config, tmp
         rest = line["output"] + weights.deep_weight * line["estimates"]
         assert line["loss"] == pytest.approx(rest + 0.3 * sum(line[name] for name in names), rel=1e-5)
         assert all(line[name] > 0 for name in names)
-    now, first = state_of(tmp_path)["model"], initial_checkpoint(config).model.state_dict()
+    now, first = state_of(tmp_path)["model"], initial_checkpoint(config)[0].model.state_dict()
     assert not now["head.blocks.0.attention.memory.compression.conv.weight"].equal(
         first["head.blocks.0.attention.memory.compression.conv.weight"]
     )
@@ -166,7 +170,7 @@ def test_features_are_drawn_anew_as_often_as_the_recipe_says_and_alike_in_a_resu
     config, place = redrawing(run_config, 2), "head.blocks.1.attention.core.directions"
     train(config, tmp_path / "whole", stop_after=3)
     drawn = state_of(tmp_path / "whole")["model"][place]
-    assert not drawn.equal(initial_checkpoint(config).model.state_dict()[place])
+    assert not drawn.equal(initial_checkpoint(config)[0].model.state_dict()[place])
     train(config, tmp_path / "whole")
     train(config, tmp_path / "resumed", stop_after=4)  # just before a draw
     assert state_of(tmp_path / "resumed")["model"][place].equal(drawn)
@@ -185,7 +189,7 @@ def test_the_average_has_the_features_of_the_weights(run_config, tmp_path):
 def test_features_are_never_drawn_anew_unless_the_recipe_says_so(run_config, tmp_path):
     config, place = redrawing(run_config, 0), "head.blocks.1.attention.core.directions"
     train(config, tmp_path)
-    assert state_of(tmp_path)["model"][place].equal(initial_checkpoint(config).model.state_dict()[place])
+    assert state_of(tmp_path)["model"][place].equal(initial_checkpoint(config)[0].model.state_dict()[place])
 
 
 def test_a_model_whose_layers_remember_is_not_trained_with_a_speaker_cache(run_config, tmp_path):
@@ -218,6 +222,29 @@ def test_a_finished_run_stays_as_it_is(run_config, tmp_path):
         assert train(replace(run_config, steps=4), tmp_path) == tmp_path / "model"
     assert_same(state_of(tmp_path), before[0])
     assert (log_of(tmp_path), (tmp_path / "config.json").read_bytes()) == before[1:]
+
+
+@pytest.mark.parametrize("when", ["at once", "in a step"])
+def test_a_worker_that_was_killed_is_one_sentence(run_config, tmp_path, monkeypatch, when):
+    step = loop.take_step
+
+    def kill(*_: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def kill_others(*arguments: Any) -> Any:
+        found = step(*arguments)
+        for worker in multiprocessing.active_children():
+            os.kill(worker.pid or 0, signal.SIGKILL)
+            worker.join()
+        time.sleep(0.1)
+        return found
+
+    if when == "at once":
+        monkeypatch.setattr(Batches, "__getitem__", kill)
+    else:
+        monkeypatch.setattr(loop, "take_step", kill_others)
+    with pytest.raises(InputError, match=r"a process that prepares batches was killed.*lower 'workers'"):
+        train(replace(run_config, workers=1), tmp_path)
 
 
 @pytest.mark.parametrize("where", [".", "model"])
