@@ -24,8 +24,9 @@ TRACEBACK = "SORTFORMER_TRACEBACK"
 
 
 def say(message: str) -> None:
-    """Print one line to stderr."""
-    print(message, file=sys.stderr, flush=True)
+    """Print one line to stderr, if anybody can still read it there."""
+    with contextlib.suppress(OSError):
+        print(message, file=sys.stderr, flush=True)
 
 
 def sentence(error: SortformerError | OSError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -54,8 +55,8 @@ def stream(
 ) -> None:
     """Say who speaks, while they speak.
 
-    Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. Ctrl-C
-    or SIGTERM ends the stream in good order.
+    Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. Ctrl-C,
+    SIGTERM or a terminal that closes ends the stream in good order.
     """
     from sortformer.audio.arrays import checked_rate
 
@@ -70,11 +71,6 @@ def stream(
             raise InputError("--pace is for files; what is live has its own pace")
     if out is not None:
         check_out(out, overwrite)
-    if not live and Path(source).exists() and not (Path(source).is_file() or Path(source).is_dir()):
-        raise InputError(
-            f"{source} is a pipe or a device, and a recording has to be a file: pipe raw samples into '-', as in "
-            "ffmpeg -i INPUT -f s16le -ac 1 -ar 16000 - | sortformer stream -"
-        )
     if source == _PIPE and sys.stdin.isatty():
         raise InputError("'-' reads raw samples from stdin: pipe some in, or leave it out for the microphone")
 
@@ -116,10 +112,10 @@ def stream(
         _show(session, session.flush(), wanted=out is None)
         _status("")
         result = session.finish()
-        if not result.turns and failure is None:
-            say(f"warning: no speech found in {uri}{how_quiet(highest)}")
         if out is not None:
             write_text(out, rttm.format(result), overwrite=overwrite)
+        if not result.turns and failure is None:
+            say(f"warning: no speech found in {uri}{how_quiet(highest)}")
         if failure is not None:
             raise failure
 
@@ -153,5 +149,6 @@ def _show(session: Session, update: Update, wanted: bool) -> None:
 
 def _status(line: str) -> None:
     """Replace the last line of the terminal."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # a terminal that was closed
+        if sys.stderr.isatty():
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)

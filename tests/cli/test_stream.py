@@ -3,6 +3,7 @@
 import io
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -156,11 +157,9 @@ def test_what_was_heard_before_an_error_is_kept(cli: Cli, model: Path, wav: Path
     assert turns((tmp_path / "meeting.rttm").read_text()) == turns(outcome.out)
 
 
-@pytest.mark.parametrize("named", ["fifo", "-o"])
-def test_pipes_by_name_are_no_recordings_and_not_replaced(cli: Cli, model: Path, wav: Path, tmp_path: Path, named: str):
+def test_a_pipe_is_not_replaced(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     os.mkfifo(tmp_path / "fifo")
-    given = [tmp_path / "fifo"] if named == "fifo" else [wav, "-o", tmp_path / "fifo", "--overwrite"]
-    outcome = cli("stream", *given, "--model", model)
+    outcome = cli("stream", wav, "-o", tmp_path / "fifo", "--overwrite", "--model", model)
     assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
     assert "is a pipe or a device" in outcome.errors[0]
     assert (tmp_path / "fifo").is_fifo()
@@ -177,6 +176,7 @@ def test_recordings_with_a_header_are_no_raw_samples(cli: Cli, model: Path, pipe
     assert "is a recording with a header: give its file instead, or decode it first" in outcome.errors[0]
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems have no such names")
 def test_a_name_that_stdout_or_nobody_can_write_ends_nothing(model: Path, wav: Path, tmp_path: Path, monkeypatch):
     broken = tmp_path / os.fsdecode(b"caf\xe9 \xc3\xa9.wav")
     broken.write_bytes(wav.read_bytes())
@@ -190,6 +190,25 @@ def test_a_name_that_stdout_or_nobody_can_write_ends_nothing(model: Path, wav: P
     assert names == [f"caf? é.{kind}" for kind in ("json", "rttm", "txt")]
 
 
+def test_a_terminal_that_closes_loses_no_file(model: Path, wav: Path, tmp_path: Path):
+    """Both streams on a terminal that is gone, and nobody who could be told."""
+    primary, secondary = os.openpty()
+    options = {"stdin": subprocess.PIPE, "stdout": secondary, "stderr": secondary}
+    running = started("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm", **options)
+    assert running.stdin is not None
+    running.stdin.buffer.write(raw(wav))  # pyright: ignore[reportAttributeAccessIssue]
+    running.stdin.flush()
+    shown = b""
+    while b"0:00:01" not in shown:
+        shown += os.read(primary, 1000)
+    os.close(secondary)
+    os.close(primary)
+    running.send_signal(signal.SIGHUP)
+    assert running.wait() == 0
+    assert max(end for _, end, _ in turns((tmp_path / "meeting.rttm").read_text())) > 0.9
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is absent")
 def test_where_stdout_is_full_the_file_is_written(model: Path, wav: Path, tmp_path: Path):
     with open("/dev/full", "w") as full:
         running = started("stream", wav, "--model", model, "-o", tmp_path / "meeting.rttm", stdout=full)
