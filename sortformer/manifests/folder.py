@@ -1,5 +1,6 @@
 """A manifest of a folder with recordings and their RTTM, however they are arranged."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from sortformer.errors import InputError
@@ -14,9 +15,10 @@ __all__ = ["from_folder"]
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
     """Return every recording in a folder and below it, with the RTTM and the UEM that are about it.
 
-    A reference belongs to the recording whose name without suffix it bears: inside, or, where it is about one recording
-    and no other bears the name inside, as a file name. A recording may say more: ``ES2002a.Mix-Headset.wav`` goes with
-    ``ES2002a`` where nothing is called ``ES2002a.Mix-Headset``. One without a reference gets an entry without.
+    A reference belongs to the recording whose name without suffix it bears: inside, or as a file name, where it is
+    about one recording alone, which is none of those here, and no other is about this one. A recording may say more:
+    ``ES2002a.Mix-Headset.wav`` goes with ``ES2002a`` where nothing is called ``ES2002a.Mix-Headset``. One without a
+    reference gets an entry without.
 
     Args:
         references: the folder (or the RTTM file) with the references, if they are elsewhere.
@@ -27,8 +29,9 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
-    turns = _by_id(elsewhere, ".rttm", rttm.read)
-    regions = _by_id(elsewhere, ".uem", uem.read) if elsewhere.is_dir() else {}
+    names = {without_white_space(path.stem) for path in recordings}
+    turns = _by_id(elsewhere, ".rttm", rttm.read, names)
+    regions = _by_id(elsewhere, ".uem", uem.read, names) if elsewhere.is_dir() else {}
     drafts = []
     for path in recordings:
         name = _known(without_white_space(path.stem), turns)
@@ -56,7 +59,7 @@ def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
     return short if short in turns else name
 
 
-def _by_id(place: Path, suffix: str, read) -> dict[str, tuple[Path, bool]]:
+def _by_id(place: Path, suffix: str, read, names: Collection[str]) -> dict[str, tuple[Path, bool]]:
     """For each recording, the file about it, and whether that is about nothing else."""
     files = Tree.of(place, {suffix}) if place.is_dir() else [place]
     found: dict[str, tuple[Path, bool]] = {}
@@ -68,6 +71,8 @@ def _by_id(place: Path, suffix: str, read) -> dict[str, tuple[Path, bool]]:
             if name in found:
                 raise InputError(f"{found[name][0]} and {path} are both about {name!r}; keep one of them")
             found[name] = (path, len(ids) == 1)
-        if len(ids) == 1:
-            by_name.setdefault(own, (path, True))
+        if len(ids) == 1 and own in names and ids[0] not in names:
+            other = by_name.setdefault(own, (path, True))[0]
+            if other != path and own not in found:
+                raise InputError(f"{other} and {path} are both about {own!r}, by their names; keep one of them")
     return by_name | found

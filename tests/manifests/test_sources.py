@@ -38,6 +38,18 @@ def test_rttm_of_the_recordings_name_may_call_it_otherwise(tmp_path: Path):
         from_folder(tmp_path / "other", tmp_path / "refs")
 
 
+def test_what_is_inside_goes_before_the_file_name_and_two_of_one_name_compete(tmp_path: Path):
+    for name in ("one", "two"):
+        sound(tmp_path / "wav" / f"{name}.wav")
+    truth(tmp_path / "refs" / "two.rttm", (0, 1, "a")).rename(tmp_path / "refs" / "one.rttm")
+    found = {draft.entry.id: draft.entry.rttm for draft in from_folder(tmp_path / "wav", tmp_path / "refs")}
+    assert found == {"one": None, "two": tmp_path / "refs" / "one.rttm"}
+    for name in ("hyp", "ref"):
+        truth(tmp_path / "both" / name / f"{name}.rttm", (0, 1, "a")).rename(tmp_path / "both" / name / "one.rttm")
+    with pytest.raises(InputError, match=r"hyp/one\.rttm and .*ref/one\.rttm are both about 'one', by their names"):
+        from_folder(tmp_path / "wav", tmp_path / "both")
+
+
 def test_a_name_with_a_microphone_goes_with_the_meeting(tmp_path: Path):
     sound(tmp_path / "ES2002a.Mix-Headset.wav")
     truth(tmp_path / "ES2002a.rttm", (0, 1, "a"))
