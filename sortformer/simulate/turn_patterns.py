@@ -9,7 +9,7 @@ import numpy as np
 
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
-from sortformer.formats.gather import turns_in
+from sortformer.formats import rttm
 from sortformer.simulate.outline import Outline
 
 __all__ = ["TurnPatterns"]
@@ -32,7 +32,7 @@ class TurnPatterns:
 
     @classmethod
     def from_rttm(cls, folders: Iterable[str | Path], exclude: Sequence[str] = ()) -> "TurnPatterns":
-        """Read folders of RTTM, except the recordings whose names match one of the shell patterns.
+        """Read folders of RTTM, except the recordings whose names, or whose files', match one of the shell patterns.
 
         Raises:
             InputError: if a folder holds no other turns, a line is not RTTM, or a pattern matches nothing, so that what
@@ -41,11 +41,12 @@ class TurnPatterns:
         tables, unused = [], set(exclude)
         for folder in map(Path, folders):
             left = []
-            for name, turns in turns_in(folder).items():
-                matched = {pattern for pattern in exclude if fnmatchcase(name, pattern)}
-                unused -= matched
-                if turns and not matched:
-                    left.append(_table(turns))
+            for path in sorted(folder.glob("*.rttm")):
+                for name, turns in rttm.read(path).items():
+                    matched = {each for each in exclude if fnmatchcase(name, each) or fnmatchcase(path.stem, each)}
+                    unused -= matched
+                    if turns and not matched:
+                        left.append(_table(turns))
             if not left:
                 raise InputError(f"no turns in the RTTM files of {folder}; give a folder of reference RTTM")
             tables += left
