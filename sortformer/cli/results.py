@@ -102,8 +102,10 @@ class Results:
             say(f"note: {recording.name!r} is called {recording.id!r} in RTTM, which cannot express white space")
         for name in formats:
             if self.folder is None:
-                one_line = self.several and name == "json"
-                content = json.format(result, one_line=True) if one_line else FORMATS[name](result)
+                content = FORMATS[name](result)
+                if name == "json":
+                    ascii_only = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
+                    content = json.format(result, one_line=self.several, ascii_only=ascii_only)
                 sys.stdout.write(content if first or name != "txt" else f"\n{content}")
                 sys.stdout.flush()
             else:

@@ -32,8 +32,9 @@ def as_annotated(config: Any) -> None:
         value = getattr(config, name)
         if typing.get_origin(hint) is typing.Literal:
             known = typing.get_args(hint)
-            require(value in known, f"{name} must be one of {', '.join(map(str, known))}, got {value!r}")
-        elif hint is int:
+            known_type = any(value == each and type(value) is type(each) for each in known)
+            require(known_type, f"{name} must be one of {', '.join(map(str, known))}, got {value!r}")
+        elif hint is int or (hint == int | None and value is not None):
             whole_number = hasattr(value, "__index__") and not isinstance(value, bool)
             require(whole_number, f"{name} must be a whole number, got {value!r}")
 

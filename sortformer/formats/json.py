@@ -25,10 +25,10 @@ __all__ = ["SCHEMA_VERSION", "format", "parse", "read", "write"]
 SCHEMA_VERSION = 1
 
 
-def format(recording: Diarization, one_line: bool = False) -> str:
+def format(recording: Diarization, one_line: bool = False, ascii_only: bool = False) -> str:
     """Return one JSON document, which ends with a line break; names may hold anything.
 
-    On ``one_line`` several documents follow each other as JSON lines.
+    On ``one_line`` several documents follow each other as JSON lines; with ``ascii_only`` other characters are escaped.
 
     Raises:
         InputError: when the settings hold what JSON cannot express.
@@ -58,7 +58,7 @@ def format(recording: Diarization, one_line: bool = False) -> str:
         "settings": dict(origin.settings),
     }
     try:
-        return json.dumps(document, ensure_ascii=False, allow_nan=False, indent=None if one_line else 1) + "\n"
+        return json.dumps(document, ensure_ascii=ascii_only, allow_nan=False, indent=None if one_line else 1) + "\n"
     except (TypeError, ValueError) as error:
         raise InputError(f"the settings of {recording.uri} cannot be written as JSON: {error}") from error
 

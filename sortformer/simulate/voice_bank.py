@@ -217,6 +217,7 @@ def _build(
     target: Path, folder: Path, rows: list[dict[str, str]], speeds: Sequence[float], formants: Sequence[float]
 ) -> None:
     """Write the files of a bank; voices are ordered by speaker, then by speed and formants as given."""
+    stamps = _stamps(folder, rows)  # before they are read: what changes in the meantime is older here
     speakers = sorted({row["speaker"] for row in rows})
     first = {row["speaker"]: row for row in reversed(rows)}
     voices = [
@@ -265,7 +266,7 @@ def _build(
         phrase_utterance=phrase_utterance,
         voice_phrases=np.concatenate([[0], np.cumsum(counts)]),
     )
-    (target / "recordings.json").write_text(json.dumps(_stamps(folder, rows)), "utf-8")
+    (target / "recordings.json").write_text(json.dumps(stamps), "utf-8")
     (target / "voices.json").write_text(json.dumps([asdict(voice) for voice in voices]), "utf-8")
 
 

@@ -35,6 +35,8 @@ def test_a_model_config_comes_back_from_its_dictionary(config):
         (PostprocessConfig, {"decision": "best"}, "decision must be one of slots, least_error, got 'best'"),
         (StreamConfig, {"chunk_frames": 1.5}, r"chunk_frames must be a whole number, got 1\.5"),
         (StreamConfig, {"chunk_frames": "6"}, "chunk_frames must be a whole number, got '6'"),
+        (HeadConfig, {"upsampling": True}, "upsampling must be one of 1, 2, 4, 8, got True"),
+        (StreamConfig, {"chunk_frames": 6, "max_speakers": 1.5}, r"max_speakers must be a whole number, got 1\.5"),
         (StreamConfig, {"chunk_frames": True}, "chunk_frames must be a whole number, got True"),
         (
             StreamConfig,
