@@ -179,7 +179,13 @@ class Diarization:
         return replace(self, turns=tuple(replace(turn, start=low, end=high) for low, high, turn in cut if low < high))
 
     def merge(self, gap_s: float = 0.0) -> Diarization:
-        """Join overlapping and touching turns of one speaker, and those at most ``gap_s`` seconds apart."""
+        """Join overlapping and touching turns of one speaker, and those at most ``gap_s`` seconds apart.
+
+        Raises:
+            InputError: when the gap is negative.
+        """
+        if not gap_s >= 0:
+            raise InputError(f"gap_s must be 0 seconds or more, got {gap_s}")
         return replace(self, turns=merged(self.turns, gap_s))
 
     def relabel(self, mapping: Mapping[str, str]) -> Diarization:

@@ -18,7 +18,8 @@ __all__ = ["Embeddings", "Estimates", "LayerEstimate", "Probabilities", "layer_e
 class Probabilities:
     """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``start_s + t * step_s`` on."""
 
-    data: np.ndarray  # (T, S) float32, slots in order of arrival
+    data: np.ndarray  # (T, S) float32; slots, or voices where the post-processing clusters, in order of arrival: each
+    # by its first frame above 1/2, which need not be the order of the turns that post-processing leaves
     step_s: float
     duration: float
     start_s: float = 0.0

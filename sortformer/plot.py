@@ -72,7 +72,7 @@ def _curves(axes: Axes, probabilities: Probabilities, colours: list[str]) -> Non
     frames = np.arange(len(probabilities.data) + 1) * probabilities.step_s + probabilities.start_s
     for slot, colour in enumerate(colours):
         axes.stairs(
-            probabilities.data[:, slot], frames, baseline=None, color=colour, linewidth=1.0, label=f"slot {slot}"
+            probabilities.data[:, slot], frames, baseline=None, color=colour, linewidth=1.0, label=f"voice {slot}"
         )
     axes.set_ylim(-0.02, 1.02)
     axes.set_ylabel("probability")

@@ -88,6 +88,12 @@ def test_who_does_not_speak_cannot_be_renamed():
         Diarization((Turn(0, 2, "a"),), 10).relabel({"a": "b", "nobody": "X"})
 
 
+@pytest.mark.parametrize("gap", [-5, -0.1, float("nan")])
+def test_a_gap_is_not_negative(gap):
+    with pytest.raises(InputError, match="gap_s must be 0 seconds or more"):
+        Diarization((Turn(0, 2, "a"), Turn(1, 3, "a")), 4).merge(gap)
+
+
 def test_merging_over_a_gap():
     turns = (Turn(0, 1, "a"), Turn(1.5, 2, "a"), Turn(2.6, 3, "a"), Turn(1, 2, "b"))
     assert Diarization(turns, 3).merge(0.5).turns == (Turn(0, 2, "a"), Turn(1, 2, "b"), Turn(2.6, 3, "a"))
