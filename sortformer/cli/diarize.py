@@ -12,7 +12,7 @@ import typer
 
 from sortformer.cli.allocator import keep_freed_memory
 from sortformer.cli.batch import Job, run
-from sortformer.cli.console import usage_errors
+from sortformer.cli.console import say, usage_errors
 from sortformer.cli.options import Channel, Clustering, Device, Enroll, Model, check_preset, clips, clustered
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import FORMATS, Results, formats_named
@@ -95,6 +95,11 @@ def diarize(
             base = diarizer.postprocess if postprocess is None else postprocess_preset(postprocess)
             settings = clustered(replace(base, **given), clustering)
             speaker_range(diarizer.speaker_limit(preset, settings), num_speakers, min_speakers, max_speakers)
+        own = diarizer.postprocess.clustering
+        if settings.clustering is None and own is not None and clustering is None:
+            say(
+                f"note: '{postprocess}' has no clustering, which this model goes by: add --clustering {own.threshold:g}"
+            )
 
         def job(recording: Recording, progress: Progress) -> Diarization:
             result = diarizer(

@@ -16,10 +16,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from sortformer import checkpoint
+from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.postprocess import PostprocessConfig
 from sortformer.formats import json as json_format
 from sortformer.formats import rttm
 from tests.audio.makers import chirp
 from tests.cli.conftest import Cli, started
+from tests.tiny import tiny_model
 
 
 def test_rttm_of_several_files_goes_to_stdout_in_their_order(cli: Cli, model: Path, make: Callable[..., Path]):
@@ -73,6 +77,15 @@ def test_json_of_several_recordings_on_stdout_is_json_lines(cli: Cli, model: Pat
 def test_the_distance_of_voices_can_be_set_and_clustering_left_out(cli, wav, model, distance, expected):
     document = json.loads(cli("diarize", wav, "--model", model, "-f", "json", "--clustering", distance).out)
     assert document["settings"]["postprocess"]["clustering"] == expected
+
+
+def test_who_leaves_the_models_clustering_out_by_a_name_is_told(cli: Cli, wav: Path, tmp_path: Path):
+    model, _ = checkpoint.load(tiny_model(tmp_path / "tiny"))
+    checkpoint.save(tmp_path / "voices", model, PostprocessConfig(clustering=ClusteringConfig(0.4)))
+    base = ("diarize", wav, "--model", tmp_path / "voices", "--postprocess", "none")
+    note = "note: 'none' has no clustering, which this model goes by: add --clustering 0.4"
+    assert note in cli(*base).err
+    assert "note" not in cli(*base, "--clustering", 0).err + cli(*base, "--clustering", 0.4).err
 
 
 def test_published_post_processing_by_name_with_changes_on_top(cli: Cli, model: Path, wav: Path):
