@@ -194,7 +194,9 @@ def test_a_terminal_that_closes_loses_no_file(model: Path, wav: Path, tmp_path: 
     """Both streams on a terminal that is gone, and nobody who could be told."""
     primary, secondary = os.openpty()
     options = {"stdin": subprocess.PIPE, "stdout": secondary, "stderr": secondary}
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would hand down as ignored
     running = started("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm", **options)
+    signal.signal(signal.SIGHUP, before)
     assert running.stdin is not None
     running.stdin.buffer.write(raw(wav))  # pyright: ignore[reportAttributeAccessIssue]
     running.stdin.flush()
@@ -204,7 +206,7 @@ def test_a_terminal_that_closes_loses_no_file(model: Path, wav: Path, tmp_path: 
     os.close(secondary)
     os.close(primary)
     running.send_signal(signal.SIGHUP)
-    assert running.wait() == 0
+    assert running.wait(60) == 0
     assert max(end for _, end, _ in turns((tmp_path / "meeting.rttm").read_text())) > 0.9
 
 
