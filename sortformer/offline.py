@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.audio.loudness import peak, raised
+from sortformer.audio.loudness import Level, levelled
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice
 from sortformer.config.clustering import ClusteringConfig
@@ -55,20 +55,20 @@ def at_once(
     blocks: Iterable[np.ndarray],
     exit_confidence: float | None = None,
     progress: Progress | None = None,
-    highest: float | None = None,
+    level: float | None = None,
 ) -> Whole:
     """Run a model over all samples, and as much of its head as ``exit_confidence`` asks for (None: all).
 
-    ``highest`` is that of the samples of the whole recording, as for ``forward``.
+    ``level`` is that of the whole recording, as for ``forward``.
 
     Raises:
         Cancelled: if ``progress`` wants no more.
     """
     if exit_confidence is None:
-        output = forward(model, model.forward_features, blocks, progress, highest)
+        output = forward(model, model.forward_features, blocks, progress, level)
         layers = model.config.head.layers
     else:
-        output = forward(model, partial(leave_early, model, confidence=exit_confidence), blocks, progress, highest)
+        output = forward(model, partial(leave_early, model, confidence=exit_confidence), blocks, progress, level)
         layers = int(output.layers)
     return Whole(only_row(output.probs), only_row(output.emb), layers)
 
@@ -76,14 +76,14 @@ def at_once(
 def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence: float | None = None) -> Whole:
     """Run a model over a recording of any length, each window at once with what surrounds it.
 
-    A quiet recording is raised by what its highest sample asks for, as far as it has been read.
+    Its level is that of what has been read so far.
     """
     grid, parts = model.config.grid, list[Whole]()
     finer = FrameGrid().step_samples // grid.step_samples  # output frames in one of the encoder
-    step, highest = FrameGrid().step_samples, 0.0
+    step, level = FrameGrid().step_samples, Level()
     for window in windows(blocks, WINDOW_FRAMES * step, MARGIN_FRAMES * step):
-        highest = max(highest, peak(window.samples))
-        found, first = at_once(model, [window.samples], exit_confidence, highest=highest), window.before // step
+        level.add(window.samples)
+        found, first = at_once(model, [window.samples], exit_confidence, level=level.value), window.before // step
         count = grid.output_frames(window.length)
         parts.append(
             Whole(
@@ -101,20 +101,23 @@ def forward(
     run: Callable[[Tensor, Tensor], Output],
     blocks: Iterable[np.ndarray],
     progress: Progress | None = None,
-    highest: float | None = None,
+    level: float | None = None,
 ) -> Output:
     """Return what ``run`` makes of the features of all samples, in two steps between which it can be stopped.
 
-    A recording that is quiet (see ``raised``) is made louder for models with fixed features, which have learned from
-    speech above -50 dBFS; NVIDIA's take levels as NeMo does. ``highest`` is that of the samples of the whole recording
-    (None: of these).
+    For models with fixed features, which take levels as they come, all recordings are made alike loud (see
+    ``levelled``); NVIDIA's take them as NeMo does. ``level`` is that of the whole recording (None: of these samples).
 
     Raises:
         Cancelled: if ``progress`` wants no more.
     """
     samples = np.concatenate(list(blocks))
     if model.config.features.normalize == "fixed":
-        samples = raised(samples, peak(samples) if highest is None else highest)
+        if level is None:
+            heard = Level()
+            heard.add(samples)
+            level = heard.value
+        samples = levelled(samples, level)
     wave = torch.from_numpy(samples)
     with torch.inference_mode():
         feats, lengths = model.features(wave[None].to(next(model.parameters()).device))

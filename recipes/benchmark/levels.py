@@ -1,4 +1,4 @@
-"""DER of recordings as they are and made quieter, rounded to 16 bits: what is lost where a microphone is turned down.
+"""DER of recordings as they are, quieter, and louder up to full scale, in 16 bits: does it matter how a file was made?
 
     python levels.py FOLDER ... [--preset 1s]
 
@@ -17,7 +17,7 @@ from sortformer.formats import rttm
 from sortformer.grid import SAMPLE_RATE
 from sortformer.metrics.der import der
 
-DECIBELS = (0, -10, -20, -30, -40)
+DECIBELS = (20, 10, 0, -10, -20, -30, -40)  # louder: no further than to full scale
 SUFFIXES = (".wav", ".flac")
 
 
@@ -26,9 +26,10 @@ def errors(diarizer: Diarizer, paths: list[Path], decibels: int, preset: str | N
     parts, total = np.zeros(3), 0.0
     for path in paths:
         samples = audio.read(path)
-        quieter = np.round(samples * 10 ** (decibels / 20) * 32768).clip(-32768, 32767).astype(np.int16)
+        factor = min(10 ** (decibels / 20), max(1.0, 32767 / 32768 / np.abs(samples).max()))
+        other = np.round(samples * factor * 32768).clip(-32768, 32767).astype(np.int16)
         (truth,) = rttm.read(path.with_suffix(".rttm")).values()
-        turns = diarizer(quieter, sample_rate=SAMPLE_RATE, preset=preset).turns
+        turns = diarizer(other, sample_rate=SAMPLE_RATE, preset=preset).turns
         found = der(truth, turns, [(0.0, len(samples) / SAMPLE_RATE)])
         parts += found.miss, found.false_alarm, found.confusion
         total += found.total
