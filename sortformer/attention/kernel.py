@@ -4,6 +4,7 @@ Features of keys come with a logarithmic scale: phi(k_j) = exp(s_j) features_j. 
 scale so far, which grows while a stream runs and never looks ahead.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import torch
@@ -37,13 +38,13 @@ class KernelAttention(RecurrentCore):
         super().__init__()
         self.causal = causal
 
+    @abstractmethod
     def query_features(self, query: Tensor) -> Tensor:
         """Return (B, H, T, m), up to a positive factor for each query."""
-        raise NotImplementedError
 
+    @abstractmethod
     def key_features(self, key: Tensor) -> tuple[Tensor, Tensor]:
         """Return features (B, H, T, m) and their logarithmic scale (B, H, T)."""
-        raise NotImplementedError
 
     def init_state(self, query: Tensor) -> KernelState:
         """Return empty sums."""

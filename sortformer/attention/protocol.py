@@ -1,5 +1,6 @@
 """What an attention core is given and gives back."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,15 +46,15 @@ def add_losses(*parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return total
 
 
-class Core(nn.Module):
+class Core(nn.Module, ABC):
     """Mix values by how well queries and keys fit: no projections, no norm, no positions of its own."""
 
+    @abstractmethod
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d) from query (B, H, T, d), key and value (B, H, S, d); the last T keys are the queries'.
 
         What stands where a row has no valid key is finite and means nothing.
         """
-        raise NotImplementedError
 
     def losses(self, query: Tensor, context: Context) -> dict[str, Tensor]:
         """Return losses by name that train what the core does with queries (B, H, T, d), beside the task."""
@@ -64,10 +65,10 @@ class Core(nn.Module):
 class RecurrentCore(Core):
     """A core that can run over chunks: its state holds all that it has to know of the past."""
 
+    @abstractmethod
     def init_state(self, query: Tensor) -> Any:
         """Return the state before the first frame, fit for queries (B, H, T, d) like this one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: Any) -> tuple[Tensor, Any]:
         """Return what ``forward`` would give for these frames after all earlier ones, and the state after them."""
-        raise NotImplementedError

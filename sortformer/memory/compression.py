@@ -4,6 +4,8 @@ Each turns (B, n * ratio, D), of which ``valid`` (B, n * ratio) count, into (B, 
 zero to convolutions and absent from the others.
 """
 
+from abc import ABC, abstractmethod
+
 import torch
 from torch import Tensor, nn
 
@@ -18,16 +20,16 @@ __all__ = [
 ]
 
 
-class Compression(nn.Module):
+class Compression(nn.Module, ABC):
     """A compression function f_c: Rae et al., arXiv 1911.05507, section 3.1."""
 
     def __init__(self, ratio: int) -> None:
         super().__init__()
         self.ratio = ratio
 
+    @abstractmethod
     def forward(self, frames: Tensor, valid: Tensor, usage: Tensor) -> Tensor:
         """Return (B, n, D); ``usage`` (B, n * ratio) is the attention that each frame has received."""
-        raise NotImplementedError
 
     def places(self, at: Tensor, valid: Tensor, usage: Tensor) -> tuple[Tensor, Tensor]:
         """Return where (B, n) the results stand, the mean of the valid frames of a group, and which are valid."""
