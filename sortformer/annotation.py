@@ -20,8 +20,10 @@ __all__ = [
     "arrival_name",
     "is_arrival_name",
     "merged",
+    "shifted",
     "speakers",
     "to_pyannote",
+    "union",
 ]
 
 _ARRIVAL = "speaker_"

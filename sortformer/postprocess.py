@@ -15,7 +15,7 @@ from sortformer.config.checks import whole
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 
-__all__ = ["decisive", "expected_gain", "keep_slots", "speaker_range", "speaking", "turns"]
+__all__ = ["decisive", "expected_gain", "keep_slots", "only_slots", "speaker_range", "speaking", "turns"]
 
 _TICK_US = 10_000
 
@@ -68,7 +68,12 @@ def decisive(probs: np.ndarray, config: PostprocessConfig, slots: Collection[int
     It is 0 but for the ``slots`` that may speak (None: all). What the others have says how many speak all the same.
     """
     gain = probs if config.decision == "slots" else expected_gain(probs)
-    return gain if slots is None else np.where(np.isin(np.arange(probs.shape[1]), list(slots)), gain, 0.0)
+    return gain if slots is None else only_slots(gain, slots)
+
+
+def only_slots(values: np.ndarray, slots: Collection[int]) -> np.ndarray:
+    """Return values (T, S) that are 0 but for some slots."""
+    return np.where(np.isin(np.arange(values.shape[1]), list(slots)), values, values.dtype.type(0))
 
 
 def expected_gain(probs: np.ndarray) -> np.ndarray:

@@ -102,10 +102,11 @@ class Results:
             say(f"note: {recording.name!r} is called {recording.id!r} in RTTM, which cannot express white space")
         for name in formats:
             if self.folder is None:
-                content = FORMATS[name](result)
                 if name == "json":
                     ascii_only = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
                     content = json.format(result, one_line=self.several, ascii_only=ascii_only)
+                else:
+                    content = FORMATS[name](result)
                 sys.stdout.write(content if first or name != "txt" else f"\n{content}")
                 sys.stdout.flush()
             else:

@@ -2,7 +2,7 @@
 
 import operator
 import typing
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from sortformer.errors import ConfigError, InputError
@@ -39,7 +39,7 @@ def as_annotated(config: Any) -> None:
             require(whole_number, f"{name} must be a whole number, got {value!r}")
 
 
-_hints = lru_cache(maxsize=None)(typing.get_type_hints)
+_hints = cache(typing.get_type_hints)
 
 
 def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:

@@ -26,15 +26,13 @@ def from_callhome(corpus: str | Path, references: str | Path, partial: bool = Fa
     Raises:
         InputError: when a folder, a recording or a reference is missing.
     """
-    audio: dict[str, Path] = {}
-    for path in Tree.of(corpus, AUDIO_SUFFIXES):
-        if (first := audio.setdefault(path.stem, path)) != path:
-            raise InputError(f"{first} and {path} have one name; give the folder that holds only one of them")
+    tree = Tree.of(corpus, AUDIO_SUFFIXES)
     references = Path(references)
     turns = turns_in(references)
     splits: dict[str, tuple[Draft, ...]] = {}
     for split in _SPLITS:
         names = split_of("callhome", split)
+        audio = {name: path for name in names if (path := tree.named(name)) is not None}
         if not partial:
             check_complete(corpus, [f"{name}.sph" for name in names if name not in audio], split, "copy")
         drafts = []

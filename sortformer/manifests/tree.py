@@ -46,10 +46,11 @@ class Tree:
         Raises:
             InputError: when there are several.
         """
-        paths = self.files.get(name, ())
-        if len(paths) > 1:
-            raise InputError(f"{paths[0]} and {paths[1]} have one name; give the folder that holds only one of them")
-        return paths[0] if paths else None
+        return _only(self.files.get(name, ()))
+
+    def named(self, stem: str) -> Path | None:
+        """Return the file of that name without suffix; as ``find``."""
+        return _only([path for path in self if path.stem == stem])
 
     def require(self, name: str, what: str) -> Path:
         """Return the file of that name.
@@ -61,6 +62,12 @@ class Tree:
         if path is None:
             raise InputError(f"{self.root} has no {name}, {what}")
         return path
+
+
+def _only(paths: Sequence[Path]) -> Path | None:
+    if len(paths) > 1:
+        raise InputError(f"{paths[0]} and {paths[1]} have one name; give the folder that holds only one of them")
+    return paths[0] if paths else None
 
 
 def check_complete(corpus: str | Path, missing: Sequence[str], split: str, remedy: str) -> None:

@@ -23,6 +23,7 @@ from sortformer.features import LogMel
 from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer
 from sortformer.model.identity import identity
+from sortformer.postprocess import only_slots
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front
 from sortformer.streaming.protocol import Chunk, together
@@ -357,7 +358,7 @@ class Session:
             given = Diarization(given + closing, front.received / SAMPLE_RATE).turns
         self._position = _Position(front, memory, turns, here.channels, here.frames + len(probs))
         self._waiting = [rest]
-        self._keep([np.where(np.isin(np.arange(probs.shape[1]), speakers), probs, np.float32(0))], given)
+        self._keep([only_slots(probs, speakers)], given)
 
     def _keep(self, probs: list[np.ndarray], turns: tuple[Turn, ...]) -> None:
         self._new_probs += probs
