@@ -123,7 +123,7 @@ class Session:
     @property
     def duration_s(self) -> float:
         """Seconds of audio received so far."""
-        return (self._position.front.received + sum(map(len, self._waiting))) / SAMPLE_RATE
+        return self._heard / SAMPLE_RATE
 
     @property
     def num_frames(self) -> int:
@@ -139,7 +139,8 @@ class Session:
             start_turns(slots),
             tuple(range(slots)),
         )
-        self._waiting: list[np.ndarray] = []  # samples that do not fill a chunk
+        self._heard = 0  # samples
+        self._waiting: list[np.ndarray] = []  # the last of them, which do not fill a chunk
         self._turns: list[Turn] = []
         self._new_probs: list[np.ndarray] = []
         self._new_turns: list[Turn] = []
@@ -285,6 +286,7 @@ class Session:
             values["frames"],
         )
         session._waiting = [values["waiting"].numpy()]
+        session._heard = session._position.front.received + len(session._waiting[0])
         session._turns = [Turn(**turn) for turn in values["given"]]
         session._new_probs = [probs.numpy() for probs in values["new_probs"]]
         session._new_turns = [Turn(**turn) for turn in values["new_turns"]]
@@ -305,18 +307,21 @@ class Session:
             raise InputError(f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first")
         if 0 not in np.shape(samples):
             pieces = mixed(float_pieces(as_samples(samples, block=True)), None, self.uri)
-            self._waiting += list(checked(pieces, SAMPLE_RATE, f"the block pushed at {self.duration_s:.2f} s"))
+            block = list(checked(pieces, SAMPLE_RATE, f"the block pushed at {self.duration_s:.2f} s"))
+            self._waiting += block
+            self._heard += sum(map(len, block))
 
+    @torch.no_grad()
     def _ready(self) -> tuple[Front, Chunk, np.ndarray] | None:
         """The next whole chunk, the front end after it and the samples that it leaves, if enough of them wait."""
-        here, waiting = self._position, sum(map(len, self._waiting))
+        here = self._position
         need = missing_samples(self.config, here.front)
-        if waiting < need:
+        if self._heard - here.front.received < need:
             return None
         if len(self._waiting) > 1:
             self._waiting = [_joined(self._waiting)]
         (wave,) = self._waiting
-        front, chunk = self._chunk(self._hear(here.front, wave[:need]))
+        front, chunk = next_chunk(self.model.encoder, self.config, self._hear(here.front, wave[:need]))
         assert chunk is not None
         return front, chunk, wave[need:]
 
@@ -325,19 +330,14 @@ class Session:
         """Work through a stream that ends with these samples: its last state, and the probabilities (t, S)."""
         front, found = self._hear(front, wave, last=True), [self._no_probs()]
         while True:
-            front, chunk = self._chunk(front)
+            front, chunk = next_chunk(self.model.encoder, self.config, front)
             if chunk is None:
                 return front, memory, np.concatenate(found)
             memory, probs = self._memory.step(memory, chunk)
             found.append(self._by_slot(probs[0]))
 
-    @torch.no_grad()
     def _hear(self, front: Front, wave: np.ndarray, *, last: bool = False) -> Front:
         return hear(self._log_mel, front, torch.as_tensor(wave, device=self._device)[None], last=last)
-
-    @torch.no_grad()
-    def _chunk(self, front: Front) -> tuple[Front, Chunk | None]:
-        return next_chunk(self.model.encoder, self.config, front)
 
     def _by_slot(self, probs: Tensor) -> np.ndarray:
         """The probabilities of this stream's slots, given those (t, S) of the model's output channels."""

@@ -58,6 +58,24 @@ def test_blocks_of_any_length_and_type_are_taken(session, pieces):
     np.testing.assert_array_equal(_all(session, *pieces), EXPECTED)
 
 
+def test_what_a_push_costs_does_not_grow_with_what_waits(session):
+    class Counted(list):
+        """A list that counts how many of its members were looked at."""
+
+        looks = 0
+
+        def __iter__(self):
+            Counted.looks += len(self)
+            return super().__iter__()
+
+    session._waiting = Counted()
+    for sample in WAVE[:2_000]:
+        session.push([sample])
+    assert session.duration_s == 0.125
+    assert not session.num_frames
+    assert Counted.looks == 0
+
+
 @pytest.mark.parametrize("value", [np.nan, np.inf, 20_000.0])
 def test_a_block_with_an_impossible_sample_is_refused_whole(session, value):
     session.push(WAVE[:10_000])
