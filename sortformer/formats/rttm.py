@@ -22,7 +22,7 @@ _OTHER_TYPES = _WORD_TYPES | {"SEGMENT", "NOSCORE", "NO_RT_METADATA", "SPKR-INFO
 def parse(text: str, source: str = "RTTM") -> dict[str, tuple[Turn, ...]]:
     """Return the turns of each recording, sorted, by its id in order of first mention.
 
-    Lines have nine or ten fields. Turns of no length, comments (``;;``) and lines of other NIST types are left out. No
+    Lines have nine or ten fields. Turns of no length, comments and lines of other NIST types are left out. No
     line at all means no speech: the result is empty.
 
     Raises:

@@ -54,8 +54,8 @@ class Line(NamedTuple):
 
 
 def lines(text: str, source: str) -> Iterator[Line]:
-    """Yield the lines of a NIST file that are neither blank nor comments (``;;``)."""
+    """Yield the lines of a NIST file that are neither blank nor comments: these begin with ; or #, as for md-eval."""
     for number, line in enumerate(text.split("\n"), start=1):
         fields = line.split()
-        if fields and not fields[0].startswith(";;"):
+        if fields and fields[0][0] not in ";#":
             yield Line(source, number, fields)

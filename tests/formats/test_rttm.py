@@ -55,7 +55,7 @@ def test_a_line_is_exactly_as_nist_wants_it():
 
 def test_nine_fields_other_types_comments_blank_lines_and_zero_lengths_are_read():
     text = (
-        ";; a comment\n\nSPKR-INFO m 1 <NA> <NA> <NA> unknown anna <NA> <NA>\r\n"
+        ";; a comment\n\n# another\n ;a third\nSPKR-INFO m 1 <NA> <NA> <NA> unknown anna <NA> <NA>\r\n"
         "NON-SPEECH m 1 0.0 1.0 <NA> noise <NA> <NA> <NA>\n"
         "SPEAKER m 1 3.1 0.2 <NA> <NA> anna 0.5\n"
         "SPEAKER m 1 1.1 2.2 <NA> <NA> bert <NA> <NA>\n"

@@ -22,7 +22,7 @@ def test_reading_back_gives_the_same_regions(files):
 
 
 def test_regions_are_sorted():
-    text = ";; comment\n\nm 1 5 6\nm 1 0.000 2.5\nn 1 4 4\n"
+    text = ";; comment\n# another\n\nm 1 5 6\nm 1 0.000 2.5\nn 1 4 4\n"
     assert uem.parse(text) == {"m": ((0, 2.5), (5, 6)), "n": ((4, 4),)}
 
 
