@@ -22,7 +22,9 @@ _TABLES = {
 
 def score(
     reference: Annotated[Path, typer.Argument(metavar="REF", help="The truth: RTTM, a folder of it, or a manifest.")],
-    hypothesis: Annotated[Path, typer.Argument(metavar="HYP", help="RTTM, or a folder of it: what a system said.")],
+    hypothesis: Annotated[
+        Path, typer.Argument(metavar="HYP", help="What a system said: RTTM, a folder of it, or -, stdin.")
+    ],
     uem: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Which parts to score; a file or a folder of UEM.")
     ] = None,
@@ -54,5 +56,6 @@ def score(
         chosen = changed(protocol_named(protocol), collar, skip_overlap)
         if table not in _TABLES:
             raise InputError(f"there is no format {table!r}; choose one of {', '.join(_TABLES)}")
-    report = evaluate.score(reference, hypothesis, uem=uem, protocol=chosen)
+    said = Path("/dev/stdin") if hypothesis == Path("-") else hypothesis
+    report = evaluate.score(reference, said, uem=uem, protocol=chosen)
     typer.echo(_TABLES[table](report, breakdown), nl=False)

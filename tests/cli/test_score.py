@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, started
 
 REFERENCE = "SPEAKER a 1 0.000 8.000 <NA> <NA> x <NA> <NA>\nSPEAKER a 1 8.000 2.000 <NA> <NA> y <NA> <NA>\n"
 HYPOTHESIS = "SPEAKER a 1 1.000 9.000 <NA> <NA> z <NA> <NA>\n"
@@ -26,6 +26,12 @@ def test_the_table_has_the_parts_and_the_protocol(cli: Cli, files: tuple[Path, P
     assert recording.split()[:5] == ["a", "30.00", "10.00", "0.00", "20.00"]
     assert total.split()[:2] == ["TOTAL", "30.00"]
     assert "full (no collar, overlap scored)" in protocol
+
+
+def test_what_a_system_said_may_come_through_a_pipe(cli: Cli, files: tuple[Path, Path]):
+    with files[1].open() as pipe:
+        out, err = started("score", files[0], "-", stdin=pipe).communicate()
+    assert (out, err) == (cli("score", *files).out, "")
 
 
 def test_json_names_the_protocol(cli: Cli, files: tuple[Path, Path]):
