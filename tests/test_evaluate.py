@@ -129,6 +129,14 @@ def test_a_recording_that_the_uem_lacks_is_refused(folders, tmp_path):
         score(*folders, uem=tmp_path / "some.uem")
 
 
+def test_a_uem_after_the_last_turn_is_wondered_at(folders, tmp_path):
+    uem.write(tmp_path / "late.uem", {"one": [(9, 20)], "two": [(0, 10)]})
+    with pytest.warns(UserWarning, match=r"the UEM of 'one' begins at 9.00 s, after the last turn .* \(9.00 s\)"):
+        score(*folders, uem=tmp_path / "late.uem")
+    uem.write(tmp_path / "silence.uem", {"one": [(8.9, 20)], "two": [(0, 10)]})
+    score(*folders, uem=tmp_path / "silence.uem")  # a warning would be an error
+
+
 def test_known_durations_are_scored_whole():
     report = score_recordings({"one": ONE}, {"one": ONE_FOUND})
     assert report.rows[0].region.parts == ((0, 10),)

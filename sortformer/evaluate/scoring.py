@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import warnings
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
@@ -36,6 +38,9 @@ def score(
     Raises:
         InputError: when a path is missing or broken, or a recording is on one side only or missing in the UEM.
         ConfigError: when there is no such protocol.
+
+    Warns:
+        UserWarning: when a UEM begins after the last turn of both sides, as that of another recording may.
     """
     chosen = protocol_named(protocol) if isinstance(protocol, str) else protocol
     truth, hypotheses = truth_in(reference, uem), turns_in(Path(hypothesis))
@@ -44,7 +49,16 @@ def score(
     hypotheses = hypotheses or dict.fromkeys(names, ())
     silence = "" if Path(hypothesis).is_dir() else " in a folder, as `diarize -o` writes it,"
     _check_same(references, hypotheses, str(reference), str(hypothesis), silence)
-    return score_recordings(references, hypotheses, uem=truth.uem, protocol=chosen)
+    report = score_recordings(references, hypotheses, uem=truth.uem, protocol=chosen)
+    for row in report.rows:
+        last = max((turn.end for side in (references, hypotheses) for turn in side[row.uri]), default=math.inf)
+        if row.region.basis == "uem" and row.region.parts and row.region.parts[0][0] >= last:
+            warnings.warn(
+                f"the UEM of {row.uri!r} begins at {row.region.parts[0][0]:.2f} s, after the last turn of either side "
+                f"({last:.2f} s): is it about this recording?",
+                stacklevel=2,
+            )
+    return report
 
 
 def score_recordings(
