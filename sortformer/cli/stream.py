@@ -36,7 +36,7 @@ _PIPE = "-"
 def stream(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE|-]", help="A recording, or - for raw samples on stdin; else the microphone."),
+        typer.Argument(metavar="[FILE|-]", help="A recording, or raw samples from a named pipe or stdin (-)."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RTTM", help="Write all turns here too.")] = None,
     preset: Annotated[
@@ -45,7 +45,7 @@ def stream(
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
     enroll: Enroll = None,
     rate: Annotated[
-        int | None, typer.Option(metavar="HZ", help="Of stdin (16-bit mono) or microphone; 16000 if not given.")
+        int | None, typer.Option(metavar="HZ", help="Of a pipe (16-bit mono) or microphone; 16000 if not given.")
     ] = None,
     pace: Annotated[bool, typer.Option("--pace", help="Take a file as slowly as if it were live.")] = False,
     clustering: Clustering = None,
@@ -53,14 +53,15 @@ def stream(
     device: Device = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a result that is there.")] = False,
 ) -> None:
-    """Say who speaks, while they speak.
+    """Say who speaks, while they speak; without a source, into the microphone.
 
     Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. Ctrl-C,
     SIGTERM or a terminal that closes ends the stream in good order.
     """
     from sortformer.audio.arrays import checked_rate
 
-    live = source in (None, _PIPE)
+    piped = source == _PIPE or (source is not None and Path(source).is_fifo())
+    live = piped or source is None
     with usage_errors():
         voices = clips(enroll)
         if rate is not None and not live:
@@ -76,7 +77,7 @@ def stream(
 
     with interrupts() as interrupt:
         from sortformer.audio.files import uri_of
-        from sortformer.audio.live import microphone, pcm
+        from sortformer.audio.live import microphone
         from sortformer.audio.loudness import how_quiet, peak
         from sortformer.audio.reading import blocks as file_blocks
         from sortformer.diarizer import Diarizer
@@ -90,8 +91,8 @@ def stream(
             session.enroll(name, clip)
         if source is None:
             blocks = microphone(rate or SAMPLE_RATE)
-        elif source == _PIPE:
-            blocks = pcm(sys.stdin.buffer, rate or SAMPLE_RATE)
+        elif piped:
+            blocks = _raw(source, rate or SAMPLE_RATE)
         else:
             blocks = file_blocks(source, block_s=0.1 if pace else 1.0)
         highest, failure = 0.0, None
@@ -118,6 +119,13 @@ def stream(
             say(f"warning: no speech found in {uri}{how_quiet(highest)}")
         if failure is not None:
             raise failure
+
+
+def _raw(source: str, rate: int) -> Iterator[np.ndarray]:
+    from sortformer.audio.live import pcm
+
+    with contextlib.nullcontext(sys.stdin.buffer) if source == _PIPE else open(source, "rb") as pipe:
+        yield from pcm(pipe, rate)
 
 
 def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +18,7 @@ import torch
 from sortformer import audio, checkpoint
 from sortformer.errors import InputError
 from sortformer.formats import rttm
+from sortformer.streaming import Session
 from tests.audio.makers import chirp, write
 from tests.cli.conftest import Cli, started
 from tests.streaming.tiny import remembering_model
@@ -89,6 +92,26 @@ def test_raw_samples_in_any_pieces_are_the_file(
     outcome = cli("stream", "-", "--model", model, "--preset", "0.3s")
     assert (outcome.code, outcome.err) == (0, "")
     assert turns(outcome.out) == EXPECTED
+
+
+def test_a_named_pipe_is_heard_while_it_is_written(cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch):
+    heard, push = threading.Event(), Session.push
+    monkeypatch.setattr(Session, "push", lambda *block: (heard.set(), push(*block))[1])
+    os.mkfifo(tmp_path / "meeting.pcm")
+
+    def speak() -> None:
+        with (tmp_path / "meeting.pcm").open("wb", buffering=0) as fifo:
+            for piece in (raw(wav)[:20_000], raw(wav)[20_000:]):
+                fifo.write(piece)
+                assert heard.wait(60)
+
+    with ThreadPoolExecutor() as others:
+        speaking = others.submit(speak)
+        outcome = cli("stream", tmp_path / "meeting.pcm", "--rate", 16_000, "--model", model)
+        speaking.result()
+    assert (outcome.code, outcome.err) == (0, "")
+    assert turns(outcome.out) == EXPECTED
+    assert outcome.out.startswith("SPEAKER meeting 1 ")
 
 
 def test_clustering_can_be_left_out_or_asked_for(cli: Cli, tmp_path: Path, wav: Path):
@@ -327,6 +350,7 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
         (["{wav}", "--rate", 8_000], "its own"),
         (["-", "--rate", 10], "between 1000 and 768000 Hz"),
         (["-", "--pace"], "its own pace"),
+        (["{fifo}", "--pace"], "its own pace"),
         (["{wav}", "--preset", "psychic"], "known: 30s"),
         (["{wav}", "--max-speakers", 0], "1 or more"),
         (["{wav}", "--enroll", "chair"], "like chair=chair.wav"),
@@ -337,10 +361,11 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
     ],
 )
 def test_wrong_options_are_usage_errors(
-    cli: Cli, model: Path, wav: Path, pipe: Callable[..., None], arguments: list, words: str
+    cli: Cli, model: Path, wav: Path, pipe: Callable[..., None], tmp_path: Path, arguments: list, words: str
 ):
     pipe(b"")
-    outcome = cli("stream", *(str(each).format(wav=wav) for each in arguments), "--model", model)
+    os.mkfifo(fifo := tmp_path / "fifo")
+    outcome = cli("stream", *(str(each).format(wav=wav, fifo=fifo) for each in arguments), "--model", model)
     assert (outcome.code, outcome.out) == (USAGE, "")
     assert words in " ".join(outcome.err.split())
 
