@@ -115,11 +115,9 @@ def _look(entry: Entry, listen: bool) -> _Look:
     problems: list[str] = []
     whole_s = None
     try:
-        whole_s = duration_of(entry.audio)
-        if listen:
-            heard_s, fault = _heard(entry.audio)
-            problems += [fault] if fault else []
-            whole_s = heard_s if whole_s is None else whole_s
+        # Of some MP3 files the header has but an estimate.
+        whole_s, fault = _heard(entry.audio) if listen else (duration_of(entry.audio), None)
+        problems += [fault] if fault else []
     except InputError as error:
         problems.append(str(error))
     if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + _SLACK_S:

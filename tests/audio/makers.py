@@ -7,7 +7,7 @@ import av
 import numpy as np
 import soundfile
 
-__all__ = ["FFMPEG_FORMATS", "SOUNDFILE_FORMATS", "chirp", "encode", "lag", "write"]
+__all__ = ["FFMPEG_FORMATS", "SOUNDFILE_FORMATS", "chirp", "encode", "lag", "live_mp3", "write"]
 
 SOUNDFILE_FORMATS = {
     "wav": {},
@@ -32,6 +32,16 @@ def chirp(seconds: float, rate: int, channels: int = 1) -> np.ndarray:
 def write(path: Path, samples: np.ndarray, rate: int, **options: str) -> Path:
     """Write with soundfile."""
     soundfile.write(path, samples, rate, **options)
+    return path
+
+
+def live_mp3(path: Path) -> Path:
+    """Write 8 s, half of them silence, as an MP3 that does not count its frames: its length has to be guessed."""
+    quiet_then_loud = np.concatenate([np.zeros(64_000, np.float32), chirp(4, 16_000)])
+    content = write(path, quiet_then_loud, 16_000, bitrate_mode="VARIABLE").read_bytes()
+    first, tag = content[:2], max(content.find(b"Xing"), content.find(b"Info"))
+    assert tag > 0
+    path.write_bytes(content[content.index(first, tag) :])
     return path
 
 

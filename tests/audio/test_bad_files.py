@@ -10,7 +10,7 @@ import pytest
 
 from sortformer import audio
 from sortformer.errors import InputError
-from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, write
+from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, live_mp3, write
 
 NOISE = np.random.default_rng(7).integers(0, 256, 20_000, np.uint8).tobytes()
 TEXT = b"Minutes of the meeting: nobody recorded it.\n" * 50
@@ -200,12 +200,7 @@ def test_a_wav_from_a_pipe_has_no_true_size_and_is_whole_all_the_same(tmp_path, 
 
 
 def test_an_mp3_whose_length_is_only_guessed_gives_no_warning(tmp_path):
-    quiet_then_loud = np.concatenate([np.zeros(64_000, np.float32), chirp(4, 16_000)])
-    path = write(tmp_path / "live.mp3", quiet_then_loud, 16_000, bitrate_mode="VARIABLE")
-    content = path.read_bytes()
-    first, tag = content[:2], max(content.find(b"Xing"), content.find(b"Info"))
-    assert tag > 0
-    path.write_bytes(content[content.index(first, tag) :])
+    path = live_mp3(tmp_path / "live.mp3")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(audio.read(path)) > 8 * 16_000

@@ -1,5 +1,6 @@
 """Checking: each kind of problem is found where it is, and nothing is found where nothing is."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from sortformer.manifests import Entry, write
 from sortformer.manifests.ami import from_ami
 from sortformer.manifests.check import check
 from sortformer.manifests.statistics import Statistics
+from sortformer.manifests.tree import duration_of
+from tests.audio.makers import live_mp3
 from tests.audio.makers import write as write_audio
 from tests.manifests import trees
 from tests.oracles.der_cells import speakers_by_cell
@@ -89,6 +92,16 @@ def test_silence_and_damage_are_heard(tmp_path: Path, entry: Entry):
     whole = trees.sound(tmp_path / "cut.flac", 4.0).read_bytes()
     (tmp_path / "cut.flac").write_bytes(whole[: len(whole) // 2])
     assert "damaged or cut short" in problems(tmp_path, replace(entry, audio=tmp_path / "cut.flac"))[0]
+
+
+def test_the_length_of_an_mp3_is_heard_where_its_header_guesses(tmp_path: Path, entry: Entry):
+    path = live_mp3(tmp_path / "live.mp3")
+    guessed_s = duration_of(path)
+    assert guessed_s is not None
+    assert guessed_s > 9
+    live = replace(entry, audio=path, duration=guessed_s, uem=None)
+    assert problems(tmp_path, live, listen=False) == []
+    assert re.fullmatch(r"it should last until .* s, the file 8\.\d\d s", *problems(tmp_path, live))
 
 
 def test_what_comes_twice_in_a_manifest_is_found(tmp_path: Path, entry: Entry):
