@@ -21,6 +21,7 @@ from sortformer.targets import activity
 
 __all__ = ["Crop", "Crops", "Recordings"]
 
+_SLACK_S = 0.1  # a manifest's duration may be rounded, or be that of another format
 _HOP_S = FrameGrid().hop_samples / FrameGrid().sample_rate
 
 
@@ -45,9 +46,10 @@ class Recordings:
         """Read a manifest and its references; of the recordings no more than their headers.
 
         Raises:
-            InputError: when a file is missing or broken, or a recording has no RTTM or no known length.
+            InputError: when a file is missing or broken, or a recording has no RTTM or no known length, or ends earlier
+                than the manifest says.
         """
-        entries = tuple(_measured(entry) for entry in read(manifest))
+        entries = tuple(_measured(entry, os.fspath(manifest)) for entry in read(manifest))
         references, parts = [], []
         for entry in entries:
             reference = reference_of(entry)
@@ -133,11 +135,17 @@ class Crops:
         )
 
 
-def _measured(entry: Entry) -> Entry:
+def _measured(entry: Entry, manifest: str) -> Entry:
     """The entry with its length, of a recording that is there."""
-    if entry.duration is not None and entry.audio.is_file():
-        return entry
     whole = duration_of(entry.audio)
+    if entry.duration is not None:
+        end = entry.offset + entry.duration
+        if whole is not None and end > whole + _SLACK_S:
+            raise InputError(
+                f"{manifest} says that {entry.audio} lasts until {end:.2f} s, and it ends at {whole:.2f} s: make the "
+                "manifest again"
+            )
+        return entry
     if whole is None or whole <= entry.offset:
         raise InputError(
             f"how long {entry.audio} is cannot be told from its header: give its 'duration' in the manifest"
