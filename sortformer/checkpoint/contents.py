@@ -30,23 +30,49 @@ class Checkpoint:
 def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table: KeyTable | None = None) -> Sortformer:
     """Return the model of ``config`` with the weights of the file ``path``, renamed by ``table``, in float32.
 
+    Nothing as large as the config says is made before the file is known to hold as much.
+
     Raises:
-        InputError: if weights and config do not fit each other exactly, or there are weights that are not finite.
+        InputError: if weights and config do not fit each other exactly, or there are weights that are no plain, finite
+            numbers.
     """
+    _check_plain(path, weights)
+    needed = _needed(path, config)
+    if table is None:
+        check_weights(path, weights, needed)
+    else:
+        weights = table.to_ours(path, weights, needed)
+    weights = {name: tensor.to(needed[name].dtype).contiguous() for name, tensor in weights.items()}
     broken = [name for name, tensor in weights.items() if not bool(torch.isfinite(tensor).all())]
     if broken:
         raise InputError(
             f"{path} holds weights that are not finite ({broken[0]}): it is damaged, or the training of it has diverged"
         )
     model = blank(config)
-    needed = model.state_dict()
-    if table is None:
-        check_weights(path, weights, needed)
-    else:
-        weights = table.to_ours(path, weights, needed)
     # Assigned, not copied: the largest of these models would not want its half a gigabyte twice.
-    model.load_state_dict({name: _as_needed(tensor, needed[name]) for name, tensor in weights.items()}, assign=True)
+    model.load_state_dict(weights, assign=True)
     return model.eval()
+
+
+_NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32, torch.int64)
+
+
+def _check_plain(path: Path, weights: Mapping[str, Tensor]) -> None:
+    """Refuse tensors that are no arrays of numbers, or that show the numbers they hold many times over."""
+    for name, tensor in weights.items():
+        dense = tensor.layout is torch.strided and tensor.device.type == "cpu" and tensor.dtype in _NUMBERS
+        if not dense or tensor.nbytes > tensor.untyped_storage().nbytes():
+            kind = str(tensor.dtype).removeprefix("torch.")
+            raise InputError(f"{path} holds no plain array of numbers as '{name}' (a {kind} tensor)")
+
+
+def _needed(path: Path, config: ModelConfig) -> dict[str, Tensor]:
+    """Return the names and shapes of the weights of a model, as tensors that have no memory."""
+    try:
+        with torch.device("meta"):
+            return blank(config).state_dict()
+    except (RuntimeError, TypeError) as error:  # more bytes than can be counted
+        raise InputError(f"the config of {path} asks for a larger model than there can be") from error
 
 
 # PyTorch announces some initialisers by their own name, and of others only the drawing itself.
@@ -69,7 +95,3 @@ class _WithoutDraws(TorchFunctionMode):
         if func in _DRAWS:
             return args[0] if args else named["tensor"]
         return func(*args, **named)
-
-
-def _as_needed(tensor: Tensor, needed: Tensor) -> Tensor:
-    return tensor.to(needed.dtype).contiguous()

@@ -29,7 +29,7 @@ class KeyTable:
         """Rename the weights of the file ``path`` to ours and check that they are just what is ``needed``.
 
         Raises:
-            InputError: if a name is unknown, one is missing, or a shape differs.
+            InputError: if a name is unknown, one is missing, or a shape or the kind of numbers differs.
         """
         renamed: dict[str, Tensor] = {}
         for name, tensor in weights.items():
@@ -76,11 +76,18 @@ def check_weights(path: Path, found: Mapping[str, Tensor], needed: Mapping[str, 
     """Check that the weights of a file are exactly those that its config needs.
 
     Raises:
-        InputError: naming the first that is missing, unknown or of another shape.
+        InputError: naming the first that is missing, unknown, of another shape or of whole numbers.
     """
     missing, extra = sorted(needed.keys() - found.keys()), sorted(found.keys() - needed.keys())
-    wrong = sorted(name for name in needed.keys() & found.keys() if needed[name].shape != found[name].shape)
-    for names, fault in ((missing, "lack"), (extra, "have the unknown"), (wrong, "have another shape for")):
+    both = sorted(needed.keys() & found.keys())
+    wrong = [name for name in both if needed[name].shape != found[name].shape]
+    whole = [name for name in both if needed[name].is_floating_point() and not found[name].is_floating_point()]
+    for names, fault in (
+        (missing, "lack"),
+        (extra, "have the unknown"),
+        (wrong, "have another shape for"),
+        (whole, "have whole numbers for"),
+    ):
         if names:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
             raise InputError(f"the weights {path} do not fit their config: they {fault} '{names[0]}'{more}")

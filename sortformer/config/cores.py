@@ -51,6 +51,7 @@ __all__ = [
 ]
 
 _at_least = partial(at_least, "attention core")
+_MOST_FEATURES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +214,7 @@ class FavorCore:
     """Steps of training after which the features are drawn anew (0: never)."""
 
     def __post_init__(self) -> None:
-        _at_least(self.kind, 1, features=self.features)
-        _at_least(self.kind, 0, redraw_every=self.redraw_every)
+        _check_drawn(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,8 +228,17 @@ class RandomFeatureCore:
     """Steps of training after which the projections are drawn anew (0: never)."""
 
     def __post_init__(self) -> None:
-        _at_least(self.kind, 1, features=self.features)
-        _at_least(self.kind, 0, redraw_every=self.redraw_every)
+        _check_drawn(self)
+
+
+def _check_drawn(core: FavorCore | RandomFeatureCore) -> None:
+    _at_least(core.kind, 1, features=core.features)
+    _at_least(core.kind, 0, redraw_every=core.redraw_every)
+    # They are drawn a few at a time; and with more than there are frames nothing is gained.
+    require(
+        core.features <= _MOST_FEATURES,
+        f"features of the attention core '{core.kind}' must be <= {_MOST_FEATURES}, got {core.features}",
+    )
 
 
 @dataclass(frozen=True, slots=True)

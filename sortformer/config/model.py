@@ -12,6 +12,10 @@ from sortformer.grid import FrameGrid
 __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
 
 
+# Far beyond the deepest that are trained: a config that asks for a billion is refused before anything is as long.
+_MOST_LAYERS = 1000
+
+
 def _one_each(attention: tuple[AttentionConfig, ...], layers: int) -> tuple[AttentionConfig, ...]:
     return attention * layers if len(attention) == 1 else attention
 
@@ -19,7 +23,9 @@ def _one_each(attention: tuple[AttentionConfig, ...], layers: int) -> tuple[Atte
 def _check_stack(place: str, config: "EncoderConfig | HeadConfig", irreversible: str | None) -> None:
     """Refuse what no stack of blocks can be; ``irreversible`` is what cannot be undone in them beside gates."""
     attention, dim, heads = config.attention, config.dim, config.heads
-    require(config.layers >= 0, f"{place} layers must be >= 0, got {config.layers}")
+    require(
+        0 <= config.layers <= _MOST_LAYERS, f"{place} layers must be between 0 and {_MOST_LAYERS}, got {config.layers}"
+    )
     require(
         len(attention) in (0, 1, config.layers),
         f"attention of the {place} must be one for all layers or one for each of its {config.layers}, "
@@ -94,7 +100,10 @@ class EncoderConfig:
     def __post_init__(self) -> None:
         as_annotated(self)
         require(min(self.dim, self.heads, self.ff_dim, self.subsampling_channels) >= 1, "encoder sizes must be >= 1")
-        require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
+        require(
+            self.conv_kernel >= 1 and self.conv_kernel % 2 == 1,
+            f"conv_kernel must be odd and >= 1, got {self.conv_kernel}",
+        )
         if self.window_frames is not None:
             require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
             require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")

@@ -118,7 +118,7 @@ DAMAGE = {
     ),
     "impossible model": (
         lambda folder: change_config(folder, model={"encoder": {"layers": -1}}),
-        r"encoder layers must be >= 0",
+        r"encoder layers must be between 0 and 1000",
     ),
     "impossible postprocess": (
         lambda folder: change_config(folder, postprocess={"onset": 2.0}),
