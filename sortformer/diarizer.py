@@ -133,8 +133,8 @@ class Diarizer:
 
         Args:
             audio: a path, a binary file object, an array with its ``sample_rate`` in Hz, or a mapping of ``waveform``
-                and ``sample_rate``, or of ``audio``, which may have a ``uri``: the recording's id in the result. Else
-                that is the name of the file without its ending, or ``audio``.
+                and ``sample_rate``, of ``array`` and ``sampling_rate``, or of ``audio``, which may have a ``uri``: the
+                recording's id in the result. Else that is the name of the file without its ending, or ``audio``.
             channel: take this channel, counted from 1, instead of the mean of all.
             preset: ``offline`` takes the recording whole; one of ``presets`` streams through it, in memory that does
                 not grow with it. None is ``offline`` where the post-processing clusters, or up to

@@ -23,7 +23,7 @@ class Word(NamedTuple):
 
 
 def assign_speakers(
-    words: Iterable[tuple[float, float, str] | Mapping[str, Any] | Any], diarization: Diarization
+    words: Iterable[tuple[float, float, str] | Mapping[str, Any] | Any] | Mapping[str, Any], diarization: Diarization
 ) -> list[Word]:
     """Return each word with the speaker whose turns share most time with it; where none do, that of the nearest turn.
 
@@ -32,11 +32,15 @@ def assign_speakers(
     Args:
         words: (start, end, text) in seconds; or mappings or objects with ``start``, ``end``, and ``word`` or ``text``,
             as Whisper, faster-whisper and WhisperX give them. Of a segment with ``words`` these are taken, and one
-            without times, such as a number, has those of the segment; a segment without is one long word.
+            without times, such as a number, has those of the segment; a segment without is one long word. Of a whole
+            transcript, a mapping, its ``segments`` are taken, or its ``chunks`` as transformers gives them, each a
+            ``text`` with its ``timestamp``.
 
     Raises:
-        InputError: when an item is neither, or a word's times are no numbers, or run backwards.
+        InputError: when an argument or an item is none of these, or a word's times are no numbers, or run backwards.
     """
+    if not isinstance(diarization, Diarization):  # WhisperX has it first
+        raise InputError(f"the words come first, and then their Diarization, got {type(diarization).__name__}")
     turns = diarization.merge().turns
     order = {speaker: rank for rank, speaker in enumerate(diarization.speakers)}
     starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
@@ -56,8 +60,8 @@ def assign_speakers(
     return found
 
 
-def _timed(items: Iterable[Any]) -> Iterator[tuple[float, float, str]]:
-    for item in items:
+def _timed(items: Iterable[Any] | Mapping[str, Any]) -> Iterator[tuple[float, float, str]]:
+    for item in _parts(items):
         try:
             timed = list(_words(item))
         except (TypeError, ValueError):
@@ -71,13 +75,23 @@ def _timed(items: Iterable[Any]) -> Iterator[tuple[float, float, str]]:
         yield from timed
 
 
+def _parts(transcript: Iterable[Any] | Mapping[str, Any]) -> Iterable[Any]:
+    """The segments or words of a transcript, which may be these themselves."""
+    if not isinstance(transcript, Mapping):
+        return transcript
+    for name in ("segments", "chunks"):
+        if name in transcript:
+            return transcript[name]
+    raise InputError(f"a transcript needs segments or chunks, with times, and this one has {', '.join(transcript)}")
+
+
 def _words(item: Any) -> Iterator[tuple[float, float, str]]:
     if isinstance(item, tuple | list) and len(item) == 3:
         start, end, text = item
         yield float(start), float(end), str(text)
         return
     for word in _value(item, "words") or [item]:
-        start, end = (_value(word, name, _value(item, name)) for name in ("start", "end"))
+        start, end = _value(word, "timestamp") or (_value(word, name, _value(item, name)) for name in ("start", "end"))
         text = _value(word, "word", _value(word, "text"))
         if text is None:
             raise ValueError("a word needs its text")

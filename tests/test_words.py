@@ -77,8 +77,21 @@ class Spoken(NamedTuple):
         [Spoken(0.1, 0.6, "Hello"), Spoken(1.5, 2.0, "2")],
         [SimpleNamespace(start=0.1, end=0.6, text="Hello", words=None), SimpleNamespace(start=1.5, end=2.0, text="2")],
         [SimpleNamespace(start=0, end=3, text="", words=[Spoken(0.1, 0.6, "Hello"), Spoken(1.5, 2.0, "2")])],
+        {"text": "Hello 2", "segments": [(0.1, 0.6, "Hello"), (1.5, 2.0, "2")], "language": "en"},
+        {
+            "text": "Hello 2",
+            "chunks": [{"text": t, "timestamp": at} for t, at in (("Hello", (0.1, 0.6)), ("2", (1.5, 2)))],
+        },
     ],
-    ids=["segments of Whisper", "words", "words of faster-whisper", "its segments", "its segments with words"],
+    ids=[
+        "segments of Whisper",
+        "words",
+        "words of faster-whisper",
+        "its segments",
+        "its segments with words",
+        "all that Whisper gives",
+        "all that transformers gives",
+    ],
 )
 def test_transcripts_of_others_are_taken_too(transcript):
     recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
@@ -95,8 +108,19 @@ def test_transcripts_of_others_are_taken_too(transcript):
         ({"start": 0.0, "end": 1.0}, "a word is"),
         (Spoken(0.0, None, "x"), "a word is"),
         ("word", "a word is"),
+        ({"text": "x", "timestamp": (0.0, None)}, "a word is"),
     ],
 )
 def test_what_is_no_word_is_refused(item, reason):
     with pytest.raises(InputError, match=reason):
         assign_speakers([item], Diarization((), 1))
+
+
+def test_the_words_come_first():
+    with pytest.raises(InputError, match="first, and then their Diarization, got list"):
+        assign_speakers(Diarization((), 1), [(0.0, 1.0, "x")])  # pyright: ignore[reportArgumentType]
+
+
+def test_a_transcript_without_times_is_refused():
+    with pytest.raises(InputError, match="needs segments or chunks, with times, and this one has text, language"):
+        assign_speakers({"text": "Hello 2", "language": "en"}, Diarization((), 1))

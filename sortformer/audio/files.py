@@ -27,14 +27,14 @@ def is_file(source: Any) -> bool:
 def name_of(source: Any) -> str:
     """Return what to call a source in a message to the user."""
     if isinstance(source, Mapping):
-        return str(source.get("uri") or name_of(source.get("audio")))
+        return str(source.get("uri") or name_of(source.get("audio", source.get("path"))))
     return _path_in(source) or ("the file object" if is_file(source) else "the array")
 
 
 def uri_of(source: Any) -> str:
     """Return the id of a recording: what a mapping calls it, or its file's name without the ending, or ``audio``."""
     if isinstance(source, Mapping):
-        return str(source.get("uri") or uri_of(source.get("audio")))
+        return str(source.get("uri") or uri_of(source.get("audio", source.get("path"))))
     return in_unicode(Path(_path_in(source) or "").stem) or "audio"
 
 

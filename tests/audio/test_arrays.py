@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sortformer import audio
 from sortformer.audio.arrays import as_samples
+from sortformer.audio.files import uri_of
 from sortformer.errors import InputError
 from tests.audio.makers import chirp, write
 
@@ -117,6 +118,13 @@ def test_a_waveform_with_its_rate_is_what_pyannote_takes(kind):
     samples = chirp(0.5, 8_000, 2).T
     wave = audio.read({"waveform": kind(samples), "sample_rate": 8_000})
     np.testing.assert_array_equal(wave, audio.read(samples, 8_000))
+
+
+def test_the_audio_of_a_dataset_is_taken_by_the_name_of_its_file():
+    row = {"path": "clips/one.mp3", "array": chirp(0.5, 8_000), "sampling_rate": 8_000}
+    np.testing.assert_array_equal(audio.read(row), audio.read(row["array"], 8_000))
+    assert uri_of(row) == "one"
+    assert uri_of(row | {"path": None}) == "audio"
 
 
 def test_a_file_in_a_mapping_is_read_as_the_file(tmp_path: Path):
