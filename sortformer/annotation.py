@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sortformer.errors import InputError
@@ -213,6 +215,28 @@ class Diarization:
 
         return rttm.format(self)
 
+    @classmethod
+    def from_rttm(
+        cls, path: str | os.PathLike[str], uri: str | None = None, duration: float | None = None
+    ) -> Diarization:
+        """Read what an RTTM file says of a recording; without a duration (seconds) it ends with the last turn.
+
+        Args:
+            uri: the recording's id; needed where the file is about several, all of which ``formats.rttm.read`` gives.
+
+        Raises:
+            InputError: when the file is missing or broken, or is about several recordings, or about others than this.
+        """
+        from sortformer.formats import rttm
+
+        found = rttm.read(path) or {uri or Path(path).stem: ()}
+        if uri is None and len(found) == 1:
+            uri = next(iter(found))
+        if uri is None or uri not in found:
+            wanted = "say which one is meant, as uri" if uri is None else f"not about {uri!r}"
+            raise InputError(f"{path} is about {', '.join([*found][:5])}{', ...' * (len(found) > 5)}: {wanted}")
+        return cls(found[uri], _last_end(found[uri]) if duration is None else duration, uri)
+
     def to_json(self) -> str:
         """Return a JSON document (see :mod:`sortformer.formats.json`)."""
         from sortformer.formats import json
@@ -236,9 +260,11 @@ class Diarization:
             Turn(segment.start, segment.end, str(label))
             for segment, _, label in annotation.itertracks(yield_label=True)  # pyright: ignore[reportAssignmentType]
         )
-        if duration is None:
-            duration = max((turn.end for turn in turns), default=0.0)
-        return cls(turns, duration, str(annotation.uri or "audio"))
+        return cls(turns, _last_end(turns) if duration is None else duration, str(annotation.uri or "audio"))
+
+
+def _last_end(turns: Iterable[Turn]) -> float:
+    return max((turn.end for turn in turns), default=0.0)
 
 
 def speakers(turns: Iterable[Turn]) -> tuple[str, ...]:

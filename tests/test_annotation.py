@@ -78,6 +78,24 @@ def test_pyannote_and_back_is_the_same(recording):
     assert Diarization.from_pyannote(annotation, recording.duration) == recording
 
 
+@given(recording=diarizations(grid=1000))
+def test_rttm_and_back_is_the_same_joined(tmp_path_factory, recording):
+    path = tmp_path_factory.mktemp("rttm") / "audio.rttm"
+    path.write_text(recording.to_rttm())
+    assert Diarization.from_rttm(path, duration=recording.duration) == recording.merge()
+    assert Diarization.from_rttm(path, "audio").duration == max((turn.end for turn in recording), default=0)
+
+
+def test_of_an_rttm_file_about_several_recordings_one_is_named(tmp_path):
+    path = tmp_path / "calls.rttm"
+    path.write_text("SPEAKER a 1 0 2 <NA> <NA> ada <NA> <NA>\nSPEAKER b 1 1 2 <NA> <NA> bob <NA> <NA>\n")
+    assert Diarization.from_rttm(path, "b") == Diarization((Turn(1, 3, "bob"),), 3, "b")
+    with pytest.raises(InputError, match=r"calls\.rttm is about a, b: say which one is meant, as uri"):
+        Diarization.from_rttm(path)
+    with pytest.raises(InputError, match=r"calls\.rttm is about a, b: not about 'c'"):
+        Diarization.from_rttm(path, "c")
+
+
 def test_two_speakers_may_become_one():
     recording = Diarization((Turn(0, 2, "a"), Turn(1, 3, "b"), Turn(5, 6, "c")), 10)
     assert recording.relabel({"b": "a"}).merge().turns == (Turn(0, 3, "a"), Turn(5, 6, "c"))
