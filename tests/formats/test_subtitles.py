@@ -1,0 +1,78 @@
+"""Subtitles: every word once, of one speaker, in its time; what players need."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.errors import InputError
+from sortformer.formats import subtitles
+from sortformer.words import Word
+
+steps = st.tuples(
+    st.integers(0, 3000),
+    st.integers(0, 2000),
+    st.sampled_from(["yes", "no<b>", "R&D"]),
+    st.sampled_from(["Ada", "Bob", None]),
+)
+
+
+@st.composite
+def said(draw: st.DrawFn) -> list[Word]:
+    """Words one after the other, at milliseconds."""
+    now, words = 0, []
+    for pause, length, text, speaker in draw(st.lists(steps, max_size=12)):
+        start = now + pause
+        now = start + length
+        words.append(Word(start / 1000, now / 1000, text, speaker))
+    return words
+
+
+def seconds(clock: str) -> float:
+    hours, minutes, rest = clock.replace(",", ".").split(":")
+    return 3600 * int(hours) + 60 * int(minutes) + float(rest)
+
+
+@given(said())
+def test_every_word_is_in_a_subtitle_of_its_speaker_and_time(words):
+    left = list(words)
+    for number, cue in enumerate(filter(None, subtitles.format(words).split("\n\n")), start=1):
+        head, times, text = cue.strip().split("\n")
+        assert int(head) == number
+        speaker, _, spoken = text.rpartition(": ")
+        own = [left.pop(0) for _ in spoken.split()]
+        assert [word.text for word in own] == spoken.split()
+        assert {word.speaker for word in own} == {speaker or None}
+        start, end = map(seconds, times.split(" --> "))
+        assert start == pytest.approx(own[0].start)
+        assert end == pytest.approx(max(own[-1].end, own[0].start + 0.001))
+        assert len(own) == 1 or (end - start <= 7 and len(spoken) <= 84)
+        assert all(after.start - before.end < 1 for before, after in pairwise(own))
+    assert not left
+
+
+def test_a_subtitle_is_exactly_as_players_want_it():
+    words = [Word(0.5, 0.9, " Is", "Ada"), Word(0.9, 1.25, " <this>?", "Ada"), Word(3601.0, 3602.5, " Yes.", None)]
+    assert subtitles.format(words) == (
+        "1\n00:00:00,500 --> 00:00:01,250\nAda: Is <this>?\n\n2\n01:00:01,000 --> 01:00:02,500\nYes.\n"
+    )
+    assert subtitles.format(words, "vtt") == (
+        "WEBVTT\n\n00:00:00.500 --> 00:00:01.250\n<v Ada>Is &lt;this&gt;?\n\n01:00:01.000 --> 01:00:02.500\nYes.\n"
+    )
+
+
+def test_without_words_there_are_no_subtitles():
+    assert subtitles.format([]) == ""
+    assert subtitles.format([Word(0, 1, "\n", None)], "vtt") == "WEBVTT\n"
+
+
+def test_the_name_of_the_file_says_which(tmp_path):
+    words = [Word(0, 1, "Yes", "Ada")]
+    for name in ("talk.srt", "talk.VTT"):
+        subtitles.write(tmp_path / name, words)
+        assert (tmp_path / name).read_text() == subtitles.format(words, name[-3:].lower())
+    for name in ("talk.ass", "talk"):
+        with pytest.raises(InputError, match=re.escape("subtitles are srt or vtt")):
+            subtitles.write(tmp_path / name, words)
