@@ -16,6 +16,8 @@ __all__ = ["LibsndfileDecoder"]
 PIECE_SAMPLES = 4096  # a piece in which decoding fails is lost, so pieces are short
 UNKNOWN_SIZE = 0x7FFF0000  # programs that write to a pipe put the largest number where the size belongs
 CUT_CHUNK = re.compile(r"^ ?(?:data|SSND) : (\d+) \(should be (\d+)\)", re.MULTILINE)
+SIZES = re.compile(r"(?ms)^Length : (\d+)\nRIFF : (\d+)\n.*^  Bytes/sec +: (\d+)\n.*^data : (\d+)\n")
+UNCOUNTED_S = 10.0  # more than a picture or a tag behind the samples would fill
 
 
 class LibsndfileDecoder:
@@ -65,9 +67,19 @@ class LibsndfileDecoder:
             yield piece
         if re.search(r"without an End-Of-Stream|lacks an end-of-stream", self._file.extra_info):
             raise Damaged("the end of the file is missing")
+        if self._uncounted_s() > UNCOUNTED_S:
+            raise Damaged("its header counts only part of it")
 
     def close(self) -> None:
         self._file.close()
+
+    def _uncounted_s(self) -> float:
+        """Seconds that a WAV holds beyond the size in its header, which starts again at 0 after 4 GB."""
+        found = SIZES.search(self._file.extra_info)
+        if not found:
+            return 0.0
+        length, riff, per_second, data = map(int, found.groups())
+        return (length - max(riff, data)) / per_second if per_second else 0.0
 
 
 class _Steady:

@@ -216,6 +216,16 @@ def test_a_tag_before_an_mp3_does_not_hide_its_length(tmp_path):
         audio.read(path)
 
 
+def test_a_header_that_counts_only_part_of_the_samples_is_said(tmp_path):
+    """As after 4 GB, where its 32 bits begin again at 0, or a crash of what wrote it."""
+    path = write(tmp_path / "long.wav", chirp(30, 8_000), 8_000)
+    content = bytearray(path.read_bytes())
+    content[4:8], content[40:44] = struct.pack("<I", 80_036), struct.pack("<I", 80_000)
+    path.write_bytes(content)
+    with pytest.warns(audio.AudioWarning, match=r"\(its header counts only part of it\): using 5\.0 s"):
+        assert len(audio.read(path)) == 80_000
+
+
 @pytest.mark.parametrize("extra", [1, 2, 3])
 def test_a_ragged_end_is_left_out(tmp_path, extra):
     path = write(tmp_path / "ragged.wav", chirp(1, 16_000, channels=2), 16_000)
