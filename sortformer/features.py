@@ -45,8 +45,7 @@ class LogMel(nn.Module):
         self.num_mels = config.num_mels
         self.normalize: Literal["none", "fixed", "per_feature"] = config.normalize
         self.gain: Literal["none", "peak"] = config.gain
-        # Computed on the CPU, as the filterbank is, also where a model is laid out without memory ("meta").
-        window = torch.hann_window(WINDOW_SAMPLES, periodic=False, device="cpu")
+        window = torch.hann_window(WINDOW_SAMPLES, periodic=False)
         margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
         self.window: Tensor
         self.filterbank: Tensor

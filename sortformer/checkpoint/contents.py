@@ -1,6 +1,6 @@
 """What a checkpoint of any format amounts to here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,14 +69,18 @@ def _check_plain(path: Path, weights: Mapping[str, Tensor]) -> None:
 def _needed(path: Path, config: ModelConfig) -> dict[str, Tensor]:
     """Return the names and shapes of the weights of a model, as tensors that have no memory."""
     try:
-        with torch.device("meta"):
-            return blank(config).state_dict()
+        with _WithoutDraws(_WITHOUT_MEMORY):
+            return Sortformer(config).state_dict()
     except (RuntimeError, TypeError) as error:  # more bytes than can be counted
         raise InputError(f"the config of {path} asks for a larger model than there can be") from error
 
 
 # PyTorch announces some initialisers by their own name, and of others only the drawing itself.
 _DRAWS = (nn.init.kaiming_uniform_, nn.init.uniform_, nn.init.normal_, Tensor.uniform_, Tensor.normal_)
+
+
+# What makes the weights of modules. (The device context of PyTorch has torch.arange too, and takes two seconds for it.)
+_WITHOUT_MEMORY = (torch.empty, torch.zeros, torch.ones, torch.full, torch.randn, torch.eye)
 
 
 def blank(config: ModelConfig) -> Sortformer:
@@ -86,7 +90,11 @@ def blank(config: ModelConfig) -> Sortformer:
 
 
 class _WithoutDraws(TorchFunctionMode):
-    """Skip random initialisation: to draw 10^8 numbers takes seconds."""
+    """Skip random initialisation: to draw 10^8 numbers takes seconds. What ``shaped`` functions make has no memory."""
+
+    def __init__(self, shaped: Collection[Callable[..., Tensor]] = ()) -> None:
+        super().__init__()
+        self.shaped = shaped
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -94,4 +102,6 @@ class _WithoutDraws(TorchFunctionMode):
         named = kwargs or {}
         if func in _DRAWS:
             return args[0] if args else named["tensor"]
+        if func in self.shaped:
+            named = {**named, "device": "meta"}
         return func(*args, **named)

@@ -12,12 +12,17 @@ from sortformer.grid import FrameGrid
 __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
 
 
-# Far beyond the deepest that are trained: a config that asks for a billion is refused before anything is as long.
+# Far beyond what is trained: a config that asks for a billion is refused before anything is as long.
 _MOST_LAYERS = 1000
+_LARGEST_SIZE = 2**20
 
 
 def _one_each(attention: tuple[AttentionConfig, ...], layers: int) -> tuple[AttentionConfig, ...]:
     return attention * layers if len(attention) == 1 else attention
+
+
+def _check_sizes(place: str, *sizes: int) -> None:
+    require(min(sizes) >= 1 and max(sizes) <= _LARGEST_SIZE, f"{place} sizes must be >= 1 and <= {_LARGEST_SIZE}")
 
 
 def _check_stack(place: str, config: "EncoderConfig | HeadConfig", irreversible: str | None) -> None:
@@ -99,11 +104,8 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        require(min(self.dim, self.heads, self.ff_dim, self.subsampling_channels) >= 1, "encoder sizes must be >= 1")
-        require(
-            self.conv_kernel >= 1 and self.conv_kernel % 2 == 1,
-            f"conv_kernel must be odd and >= 1, got {self.conv_kernel}",
-        )
+        _check_sizes("encoder", self.dim, self.heads, self.ff_dim, self.subsampling_channels, self.conv_kernel)
+        require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
         if self.window_frames is not None:
             require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
             require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
@@ -160,7 +162,7 @@ class HeadConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        require(min(self.num_slots, self.dim, self.heads, self.ff_dim) >= 1, "head sizes must be >= 1")
+        _check_sizes("head", self.num_slots, self.dim, self.heads, self.ff_dim)
         _check_stack("head", self, "norm 'post', which cannot be undone" if self.norm == "post" else None)
         require(
             all(0 <= layer < self.layers for layer in self.estimate_layers),
