@@ -1,11 +1,14 @@
 """NeMo's ``.nemo`` archives: a tar of ``model_config.yaml`` and ``model_weights.ckpt``, read without trusting it.
 
 Nothing is unpacked to disk, no member is looked at but those two, and the weights are unpickled with
-``weights_only=True``: no code of the archive runs.
+``weights_only=True``: no code of the archive runs. Nor does a small archive become a large one: neither tar nor zip may
+expand, and the description takes no short forms for repetitions.
 """
 
+import lzma
 import pickle
 import tarfile
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +24,7 @@ from sortformer.checkpoint.licences import licence_of
 from sortformer.checkpoint.nemo_config import model_config
 from sortformer.checkpoint.nemo_keys import FILTERBANK, WINDOW, key_table
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.errors import ConfigError, InputError, first_line, refusal
+from sortformer.errors import InputError, first_line, refusal
 from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES, LogMel
 
 __all__ = ["CONFIG_MEMBER", "WEIGHTS_MEMBER", "read_nemo"]
@@ -29,6 +32,7 @@ __all__ = ["CONFIG_MEMBER", "WEIGHTS_MEMBER", "read_nemo"]
 CONFIG_MEMBER = "model_config.yaml"
 WEIGHTS_MEMBER = "model_weights.ckpt"
 _LARGEST_CONFIG_BYTES = 2**20
+_LARGEST_EXPANSION = 100
 
 
 def read_nemo(path: Path) -> Checkpoint:
@@ -41,8 +45,8 @@ def read_nemo(path: Path) -> Checkpoint:
         values = _read_config(path, members)
         try:
             config = model_config(values)
-        except ConfigError as error:
-            raise InputError(f"{path} holds a model that cannot be used here: {error}") from error
+        except (ValueError, OverflowError) as error:  # a ConfigError, or what numbers of thousands of digits raise
+            raise InputError(f"{path} holds a model that cannot be used here: {first_line(error)}") from error
         weights = _read_weights(path, members)
     table = key_table(config)
     model = build(path, config, weights, table)
@@ -51,24 +55,31 @@ def read_nemo(path: Path) -> Checkpoint:
 
 
 class _Members:
-    """The regular files of a tar by name."""
+    """The regular files of a tar by name; of two that have one name the later, as when it is unpacked."""
 
     def __init__(self, archive: tarfile.TarFile, path: Path) -> None:
         self.archive = archive
         self.path = path
         self.files: dict[str, tarfile.TarInfo] = {}
+        room = _LARGEST_EXPANSION * path.stat().st_size
         for member in archive:
+            room -= member.size
+            if room < 0:
+                raise InputError(
+                    f"{path} is damaged, or not safe to read: it unpacks to {_LARGEST_EXPANSION} times its size or more"
+                )
             place = PurePosixPath(member.name)
             if place.is_absolute() or ".." in place.parts:
                 raise InputError(f"{path} is not safe to read: its member '{member.name}' points outside the archive")
             if member.isreg():
-                self.files.setdefault(str(place), member)
+                self.files[str(place)] = member
 
-    def open(self, name: str) -> Any:
-        """Return a member as a binary file; the InputError of its absence names it."""
+    def open(self, name: str) -> tuple[Any, int]:
+        """Return a member as a binary file, and its bytes; the InputError of its absence names it."""
         if name not in self.files:
             raise InputError(f"{self.path} is no complete .nemo archive: it has no {name}")
-        return self.archive.extractfile(self.files[name])
+        member = self.files[name]
+        return self.archive.extractfile(member), member.size
 
 
 @contextmanager
@@ -76,17 +87,29 @@ def _archive(path: Path) -> Iterator[_Members]:
     try:
         with tarfile.open(path, "r:*") as archive:
             yield _Members(archive, path)
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise InputError(f"{path} is no .nemo archive (a tar file), or is damaged") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
 
 
+class _PlainLoader(yaml.SafeLoader):
+    """YAML without aliases, with which a page can stand for more than any memory holds, and which NeMo never writes."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("it repeats a part by an alias, which is not supported")
+        return super().compose_node(parent, index)
+
+
 def _read_config(path: Path, members: _Members) -> dict[str, Any]:
-    text = members.open(CONFIG_MEMBER).read(_LARGEST_CONFIG_BYTES)
+    file, size = members.open(CONFIG_MEMBER)
+    if size > _LARGEST_CONFIG_BYTES:
+        raise InputError(f"{CONFIG_MEMBER} in {path} is no description of a model: it has {size} bytes")
+    text = file.read()
     try:
-        values = yaml.safe_load(text)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        values = yaml.load(text, _PlainLoader)
+    except Exception as error:  # an impossible date or number raises nearly anything
         raise InputError(f"{CONFIG_MEMBER} in {path} is no YAML that can be read: {first_line(error)}") from error
     if not isinstance(values, dict):
         raise InputError(f"{CONFIG_MEMBER} in {path} describes no model")
@@ -94,9 +117,17 @@ def _read_config(path: Path, members: _Members) -> dict[str, Any]:
 
 
 def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
-    file = members.open(WEIGHTS_MEMBER)
+    file, size = members.open(WEIGHTS_MEMBER)
     try:
+        if zipfile.is_zipfile(file):
+            # torch.save stores what it packs as it is, once.
+            with zipfile.ZipFile(file) as parts:
+                if sum(part.file_size for part in parts.infolist()) > size:
+                    raise InputError(f"{path} is not safe to read: its {WEIGHTS_MEMBER} expands to more than it holds")
+        file.seek(0)
         weights = torch.load(file, map_location="cpu", weights_only=True)
+    except InputError:
+        raise
     except pickle.UnpicklingError as error:
         raise InputError(
             f"{WEIGHTS_MEMBER} in {path} holds Python objects besides weights or is damaged; nothing of it was executed"

@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def pickled(weights: Any) -> bytes:
     return buffer.getvalue()
 
 
-def write_tar(path: Path, members: dict[str, bytes | tarfile.TarInfo], mode: str = "w") -> Path:
+def write_tar(path: Path, members: Mapping[str, bytes | tarfile.TarInfo], mode: str = "w") -> Path:
     """Write a tar of files, or of ready-made members without content (links)."""
     with tarfile.open(path, mode) as archive:
         for name, content in members.items():

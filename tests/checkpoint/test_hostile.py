@@ -1,21 +1,26 @@
 """Checkpoints that are made to harm: refused with one sentence, before anything large is made of them."""
 
+import gzip
+import io
 import json
 import re
-from typing import Any
+import tarfile
+import zipfile
+from pathlib import Path
 
 import pytest
 import torch
+import yaml
 
 from sortformer import checkpoint
 from sortformer.errors import InputError
-from tests.checkpoint.archives import recorded_parts, write_archive
+from tests.checkpoint.archives import pickled, recorded_parts, write_archive, write_tar
 from tests.small_models import small_config, small_model
 
 PROJECTION = "sortformer_modules.encoder_proj.weight"
 
 
-def refusal(path: Any) -> str:
+def refusal(path: Path) -> str:
     """Return the one sentence with which a checkpoint is refused; it names the file."""
     with pytest.raises(InputError) as caught:
         checkpoint.load(path)
@@ -30,13 +35,13 @@ def refusal(path: Any) -> str:
     [
         ("encoder.n_layers", 10**9, "layers must be between 0 and 1000"),
         ("transformer_encoder.num_layers", 10**9, "layers must be between 0 and 1000"),
-        ("encoder.conv_kernel_size", -1, "conv_kernel must be odd and >= 1"),
-        ("encoder.conv_kernel_size", 10**12 + 1, "another shape for"),
+        ("encoder.conv_kernel_size", -1, "encoder sizes must be >= 1"),
+        ("encoder.conv_kernel_size", 10**5 + 1, "another shape for"),
         ("encoder.subsampling_conv_channels", 10**6, "another shape for"),
-        ("encoder.ff_expansion_factor", 10**9, "another shape for"),
-        ("encoder.ff_expansion_factor", 10**30, "a larger model than there can be"),
-        ("sortformer_modules.num_spks", 10**12, "another shape for"),
-        ("sortformer_modules.num_spks", 10**18, "a larger model than there can be"),
+        ("encoder.ff_expansion_factor", 10**4, "another shape for"),
+        ("encoder.ff_expansion_factor", 10**30, "encoder sizes must be >= 1 and <="),
+        ("sortformer_modules.num_spks", 10**6, "another shape for"),
+        ("sortformer_modules.num_spks", 10**18, "head sizes must be >= 1 and <="),
     ],
 )
 def test_a_description_of_more_than_the_file_holds(tmp_path, setting, value, says):
@@ -49,8 +54,9 @@ def test_a_description_of_more_than_the_file_holds(tmp_path, setting, value, say
 @pytest.mark.parametrize(
     ("part", "values", "says"),
     [
-        ("encoder", {"dim": 10**9, "heads": 1}, "another shape for"),
+        ("encoder", {"dim": 10**6, "heads": 1}, "another shape for"),
         ("head", {"attention": [{"position": "learned", "learned_positions": 10**15}]}, "they lack"),
+        ("head", {"attention": [{"position": "learned", "learned_positions": 10**18}]}, "larger model than there can"),
         ("head", {"attention": [{"core": {"kind": "favor", "features": 10**12}}]}, "features .* must be <= 65536"),
     ],
 )
@@ -94,3 +100,78 @@ def test_weights_beyond_float32_are_not_finite(tmp_path):
     large = weights[PROJECTION].double() * 1e300
     path = write_archive(tmp_path / "large.nemo", values, weights | {PROJECTION: large})
     assert "not finite (head.input.weight)" in refusal(path)
+
+
+def described(path: Path, text: str) -> Path:
+    """Write an archive with sound weights whose description is a sound one behind some other ``text``."""
+    values, weights = recorded_parts()
+    description = text.encode() + b"\n" + yaml.safe_dump(values).encode()
+    return write_tar(path, {"model_config.yaml": description, "model_weights.ckpt": pickled(weights)})
+
+
+def tenfold(first: str, next_one: str) -> str:
+    """Return a description of nine lines, each of which stands for ten of the one before."""
+    return "\n".join([first, *(next_one.format(n=n, ten=",".join([f"*a{n - 1}"] * 10)) for n in range(1, 10))])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (tenfold("a0: &a0 [1]", "a{n}: &a{n} [{ten}]"), "by an alias"),
+        (tenfold("a0: &a0 {x: 1}", "a{n}: &a{n} {{<<: [{ten}]}}"), "by an alias"),
+        ("deep: " + 5000 * "[", "recursion"),
+        ("date: 2020-99-99", "month"),
+        ("number: !!int x", "invalid literal"),
+        ("number: " + 5000 * "9", "digits"),
+        ("time: !!timestamp never", "no YAML that can be read"),
+        ("# " + 2**20 * "x", "it has 10"),
+    ],
+    ids=["lists", "merges", "deep", "date", "word", "digits", "time", "long"],
+)
+def test_a_description_that_is_made_to_be_expanded_or_to_break_its_reader(tmp_path, text, says):
+    assert says in refusal(described(tmp_path / "odd.nemo", text))
+
+
+def test_a_setting_with_too_many_digits_to_be_shown(tmp_path):
+    values, weights = recorded_parts()
+    description = yaml.safe_dump(values).replace("n_layers: 2", "n_layers: 0x" + 9000 * "f")
+    members = {"model_config.yaml": description.encode(), "model_weights.ckpt": pickled(weights)}
+    assert "cannot be used here" in refusal(write_tar(tmp_path / "digits.nemo", members))
+
+
+def test_a_tar_that_was_packed_to_nearly_nothing(tmp_path):
+    member = tarfile.TarInfo("silence.bin")
+    member.size = 2**26
+    (tmp_path / "packed.nemo").write_bytes(gzip.compress(member.tobuf() + bytes(2**26 + 1024)))
+    assert "unpacks to 100 times its size or more" in refusal(tmp_path / "packed.nemo")
+
+
+def test_weights_that_were_packed_in_their_zip(tmp_path):
+    values, weights = recorded_parts()
+    packed = io.BytesIO()
+    stored = zipfile.ZipFile(io.BytesIO(pickled(weights | {"more": torch.zeros(10**7)})))
+    with stored, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as deflated:
+        for part in stored.infolist():
+            deflated.writestr(part.filename, stored.read(part))
+    members = {"model_config.yaml": yaml.safe_dump(values).encode(), "model_weights.ckpt": packed.getvalue()}
+    assert "expands to more than it holds" in refusal(write_tar(tmp_path / "packed.nemo", members))
+
+
+@pytest.mark.parametrize("packing", ["bz2", "xz"])
+def test_a_packed_tar_with_one_byte_changed(tmp_path, packing):
+    path = write_archive(tmp_path / f"{packing}.nemo", *recorded_parts(), f"w:{packing}")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+    assert "damaged" in refusal(path)
+
+
+def test_of_two_members_with_one_name_the_later_counts_as_when_they_are_unpacked(tmp_path):
+    values, weights = recorded_parts()
+    path = write_archive(tmp_path / "twice.nemo", values | {"target": "nemo.Other"}, weights)
+    description = yaml.safe_dump(values).encode()
+    member = tarfile.TarInfo("./model_config.yaml")
+    member.size = len(description)
+    with tarfile.open(path, "a") as archive:
+        archive.addfile(member, io.BytesIO(description))
+    checkpoint.load(path)
