@@ -5,7 +5,6 @@ Nothing is unpacked to disk, no member is looked at but those two, and the weigh
 expand, and the description takes no short forms for repetitions.
 """
 
-import lzma
 import pickle
 import tarfile
 import zipfile
@@ -85,9 +84,11 @@ class _Members:
 @contextmanager
 def _archive(path: Path) -> Iterator[_Members]:
     try:
-        with tarfile.open(path, "r:*") as archive:
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with tarfile.open(path, "r:gz" if packed else "r:") as archive:  # NeMo has no other packing
             yield _Members(archive, path)
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except (tarfile.TarError, EOFError, zlib.error) as error:
         raise InputError(f"{path} is no .nemo archive (a tar file), or is damaged") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {refusal(error)}") from error

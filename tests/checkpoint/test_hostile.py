@@ -158,12 +158,9 @@ def test_weights_that_were_packed_in_their_zip(tmp_path):
 
 
 @pytest.mark.parametrize("packing", ["bz2", "xz"])
-def test_a_packed_tar_with_one_byte_changed(tmp_path, packing):
+def test_a_packing_that_nemo_does_not_know(tmp_path, packing):
     path = write_archive(tmp_path / f"{packing}.nemo", *recorded_parts(), f"w:{packing}")
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 255
-    path.write_bytes(content)
-    assert "damaged" in refusal(path)
+    assert "no .nemo archive" in refusal(path)
 
 
 def test_of_two_members_with_one_name_the_later_counts_as_when_they_are_unpacked(tmp_path):
