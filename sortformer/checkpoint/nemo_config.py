@@ -49,6 +49,9 @@ _FIXED: dict[str, dict[str, Any]] = {
     "transformer_encoder": {"hidden_act": "relu", "pre_ln": False, "mask_future": False},
 }
 
+# Settings of these that NeMo reads the value of from others where they are null; elsewhere that is off, or an error.
+_NULLABLE = {"n_fft", "att_context_size"}
+
 # Settings that are read below, or that do not change what a trained network gives.
 _FREE: dict[str, set[str]] = {
     "preprocessor": {"_target_", "normalize", "features", "dither", "pad_to", "nb_augmentation_prob", "rng"},
@@ -104,7 +107,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
             num_mels=num_mels,
             normalize=_NORMALIZE[normalize],  # pyright: ignore[reportArgumentType]
             # NeMo's forward pass scales the wave unless the model streams.
-            gain="none" if values.get("streaming_mode") else "peak",
+            gain="none" if _flag(_resolve(values.get("streaming_mode"), values), "streaming_mode") else "peak",
         ),
         EncoderConfig(
             kind="conformer",
@@ -117,7 +120,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
             conv_kernel=_integer(encoder, "encoder.conv_kernel_size"),
             conv_norm="batch",
             position="xl",
-            input_scale=bool(encoder.get("xscaling", True)),
+            input_scale=_flag(encoder.get("xscaling", True), "encoder.xscaling"),
             dropout=_probability(encoder, "encoder.dropout"),
         ),
         HeadConfig(
@@ -146,7 +149,8 @@ def _section(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     fixed = _FIXED[name]
     for key, value in section.items():
         if key in fixed:
-            if value is not None and value != fixed[key]:
+            off = value is None and (not fixed[key] or key in _NULLABLE)
+            if not off and value != fixed[key]:
                 raise ConfigError(f"{name}.{key} is {value!r}, and only {fixed[key]!r} is supported")
         elif key not in _FREE[name] and value not in (None, False):
             raise ConfigError(f"{name}.{key} (here {value!r}) is a setting that this version does not know")
@@ -178,6 +182,12 @@ def _integer(section: Mapping[str, Any], name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ConfigError(f"{name} must be a whole number, but is {value!r}")
     return value
+
+
+def _flag(value: Any, name: str) -> bool:
+    if not isinstance(value, bool | None):
+        raise ConfigError(f"{name} must be true or false, but is {value!r}")
+    return bool(value)
 
 
 def _probability(section: Mapping[str, Any], name: str) -> float:

@@ -51,6 +51,11 @@ def test_a_streaming_model_has_no_gain():
         ("preprocessor.window_size", 0.02, "window_size is 0.02"),
         ("preprocessor.normalize", "all_features", "all_features"),
         ("preprocessor.preemph", 0.9, "preemph is 0.9"),
+        ("preprocessor.preemph", None, "preemph is None"),
+        ("preprocessor.window", None, "window is None"),
+        ("preprocessor.log", None, "log is None"),
+        ("encoder.xscaling", "false", "xscaling must be true or false, but is 'false'"),
+        ("streaming_mode", "false", "streaming_mode must be true or false, but is 'false'"),
         ("transformer_encoder.pre_ln", True, "pre_ln is True"),
         ("transformer_encoder.hidden_act", "gelu", "'gelu'"),
         ("sortformer_modules.tf_d_model", 48, "tf_d_model should be 32"),
@@ -64,6 +69,20 @@ def test_what_is_not_supported_is_named(name: str, value: Any, says: str) -> Non
         model_config(values)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_what_nemo_makes_of_null_is_supported_where_it_is_the_same():
+    values = recorded_parts()[0]
+    values["preprocessor"] |= {"n_fft": None, "exact_pad": None}
+    values["encoder"] |= {"att_context_size": None, "causal_downsampling": None}
+    values["transformer_encoder"] |= {"pre_ln": None}
+    assert model_config(values) == model_config(recorded_parts()[0])
+
+
+@pytest.mark.parametrize(("mode", "gain"), [(True, "none"), (False, "peak")])
+def test_the_streaming_mode_may_be_a_reference(mode, gain):
+    values = recorded_parts()[0] | {"live": mode, "streaming_mode": "${model.live}"}
+    assert model_config(values).features.gain == gain
 
 
 def test_settings_without_effect_may_be_new():
