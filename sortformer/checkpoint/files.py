@@ -23,7 +23,7 @@ def read_config(path: Path) -> dict[str, Any]:
         values = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is damaged: {error}") from error
     if not isinstance(values, dict):
         raise InputError(f"{path} is not the config of a model (it is no JSON object)")

@@ -62,7 +62,7 @@ def read_native(folder: Path, values: Mapping[str, Any]) -> Checkpoint:
     try:
         config = from_dict(ModelConfig, values.get("model", {}), "model")
         postprocess = from_dict(PostprocessConfig, values.get("postprocess", {}), "postprocess")
-    except ConfigError as error:
+    except (ConfigError, OverflowError) as error:
         raise InputError(f"{folder / 'config.json'} does not describe a model: {error}") from error
     path = folder / "model.safetensors"
     return Checkpoint(build(path, config, read_weights(path)), postprocess, values.get("licence"))

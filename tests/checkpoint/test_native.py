@@ -105,6 +105,11 @@ DAMAGE = {
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"cannot read .*safetensors: no such file"),
     "empty config": (lambda folder: (folder / "config.json").write_text(""), r"config.json is damaged"),
     "binary config": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), r"config.json is damaged"),
+    "deep config": (lambda folder: (folder / "config.json").write_text(99_999 * "["), r"config.json is damaged"),
+    "endless number": (
+        lambda folder: change_config(folder, model={"encoder": {"dropout": 10**400}}),
+        r"does not describe a model: int too large",
+    ),
     "config is a list": (lambda folder: (folder / "config.json").write_text("[]"), r"no JSON object"),
     "no format": (lambda folder: (folder / "config.json").write_text("{}"), r"not the config of a sortformer model"),
     "later format": (
