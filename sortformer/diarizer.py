@@ -34,7 +34,7 @@ from sortformer.heard import Heard, Progress, report, up_to
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import check_exits
 from sortformer.offline import at_once, forward, in_windows
-from sortformer.postprocess import keep_slots, speaker_range, turns
+from sortformer.postprocess import keep_slots, speaker_range, turns, warn_if_full
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
 __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
@@ -158,8 +158,8 @@ class Diarizer:
             Cancelled: when ``progress`` returned False.
 
         Warns:
-            UserWarning: when nobody was found to speak, or fewer speakers than asked for; when a file is damaged, or
-                longer than is taken whole.
+            UserWarning: when nobody was found to speak, fewer speakers than asked for, or, where nothing was asked
+                for, as many as can be told apart; when a file is damaged, or longer than is taken whole.
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
@@ -182,6 +182,8 @@ class Diarizer:
         )
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
+        if num_speakers is None and max_speakers is None:
+            warn_if_full(name_of(audio), len(result.speakers), limit)
         report(progress, "turns", 1, 1)
         asked = {"preset": preset, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
         if self.exit_confidence is not None:
@@ -240,7 +242,7 @@ class Diarizer:
             preset = nearest_preset(self.model.config, LIVE_S)
         settings = postprocess or self.postprocess
         config = preset if isinstance(preset, StreamConfig) else self._stream_config(preset, settings)
-        if most < self.num_slots:
+        if max_speakers is not None:
             config = replace(config, max_speakers=most)
         return SessionPool(self.model, config, settings)
 

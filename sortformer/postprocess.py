@@ -15,7 +15,16 @@ from sortformer.config.checks import whole
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 
-__all__ = ["decisive", "expected_gain", "keep_slots", "only_slots", "speaker_range", "speaking", "turns"]
+__all__ = [
+    "decisive",
+    "expected_gain",
+    "keep_slots",
+    "only_slots",
+    "speaker_range",
+    "speaking",
+    "turns",
+    "warn_if_full",
+]
 
 _TICK_US = 10_000
 
@@ -137,6 +146,16 @@ def speaker_range(
     if fewest > most:
         raise InputError(f"min_speakers is {fewest}, which is above max_speakers, {most}")
     return fewest, most
+
+
+def warn_if_full(name: str, speakers: int, limit: int) -> None:
+    """Warn that a recording has as many speakers as are told apart, so that others may hide among them."""
+    if speakers >= limit:
+        warnings.warn(
+            f"{name} has {limit} speakers, as many as are told apart: others would be taken for these "
+            f"(with max_speakers={limit} this is not said)",
+            stacklevel=3,
+        )
 
 
 def _ticks(probs: np.ndarray, step_s: float) -> np.ndarray:

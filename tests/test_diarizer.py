@@ -216,6 +216,20 @@ def test_silence_is_no_speech_whatever_the_model_says(diarizer: Diarizer):
     assert not diarizer.probabilities(silence, sample_rate=16_000).data.any()
 
 
+def test_as_many_speakers_as_are_told_apart_may_be_more(tmp_path: Path, wav: Path):
+    crowded = Diarizer.load(tiny_model(tmp_path / "crowded", speaking=SLOTS))
+    with pytest.warns(UserWarning, match="meeting.wav has 4 speakers, as many as are told apart"):
+        result = crowded(wav)
+    assert len(result.speakers) == SLOTS
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for wish in ({"max_speakers": 4}, {"num_speakers": 4}, {"max_speakers": 3}):
+            crowded(wav, **wish)
+        told = crowded.stream(max_speakers=SLOTS)
+        told.push(audio.read(wav))
+        assert len(told.finish().speakers) == SLOTS
+
+
 def test_a_model_that_hears_nobody_is_not_silent_success(tmp_path: Path, wav: Path):
     deaf = Diarizer.load(tiny_model(tmp_path / "deaf", speaking=0))
     with pytest.warns(UserWarning, match="no speech found in .*meeting.wav$"):

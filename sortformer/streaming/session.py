@@ -23,7 +23,7 @@ from sortformer.features import LogMel
 from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer
 from sortformer.model.identity import identity
-from sortformer.postprocess import only_slots
+from sortformer.postprocess import only_slots, warn_if_full
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front
 from sortformer.streaming.protocol import Chunk, together
@@ -108,11 +108,11 @@ class Session:
         self.uri = uri
         self._memory = stream_memory(model, config)
         self._grid = model.config.grid
+        self._limit = config.speaker_limit(model.config.head.num_slots)
         self._frame_ticks = round(self._grid.step_s * 100)
-        device = next(model.parameters()).device
+        self._device = next(model.parameters()).device
         # Streams apply no gain: the loudest sample of the recording may be yet to come.
-        self._log_mel = LogMel(replace(model.config.features, gain="none")).to(device)
-        self._device = device
+        self._log_mel = LogMel(replace(model.config.features, gain="none")).to(self._device)
         self.reset()
 
     @property
@@ -134,10 +134,7 @@ class Session:
         """Forget everything and begin another stream."""
         slots = self.model.config.head.num_slots
         self._position = _Position(
-            start_front(self._log_mel),
-            self._memory.start(),
-            start_turns(slots),
-            tuple(range(slots)),
+            start_front(self._log_mel), self._memory.start(), start_turns(slots), tuple(range(slots))
         )
         self._heard = 0  # samples
         self._waiting: list[np.ndarray] = []  # the last of them, which do not fill a chunk
@@ -163,7 +160,7 @@ class Session:
         self._require_open()
         here = self._position
         taken = {slot: state.name for slot, state in enumerate(here.turns.slots) if state.name is not None}
-        free = [slot for slot in range(self.config.speaker_limit(len(here.channels))) if slot not in taken]
+        free = [slot for slot in range(self._limit) if slot not in taken]
         if self.duration_s:
             raise InputError(f"'{name}' comes too late: enroll voices before the first samples, or after reset()")
         check_name(name, taken.values())
@@ -211,9 +208,16 @@ class Session:
         return self._update()
 
     def finish(self) -> Diarization:
-        """End the stream, unless it has ended, and return all its turns; a second call returns the same."""
+        """End the stream, unless it has ended, and return all its turns; a second call returns the same.
+
+        Warns:
+            UserWarning: when every slot has a speaker, and the configuration does not say how many there are at most.
+        """
         if not self._ended:
             self.flush()
+        if self.config.max_speakers is None:
+            named = [slot for slot in self._position.turns.slots if slot.name is not None]
+            warn_if_full(self.uri, len(named), self._limit)
         return Diarization(tuple(self._turns), self.duration_s, self.uri)
 
     def reset_slot(self, slot: int) -> None:
@@ -228,9 +232,8 @@ class Session:
         if not 0 <= slot < len(here.channels):
             raise InputError(f"slot must be between 0 and {len(here.channels) - 1}, got {slot}")
         gone = here.channels[slot]
-        limit = self.config.speaker_limit(len(here.channels))
         # Those who arrived later move up, and the free channel is the last of those that may speak.
-        last = limit - 1 if gone < limit else len(here.channels) - 1
+        last = self._limit - 1 if gone < self._limit else len(here.channels) - 1
         channels = [channel - (gone < channel <= last) for channel in here.channels]
         channels[slot] = last
         turns, given = free_slot(self.postprocess, here.turns, slot, self._frame_ticks)
@@ -349,8 +352,7 @@ class Session:
     def _commit(self, front: Front, memory: Any, probs: np.ndarray, rest: np.ndarray, *, last: bool = False) -> None:
         """Move on: past final probabilities (t, S), to the samples that still wait."""
         here = self._position
-        limit = self.config.speaker_limit(len(here.channels))
-        speakers = [slot for slot, channel in enumerate(here.channels) if channel < limit]
+        speakers = [slot for slot, channel in enumerate(here.channels) if channel < self._limit]
         turns, given = add_frames(self.postprocess, here.turns, probs, self._frame_ticks, speakers)
         if last:
             turns, closing = end_turns(self.postprocess, turns, self._frame_ticks)

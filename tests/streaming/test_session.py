@@ -358,6 +358,19 @@ def test_a_clip_of_a_voice_that_is_known_already_is_refused():
     assert session.finish().speakers == ("chair",)
 
 
+def test_where_every_slot_has_a_speaker_there_may_be_more():
+    model = tiny_model()
+    with torch.no_grad():
+        model.head.out.weight.zero_()
+        model.head.out.bias.fill_(3.0)
+    session, told = (Session(model, dataclasses.replace(CONFIG, max_speakers=most), uri="hall") for most in (None, 3))
+    session.push(WAVE)
+    told.push(WAVE)
+    with pytest.warns(UserWarning, match="hall has 3 speakers, as many as are told apart") as caught:
+        assert len(session.finish().speakers) == len(told.finish().speakers) == 3
+    assert len(caught) == 1
+
+
 def test_the_state_is_a_value():
     assert {field.name for field in dataclasses.fields(StreamState)} >= {"cache", "fifo", "compressed"}
     with pytest.raises(dataclasses.FrozenInstanceError):
