@@ -1,12 +1,13 @@
 """``sortformer plot``: a picture of one recording."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sortformer.cli.console import usage_errors
-from sortformer.cli.options import Channel, Device, Model
+from sortformer.cli.options import Channel, Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError
 from sortformer.formats import rttm
@@ -28,6 +29,8 @@ def plot(
     model: Model = None,
     device: Device = "auto",
     channel: Channel = None,
+    preset: Annotated[str | None, typer.Option(help="As a stream: 30s, 10s, ...")] = None,
+    clustering: Clustering = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that is there.")] = False,
 ) -> None:
     """Draw probabilities, turns and the reference as a picture."""
@@ -50,7 +53,10 @@ def plot(
         if format not in FORMATS:
             raise InputError(f"a picture cannot be written as {target.name}: end its name in .{', .'.join(FORMATS)}")
     diarizer = Diarizer.load(model, device)
-    found = diarizer.probabilities(recording, channel=channel)
+    with usage_errors():
+        check_preset(diarizer, preset)
+        diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
+    found = diarizer.probabilities(recording, channel=channel, preset=preset)
     result = turns(found.data, diarizer.postprocess, found.step_s, duration=found.duration, uri=recording.stem)
     write_bytes(target, image(figure(found, result, known), format), overwrite=overwrite)
     typer.echo(str(target))

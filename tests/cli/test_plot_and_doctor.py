@@ -1,9 +1,12 @@
 """``sortformer plot`` and ``sortformer doctor``."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sortformer.diarizer import Diarizer
+from sortformer.estimates import Probabilities
 from tests.cli.conftest import Cli
 
 RTTM = "SPEAKER meeting 1 0.000 1.000 <NA> <NA> Zoe <NA> <NA>\n"
@@ -32,6 +35,22 @@ def test_a_picture_is_written_by_its_suffix_or_refused(cli: Cli, model: Path, wa
     outcome = cli("plot", wav, "--model", model, "-o", tmp_path / "x.doc")
     assert outcome.code == 2
     assert "x.doc: end its name in .png, .svg, .pdf, .jpg" in " ".join(outcome.err.split())
+
+
+def test_a_stream_and_voices_are_drawn_as_asked(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    heard, inside = [], Diarizer.probabilities
+
+    def listening(self: Diarizer, *given: Any, **options: Any) -> Probabilities:
+        heard.append((options["preset"], self.postprocess.clustering and self.postprocess.clustering.threshold))
+        return inside(self, *given, **options)
+
+    monkeypatch.setattr(Diarizer, "probabilities", listening)
+    for number, asked in enumerate(([], ["--preset", "0.3s"], ["--clustering", "0.4"])):
+        assert cli("plot", wav, "--model", model, "-o", tmp_path / f"{number}.png", *asked).code == 0
+    assert heard == [(None, None), ("0.3s", None), (None, 0.4)]
+    assert cli("plot", wav, "--model", model, "-o", tmp_path / "x.png", "--preset", "7s").code == 2
 
 
 def test_a_reference_of_another_recording_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
