@@ -97,7 +97,8 @@ def distinct(found: Iterable[Recording]) -> list[Recording]:
         other = taken.setdefault(each.id, each)
         if other is not each:
             raise InputError(
-                f"{_place(other)} and {_place(each)} have the same name {each.id!r}; rename one or treat them apart"
+                f"{_place(other)} and {_place(each)} are both called {each.id!r}, and so would be their results: "
+                "rename one, give each a 'uniq_id' in a manifest, or diarize them one by one, into two folders"
             )
     return list(once.values())
 

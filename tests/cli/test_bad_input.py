@@ -1,5 +1,6 @@
 """What goes wrong in the hands of users: each case is one sentence on stderr, and the right exit code."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,14 @@ def test_two_files_of_one_name_are_refused_before_the_work(
     assert (outcome.code, outcome.out) == (USAGE, "")
     assert str(first) in outcome.err
     assert str(second) in outcome.err
+    assert "'uniq_id' in a manifest" in " ".join(outcome.err.split())
+
+
+def test_two_files_of_one_name_have_ids_in_a_manifest(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
+    lines = [{"audio_filepath": str(make(f"{day}/meeting.wav")), "uniq_id": f"{day}-meeting"} for day in "ab"]
+    (tmp_path / "calls.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert cli("diarize", tmp_path / "calls.jsonl", "--model", model, "-o", tmp_path / "out").code == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a-meeting.rttm", "b-meeting.rttm"]
 
 
 def test_names_that_differ_only_in_white_space_are_one_name_in_rttm(cli: Cli, model: Path, make: Callable[..., Path]):
