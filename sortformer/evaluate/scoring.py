@@ -42,7 +42,7 @@ def score(
     Warns:
         UserWarning: when a UEM begins after the last turn of both sides, as that of another recording may.
     """
-    chosen = protocol_named(protocol) if isinstance(protocol, str) else protocol
+    chosen = protocol_named(protocol)
     truth, hypotheses = truth_in(reference, uem), turns_in(Path(hypothesis))
     names = truth.turns or hypotheses or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())
@@ -66,13 +66,15 @@ def score_recordings(
     hypotheses: Mapping[str, Turns],
     *,
     uem: Mapping[str, Parts] | None = None,
-    protocol: Protocol = FULL,
+    protocol: str | Protocol = FULL,
 ) -> Report:
     """Score diarizations or turns by the id of their recording; what is scored is as in ``metrics.region``.
 
     Raises:
         InputError: when a recording is on one side only or missing in the UEM.
+        ConfigError: when there is no such protocol.
     """
+    protocol = protocol_named(protocol)
     _check_same(references, hypotheses, "the references", "the hypotheses")
     if uem is not None and (missing := sorted(set(references) - set(uem))):
         raise InputError(f"the UEM says nothing about {listed(missing)}; add it, or score without it")

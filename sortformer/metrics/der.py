@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sortformer.annotation import Diarization, Turn, merged, to_pyannote
 from sortformer.metrics.counts import DerCounts, JerCounts
-from sortformer.metrics.protocol import FULL, Protocol
+from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import scored_region
 
 if TYPE_CHECKING:
@@ -26,15 +26,19 @@ def der(
     reference: Turns,
     hypothesis: Turns,
     uem: Iterable[tuple[float, float]] | None = None,
-    protocol: Protocol = FULL,
+    protocol: str | Protocol = FULL,
 ) -> DerCounts:
     """Count miss, false alarm and confusion in seconds, with the pairing of speakers that has the fewest errors.
 
     Overlapping and touching turns of one speaker count as one, so they have no border (and no collar) between them.
     Where no UEM is given, :func:`sortformer.metrics.region.scored_region` says what is scored.
+
+    Raises:
+        ConfigError: when there is no protocol of that name.
     """
     from pyannote.metrics.diarization import DiarizationErrorRate
 
+    protocol = protocol_named(protocol)
     total_collar_s = 2 * protocol.collar_s  # pyannote centres a collar of this whole width on each border
     metric = DiarizationErrorRate(collar=total_collar_s, skip_overlap=protocol.skip_overlap)
     ours, theirs, scored = _in_pyannote(reference, hypothesis, uem)
@@ -46,7 +50,7 @@ def der_by_overlap(
     reference: Turns,
     hypothesis: Turns,
     uem: Iterable[tuple[float, float]] | None = None,
-    protocol: Protocol = FULL,
+    protocol: str | Protocol = FULL,
 ) -> dict[int, DerCounts]:
     """Count as :func:`der` does, apart for each number of reference speakers who speak at once; the sum is its result.
 
@@ -54,6 +58,7 @@ def der_by_overlap(
     """
     from pyannote.metrics.diarization import DiarizationErrorRate
 
+    protocol = protocol_named(protocol)
     metric = DiarizationErrorRate()
     ours, theirs, scored = _in_pyannote(reference, hypothesis, uem)
     kept = metric.extrude(scored, ours, collar=2 * protocol.collar_s, skip_overlap=protocol.skip_overlap)

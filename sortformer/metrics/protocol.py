@@ -38,12 +38,14 @@ FORGIVING = Protocol("forgiving", 0.25, skip_overlap=True)
 PROTOCOLS = {each.name: each for each in (FULL, FAIR, FORGIVING)}
 
 
-def protocol_named(name: str) -> Protocol:
-    """Return the protocol of that name.
+def protocol_named(name: str | Protocol) -> Protocol:
+    """Return the protocol of that name; one that is given itself is returned as it is.
 
     Raises:
         ConfigError: when there is none; the message lists those there are.
     """
+    if isinstance(name, Protocol):
+        return name
     if name not in PROTOCOLS:
         raise ConfigError(f"there is no protocol {name!r}; choose one of {', '.join(PROTOCOLS)}")
     return PROTOCOLS[name]

@@ -44,6 +44,13 @@ def test_jer_is_that_of_counting_cells(reference, hypothesis, uem):
     assert any(found.errors == pytest.approx(errors, rel=1e-4, abs=1e-5) for errors in expected)
 
 
+def test_a_protocol_may_be_given_by_its_name():
+    sides = [Turn(0, 1, "a")], [Turn(0, 2, "b")]
+    assert der(*sides, protocol="fair") == der(*sides, protocol=FAIR) != der(*sides)
+    with pytest.raises(ConfigError, match="choose one of full, fair, forgiving"):
+        der(*sides, protocol="strict")
+
+
 @given(turns, protocols)
 def test_a_diarization_against_itself_has_no_error(reference, protocol):
     assert der(reference, reference, protocol=protocol).errors == pytest.approx(0, abs=1e-9)
