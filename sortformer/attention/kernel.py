@@ -1,7 +1,8 @@
 """Attention by a kernel phi(q) . phi(k) in the place of the exponential: sums of the past are all that it has to keep.
 
 Features of keys come with a logarithmic scale: phi(k_j) = exp(s_j) features_j. Sums are kept relative to the largest
-scale so far, which grows while a stream runs and never looks ahead.
+scale so far, which grows while a stream runs and never looks ahead. They are float32 at least: in half precision the
+sums of some minutes no longer change by what another frame adds.
 """
 
 from abc import abstractmethod
@@ -49,6 +50,7 @@ class KernelAttention(RecurrentCore):
     def init_state(self, query: Tensor) -> KernelState:
         """Return empty sums."""
         batch, heads, _, dim = query.shape
+        query = query.to(torch.promote_types(query.dtype, torch.float32))
         return KernelState(
             query.new_zeros(batch, heads, self.features, dim),
             query.new_zeros(batch, heads, self.features),
@@ -84,7 +86,7 @@ class KernelAttention(RecurrentCore):
     def _absorb(self, state: KernelState, key: Tensor, value: Tensor, valid: Tensor) -> KernelState:
         features, scales = self._valid_features(key, valid)
         scale = torch.maximum(state.scale, scales.amax(dim=-1, keepdim=True)).detach()  # it cancels in the quotient
-        features = features * (scales - scale).exp()[..., None]
+        features = features * (scales - scale).exp()[..., None].to(features.dtype)
         kept = (state.scale - scale).exp()
         return KernelState(
             state.mixed * kept[..., None] + features.transpose(-1, -2) @ value,
@@ -94,7 +96,8 @@ class KernelAttention(RecurrentCore):
 
     def _read(self, query: Tensor, state: KernelState) -> Tensor:
         features = self.query_features(query)
-        return _quotient(features @ state.mixed, features @ state.total[..., None])
+        mixed, total = state.mixed.to(features.dtype), state.total.to(features.dtype)
+        return _quotient(features @ mixed, features @ total[..., None]).to(query.dtype)
 
     def _read_within(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState) -> Tensor:
         """Read the past and, up to each query, its own block."""
@@ -102,10 +105,12 @@ class KernelAttention(RecurrentCore):
         features, scales = self._valid_features(key, valid)
         scale = torch.maximum(scales.cummax(dim=-1).values, state.scale).detach()  # (B, H, T): none looks ahead
         weights = (asked @ features.transpose(-1, -2)).tril()
-        weights = weights * (scales[:, :, None] - scale[..., None]).clamp(max=0.0).exp()
+        weights = weights * (scales[:, :, None] - scale[..., None]).clamp(max=0.0).exp().to(weights.dtype)
         kept = (state.scale - scale).exp()[..., None]
-        mixed = weights @ value + kept * (asked @ state.mixed)
-        return _quotient(mixed, weights.sum(dim=-1, keepdim=True) + kept * (asked @ state.total[..., None]))
+        mixed, total = state.mixed.to(asked.dtype), state.total.to(asked.dtype)
+        mixed = weights @ value + kept * (asked @ mixed)
+        total = weights.sum(dim=-1, keepdim=True) + kept * (asked @ total[..., None])
+        return _quotient(mixed, total).to(query.dtype)
 
     def _valid_features(self, key: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
         features, scales = self.key_features(key)

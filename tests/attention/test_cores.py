@@ -327,6 +327,16 @@ def test_half_precision_stays_finite(case: Case):
     assert out.abs().max() < 100
 
 
+@pytest.mark.parametrize("c", [False, True])
+@pytest.mark.parametrize("kind", [cores.FavorCore, cores.RandomFeatureCore, cores.LinearCore])
+def test_sums_of_an_hour_in_half_precision_still_hear_every_frame(kind, c):
+    core, (query, key, value) = build(kind(causal=c)), draw(23, 3, 1, 1, 45_000, DIM).bfloat16().unbind()
+    with torch.no_grad():
+        exact = core(query.float(), key.float(), value.float() + 1, Context())[:, :, -100:]
+        found = core.bfloat16()(query, key, value + 1, Context())[:, :, -100:].float()
+    assert (found - exact).norm() < 0.01 * exact.norm()
+
+
 def test_linformer_learns_from_the_means_of_the_parts_of_a_chunk():
     """Where all chunks are full, all three projections begin as the same one."""
     query, key, value = draw(13, 3, 1, HEADS, 12, DIM).unbind()
