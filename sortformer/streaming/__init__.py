@@ -4,9 +4,10 @@ from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.files import stream_probabilities
 from sortformer.streaming.pool import SessionPool
 from sortformer.streaming.protocol import Chunk, StreamMemory
-from sortformer.streaming.session import Session, Update
+from sortformer.streaming.session import Session
 from sortformer.streaming.state import StreamState
 from sortformer.streaming.step import step
+from sortformer.streaming.update import Update
 
 __all__ = [
     "Chunk",

@@ -7,7 +7,8 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
-from sortformer.streaming.session import Session, Update, advance
+from sortformer.streaming.session import Session, advance
+from sortformer.streaming.update import Update
 
 __all__ = ["SessionPool"]
 
@@ -37,12 +38,12 @@ class SessionPool:
         """Push a block of samples to each of some sessions, and return what has become final in each.
 
         Raises:
-            InputError: as for a session alone, or if one has another model or configuration. The blocks of the sessions
-                before it are then taken in, and worked through with the next push.
+            InputError: as for a session alone, or if one has another model or configuration. No block is then taken in.
         """
-        for session, samples in blocks.items():
+        for session in blocks:
             if session.model is not self.model or session.config != self.config:
                 raise InputError("a pool takes sessions of its own model and configuration: open() them with it")
-            session._take(samples)
+        for session, block in [(session, session._checked(samples)) for session, samples in blocks.items()]:
+            session._take(block)
         advance(list(blocks))
         return {session: session._update() for session in blocks}

@@ -39,25 +39,9 @@ from sortformer.streaming.turns import (
     start_turns,
     tentative_turns,
 )
+from sortformer.streaming.update import Update
 
-__all__ = ["Session", "Update", "advance"]
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What is new since the last update. Frames and turns are final; tentative turns may still change."""
-
-    first_frame: int
-    probs: np.ndarray  # (t, S) float32: of the frames from `first_frame` on; 0 for slots that may not speak
-    turns: tuple[Turn, ...]
-    tentative: tuple[Turn, ...]  # all turns, beside the final ones, that there would be if the stream ended now
-    time_s: float  # the end of the last final frame
-
-    @property
-    def speaking(self) -> tuple[str, ...]:
-        """Who speaks at ``time_s``."""
-        # A turn that is cut off by the end of the stream stops 10 ms early.
-        return tuple(sorted(turn.speaker for turn in self.tentative if turn.end > self.time_s - 0.015))
+__all__ = ["Session", "advance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +172,7 @@ class Session:
             InputError: if a sample is NaN, infinite or far out of scale, if the sample rate is another one, or after
                 the stream has ended. The block is then not taken in.
         """
-        self._take(samples, sample_rate)
+        self._take(self._checked(samples, sample_rate))
         advance([self])
         return self._update()
 
@@ -304,15 +288,19 @@ class Session:
         if self._ended:
             raise InputError("this stream has ended: call reset() to begin another")
 
-    def _take(self, samples: Any, sample_rate: int | None = None) -> None:
+    def _checked(self, samples: Any, sample_rate: int | None = None) -> list[np.ndarray]:
+        """Return a block as it can be taken in, or refuse it."""
         self._require_open()
         if sample_rate is not None and sample_rate != SAMPLE_RATE:
             raise InputError(f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first")
-        if 0 not in np.shape(samples):
-            pieces = mixed(float_pieces(as_samples(samples, block=True)), None, self.uri)
-            block = list(checked(pieces, SAMPLE_RATE, f"the block pushed at {self.duration_s:.2f} s"))
-            self._waiting += block
-            self._heard += sum(map(len, block))
+        if 0 in np.shape(samples):
+            return []
+        pieces = mixed(float_pieces(as_samples(samples, block=True)), None, self.uri)
+        return list(checked(pieces, SAMPLE_RATE, f"the block pushed to {self.uri} at {self.duration_s:.2f} s"))
+
+    def _take(self, block: list[np.ndarray]) -> None:
+        self._waiting += block
+        self._heard += sum(map(len, block))
 
     @torch.no_grad()
     def _ready(self) -> tuple[Front, Chunk, np.ndarray] | None:

@@ -70,13 +70,18 @@ def test_a_row_keeps_nothing_of_the_others_alive():
     assert memory.cache.untyped_storage().nbytes() == memory.cache.numel() * 4
 
 
-def test_a_refused_block_leaves_every_session_usable():
+def test_a_block_that_is_refused_is_named_and_can_be_left_out():
     pool = SessionPool(MODEL, CONFIG)
-    one, other = pool.open(), pool.open()
-    with pytest.raises(InputError, match=r"NaN.*at 0\.000 s"):
-        pool.push({one: WAVES[0], other: np.full(10, np.nan, np.float32)})
-    assert (one.duration_s, other.duration_s) == (3.75, 0.0)
-    probs = [pool.push({one: []})[one].probs, one.flush().probs]
+    one, other, gone = (pool.open(uri) for uri in ("one", "other", "gone"))
+    gone.finish()
+    for bad, block, reason in (
+        (other, np.full(10, np.nan), r"pushed to other at 0\.00 s is .*NaN"),
+        (gone, [], "has ended"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            pool.push({one: WAVES[0], bad: block})
+        assert (one.duration_s, other.duration_s) == (0.0, 0.0)
+    probs = [pool.push({one: WAVES[0]})[one].probs, one.flush().probs]
     np.testing.assert_array_equal(np.concatenate(probs), _alone(WAVES[0])[0])
 
 

@@ -81,7 +81,7 @@ def test_a_block_with_an_impossible_sample_is_refused_whole(session, value):
     session.push(WAVE[:10_000])
     bad = WAVE[10_000:].copy()
     bad[123] = value
-    with pytest.raises(InputError, match=r"the block pushed at 0\.62 s"):
+    with pytest.raises(InputError, match=r"the block pushed to meeting at 0\.62 s"):
         session.push(bad)
     assert session.duration_s == 10_000 / 16_000
     rest = _all(session, WAVE[10_000:])
