@@ -48,8 +48,11 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
     each, because it is likelier the other way round.
 
     Raises:
-        InputError: on other shapes, on empty arrays, and on number types without a scale (int64, bool, complex).
+        InputError: on other shapes, on empty arrays, on bytes, and on number types without a scale (int64, bool,
+            complex).
     """
+    if isinstance(source, bytes | bytearray) or (isinstance(source, memoryview) and source.format in "Bbc"):
+        raise InputError("bytes do not say what numbers they hold: pass numpy.frombuffer(them, 'int16'), for example")
     try:
         array = np.asarray(source)
     except (TypeError, ValueError, RuntimeError) as error:

@@ -88,6 +88,16 @@ def test_a_block_with_an_impossible_sample_is_refused_whole(session, value):
     np.testing.assert_array_equal(rest, EXPECTED[-len(rest) :])
 
 
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_bytes_are_no_samples_of_8_bits(session, kind):
+    sent = (WAVE * 8_192).astype("<i2").tobytes()
+    with pytest.raises(InputError, match=r"pass numpy\.frombuffer\(them, 'int16'\)"):
+        session.push(kind(sent))
+    session.push(np.frombuffer(kind(sent), "int16"))
+    session.push(memoryview(WAVE))
+    assert session.duration_s == 5.0
+
+
 def test_another_sample_rate_is_refused(session):
     session.push(WAVE, sample_rate=16_000)
     with pytest.raises(InputError, match="16000 Hz, got samples at 8000 Hz"):
