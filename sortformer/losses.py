@@ -1,8 +1,9 @@
 """Sort loss and permutation-invariant loss, on logits.
 
-Every loss is the binary cross-entropy of logits (B, T, S) against an activity matrix (B, T, S) whose columns were put
-in some order, averaged over all valid frames and slots of the batch. What they differ in is the order. Where a batch
-is part of a larger one, ``frames`` is how many that has: so the losses of the parts add up to the loss of the whole.
+Every loss is the binary cross-entropy of logits (B, T, S) against an activity matrix (B, T, S), of any type, whose
+columns were put in some order, averaged over all valid frames and slots of the batch. What they differ in is the order.
+Where a batch is part of a larger one, ``frames`` is how many that has: so the losses of the parts add up to the loss of
+the whole.
 """
 
 import torch
@@ -21,7 +22,7 @@ def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor, *, fra
     """
     padding = ~valid[..., None]
     loss = nn.functional.binary_cross_entropy_with_logits(
-        logits.float().masked_fill(padding, 0.0), activity.masked_fill(padding, 0.0), reduction="none"
+        logits.float().masked_fill(padding, 0.0), activity.float().masked_fill(padding, 0.0), reduction="none"
     )
     count = valid.sum() if frames is None else valid.new_tensor(frames, dtype=torch.int64)
     return loss.masked_fill(padding, 0.0).sum() / (count * logits.shape[2]).clamp(min=1)
@@ -60,7 +61,7 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
     assignment is Hungarian on the S x S cost matrix, so that eight slots cost no more than four. Logits that are not
     finite get some order: the loss shows what they are.
     """
-    activity = activity.masked_fill(~valid[..., None], 0.0)
+    activity = activity.float().masked_fill(~valid[..., None], 0.0)
     # BCE(x, y) = softplus(x) - x y, and the first term does not depend on the speaker: cost[slot, speaker] = -x . y
     masked = logits.float().masked_fill(~valid[..., None], 0.0)
     cost = -(masked.transpose(1, 2) @ activity).nan_to_num(0.0, 0.0, 0.0)

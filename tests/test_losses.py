@@ -231,6 +231,15 @@ def test_half_precision_logits_are_scored_in_float32(loss):
     torch.testing.assert_close(value, loss(logits.float(), activity, mask([9, 5], 9)))
 
 
+@every_loss
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.bfloat16, torch.float64])
+def test_activity_may_be_of_any_type(loss, dtype):
+    generator = torch.Generator().manual_seed(4)
+    logits, activity = torch.randn(2, 9, 3, generator=generator), torch.rand(2, 9, 3, generator=generator) < 0.5
+    found = loss(logits, activity.to(dtype), mask([9, 5], 9))
+    torch.testing.assert_close(found, loss(logits, activity.float(), mask([9, 5], 9)), atol=0, rtol=0)
+
+
 def test_aligning_only_reorders_speakers():
     generator = torch.Generator().manual_seed(3)
     activity = (torch.rand(2, 9, 4, generator=generator) < 0.5).float()
