@@ -32,9 +32,10 @@ class Interrupt:
         if self.pressed:
             raise KeyboardInterrupt
 
-    def _press(self, _signal: int, _frame: FrameType | None) -> None:
-        self.pressed = True
-        if not self._held:
+    def _press(self, number: int, _frame: FrameType | None) -> None:
+        # A service or a terminal may send its signals twice, or one after the other: they mean the same end.
+        again, self.pressed = self.pressed and number != signal.SIGINT, True
+        if not self._held and not again:
             raise KeyboardInterrupt
 
 

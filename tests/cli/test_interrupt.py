@@ -1,5 +1,6 @@
 """Ctrl-C and SIGTERM stop at once, or wait, but are never lost."""
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -36,6 +37,16 @@ def test_it_waits_while_held_and_is_not_forgotten(number: signal.Signals):
         for held in (True, False):
             with pytest.raises(KeyboardInterrupt):
                 interrupt.hold(held)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("second", SIGNALS)
+def test_what_is_sent_twice_ends_nothing_twice_but_a_second_ctrl_c_does(number: signal.Signals, second: signal.Signals):
+    with interrupts():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        with pytest.raises(KeyboardInterrupt) if second == signal.SIGINT else contextlib.nullcontext():
+            signal.raise_signal(second)
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -150,6 +150,17 @@ def test_an_interrupt_ends_the_stream_in_good_order(
     assert turns((tmp_path / "meeting.rttm").read_text()) == turns(outcome.out) == EXPECTED
 
 
+def test_a_service_that_is_stopped_twice_keeps_its_file(cli: Cli, model: Path, wav: Path, pipe, tmp_path, monkeypatch):
+    flush = Session.flush
+    monkeypatch.setattr(Session, "flush", lambda self: (signal.raise_signal(signal.SIGHUP), flush(self))[1])
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would hand down as ignored
+    pipe(raw(wav), number=signal.SIGTERM)
+    outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
+    signal.signal(signal.SIGHUP, before)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert turns((tmp_path / "meeting.rttm").read_text()) == EXPECTED
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_before_the_stream_has_begun_is_said(
     cli: Cli, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
