@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["stream"]
 
 _PIPE = "-"
+_LAG_S = 5.0  # by which the model may be behind what is live before that is said
 
 
 def stream(
@@ -95,12 +96,18 @@ def stream(
             blocks = _raw(source, rate or SAMPLE_RATE)
         else:
             blocks = file_blocks(source, block_s=0.1 if pace else 1.0)
-        highest, failure = 0.0, None
+        highest, lag_s, failure = 0.0, 0.0, None
         try:
             for block in _paced(blocks) if pace else blocks:
                 interrupt.hold(True)
                 highest = max(highest, peak(block))
-                _show(session, session.push(block), wanted=out is None)
+                begun = time.monotonic()
+                update = session.push(block)
+                before, lag_s = lag_s, max(0.0, lag_s + time.monotonic() - begun - len(block) / SAMPLE_RATE)
+                if live and before <= _LAG_S < lag_s:
+                    _status("")
+                    say(f"warning: the model is {lag_s:.0f} s behind what is heard: try a longer --preset")
+                _show(session, update, wanted=out is None)
                 interrupt.hold(not live)
         except KeyboardInterrupt:
             if not session.duration_s:

@@ -18,7 +18,7 @@ import torch
 from sortformer import audio, checkpoint
 from sortformer.errors import InputError
 from sortformer.formats import rttm
-from sortformer.streaming import Session
+from sortformer.streaming import Session, Update
 from tests.audio.makers import chirp, write
 from tests.cli.conftest import Cli, started
 from tests.streaming.tiny import remembering_model
@@ -293,6 +293,22 @@ def test_a_paced_file_takes_its_time(cli: Cli, model: Path, wav: Path, monkeypat
     monkeypatch.setattr("time.sleep", lambda seconds: now.append(now.pop() + seconds))
     assert turns(cli("stream", wav, "--pace", "--model", model).out) == EXPECTED
     assert now[0] == pytest.approx(2.0)
+
+
+def test_a_model_that_falls_behind_what_is_live_is_said_once(cli: Cli, model: Path, wav: Path, pipe, monkeypatch):
+    now, push = [0.0], Session.push
+
+    def slowly(session: Session, block: np.ndarray) -> Update:
+        now[0] += 1.5 + len(block) / 16_000
+        return push(session, block)
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(Session, "push", slowly)
+    assert cli("stream", wav, "--model", model).err == ""
+    pipe(raw(wav), piece=8_000)
+    outcome = cli("stream", "-", "--model", model)
+    assert turns(outcome.out) == EXPECTED
+    assert outcome.err == "warning: the model is 6 s behind what is heard: try a longer --preset\n"
 
 
 def test_nobody_is_said(cli: Cli, deaf_model: Path, wav: Path):
