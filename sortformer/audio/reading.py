@@ -27,6 +27,8 @@ MISSING_S = 0.5  # encoders round durations and pad the ends; less than this is 
 MARGIN_S = 0.05  # more than a resampler's filter hears around a sample
 FIRST_GUESS_S = 3600.0
 GROWTH = 1.5
+CANCELLED = 0.1  # of the power that the mean of unrelated channels has
+EVERY = 16  # samples: enough to know a power by
 
 
 def probe(source: str | os.PathLike[str] | BinaryIO) -> AudioInfo:
@@ -217,7 +219,8 @@ def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
 
 def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
     """Yield (n,) float32 pieces at 16 kHz."""
-    mono = checked(mixed(recording.pieces, whole("channel", channel), recording.name), recording.rate, recording.name)
+    pieces = _watched(recording) if channel is None else recording.pieces
+    mono = checked(mixed(pieces, whole("channel", channel), recording.name), recording.rate, recording.name)
     count = 0
     for piece in resampled(mono, recording.rate):
         count += len(piece)
@@ -225,3 +228,17 @@ def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
     if count < SHORTEST_S * SAMPLE_RATE:
         length_s = count / SAMPLE_RATE
         raise InputError(f"{recording.name} holds only {length_s:.3f} s of audio: at least {SHORTEST_S} s is needed")
+
+
+def _watched(recording: _Recording) -> Iterator[np.ndarray]:
+    """Yield the pieces of a recording, and warn at its end if little is left of its channels in their mean."""
+    apart = together = 0.0
+    for piece in recording.pieces:
+        yield piece  # which who takes it has checked when it goes on here
+        if piece.shape[1] > 1:
+            some = piece[::EVERY].astype(np.float64)
+            apart += float(np.square(some).mean(axis=1).sum()) / piece.shape[1]
+            together += float(np.square(some.mean(axis=1)).sum())
+    if together < CANCELLED * apart:
+        what = f"the channels of {recording.name} cancel each other out in their mean: take one of them, with channel=1"
+        warnings.warn(what, AudioWarning, stacklevel=2)

@@ -180,6 +180,20 @@ def test_what_follows_a_damaged_part_keeps_its_time(tmp_path):
     np.testing.assert_allclose(part[-20_000:-2_000], whole[len(whole) - 20_000 : len(whole) - 2_000], atol=0.05)
 
 
+def test_channels_that_cancel_each_other_out_are_said(tmp_path):
+    """As where a balanced microphone was plugged into a stereo socket."""
+    wave = chirp(1, 16_000)
+    path = write(tmp_path / "balanced.wav", np.stack([wave, -0.9 * wave], axis=1), 16_000)
+    with pytest.warns(audio.AudioWarning, match=r"balanced\.wav cancel each other out .* with channel=1"):
+        audio.read(path)
+    unrelated = np.random.default_rng(0).standard_normal((16_000, 8)) * 0.1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(audio.read(path, channel=1), wave, atol=1e-4)
+        for whole in (unrelated, np.stack([wave, 0 * wave], axis=1), np.zeros((16_000, 2))):
+            audio.read(write(tmp_path / "whole.wav", whole, 16_000))
+
+
 @pytest.mark.parametrize("extension", SOUNDFILE_FORMATS)
 def test_a_whole_file_gives_no_warning(tmp_path, extension):
     path = write(tmp_path / f"whole.{extension}", chirp(3, 48_000), 48_000, **SOUNDFILE_FORMATS[extension])
