@@ -2,7 +2,8 @@
 
 ``audio_filepath``, ``offset``, ``duration``, ``label``, ``text``, ``num_speakers``, ``rttm_filepath``,
 ``uem_filepath``, ``ctm_filepath`` (NeMo, "Speaker diarization: dataset preparation"), and ``uniq_id``: the id in RTTM,
-which NeMo takes from the name of a file. Relative paths are relative to the manifest.
+which NeMo takes from the name of a file. Several windows of one file that have no id are called as NeMo calls them, by
+their times in milliseconds: ``call_0_30000``. Relative paths are relative to the manifest.
 """
 
 import itertools
@@ -53,20 +54,27 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
 
 
 def parse(text: str, source: Path) -> list[Entry]:
-    """Return the entries of a manifest's text, ids as they are; ``source`` is where its relative paths start from.
+    """Return the entries of a manifest's text, several of one id too; its relative paths start where ``source`` lies.
 
     Raises:
         InputError: with source and line number, on a line that is no entry.
     """
-    entries = []
+    entries: list[Entry] = []
+    unnamed: dict[Path, list[int]] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
-                entries.append(_entry(json.loads(line), source.parent))
+                fields = json.loads(line)
+                entries.append(_entry(fields, source.parent))
+                if not fields.get("uniq_id"):
+                    unnamed.setdefault(entries[-1].audio, []).append(len(entries) - 1)
             except json.JSONDecodeError as error:
                 raise InputError(f"{source}, line {number}: not JSON ({error.msg}); is this a manifest?") from error
             except InputError as error:
                 raise InputError(f"{source}, line {number}: {error}") from error
+    for windows in unnamed.values():
+        for place in windows if len(windows) > 1 else ():
+            entries[place] = _named_by_times(entries[place])
     return entries
 
 
@@ -90,6 +98,11 @@ def _entry(fields: Any, base: Path) -> Entry:
         uem=_path(fields, "uem_filepath", base),
         num_speakers=speakers,
     )
+
+
+def _named_by_times(entry: Entry) -> Entry:
+    times = [entry.offset, *([] if entry.duration is None else [entry.offset + entry.duration])]
+    return replace(entry, id="_".join([entry.id, *(str(round(1000 * time)) for time in times)]))
 
 
 def _path(fields: dict[str, Any], key: str, base: Path) -> Path | None:

@@ -1,30 +1,41 @@
 """What an entry's files say about it: its turns and the parts to score."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats import rttm, uem
+from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
 from sortformer.manifests.entry import Entry
 
 __all__ = ["own_turns", "reference_of", "regions_of"]
 
+Value = TypeVar("Value")
+
 
 def own_turns(entry: Entry, path: Path) -> tuple[Turn, ...]:
     """Return the turns that an RTTM file gives an entry, in the file's own time.
 
-    A file about one recording is taken to be about this one whatever it calls it, as NeMo does.
+    A file about one recording is taken to be about this one whatever it calls it, as NeMo does; one about several may
+    know a window by the name of its recording.
 
     Raises:
         InputError: when the file is missing or broken, or speaks of several recordings and not of this one.
     """
-    found = rttm.read(path)
-    if entry.id in found:
-        return found[entry.id]
-    if len(found) > 1:
+    return _about(entry, rttm.read(path) or {entry.id: ()}, path)
+
+
+def _about(entry: Entry, found: Mapping[str, Value], path: Path) -> Value:
+    """What a file says about an entry, which it may call as the entry does, or by the name of its recording."""
+    for name in (entry.id, without_white_space(entry.audio.stem)):
+        if name in found:
+            return found[name]
+    if len(found) != 1:
         raise InputError(f"{path} says nothing about {entry.id!r}, only about {len(found)} other recordings")
-    return next(iter(found.values()), ())
+    return next(iter(found.values()))
 
 
 def reference_of(entry: Entry) -> tuple[Turn, ...] | Diarization:
@@ -54,10 +65,7 @@ def regions_of(entry: Entry) -> Regions | None:
     """
     if entry.uem is None:
         return None
-    found = uem.read(entry.uem)
-    if entry.id not in found and len(found) != 1:
-        raise InputError(f"{entry.uem} says nothing about {entry.id!r}")
-    parts = found[entry.id] if entry.id in found else next(iter(found.values()))
+    parts = _about(entry, uem.read(entry.uem), entry.uem)
     length = float("inf") if entry.duration is None else entry.duration
     moved = ((max(0.0, start - entry.offset), min(length, end - entry.offset)) for start, end in parts)
     return tuple((start, end) for start, end in moved if start < end)

@@ -1,6 +1,7 @@
 """Manifests as files: what is written is read back; NeMo's fields; what is no manifest is refused by line."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,25 @@ def test_nemos_own_manifests_are_read(tmp_path: Path):
     assert read(tmp_path / "m.json") == [Entry("a_b", tmp_path / "a b.wav", rttm=tmp_path / "x.rttm")]
     assert is_manifest("m.json")
     assert not is_manifest("m.rttm")
+
+
+def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Path):
+    rows = [
+        {"audio_filepath": "call.wav", "offset": 0, "duration": 30.0},
+        {"audio_filepath": "call.wav", "offset": 29.5, "duration": 3.25},
+        {"audio_filepath": "call.wav", "offset": 32.75},
+        {"audio_filepath": "call.wav", "offset": 40, "uniq_id": "call"},
+        {"audio_filepath": "more.wav", "offset": 1, "duration": 2},
+    ]
+    (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = read(tmp_path / "m.jsonl")
+    assert [entry.id for entry in found] == ["call_0_30000", "call_29500_32750", "call_32750", "call", "more"]
+    one, two = (Diarization((Turn(30, 31, uri),), 60, uri) for uri in ("call", "more"))
+    rttm.write(tmp_path / "all.rttm", one, two)
+    (tmp_path / "all.uem").write_text("call 1 30 60\nmore 1 0 60\n")
+    window = replace(found[1], rttm=tmp_path / "all.rttm", uem=tmp_path / "all.uem")
+    assert reference_of(window) == Diarization((Turn(0.5, 1.5, "call"),), 3.25, window.id)
+    assert regions_of(window) == ((0.5, 3.25),)
 
 
 @pytest.mark.parametrize(
