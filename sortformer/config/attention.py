@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sortformer.config.checks import as_annotated
 from sortformer.config.cores import Core, FullCore
 from sortformer.config.mechanisms import CORES, MEMORIES, POSITIONS
 from sortformer.config.memories import Memory, NoMemory
@@ -31,6 +32,8 @@ class AttentionConfig:
     """How many frames the table of the position 'learned' has; longer recordings are refused."""
 
     def __post_init__(self) -> None:
+        for part in (self, self.core, self.memory):
+            as_annotated(part)
         core, memory = CORES[self.core.kind], MEMORIES[self.memory.kind]
         how = POSITIONS[self.position].how
         if how is not None and how not in core.positions:

@@ -72,6 +72,22 @@ def test_what_cannot_be_is_refused_with_the_reason(values, message):
 
 
 @pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"position": "ropee"}, "position must be one of none, sinusoidal, .*, got 'ropee'"),
+        ({"learned_positions": 2.5}, "learned_positions must be a whole number"),
+        ({"core": cores.FavorCore(kernel="relux")}, "kernel must be one of softmax, relu, got 'relux'"),
+        ({"core": cores.FavorCore(features=2.5)}, "features must be a whole number, got 2.5"),
+        ({"core": cores.CombinerFixedCore(pool="men")}, "pool must be one of max, mean, .*, got 'men'"),
+        ({"memory": memories.CompressiveMemory(loss="atention")}, "loss must be one of attention, .* got 'atention'"),
+    ],
+)
+def test_a_wrong_word_in_python_is_refused_as_in_a_file(values, message):
+    with pytest.raises(ConfigError, match=message):
+        AttentionConfig(**values)
+
+
+@pytest.mark.parametrize(
     ("kind", "values", "message"),
     [
         (EncoderConfig, {"attention": (AttentionConfig(),) * 2}, "one for all layers or one for each of its 5, got 2"),
