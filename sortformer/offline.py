@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.audio.loudness import Level, levelled
+from sortformer.audio.loudness import UNHEARD, levelled
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice
 from sortformer.config.clustering import ClusteringConfig
@@ -80,9 +80,9 @@ def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence:
     """
     grid, parts = model.config.grid, list[Whole]()
     finer = FrameGrid().step_samples // grid.step_samples  # output frames in one of the encoder
-    step, level = FrameGrid().step_samples, Level()
+    step, level = FrameGrid().step_samples, UNHEARD
     for window in windows(blocks, WINDOW_FRAMES * step, MARGIN_FRAMES * step):
-        level.add(window.samples)
+        level = level.after(window.samples)
         found, first = at_once(model, [window.samples], exit_confidence, level=level.value), window.before // step
         count = grid.output_frames(window.length)
         parts.append(
@@ -113,11 +113,7 @@ def forward(
     """
     samples = np.concatenate(list(blocks))
     if model.config.features.normalize == "fixed":
-        if level is None:
-            heard = Level()
-            heard.add(samples)
-            level = heard.value
-        samples = levelled(samples, level)
+        samples = levelled(samples, UNHEARD.after(samples).value if level is None else level)
     wave = torch.from_numpy(samples)
     with torch.inference_mode():
         feats, lengths = model.features(wave[None].to(next(model.parameters()).device))

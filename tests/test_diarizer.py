@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import sortformer
 from sortformer import audio, checkpoint
 from sortformer.annotation import Diarization
-from sortformer.audio.loudness import Level, levelled
+from sortformer.audio.loudness import UNHEARD, levelled
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
@@ -454,8 +454,7 @@ def test_how_loud_a_recording_is_is_what_was_heard_of_it_and_not_what_a_window_h
     diarizer = grouped(Diarizer(model, PostprocessConfig(), "small"))
     wave = chirp(4.0, 16_000)
     fading = np.concatenate([wave[:32_000], 0.01 * wave[32_000:]])
-    level = Level()
-    level.add(fading[:32_000])
+    level = UNHEARD.after(fading[:32_000])
     found = diarizer.embeddings(fading, sample_rate=16_000).data
     with monkeypatch.context() as patch:
         patch.setattr("sortformer.offline.levelled", lambda samples, _: levelled(samples, level.value))

@@ -1,19 +1,25 @@
-"""How loud a recording is, and all of them made alike loud: so it does not matter how a file was made."""
+"""How loud a recording is, and all of them made alike loud: so it does not matter how a file or a stream was made."""
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from sortformer.audio.signal import INAUDIBLE
 
-__all__ = ["Level", "how_quiet", "levelled", "peak"]
+__all__ = ["LIVE", "UNHEARD", "Level", "how_quiet", "levelled", "levelled_live", "peak"]
 
 _WANTED = 10 ** (-24 / 20)
 _MOST = 31.6  # 30 dB
 _PIECE_SAMPLES = 1600  # 0.1 s
-_SHARE = 95  # percent of the pieces that are no louder: speech sets it, also where it pauses much, and no knock
+_SHARE = 0.95  # of the pieces that are no louder: speech sets it, also where it pauses much, and no knock
 _RANGE = 10 ** (15 / 20)  # of the highest sample above it, at most: where next to nobody speaks, speech sets it too
 _QUIET = 0.01  # -40 dB: where nobody is heard, that may be why
+# Peaks of pieces are counted in steps of 0.05 dB, so that hours take no more room than seconds.
+_LEAST_DB, _STEPS_A_DB, _BINS = -120, 20, 3200
+# What a stream is taken to have been before its first sample: loud, until it is clear that it is not, since sounds
+# before the first word that are made too loud become voices.
+_BEFORE = ((-14, 4), (-24, 20))  # dB and pieces
 
 
 def peak(samples: np.ndarray) -> float:
@@ -21,29 +27,51 @@ def peak(samples: np.ndarray) -> float:
     return float(np.abs(samples).max(initial=0.0))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Level:
     """How loud the speech of a recording is, as far as it has been heard: what of 0.1 s is highest, 95 % of the time.
 
-    It lies 15 dB below the highest sample at most.
+    It lies 15 dB below the highest sample at most. A piece of 0.1 s counts when all of it has been heard.
+
+    Attributes:
+        counts: (bins,) pieces, by their highest samples.
+        highest: sample of all pieces.
+        begun: (n,) samples of the next piece.
     """
 
-    def __init__(self) -> None:
-        self._peaks: list[np.ndarray] = []
+    counts: np.ndarray
+    highest: float
+    begun: np.ndarray
 
-    def add(self, samples: np.ndarray) -> None:
-        """Hear samples (N,); of what is cut into pieces of 0.1 s from its beginning, the rest goes with the last."""
-        whole = len(samples) - len(samples) % _PIECE_SAMPLES
-        loud = np.abs(samples)
-        peaks = loud[:whole].reshape(-1, _PIECE_SAMPLES).max(axis=1, initial=0.0)
-        if whole < len(samples):
-            peaks = np.append(peaks[:-1], loud[max(0, whole - _PIECE_SAMPLES) :].max())
-        self._peaks.append(peaks)
+    def after(self, samples: np.ndarray) -> "Level":
+        """Return the level when samples (N,) have been heard, too."""
+        heard = np.concatenate([self.begun, samples])
+        whole = len(heard) - len(heard) % _PIECE_SAMPLES
+        peaks = np.abs(heard[:whole]).reshape(-1, _PIECE_SAMPLES).max(axis=1)
+        highest = max(self.highest, float(peaks.max(initial=0.0)))
+        return Level(self.counts + _counted(20 * np.log10(np.maximum(peaks, 1e-9))), highest, heard[whole:])
 
     @property
     def value(self) -> float:
-        """The level, as an amplitude; 0 of nothing."""
-        peaks = np.concatenate([np.zeros(0), *self._peaks])
-        return float(max(np.percentile(peaks, _SHARE), peaks.max() / _RANGE)) if len(peaks) else 0.0
+        """The level, as an amplitude: the highest sample of what is no whole piece, 0 of nothing."""
+        upto = np.cumsum(self.counts)
+        if upto[-1] == 0:
+            return peak(self.begun)
+        middle = np.searchsorted(upto, _SHARE * upto[-1]) + 0.5
+        return max(10 ** ((_LEAST_DB + middle / _STEPS_A_DB) / 20), self.highest / _RANGE)
+
+
+def _counted(decibels: np.ndarray) -> np.ndarray:
+    """How many of some levels are in each bin, (bins,)."""
+    bins = np.clip((decibels - _LEAST_DB) * _STEPS_A_DB, 0, _BINS - 1).astype(np.int64)
+    return np.bincount(bins, minlength=_BINS)
+
+
+_NOTHING = np.zeros(0, dtype=np.float32)
+UNHEARD = Level(_counted(_NOTHING), 0.0, _NOTHING)
+"""The level of a recording of which nothing has been heard yet."""
+LIVE = Level(_counted(np.repeat(*np.array(_BEFORE, dtype=np.int64).T)), 0.0, _NOTHING)
+"""The level of a stream of which nothing has been heard yet."""
 
 
 def levelled(samples: np.ndarray, level: float) -> np.ndarray:
@@ -52,6 +80,19 @@ def levelled(samples: np.ndarray, level: float) -> np.ndarray:
     Louder by 30 dB at most, so that silence stays what it is.
     """
     return samples * np.float32(min(_MOST, _WANTED / max(level, np.finfo(np.float32).tiny)))
+
+
+def levelled_live(samples: np.ndarray, level: Level) -> tuple[np.ndarray, Level]:
+    """Return the next samples (N,) of a stream, each piece of 0.1 s by the level of what came before it, and the level.
+
+    However the stream is cut, the result is the same.
+    """
+    found = [_NOTHING]
+    while len(samples):
+        piece, samples = np.split(samples, [_PIECE_SAMPLES - len(level.begun)])
+        found.append(levelled(piece, level.value))
+        level = level.after(piece)
+    return np.concatenate(found), level
 
 
 def how_quiet(highest: float) -> str:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from sortformer.audio.loudness import LIVE, Level, levelled_live
 from sortformer.config.stream import StreamConfig
 from sortformer.features import FFT_SAMPLES, FeatureState, LogMel
 from sortformer.grid import FrameGrid
@@ -24,6 +26,7 @@ _LOOKAHEAD_SAMPLES = FFT_SAMPLES // 2 - _GRID.hop_samples
 class Front:
     """What one stream remembers of its samples; frames are subsampled ones (80 ms)."""
 
+    level: Level | None  # None: samples are taken as they come
     features: FeatureState
     mel: Tensor  # (1, n, M) log-mel features from frame `first` on
     first: int
@@ -32,10 +35,14 @@ class Front:
     ended: bool
 
 
-def start_front(log_mel: LogMel) -> Front:
-    """Return the state before the first sample."""
+def start_front(log_mel: LogMel, level: Level = LIVE) -> Front:
+    """Return the state before the first sample.
+
+    For models with fixed features streams are made alike loud, as recordings are (see ``levelled_live``).
+    """
     features = log_mel.start()
-    return Front(features, features.tail.new_zeros(1, 0, log_mel.num_mels), 0, 0, 0, ended=False)
+    mel = features.tail.new_zeros(1, 0, log_mel.num_mels)
+    return Front(level if log_mel.normalize == "fixed" else None, features, mel, 0, 0, 0, ended=False)
 
 
 def missing_samples(config: StreamConfig, front: Front) -> int:
@@ -44,14 +51,19 @@ def missing_samples(config: StreamConfig, front: Front) -> int:
     return heard * _GRID.step_samples + _LOOKAHEAD_SAMPLES - front.received
 
 
-def hear(log_mel: LogMel, front: Front, samples: Tensor, *, last: bool = False) -> Front:
-    """Take in ``samples`` (1, n), the stream's ``last`` ones or not."""
-    features, mel = log_mel.step(front.features, samples, last=last)
+def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = False) -> Front:
+    """Take in ``samples`` (n,), the stream's ``last`` ones or not."""
+    level = front.level
+    if level is not None:
+        samples, level = levelled_live(samples, level)
+    wave = torch.as_tensor(samples, device=front.mel.device)[None]
+    features, mel = log_mel.step(front.features, wave, last=last)
     return replace(
         front,
+        level=level,
         features=features,
         mel=torch.cat([front.mel, mel], dim=1),
-        received=front.received + samples.shape[1],
+        received=front.received + len(samples),
         ended=last,
     )
 

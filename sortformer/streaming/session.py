@@ -12,6 +12,7 @@ from torch import Tensor
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.audio.arrays import as_samples, float_pieces
+from sortformer.audio.loudness import UNHEARD
 from sortformer.audio.reading import AudioSource
 from sortformer.audio.signal import checked, mixed
 from sortformer.config.postprocess import PostprocessConfig
@@ -151,7 +152,8 @@ class Session:
         if not free:
             raise InputError(f"there is no slot left for '{name}': {', '.join(taken.values())} have them all")
         wave = read_clip(name, audio, sample_rate)
-        _, memory, probs = self._to_the_end(here.front, here.memory, wave)
+        clip = start_front(self._log_mel, UNHEARD.after(wave))  # all of it is there: its level need not be found out
+        _, memory, probs = self._to_the_end(clip, here.memory, wave)
         spoken = (probs > 0.5).sum(axis=0) * self.step_s
         slot = max(free, key=lambda slot: spoken[slot])
         rival = max(taken, key=lambda slot: spoken[slot], default=slot)
@@ -328,7 +330,7 @@ class Session:
             found.append(self._by_slot(probs[0]))
 
     def _hear(self, front: Front, wave: np.ndarray, *, last: bool = False) -> Front:
-        return hear(self._log_mel, front, torch.as_tensor(wave, device=self._device)[None], last=last)
+        return hear(self._log_mel, front, wave, last=last)
 
     def _by_slot(self, probs: Tensor) -> np.ndarray:
         """The probabilities of this stream's slots, given those (t, S) of the model's output channels."""

@@ -12,7 +12,7 @@ from sortformer.errors import InputError
 
 __all__ = ["from_bytes", "plain", "rebuilt", "to_bytes"]
 
-_FORMAT = "sortformer-session/1"
+_FORMAT = "sortformer-session/2"
 
 Value = TypeVar("Value")
 
@@ -54,6 +54,8 @@ def rebuilt(like: Value, values: Any, device: torch.device | None = None) -> Val
     """Return the state that :func:`plain` took apart, with its tensors on a device; ``like`` has its structure."""
     if isinstance(like, torch.Tensor):
         return values.to(device)
+    if isinstance(like, np.ndarray):
+        return values.numpy()
     if isinstance(like, tuple):
         return tuple(rebuilt(part, value, device) for part, value in zip(like, values, strict=True))  # pyright: ignore
     if dataclasses.is_dataclass(like):

@@ -145,7 +145,7 @@ def test_streams_agree_step_by_step(preset: str, nemo: Any, tmp_path: Path) -> N
     with torch.no_grad():
         theirs(wave, torch.tensor([wave.shape[1]]))
         log_mel = LogMel(ours.config.features)
-        front = hear(log_mel, start_front(log_mel), wave, last=True)
+        front = hear(log_mel, start_front(log_mel), wave[0].numpy(), last=True)
         state, differences = start(config, theirs.encoder.d_model, 4), []
         for cache, fifo, probs in expected:
             front, chunk = next_chunk(ours.encoder, config, front)

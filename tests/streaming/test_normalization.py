@@ -1,13 +1,18 @@
-"""A stream takes features that are scaled by constants, and refuses those that need the whole recording."""
+"""A stream takes features that are scaled by constants, and makes it alike loud then; whole recordings it has not."""
 
 from dataclasses import replace
+from typing import Literal
 
+import numpy as np
 import pytest
 
+from sortformer.config.model import FeatureConfig
 from sortformer.config.stream import STREAM_PRESETS
 from sortformer.errors import ConfigError
+from sortformer.features import LogMel
 from sortformer.model import Sortformer
 from sortformer.streaming import Session
+from sortformer.streaming.front import hear, start_front
 from tests.streaming.tiny import noise, tiny_model
 
 
@@ -23,6 +28,24 @@ def test_constants_are_known_in_advance():
     session.push(noise(48_000))
     session.finish()
     assert session.num_frames == 38
+
+
+@pytest.mark.parametrize(("kind", "same"), [("fixed", True), ("none", False)])
+def test_a_loud_stream_is_soon_heard_as_others_are(kind: Literal["fixed", "none"], same: bool):
+    log_mel, wave = LogMel(FeatureConfig(normalize=kind)), noise(320_000)
+    wave *= np.float32(0.1 / np.abs(wave).max())
+    found = [hear(log_mel, start_front(log_mel), factor * wave).mel[:, 1500:].numpy() for factor in (1, 8)]
+    assert np.allclose(*found, atol=0.1) is same  # 0.5 is 8 dB
+
+
+def test_what_is_told_a_stream_of_its_level_survives_a_snapshot():
+    model, wave = normalized("fixed"), noise(96_000)
+    session = Session(model, STREAM_PRESETS["1s"])
+    session.push(wave[:40_001])
+    other = Session.restore(model, session.snapshot())
+    for each in (session, other):
+        each.push(wave[40_001:])
+    np.testing.assert_array_equal(other.flush().probs, session.flush().probs)
 
 
 def test_the_statistics_of_a_recording_are_not():
