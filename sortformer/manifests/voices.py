@@ -64,19 +64,22 @@ def voices_of(
     Args:
         split: the one that they go to.
         corpus: the beginning of the speakers' names.
-        shared_names: a name means the same person in all recordings; else a speaker is one of a recording.
+        shared_names: a name means the same person in all recordings; else a speaker is one of a recording, in all
+            windows of it, and goes by the id of the first of these.
 
     Raises:
         InputError: when an entry has no usable RTTM, or nobody is alone anywhere.
     """
     found = []
+    known: dict[Path, str] = {}
     for entry in entries:
+        recording = known.setdefault(entry.audio.resolve(), entry.id)
         if entry.rttm is None:
             raise InputError(f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}")
         ends = [_length(entry.audio), *([] if entry.duration is None else [entry.offset + entry.duration])]
         for turn in alone(own_turns(entry, entry.rttm)):
             start, end = max(turn.start, entry.offset), min(turn.end, *ends)
-            name = turn.speaker if shared_names else f"{entry.id}_{turn.speaker}"
+            name = turn.speaker if shared_names else f"{recording}_{turn.speaker}"
             if end - start >= shortest_s:
                 found.append(Utterance(entry.audio, f"{corpus}_{name}", split, "", start, end))
     if not found:

@@ -56,6 +56,14 @@ def test_a_name_is_one_person_in_one_recording_or_in_all(tmp_path: Path):
         voices_of([Entry("two", tmp_path / "one.wav")], "train", "own")
 
 
+def test_a_voice_is_one_in_all_windows_of_a_recording(tmp_path: Path):
+    reference = truth(tmp_path / "one.rttm", (0, 3, "anna"), (3, 6, "bert"))
+    audio = sound(tmp_path / "one.wav", 6.0)
+    windows = [Entry(f"one_{at}", audio, at, 3.0, reference) for at in (0.0, 1.5, 3.0)]
+    found = voices_of(windows, "train", "own")
+    assert [each.speaker for each in found] == ["own_one_0.0_anna"] * 2 + ["own_one_0.0_bert"] * 2
+
+
 def test_a_bank_of_ones_own_recordings_loads(tmp_path: Path):
     runpy.run_path(str(MAKE_VOICES))["main"](tmp_path / "voices")
     reference = truth(tmp_path / "bass.rttm", (0, 6, "him"))
