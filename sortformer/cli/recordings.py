@@ -36,7 +36,7 @@ class Recording:
         return not (isinstance(self.source, Path) and self.source.is_file())
 
     def heard(self, channel: int | None = None) -> dict[str, Any]:
-        """Return what a diarizer takes: ``audio``, ``sample_rate``, ``channel``; what follows a window is not decoded.
+        """Return what a diarizer takes: ``audio``, and ``channel`` of a file; what follows a window is not decoded.
 
         Raises:
             InputError: when a window is to be cut out of what is no recording, or starts after its end.
@@ -48,7 +48,7 @@ class Recording:
         wave = crop(self.source, self.offset_s, self.duration_s, channel)
         if not len(wave):
             raise InputError(f"{self.source} ends before {self.offset_s:g} s, where {self.name!r} starts in it")
-        return {"audio": wave, "sample_rate": SAMPLE_RATE}
+        return {"audio": {"waveform": wave, "sample_rate": SAMPLE_RATE, "uri": self.name}}
 
     def _is_window(self) -> bool:
         if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):

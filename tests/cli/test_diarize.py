@@ -253,8 +253,8 @@ def test_windows_in_which_nobody_speaks_are_named(cli: Cli, deaf_model: Path, wa
     lines = [{"audio_filepath": str(wav), "offset": at, "duration": 0.5, "uniq_id": f"at{at}"} for at in (0.0, 0.5)]
     manifest.write_text("".join(json.dumps(line) + "\n" for line in lines))
     outcome = cli("diarize", manifest, "--model", deaf_model, "-o", tmp_path / "out")
-    warned = [line.partition(": no speech found")[0] for line in outcome.err.splitlines() if "no speech" in line]
-    assert warned == ["warning: at0.0", "warning: at0.5"]
+    warned = [line.partition(", ")[0].partition(":")[2] for line in outcome.err.splitlines() if "no speech" in line]
+    assert warned == [" no speech found in at0.0", " no speech found in at0.5"]
 
 
 def test_quiet_keeps_errors_and_drops_the_rest(cli: Cli, model: Path, wav: Path, tmp_path: Path):
