@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.build import build_core
-from sortformer.attention.full import MASKED_SCORE
+from sortformer.attention.full import MASKED_SCORE, expectation, scores
 from sortformer.attention.protocol import Context, LayerStep, RecurrentCore, add_losses
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.mechanisms import POSITIONS
@@ -168,16 +168,14 @@ class MultiHeadAttention(nn.Module):
             .transpose(1, 2)
             for layer in (self.key, self.value)
         )
-        scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
-        return scores.masked_fill(~valid[:, None, None], MASKED_SCORE).softmax(dim=-1) @ value
+        return expectation(query, key, value, valid[:, None, None])
 
     @torch.no_grad()
     def _usage(self, x: Tensor, valid: Tensor, recall: Recall) -> Tensor:
         """Return the attention by content (B, M) that the past gets from a chunk which also attends to itself."""
         everything, seen = torch.cat((recall.frames, x), dim=1), torch.cat((recall.valid, valid), dim=1)
         query, key = self._heads(self.query, x), self._heads(self.key, everything)
-        scores = query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
-        weights = scores.masked_fill(~seen[:, None, None], MASKED_SCORE).softmax(dim=-1)
+        weights = scores(query, key).masked_fill(~seen[:, None, None], MASKED_SCORE).softmax(dim=-1)
         return (weights * valid[:, None, :, None]).sum(dim=(1, 2))[:, : recall.frames.shape[1]]
 
 
@@ -186,7 +184,7 @@ def _silenced(x: Tensor, valid: Tensor | None) -> Tensor:
     return x if valid is None else x.masked_fill(~valid[..., None], 0.0)
 
 
-def _there(scores: Tensor | None) -> Tensor:
-    if scores is None:
+def _there(found: Tensor | None) -> Tensor:
+    if found is None:
         raise ValueError("the position mechanism has no scores for pairs of frames")
-    return scores
+    return found

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import MASKED_SCORE, validity
+from sortformer.attention.full import MASKED_SCORE, scores, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["ReformerAttention"]
@@ -65,11 +65,10 @@ class ReformerAttention(Core):
         first[0, : self.chunk] = True  # there is no chunk before the first one
         allowed = (mine[..., None] == theirs[..., None, :]) & (theirs < self.buckets)[..., None, :]
         allowed = allowed & ~first[:, None]
-        scores = (asked @ keys.transpose(-1, -2)) * query.shape[-1] ** -0.5
-        scores = scores.masked_fill(when[..., None] == then[..., None, :], _SELF_SCORE)
-        scores = scores.masked_fill(~allowed, MASKED_SCORE)
-        total = scores.logsumexp(dim=-1)
-        mixed = (scores - total[..., None]).exp() @ values
+        logits = scores(asked, keys).masked_fill(when[..., None] == then[..., None, :], _SELF_SCORE)
+        logits = logits.masked_fill(~allowed, MASKED_SCORE)
+        total = logits.logsumexp(dim=-1)
+        mixed = (logits - total[..., None]).exp() @ values
         back = order.argsort(dim=-1)
         mixed = mixed.flatten(2, 3)[:, :, :frames].gather(2, back[..., None].expand(value.shape))
         return mixed, total.flatten(2, 3)[:, :, :frames].gather(2, back)
