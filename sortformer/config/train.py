@@ -178,7 +178,8 @@ class TrainConfig:
             )
         if self.model is not None and self.simulation.num_slots != self.model.head.num_slots:
             raise ConfigError(
-                f"simulation makes {self.simulation.num_slots} slots, the model has {self.model.head.num_slots}"
+                f"simulation makes {self.simulation.num_slots} slots, the model has {self.model.head.num_slots}: give "
+                "[simulation] and [model.head] the same num_slots"
             )
 
     def stage(self, step: int) -> StageConfig:
