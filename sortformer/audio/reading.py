@@ -49,8 +49,8 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
     ``source`` is a path, a binary file object (read from its beginning, left open), or an array: (samples,) or
     (samples, channels), float in [-1, 1] or integers, with its ``sample_rate`` in Hz; or a mapping of ``waveform`` and
     ``sample_rate``, or of ``audio``, a path or file object, as pyannote.audio takes them, or of ``array`` and
-    ``sampling_rate``, as Hugging Face's datasets give them. ``channel`` picks one channel, counted from 1; without it,
-    channels are averaged. The samples are in memory once.
+    ``sampling_rate``, as Hugging Face's datasets give them, or torchcodec's ``AudioDecoder``, as since their version 4.
+    ``channel`` picks one channel, counted from 1; without it, channels are averaged. The samples are in memory once.
 
     Raises:
         InputError: if the source is missing, no audio, shorter than 0.1 s, has NaN or infinite samples, or lacks the
@@ -160,10 +160,14 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
         yield _Recording(name_of(source), rate, len(samples) / rate, float_pieces(samples))
     elif isinstance(source, Mapping) and is_array(wave := source.get("waveform", source.get("array"))):
         if sample_rate is not None:
-            raise InputError("sample_rate is in the mapping with the waveform already: leave it out")
+            raise InputError("sample_rate comes with the waveform already: leave it out")
         _check_mapping(source)
         with _opened(wave, source.get("sample_rate", source.get("sampling_rate"))) as found:
             yield replace(found, name=name_of(source))
+    elif callable(decode := getattr(source, "get_all_samples", None)):
+        samples: Any = decode()
+        with _opened({"waveform": samples.data, "sample_rate": samples.sample_rate}, sample_rate) as found:
+            yield found
     elif isinstance(source, Mapping) and is_file(source.get("audio")):
         _check_mapping(source)
         with _opened(source["audio"], sample_rate) as found:

@@ -1,6 +1,7 @@
 """Arrays and tensors as sources."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -98,7 +99,7 @@ def test_tensors_are_read_through_the_array_protocol(tensor):
         ({"samples": np.zeros(16_000)}, None, "got dict: pass the waveform, and its rate as sample_rate="),
         ({"waveform": np.full(16_000, np.nan), "sample_rate": 16_000, "uri": "monday"}, None, "monday .*NaN"),
         ({"waveform": np.zeros(16_000)}, None, "does not say its sample rate"),
-        ({"waveform": np.zeros(16_000), "sample_rate": 16_000}, 8_000, "in the mapping with the waveform already"),
+        ({"waveform": np.zeros(16_000), "sample_rate": 16_000}, 8_000, "comes with the waveform already"),
         (None, None, "got NoneType$"),
     ],
 )
@@ -125,6 +126,14 @@ def test_the_audio_of_a_dataset_is_taken_by_the_name_of_its_file():
     np.testing.assert_array_equal(audio.read(row), audio.read(row["array"], 8_000))
     assert uri_of(row) == "one"
     assert uri_of(row | {"path": None}) == "audio"
+
+
+def test_the_audio_of_a_dataset_may_be_a_decoder():
+    samples = SimpleNamespace(data=torch.from_numpy(chirp(0.5, 8_000, 2).T), sample_rate=8_000)
+    decoder = SimpleNamespace(get_all_samples=lambda: samples)
+    np.testing.assert_array_equal(audio.read(decoder), audio.read(samples.data, 8_000))
+    with pytest.raises(InputError, match="comes with the waveform already"):
+        audio.read(decoder, 16_000)
 
 
 def test_a_file_in_a_mapping_is_read_as_the_file(tmp_path: Path):
