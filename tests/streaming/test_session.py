@@ -174,6 +174,9 @@ def test_snapshots_that_do_not_fit_are_refused(session):
     for broken in (b"", b"nonsense", b"abc", data[:100], data[: len(data) // 2]):
         with pytest.raises(InputError, match="snapshot"):
             Session.restore(MODEL, broken)
+    for place in range(0, len(data), len(data) // 50):
+        with pytest.raises(InputError, match="snapshot"):
+            Session.restore(MODEL, data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
     with pytest.raises(InputError, match="another model"):
         Session.restore(tiny_model(num_slots=4), data)
     with pytest.raises(InputError, match="another model"):
