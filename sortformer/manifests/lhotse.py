@@ -33,6 +33,8 @@ def from_lhotse(recordings: str | Path, supervisions: str | Path | None = None) 
             spoken.setdefault(_text(where, row, "recording_id"), []).extend(_turn(where, row, 0.0))
     drafts = []
     for where, row in _rows(recordings):
+        if "tracks" in row:
+            raise InputError(f"{where}: a MixedCut has no file of its own; save it first (CutSet.save_audios)")
         if "recording" in row:
             drafts.append(_cut(where, row))
         else:

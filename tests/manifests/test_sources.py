@@ -161,6 +161,12 @@ def test_a_lhotse_cut_is_a_window_with_turns_in_the_recordings_time(tmp_path: Pa
         from_lhotse(lines(tmp_path / "broken.jsonl", cut | {"supervisions": "anna"}))
 
 
+def test_a_mixture_of_lhotse_is_to_be_saved_first(tmp_path: Path):
+    mixed = {"id": "mix", "tracks": [{"cut": {}, "offset": 0.0}], "type": "MixedCut"}
+    with pytest.raises(InputError, match=r"cuts\.jsonl, line 1: a MixedCut has no file of its own; save it first"):
+        from_lhotse(lines(tmp_path / "cuts.jsonl", mixed))
+
+
 @pytest.mark.parametrize(
     ("recording", "spoken", "said"),
     [
