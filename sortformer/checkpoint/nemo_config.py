@@ -95,6 +95,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
         _integer(transformer, "transformer_encoder.hidden_size"),
         _integer(preprocessor, "preprocessor.features"),
     )
+    channels = _integer(encoder, "encoder.subsampling_conv_channels")
     for section, name, size in (
         (encoder, "encoder.feat_in", num_mels),
         (modules, "sortformer_modules.fc_d_model", dim),
@@ -112,7 +113,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
         EncoderConfig(
             kind="conformer",
             subsampling="dw_striding",
-            subsampling_channels=_integer(encoder, "encoder.subsampling_conv_channels"),
+            subsampling_channels=dim if channels == -1 else channels,
             dim=dim,
             layers=_integer(encoder, "encoder.n_layers"),
             heads=_integer(encoder, "encoder.n_heads"),

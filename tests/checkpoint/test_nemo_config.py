@@ -79,6 +79,12 @@ def test_what_nemo_makes_of_null_is_supported_where_it_is_the_same():
     assert model_config(values) == model_config(recorded_parts()[0])
 
 
+def test_as_many_subsampling_channels_as_the_encoder_has():
+    values = recorded_parts()[0]
+    values["encoder"]["subsampling_conv_channels"] = -1
+    assert model_config(values).encoder.subsampling_channels == values["encoder"]["d_model"]
+
+
 @pytest.mark.parametrize(("mode", "gain"), [(True, "none"), (False, "peak")])
 def test_the_streaming_mode_may_be_a_reference(mode, gain):
     values = recorded_parts()[0] | {"live": mode, "streaming_mode": "${model.live}"}
