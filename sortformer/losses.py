@@ -71,6 +71,6 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
         # Larger than any difference of whole assignments, so that an illegal order never wins.
         penalty = 1.0 + 2.0 * cost.abs().sum(dim=(1, 2))
         cost = cost + penalty[:, None, None] * (due[:, :, None] != arrivals[:, None, :])
-    orders = [torch.from_numpy(linear_sum_assignment(row)[1]) for row in cost.double().cpu().numpy()]
+    orders = [torch.from_numpy(linear_sum_assignment(row)[1]) for row in cost.cpu().double().numpy()]
     order = torch.stack(orders).to(activity.device)
     return activity.gather(2, order[:, None].expand(-1, activity.shape[1], -1))
