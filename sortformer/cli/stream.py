@@ -54,7 +54,7 @@ def stream(
     device: Device = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a result that is there.")] = False,
 ) -> None:
-    """Say who speaks, while they speak; without a source, into the microphone.
+    """Say who speaks, while they speak: microphone, pipe or file.
 
     Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. Ctrl-C,
     SIGTERM or a terminal that closes ends the stream in good order.
