@@ -37,7 +37,10 @@ _LAG_S = 5.0  # by which the model may be behind what is live before that is sai
 def stream(
     source: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE|-]", help="A recording, or raw samples from a named pipe or stdin (-)."),
+        typer.Argument(
+            metavar="[FILE|-]",
+            help="A recording, or raw samples from a named pipe or stdin (-); the microphone if not given.",
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RTTM", help="Write all turns here too.")] = None,
     preset: Annotated[
