@@ -45,6 +45,10 @@ _FIXED = {
     "audio_config.rope_parameters.rope_type": "default",
     "audio_config.rope_parameters.rope_theta": 10000.0,
     "audio_config.rope_parameters.partial_rotary_factor": 1.0,
+    # What transformers moves into rope_parameters when it reads a config of before version 5.
+    "audio_config.rope_scaling": None,
+    "audio_config.rope_theta": 10000.0,
+    "audio_config.partial_rotary_factor": 1.0,
 }
 
 # Sizes, with transformers' defaults: those of the published model.
