@@ -51,7 +51,7 @@ class SpeakerCacheConfig:
 
 @dataclass(frozen=True, slots=True)
 class StreamConfig:
-    """What one step of a stream sees, in output frames (80 ms): [speaker cache | FIFO | left, chunk, right context].
+    """What one step of a stream sees, in frames of 80 ms: [speaker cache | FIFO | left, chunk, right context].
 
     The probabilities of a chunk are final once its right context has been heard.
     """

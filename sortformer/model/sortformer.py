@@ -62,11 +62,15 @@ class Sortformer(nn.Module):
         self.head = Head(config.encoder.dim, config.head)
 
     def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> SortformerOutput:
-        """Diarize waves (B, N) at 16 kHz, of which ``num_samples`` (B,) are valid (None: all)."""
+        """Diarize waves (B, N) at 16 kHz, of which ``num_samples`` (B,) are valid (None: all).
+
+        There must be a recording (B of 1 or more), and a feature frame in it (N of 160 or more); of a row none need be
+        valid.
+        """
         return self.forward_features(*self.features(wave, num_samples))
 
     def forward_features(self, feats: Tensor, lengths: Tensor) -> SortformerOutput:
-        """Diarize log-mel features (B, T, M) of the given lengths (B,)."""
+        """Diarize log-mel features (B, T, M), B and T of 1 or more, of the given lengths (B,)."""
         emb, frames = self.encoder.pre_encode(feats, lengths)
         output = self.forward_frames(emb, length_mask(frames, emb.shape[1]))
         if self.config.head.upsampling == 1:
