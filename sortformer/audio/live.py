@@ -1,5 +1,7 @@
 """Audio as it comes: raw PCM from a pipe, and the microphone; both as blocks at 16 kHz."""
 
+import contextlib
+import os
 import queue
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -28,6 +30,8 @@ def pcm(pipe: BinaryIO, rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
 
 
 def _samples(pipe: BinaryIO) -> Iterator[np.ndarray]:
+    with contextlib.suppress(OSError):  # what is no pipe
+        os.set_blocking(pipe.fileno(), True)  # else a pause would be taken for the end
     read = getattr(pipe, "read1", pipe.read)  # what is there, without waiting for more
     content, odd, heard = read(_BLOCK_BYTES), b"", False
     while 0 < len(content) < _HEAD_BYTES and (more := read(_BLOCK_BYTES)):
