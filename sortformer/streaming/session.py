@@ -58,7 +58,7 @@ class _Position:
 
 
 class Session:
-    """One stream of 16 kHz audio through a model in evaluation mode, which many sessions may share.
+    """One stream of 16 kHz audio through a model in evaluation mode, which many sessions may share: one thread in each.
 
     The audio is worked on in chunks at fixed places of the stream, so the result does not depend on how it was cut into
     pushes, to the last bit. Whatever a call raises, the session stays usable: a refused block is not taken in, and
@@ -294,7 +294,10 @@ class Session:
         """Return a block as it can be taken in, or refuse it."""
         self._require_open()
         if sample_rate is not None and sample_rate != SAMPLE_RATE:
-            raise InputError(f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first")
+            raise InputError(
+                f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first, by what "
+                "remembers the block before (soxr.ResampleStream)"
+            )
         if 0 in np.shape(samples):
             return []
         pieces = mixed(float_pieces(as_samples(samples, block=True)), None, self.uri)

@@ -100,7 +100,7 @@ def test_bytes_are_no_samples_of_8_bits(session, kind):
 
 def test_another_sample_rate_is_refused(session):
     session.push(WAVE, sample_rate=16_000)
-    with pytest.raises(InputError, match="16000 Hz, got samples at 8000 Hz"):
+    with pytest.raises(InputError, match=r"16000 Hz, got samples at 8000 Hz: .*soxr\.ResampleStream"):
         session.push(WAVE, sample_rate=8_000)
 
 
