@@ -7,19 +7,20 @@ import numpy as np
 
 from sortformer.audio.signal import INAUDIBLE
 
-__all__ = ["LIVE", "UNHEARD", "Level", "how_quiet", "levelled", "levelled_live", "peak"]
+__all__ = ["LIVE", "UNHEARD", "Level", "how_quiet", "levelled", "peak"]
 
 _WANTED = 10 ** (-24 / 20)
 _MOST = 31.6  # 30 dB
 _PIECE_SAMPLES = 1600  # 0.1 s
 _SHARE = 0.95  # of the pieces that are no louder: speech sets it, also where it pauses much, and no knock
-_RANGE = 10 ** (15 / 20)  # of the highest sample above it, at most: where next to nobody speaks, speech sets it too
+# No lower than this below the sixth loudest piece: where next to nobody speaks, a word sets it, and no click.
+_LOUDEST, _RANGE_DB = 6, 15
 _QUIET = 0.01  # -40 dB: where nobody is heard, that may be why
-# Peaks of pieces are counted in steps of 0.05 dB, so that hours take no more room than seconds.
-_LEAST_DB, _STEPS_A_DB, _BINS = -120, 20, 3200
-# What a stream is taken to have been before its first sample: loud, until it is clear that it is not, since sounds
-# before the first word that are made too loud become voices.
-_BEFORE = ((-14, 4), (-24, 20))  # dB and pieces
+# Peaks of pieces are counted in steps of 0.2 dB, so that hours take no more room than seconds.
+_LEAST_DB, _STEPS_A_DB, _BINS = -120, 5, 800
+# What a stream is taken to have been before its first sample, in dB and pieces: loud, until it is clear that it is not,
+# since sounds before the first word that are made too loud become voices.
+_BEFORE = ((-14, 4), (-24, 20))
 
 
 def peak(samples: np.ndarray) -> float:
@@ -31,25 +32,23 @@ def peak(samples: np.ndarray) -> float:
 class Level:
     """How loud the speech of a recording is, as far as it has been heard: what of 0.1 s is highest, 95 % of the time.
 
-    It lies 15 dB below the highest sample at most. A piece of 0.1 s counts when all of it has been heard.
+    A piece of 0.1 s counts when all of it has been heard, without its mean.
 
     Attributes:
         counts: (bins,) pieces, by their highest samples.
-        highest: sample of all pieces.
         begun: (n,) samples of the next piece.
     """
 
     counts: np.ndarray
-    highest: float
     begun: np.ndarray
 
     def after(self, samples: np.ndarray) -> "Level":
         """Return the level when samples (N,) have been heard, too."""
         heard = np.concatenate([self.begun, samples])
         whole = len(heard) - len(heard) % _PIECE_SAMPLES
-        peaks = np.abs(heard[:whole]).reshape(-1, _PIECE_SAMPLES).max(axis=1)
-        highest = max(self.highest, float(peaks.max(initial=0.0)))
-        return Level(self.counts + _counted(20 * np.log10(np.maximum(peaks, 1e-9))), highest, heard[whole:])
+        pieces = heard[:whole].reshape(-1, _PIECE_SAMPLES)
+        peaks = np.abs(pieces - pieces.mean(axis=1, keepdims=True)).max(axis=1)
+        return Level(self.counts + _counted(20 * np.log10(np.maximum(peaks, 1e-9))), heard[whole:])
 
     @property
     def value(self) -> float:
@@ -57,8 +56,8 @@ class Level:
         upto = np.cumsum(self.counts)
         if upto[-1] == 0:
             return peak(self.begun)
-        middle = np.searchsorted(upto, _SHARE * upto[-1]) + 0.5
-        return max(10 ** ((_LEAST_DB + middle / _STEPS_A_DB) / 20), self.highest / _RANGE)
+        usual, loud = np.searchsorted(upto, [_SHARE * upto[-1], upto[-1] - _LOUDEST + 1]) + 0.5
+        return 10 ** ((_LEAST_DB + max(usual / _STEPS_A_DB, loud / _STEPS_A_DB - _RANGE_DB)) / 20)
 
 
 def _counted(decibels: np.ndarray) -> np.ndarray:
@@ -68,9 +67,9 @@ def _counted(decibels: np.ndarray) -> np.ndarray:
 
 
 _NOTHING = np.zeros(0, dtype=np.float32)
-UNHEARD = Level(_counted(_NOTHING), 0.0, _NOTHING)
+UNHEARD = Level(_counted(_NOTHING), _NOTHING)
 """The level of a recording of which nothing has been heard yet."""
-LIVE = Level(_counted(np.repeat(*np.array(_BEFORE, dtype=np.int64).T)), 0.0, _NOTHING)
+LIVE = Level(_counted(np.repeat(*np.array(_BEFORE, dtype=np.int64).T)), _NOTHING)
 """The level of a stream of which nothing has been heard yet."""
 
 
@@ -80,19 +79,6 @@ def levelled(samples: np.ndarray, level: float) -> np.ndarray:
     Louder by 30 dB at most, so that silence stays what it is.
     """
     return samples * np.float32(min(_MOST, _WANTED / max(level, np.finfo(np.float32).tiny)))
-
-
-def levelled_live(samples: np.ndarray, level: Level) -> tuple[np.ndarray, Level]:
-    """Return the next samples (N,) of a stream, each piece of 0.1 s by the level of what came before it, and the level.
-
-    However the stream is cut, the result is the same.
-    """
-    found = [_NOTHING]
-    while len(samples):
-        piece, samples = np.split(samples, [_PIECE_SAMPLES - len(level.begun)])
-        found.append(levelled(piece, level.value))
-        level = level.after(piece)
-    return np.concatenate(found), level
 
 
 def how_quiet(highest: float) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.audio.loudness import LIVE, Level, levelled_live
+from sortformer.audio.loudness import LIVE, Level, levelled
 from sortformer.config.stream import StreamConfig
 from sortformer.features import FFT_SAMPLES, FeatureState, LogMel
 from sortformer.grid import FrameGrid
@@ -38,7 +38,8 @@ class Front:
 def start_front(log_mel: LogMel, level: Level = LIVE) -> Front:
     """Return the state before the first sample.
 
-    For models with fixed features streams are made alike loud, as recordings are (see ``levelled_live``).
+    For models with fixed features streams are made alike loud, as recordings are: what is heard at once by one factor,
+    as far as the level is known by then.
     """
     features = log_mel.start()
     mel = features.tail.new_zeros(1, 0, log_mel.num_mels)
@@ -55,7 +56,8 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
     """Take in ``samples`` (n,), the stream's ``last`` ones or not."""
     level = front.level
     if level is not None:
-        samples, level = levelled_live(samples, level)
+        level = level.after(samples)
+        samples = levelled(samples, level.value)
     wave = torch.as_tensor(samples, device=front.mel.device)[None]
     features, mel = log_mel.step(front.features, wave, last=last)
     return replace(

@@ -152,8 +152,7 @@ class Session:
         if not free:
             raise InputError(f"there is no slot left for '{name}': {', '.join(taken.values())} have them all")
         wave = read_clip(name, audio, sample_rate)
-        clip = start_front(self._log_mel, UNHEARD.after(wave))  # all of it is there: its level need not be found out
-        _, memory, probs = self._to_the_end(clip, here.memory, wave)
+        _, memory, probs = self._to_the_end(start_front(self._log_mel, UNHEARD), here.memory, wave)
         spoken = (probs > 0.5).sum(axis=0) * self.step_s
         slot = max(free, key=lambda slot: spoken[slot])
         rival = max(taken, key=lambda slot: spoken[slot], default=slot)

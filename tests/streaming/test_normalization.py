@@ -34,8 +34,23 @@ def test_constants_are_known_in_advance():
 def test_a_loud_stream_is_soon_heard_as_others_are(kind: Literal["fixed", "none"], same: bool):
     log_mel, wave = LogMel(FeatureConfig(normalize=kind)), noise(320_000)
     wave *= np.float32(0.1 / np.abs(wave).max())
-    found = [hear(log_mel, start_front(log_mel), factor * wave).mel[:, 1500:].numpy() for factor in (1, 8)]
+    found = []
+    for factor in (1, 8):
+        front = start_front(log_mel)
+        for part in np.split(factor * wave, 20):
+            front = hear(log_mel, front, part)
+        found.append(front.mel[:, 1500:].numpy())
     assert np.allclose(*found, atol=0.1) is same  # 0.5 is 8 dB
+
+
+def test_however_a_stream_is_cut_it_is_as_loud():
+    model, wave, found = normalized("fixed"), 8 * noise(96_000), []
+    for cuts in ([], [1, 799, 20_000, 20_000, 71_111], range(1_000, 96_000, 1_000)):
+        session = Session(model, STREAM_PRESETS["1s"])
+        parts = [session.push(part).probs for part in np.split(wave, cuts)]
+        found.append(np.concatenate([*parts, session.flush().probs]))
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
 
 
 def test_what_is_told_a_stream_of_its_level_survives_a_snapshot():
