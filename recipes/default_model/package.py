@@ -1,17 +1,26 @@
-"""Put a model into the package, in float16, with the post-processing of another and a distance between voices.
+"""Put a model into the package, in float16, with its post-processing.
 
-python package.py MODEL_FOLDER TUNED_FOLDER DISTANCE WEIGHTS_FOLDER
+python package.py MODEL_FOLDER WEIGHTS_FOLDER
 """
 
 import sys
-from dataclasses import replace
 
 import torch
 
 from sortformer import checkpoint
 from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.postprocess import PostprocessConfig
+
+# What the tuning set likes, with pauses filled up to half a second as its labels have them, and a distance that goes
+# with the stretches that are clustered: RESULTS.md, "Post-processing at one level" and "Longer stretches".
+POSTPROCESS = PostprocessConfig(
+    onset=0.75,
+    offset=0.55,
+    min_on_s=0.24,
+    min_off_s=0.5,
+    decision="least_error",
+    clustering=ClusteringConfig(0.38),
+)
 
 model, _ = checkpoint.load(sys.argv[1])
-_, postprocess = checkpoint.load(sys.argv[2])
-postprocess = replace(postprocess, clustering=ClusteringConfig(float(sys.argv[3])))
-checkpoint.save(sys.argv[4], model, postprocess, dtype=torch.float16)
+checkpoint.save(sys.argv[2], model, POSTPROCESS, dtype=torch.float16)

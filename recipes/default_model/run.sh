@@ -14,23 +14,20 @@ sortformer train varied.toml -o "$runs/default_model"
 # Two parts of the earlier state, one of the last: what RESULTS.md says of them.
 sortformer average "$runs/further" "$runs/further" "$runs/default_model/model" -o "$runs/averaged" --overwrite
 
-# Post-processing, on training voices at speeds that training does not use.
-python tuning_set.py further.toml further.toml "$runs/tuning"
-sortformer tune "$runs/tuning" --reference "$runs/tuning" --uem "$runs/tuning" --model "$runs/averaged" --clustering 0.45 \
-    -o "$runs/tuned" --overwrite
-
 # From the average on, twice: pairs of stretches as examples of one distance.
 sortformer train pairs.toml -o "$runs/pairs"
 sortformer train pairs_more_voices.toml -o "$runs/pairs_more_voices"
 sortformer average "$runs/pairs/model" "$runs/pairs_more_voices/model" -o "$runs/paired" --overwrite
 
-# And twice more: what is no speech. What came of tuning anew is in RESULTS.md.
+# And twice more: what is no speech.
 sortformer train sounds.toml -o "$runs/sounds"
 sortformer train sounds_lively.toml -o "$runs/sounds_lively"
 sortformer average "$runs/sounds/model" "$runs/sounds_lively/model" "$runs/paired" -o "$runs/heard" --overwrite
+python package.py "$runs/heard" ../../sortformer/weights
 
-# The distance goes with the stretches that are clustered: RESULTS.md, "Longer stretches".
-python package.py "$runs/heard" "$runs/tuned" 0.38 ../../sortformer/weights
+# How near that post-processing is to the best there is, on training voices at speeds that training does not use.
+python tuning_set.py further.toml further.toml "$runs/tuning"
+sortformer tune "$runs/tuning" --reference "$runs/tuning" --uem "$runs/tuning" -o "$runs/tuned" --overwrite
 
 python dev_sets.py "$data/bank" "$runs/dev" --cache "$runs/cache"
 for set in near-2 rooms-2 rooms-3 rooms-4 alone sounds real; do
