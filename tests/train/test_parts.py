@@ -8,7 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import soundfile
 import torch
 from torch import multiprocessing
 
@@ -112,13 +114,14 @@ def test_an_error_of_one_process_ends_both_and_only_it_says_why(config, tmp_path
     gone = corpus(tmp_path / "gone", {"a": (9.0, turns)})
     real = replace(config, data=DataConfig(recordings=(RecordingsConfig(str(gone)),)), evaluate_conversations=0)
     real = replace(real, teacher=None, workers=1)
-    text = gone.read_text()
-    gone.write_text(text.replace('"duration": 9.0', '"duration": 900.0'))  # most crops lie behind its end
+    wave, rate = soundfile.read(gone.parent / "a.wav", dtype="float32")
+    wave[rate:] = np.nan  # which only crops can find
+    soundfile.write(gone.parent / "a.wav", wave, rate, subtype="FLOAT")
     raised = in_two_processes((real, tmp_path / "run", None))
     assert {rank for rank, _, _ in raised} == {0, 1}
     assert sorted(kind for _, kind, _ in raised) == ["Cancelled", "InputError"]
     sentences = [sentence for _, kind, sentence in raised if kind == "InputError"]
-    assert "ends before" in sentences[0]
+    assert "NaN" in sentences[0]
     assert "\n" not in sentences[0]
 
 
