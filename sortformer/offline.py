@@ -105,14 +105,14 @@ def forward(
 ) -> Output:
     """Return what ``run`` makes of the features of all samples, in two steps between which it can be stopped.
 
-    For models with fixed features, which take levels as they come, all recordings are made alike loud (see
-    ``levelled``); NVIDIA's take them as NeMo does. ``level`` is that of the whole recording (None: of these samples).
+    Where the features want it (``LogMel.alike_loud``), all recordings are made alike loud (see ``levelled``). ``level``
+    is that of the whole recording (None: of these samples).
 
     Raises:
         Cancelled: if ``progress`` wants no more.
     """
     samples = np.concatenate(list(blocks))
-    if model.config.features.normalize == "fixed":
+    if model.features.alike_loud:
         samples = levelled(samples, UNHEARD.after(samples).value if level is None else level)
     wave = torch.from_numpy(samples)
     with torch.inference_mode():

@@ -38,12 +38,12 @@ class Front:
 def start_front(log_mel: LogMel, level: Level = LIVE) -> Front:
     """Return the state before the first sample.
 
-    For models with fixed features streams are made alike loud, as recordings are: what is heard at once by one factor,
-    as far as the level is known by then.
+    Where the features want it, streams are made alike loud, as recordings are: what is heard at once by one factor, as
+    far as the level is known by then.
     """
     features = log_mel.start()
     mel = features.tail.new_zeros(1, 0, log_mel.num_mels)
-    return Front(level if log_mel.normalize == "fixed" else None, features, mel, 0, 0, 0, ended=False)
+    return Front(level if log_mel.alike_loud else None, features, mel, 0, 0, 0, ended=False)
 
 
 def missing_samples(config: StreamConfig, front: Front) -> int:
