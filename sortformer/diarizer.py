@@ -26,7 +26,7 @@ from sortformer.config.presets import model_preset, model_presets, nearest_prese
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
-from sortformer.enrolled import SHORTEST_VOICE_S, check_name, mean_voice, names_of_voices, no_voice, read_clip
+from sortformer.enrolled import LEAST_SPEECH_S, check_person, mean_voice, names_of_voices, no_voice, read_clip
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.grid import FrameGrid
@@ -323,11 +323,11 @@ class Diarizer:
 
     def _voice(self, name: str, clip: AudioSource, clustering: ClusteringConfig) -> np.ndarray:
         """The direction of the embeddings of who speaks most in a clip."""
-        check_name(name)
+        check_person(name)
         probs, emb = in_windows(self.model, [read_clip(name, clip)], self.exit_confidence).voices(clustering)
         spoken = (probs > 0.5).sum(axis=0) * self.model.config.grid.step_s
         mean = mean_voice(probs, emb, int(spoken.argmax()))
-        if spoken.max() < SHORTEST_VOICE_S or mean is None:
+        if spoken.max() < LEAST_SPEECH_S or mean is None:
             raise no_voice(name)
         return mean
 

@@ -14,16 +14,9 @@ from sortformer.clustering import unit_rows
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = [
-    "SHORTEST_VOICE_S",
-    "check_name",
-    "mean_voice",
-    "names_of_voices",
-    "no_voice",
-    "read_clip",
-]
+__all__ = ["LEAST_SPEECH_S", "check_person", "mean_voice", "names_of_voices", "no_voice", "read_clip"]
 
-SHORTEST_VOICE_S = 0.5
+LEAST_SPEECH_S = 0.5
 """Least speech in a clip by which a voice can be enrolled."""
 
 _SHORTEST_CLIP_S = 1.0
@@ -33,7 +26,7 @@ _SHORTEST_CLIP_S = 1.0
 _KNOWN = 0.46
 
 
-def check_name(name: str, taken: Iterable[str] = ()) -> None:
+def check_person(name: str, taken: Iterable[str] = ()) -> None:
     """Refuse the name of a person that is empty, taken, or one that the toolkit gives.
 
     Raises:

@@ -17,7 +17,7 @@ from sortformer.audio.files import name_of, uri_of
 from sortformer.config.labels import LabelConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.diarizer import Diarizer
-from sortformer.enrolled import check_name
+from sortformer.enrolled import check_person
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings
 from sortformer.formats.write import write_bytes
@@ -199,7 +199,7 @@ class VoiceStore:
         return cls(diarizer, memory, names)
 
     def _with(self, name: str, frames: np.ndarray) -> "VoiceStore":
-        check_name(name)
+        check_person(name)
         names = self.names if name in self.names else (*self.names, name)
         return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(name)), names=names)
 

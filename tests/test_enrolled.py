@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sortformer.enrolled import check_name, mean_voice, names_of_voices, no_voice, read_clip
+from sortformer.enrolled import check_person, mean_voice, names_of_voices, no_voice, read_clip
 from sortformer.errors import InputError
 
 DIM = 16
@@ -53,7 +53,7 @@ def test_who_is_never_alone_has_no_voice():
 @pytest.mark.parametrize("name", ["", "speaker_3", "Ada"])
 def test_names_that_say_nothing_are_refused(name):
     with pytest.raises(InputError, match=f"the name '{name}' is"):
-        check_name(name, ["Ada"])
+        check_person(name, ["Ada"])
 
 
 def test_clips_without_sound_or_too_short_are_refused():

@@ -13,7 +13,7 @@ from sortformer.attention.protocol import Context, LayerStep, RecurrentCore, add
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.mechanisms import POSITIONS
 from sortformer.config.memories import NoMemory
-from sortformer.memory import Chunk, Recall, build_memory
+from sortformer.memory import LayerChunk, Recall, build_memory
 from sortformer.position import Places, build_position
 
 __all__ = ["AttentionState", "MultiHeadAttention"]
@@ -117,7 +117,7 @@ class MultiHeadAttention(nn.Module):
         else:
             mixed = self.core(*turned, value, context)
         mixed = self.memory.mix(mixed, query, state.memory)
-        chunk = Chunk(
+        chunk = LayerChunk(
             x,
             valid,
             at,

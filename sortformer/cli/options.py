@@ -79,7 +79,7 @@ def clips(enroll: Iterable[str] | None) -> dict[str, str]:
     """
     if not enroll:
         return {}
-    from sortformer.enrolled import check_name as check_person
+    from sortformer.enrolled import check_person
 
     found: dict[str, str] = {}
     for option in enroll:

@@ -4,13 +4,13 @@ from sortformer.memory.build import build_memory
 from sortformer.memory.compressive import Compressive
 from sortformer.memory.labels import LabelMemory, interpolate
 from sortformer.memory.nearest import Nearest
-from sortformer.memory.protocol import Chunk, Memory, Recall
+from sortformer.memory.protocol import LayerChunk, Memory, Recall
 from sortformer.memory.transformer_xl import TransformerXL
 
 __all__ = [
-    "Chunk",
     "Compressive",
     "LabelMemory",
+    "LayerChunk",
     "Memory",
     "Nearest",
     "Recall",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from torch import Tensor, nn
 
 from sortformer.memory.compression import build_compression
-from sortformer.memory.protocol import Chunk, Memory, Recall
+from sortformer.memory.protocol import LayerChunk, Memory, Recall
 from sortformer.memory.transformer_xl import Queue, empty_queue, pushed
 
 __all__ = ["Compressive", "CompressiveState"]
@@ -51,7 +51,7 @@ class Compressive(Memory):
         both = state.compressed.then(state.recent)
         return Recall(both.frames, both.valid, both.at)
 
-    def update(self, state: CompressiveState, chunk: Chunk) -> tuple[CompressiveState, dict[str, Tensor]]:
+    def update(self, state: CompressiveState, chunk: LayerChunk) -> tuple[CompressiveState, dict[str, Tensor]]:
         """Append the chunk, compress what is too old for recent, and forget what is too old for that."""
         recent, compressed = state.recent, state.compressed
         if self.measures_usage and recent.frames.shape[1]:
@@ -74,7 +74,7 @@ class Compressive(Memory):
         at, valid = self.compression.places(old.at, old.valid, old.usage)
         return Queue(self.compression(old.frames, old.valid, old.usage), valid, at, old.usage.new_zeros(at.shape))
 
-    def _losses(self, old: Queue, fresh: Queue, chunk: Chunk) -> dict[str, Tensor]:
+    def _losses(self, old: Queue, fresh: Queue, chunk: LayerChunk) -> dict[str, Tensor]:
         """Return the loss that trains the compression, over what is valid; none where there is nothing to train."""
         if self.loss == "none" or not any(True for _ in self.parameters()):
             return {}

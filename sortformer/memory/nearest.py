@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sortformer.memory.protocol import Chunk, Memory
+from sortformer.memory.protocol import LayerChunk, Memory
 
 __all__ = ["Nearest", "NearestState"]
 
@@ -55,7 +55,7 @@ class Nearest(Memory):
         gate = self.gate.sigmoid()[:, None, None] * known.any(dim=-1)[..., None]
         return (1 - gate) * mixed + gate * read
 
-    def update(self, state: NearestState, chunk: Chunk) -> tuple[NearestState, dict[str, Tensor]]:
+    def update(self, state: NearestState, chunk: LayerChunk) -> tuple[NearestState, dict[str, Tensor]]:
         """Append the chunk's keys and values, and forget what is too old."""
         key, value = nn.functional.normalize(chunk.key.detach(), dim=-1), chunk.value.detach()
         key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-__all__ = ["Chunk", "Memory", "Recall"]
+__all__ = ["LayerChunk", "Memory", "Recall"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class LayerChunk:
     """What a layer did with a chunk of T frames."""
 
     frames: Tensor  # (B, T, D) its inputs
@@ -50,7 +50,7 @@ class Memory(nn.Module):
         del query, state
         return mixed
 
-    def update(self, state: Any, chunk: Chunk) -> tuple[Any, dict[str, Tensor]]:
+    def update(self, state: Any, chunk: LayerChunk) -> tuple[Any, dict[str, Tensor]]:
         """Return the state after a chunk, and losses by name that train what the memory does."""
         del chunk
         return state, {}

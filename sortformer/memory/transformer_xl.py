@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sortformer.memory.protocol import Chunk, Memory, Recall
+from sortformer.memory.protocol import LayerChunk, Memory, Recall
 
 __all__ = ["Queue", "TransformerXL", "empty_queue", "pushed"]
 
@@ -48,7 +48,7 @@ class TransformerXL(Memory):
         """Return the frames of the queue."""
         return Recall(state.frames, state.valid, state.at)
 
-    def update(self, state: Queue, chunk: Chunk) -> tuple[Queue, dict[str, Tensor]]:
+    def update(self, state: Queue, chunk: LayerChunk) -> tuple[Queue, dict[str, Tensor]]:
         """Append the chunk and forget what is too old."""
         queue = pushed(state, chunk)
         return queue.part(slice(max(0, queue.frames.shape[1] - self.length), None)), {}
@@ -65,7 +65,7 @@ def empty_queue(frames: Tensor) -> Queue:
     )
 
 
-def pushed(queue: Queue, chunk: Chunk) -> Queue:
+def pushed(queue: Queue, chunk: LayerChunk) -> Queue:
     """Return the queue with a chunk behind it, through which no gradient goes."""
     at = chunk.at.to(queue.at.dtype)
     return queue.then(Queue(chunk.frames.detach(), chunk.valid, at, queue.usage.new_zeros(at.shape)))

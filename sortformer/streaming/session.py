@@ -18,7 +18,7 @@ from sortformer.audio.signal import checked, mixed
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
-from sortformer.enrolled import SHORTEST_VOICE_S, check_name, no_voice, read_clip
+from sortformer.enrolled import LEAST_SPEECH_S, check_person, no_voice, read_clip
 from sortformer.errors import ConfigError, InputError
 from sortformer.features import LogMel
 from sortformer.grid import SAMPLE_RATE
@@ -148,7 +148,7 @@ class Session:
         free = [slot for slot in range(self._limit) if slot not in taken]
         if self.duration_s:
             raise InputError(f"'{name}' comes too late: enroll voices before the first samples, or after reset()")
-        check_name(name, taken.values())
+        check_person(name, taken.values())
         if not free:
             raise InputError(f"there is no slot left for '{name}': {', '.join(taken.values())} have them all")
         wave = read_clip(name, audio, sample_rate)
@@ -156,7 +156,7 @@ class Session:
         spoken = (probs > 0.5).sum(axis=0) * self.step_s
         slot = max(free, key=lambda slot: spoken[slot])
         rival = max(taken, key=lambda slot: spoken[slot], default=slot)
-        if max(spoken[slot], spoken[rival]) < SHORTEST_VOICE_S:
+        if max(spoken[slot], spoken[rival]) < LEAST_SPEECH_S:
             raise no_voice(name)
         if spoken[rival] > spoken[slot]:
             raise InputError(f"the clip of '{name}' sounds like '{taken[rival]}': give a clip with one voice only")
