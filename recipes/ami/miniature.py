@@ -38,7 +38,7 @@ def meeting(root: Path, split: str, name: str, entry: Entry) -> None:
     if entry.rttm is None:
         raise SystemExit(f"{entry.audio} has no RTTM")
     length = len(wave) / SAMPLE_RATE
-    turns = tuple(replace(turn, speaker=f"{name}_{turn.speaker}") for turn in own_turns(entry, entry.rttm))
+    turns = tuple(replace(turn, speaker=f"{name}_{turn.speaker}") for turn in own_turns(entry))
     setup = root / "AMI-diarization-setup"
     rttm.write(
         setup / "only_words" / "rttms" / split / f"{name}.rttm", Diarization(turns, length, name), overwrite=True

@@ -130,7 +130,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
     else:
         try:
             turns = tuple(reference_of(entry))
-            problems += _turn_problems(entry, own_turns(entry, entry.rttm), turns, whole_s)
+            problems += _turn_problems(entry, own_turns(entry), turns, whole_s)
         except InputError as error:
             problems.append(str(error))
     try:

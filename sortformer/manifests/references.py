@@ -16,16 +16,19 @@ __all__ = ["own_turns", "reference_of", "regions_of"]
 Value = TypeVar("Value")
 
 
-def own_turns(entry: Entry, path: Path) -> tuple[Turn, ...]:
-    """Return the turns that an RTTM file gives an entry, in the file's own time.
+def own_turns(entry: Entry) -> tuple[Turn, ...]:
+    """Return the turns that the RTTM of an entry gives it, in the file's own time.
 
     A file about one recording is taken to be about this one whatever it calls it, as NeMo does; one about several may
     know a window by the name of its recording.
 
     Raises:
-        InputError: when the file is missing or broken, or speaks of several recordings and not of this one.
+        InputError: when it has no RTTM, or that is missing or broken, or speaks of several recordings and not of this
+            one.
     """
-    return _about(entry, rttm.read(path) or {entry.id: ()}, path)
+    if entry.rttm is None:
+        raise InputError(f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}")
+    return _about(entry, rttm.read(entry.rttm) or {entry.id: ()}, entry.rttm)
 
 
 def _about(entry: Entry, found: Mapping[str, Value], path: Path) -> Value:
@@ -44,9 +47,7 @@ def reference_of(entry: Entry) -> tuple[Turn, ...] | Diarization:
     Raises:
         InputError: when it has no RTTM, or that cannot be used.
     """
-    if entry.rttm is None:
-        raise InputError(f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}")
-    turns = own_turns(entry, entry.rttm)
+    turns = own_turns(entry)
     if entry.duration is not None:
         end = entry.offset + entry.duration
         whole = Diarization(turns, max([end, *(turn.end for turn in turns)]), entry.id)

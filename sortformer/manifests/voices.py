@@ -74,10 +74,8 @@ def voices_of(
     known: dict[Path, str] = {}
     for entry in entries:
         recording = known.setdefault(entry.audio.resolve(), entry.id)
-        if entry.rttm is None:
-            raise InputError(f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}")
         ends = [_length(entry.audio), *([] if entry.duration is None else [entry.offset + entry.duration])]
-        for turn in alone(own_turns(entry, entry.rttm)):
+        for turn in alone(own_turns(entry)):
             start, end = max(turn.start, entry.offset), min(turn.end, *ends)
             name = turn.speaker if shared_names else f"{recording}_{turn.speaker}"
             if end - start >= shortest_s:
