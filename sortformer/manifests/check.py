@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from sortformer.annotation import Turn
-from sortformer.audio import AudioWarning, blocks
+from sortformer.audio import AudioWarning
 from sortformer.errors import InputError
 from sortformer.formats.source import read_text
-from sortformer.grid import SAMPLE_RATE
+from sortformer.heard import Heard
 from sortformer.manifests.entry import Entry
 from sortformer.manifests.jsonl import parse
 from sortformer.manifests.references import own_turns, reference_of, regions_of
@@ -157,12 +155,12 @@ def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], who
 
 def _heard(path: Path) -> tuple[float, str | None]:
     """The length of a recording in seconds, and what is wrong with its sound."""
-    loudest, samples = 0.0, 0
+    heard = Heard(path, None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AudioWarning)
-        for block in blocks(path):
-            loudest, samples = max(loudest, float(np.abs(block).max(initial=0.0))), samples + len(block)
+        for _ in heard.blocks(None, None):
+            pass
     faults = [str(warning.message) for warning in caught if issubclass(warning.category, AudioWarning)]
-    if loudest < _SILENCE:
+    if heard.peak < _SILENCE:
         faults.append("it is silent: no sample reaches -60 dB of full scale")
-    return samples / SAMPLE_RATE, "; ".join(faults) or None
+    return heard.seconds, "; ".join(faults) or None
