@@ -14,9 +14,10 @@ from sortformer.manifests.entry import Entry
 from sortformer.manifests.references import own_turns
 from sortformer.manifests.tree import Tree, duration_of
 
-__all__ = ["Utterance", "alone", "from_librispeech", "voices_of", "write_bank"]
+__all__ = ["COLUMNS", "Utterance", "alone", "from_librispeech", "voices_of", "write_bank"]
 
-_COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
+COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
+"""Of ``segments.tsv``."""
 
 
 class Utterance(NamedTuple):
@@ -117,7 +118,7 @@ def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite
         )
         for each in utterances
     ]
-    write_text(target, "".join("\t".join(row) + "\n" for row in (_COLUMNS, *rows)), overwrite=overwrite)
+    write_text(target, "".join("\t".join(row) + "\n" for row in (COLUMNS, *rows)), overwrite=overwrite)
     return target
 
 

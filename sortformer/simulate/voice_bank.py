@@ -22,6 +22,7 @@ from sortformer.draft import naming
 from sortformer.errors import InputError
 from sortformer.formats.source import read_text
 from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.manifests.voices import COLUMNS
 from sortformer.simulate.formants import with_formants
 from sortformer.simulate.speech_activity import active_runs, speech_activity
 
@@ -31,7 +32,6 @@ SPEECH_RMS = 0.05  # root mean square of the active speech of every stored utter
 _HOP = FrameGrid().hop_samples
 _LAYOUT = 5  # part of the cache's key: raise it when what is stored changes
 _SLACK_S = 0.1  # times are rounded, and ends of compressed files differ from decoder to decoder
-_COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +173,10 @@ def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
             f"{path} is absent; a voice bank needs it (`sortformer manifest librispeech` or `voices` make one)"
         )
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter="\t")
-    absent = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
+    absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if absent:
         raise InputError(f"{path} lacks the columns {', '.join(absent)}")
-    rows = [{name: row[name] or "" for name in _COLUMNS} for row in reader if row["split"] == split]
+    rows = [{name: row[name] or "" for name in COLUMNS} for row in reader if row["split"] == split]
     if not rows:
         raise InputError(f"{path} lists no recording of the split '{split}'")
     for row in rows:
