@@ -1,6 +1,5 @@
 """Banks of single voices for simulation: ``segments.tsv``, from LibriSpeech or from any manifest with references."""
 
-import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -88,19 +87,14 @@ def voices_of(
 
 def alone(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """Return the stretches in which exactly one speaker is active, as turns of that speaker."""
-    whole = merged(turns)
-    borders = sorted({border for turn in whole for border in (turn.start, turn.end)})
-    edges: dict[float, list[tuple[bool, str]]] = {border: [] for border in borders}
-    for turn in whole:
-        edges[turn.start].append((True, turn.speaker))
-        edges[turn.end].append((False, turn.speaker))
+    edges = ((time, starts, turn) for turn in merged(turns) for time, starts in ((turn.start, True), (turn.end, False)))
     active: set[str] = set()
-    found = []
-    for start, end in itertools.pairwise(borders):
-        active -= {speaker for starts, speaker in edges[start] if not starts}
-        active |= {speaker for starts, speaker in edges[start] if starts}
-        if len(active) == 1:
-            found.append(Turn(start, end, next(iter(active))))
+    found, before = [], 0.0
+    for time, starts, turn in sorted(edges, key=lambda edge: edge[:2]):  # who ends goes before who starts
+        if len(active) == 1 and before < time:
+            found.append(Turn(before, time, next(iter(active))))
+        (active.add if starts else active.remove)(turn.speaker)
+        before = time
     return merged(found)
 
 
