@@ -21,10 +21,10 @@ from torch import Tensor
 from sortformer.checkpoint.contents import Checkpoint, build
 from sortformer.checkpoint.licences import licence_of
 from sortformer.checkpoint.nemo_config import model_config
-from sortformer.checkpoint.nemo_keys import FILTERBANK, WINDOW, key_table
+from sortformer.checkpoint.nemo_keys import front_end, key_table
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError, first_line, refusal
-from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES, LogMel
+from sortformer.features import LogMel
 
 __all__ = ["CONFIG_MEMBER", "WEIGHTS_MEMBER", "read_nemo"]
 
@@ -142,8 +142,7 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
 
 def _check_front_end(path: Path, weights: dict[str, Tensor], features: LogMel) -> None:
     """Refuse a window or mel filters other than those that the features are computed with here."""
-    margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
-    for name, own in ((WINDOW, features.window[margin:-margin]), (FILTERBANK, features.filterbank[None])):
+    for name, own in front_end(features).items():
         theirs = weights.get(name)
         if theirs is not None and (theirs.shape != own.shape or not torch.allclose(theirs.float(), own, atol=1e-6)):
             raise InputError(f"{path} computes its features with another '{name}' than this version does")

@@ -11,12 +11,11 @@ from torch import Tensor
 
 from sortformer.checkpoint.nemo import CONFIG_MEMBER, WEIGHTS_MEMBER
 from sortformer.checkpoint.nemo_config import TARGET
-from sortformer.checkpoint.nemo_keys import DEAD_HEAD, FILTERBANK, WINDOW, key_table
+from sortformer.checkpoint.nemo_keys import DEAD_HEAD, front_end, key_table
 from sortformer.config.depth import StackedDepth
 from sortformer.config.model import ModelConfig
 from sortformer.draft import drafted
 from sortformer.errors import InputError, refusal
-from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES
 from sortformer.model import Sortformer
 
 __all__ = ["nemo_values", "write_nemo"]
@@ -74,12 +73,10 @@ def _check_expressible(config: ModelConfig) -> None:
 
 def _nemo_weights(model: Sortformer) -> dict[str, Tensor]:
     """Return the weights by NeMo's names, with those that it wants and nobody uses."""
-    margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
-    features, head = model.features, model.config.head
+    head = model.config.head
     own = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     return {
-        WINDOW: features.window[margin:-margin].cpu().clone(),
-        FILTERBANK: features.filterbank[None].cpu().clone(),
+        **{name: tensor.cpu().clone() for name, tensor in front_end(model.features).items()},
         **key_table(model.config).to_theirs(own),
         f"{DEAD_HEAD}.weight": torch.zeros(head.num_slots, 2 * head.dim),
         f"{DEAD_HEAD}.bias": torch.zeros(head.num_slots),

@@ -1,12 +1,15 @@
 """What NeMo calls the parts of its Sortformers, generations v1, v2 and v2.1."""
 
+from torch import Tensor
+
 from sortformer.checkpoint.keys import KeyTable
 from sortformer.config.model import ModelConfig
+from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES, LogMel
 
-__all__ = ["DEAD_HEAD", "FILTERBANK", "WINDOW", "key_table"]
+__all__ = ["DEAD_HEAD", "front_end", "key_table"]
 
-FILTERBANK = "preprocessor.featurizer.fb"
-WINDOW = "preprocessor.featurizer.window"
+_FILTERBANK = "preprocessor.featurizer.fb"
+_WINDOW = "preprocessor.featurizer.window"
 DEAD_HEAD = "sortformer_modules.hidden_to_spks"
 
 _ENCODER = {
@@ -61,8 +64,8 @@ _HEAD = {
 }
 
 _DROPPED = {
-    WINDOW: "computed here (and compared with the file's)",
-    FILTERBANK: "computed here (and compared with the file's)",
+    _WINDOW: "computed here (and compared with the file's)",
+    _FILTERBANK: "computed here (and compared with the file's)",
     f"{DEAD_HEAD}.weight": "never used by NeMo either",
     f"{DEAD_HEAD}.bias": "never used by NeMo either",
 }
@@ -79,3 +82,9 @@ def key_table(config: ModelConfig) -> KeyTable:
             parts[f"transformer_encoder.layers.{block}.{theirs}"] = f"head.blocks.{block}.{ours}"
     pointwise = {f"encoder.layers.{block}.{name}" for block in range(config.encoder.layers) for name in _POINTWISE}
     return KeyTable(parts, _DROPPED, frozenset(pointwise))
+
+
+def front_end(features: LogMel) -> dict[str, Tensor]:
+    """Return the window and the mel filters of features, as NeMo keeps them among the weights."""
+    margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
+    return {_WINDOW: features.window[margin:-margin], _FILTERBANK: features.filterbank[None]}
