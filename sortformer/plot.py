@@ -12,6 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from sortformer.annotation import Diarization, Turn, speakers
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
+from sortformer.formats.svg import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +23,6 @@ __all__ = ["FORMATS", "figure", "image"]
 FORMATS = ("png", "svg", "pdf", "jpg")
 """What a picture can be written as."""
 
-_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#555555")
 _UNMATCHED = "#bbbbbb"
 _WIDTH_IN, _MOST_IN = 12.0, 40.0
 _INCHES_A_MINUTE = 4.0
@@ -45,7 +45,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
     axes = picture.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
 
     slots = probabilities.data.shape[1]
-    colours = [_COLOURS[slot % len(_COLOURS)] for slot in range(slots)]
+    colours = [COLOURS[slot % len(COLOURS)] for slot in range(slots)]
     _curves(axes[0], probabilities, colours)
     axes[0].set_title(diarization.uri, loc="left")
     activity = [probabilities.data[:, slot] for slot in range(slots)]

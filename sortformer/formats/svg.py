@@ -5,10 +5,11 @@ from html import escape
 from sortformer.annotation import Diarization
 from sortformer.formats.text import clock
 
-__all__ = ["format"]
+__all__ = ["COLOURS", "format"]
 
 _NAME_WIDTH, _WIDTH, _ROW, _TOP = 130, 800, 22, 26
-_COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#555555")
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#555555")
+"""Of the speakers of a recording, one after the other."""
 
 
 def format(recording: Diarization) -> str:
@@ -24,7 +25,7 @@ def format(recording: Diarization) -> str:
         f'<text x="{_WIDTH - 4}" y="16" fill="#333333" text-anchor="end">{clock(recording.duration)}</text>',
     ]
     for row, name in enumerate(names):
-        y, colour = _TOP + _ROW * row, _COLOURS[row % len(_COLOURS)]
+        y, colour = _TOP + _ROW * row, COLOURS[row % len(COLOURS)]
         parts.append(f'<text x="4" y="{y + 13}" fill="#333333">{_shown(name, 18)}</text>')
         parts.extend(
             f'<rect x="{_NAME_WIDTH + turn.start * scale:.2f}" y="{y}" width="{max(turn.duration * scale, 0.5):.2f}" '
