@@ -4,6 +4,7 @@ import os
 import unicodedata
 
 from sortformer.annotation import Diarization
+from sortformer.errors import counted
 from sortformer.formats.write import write_text
 
 __all__ = ["clock", "format", "write"]
@@ -14,7 +15,7 @@ def format(recording: Diarization) -> str:
     speech = recording.merge()
     spoken = {name: sum(turn.duration for turn in speech if turn.speaker == name) for name in speech.speakers}
     width = max(map(_width, spoken), default=0)
-    count = "nobody speaks" if not spoken else "1 speaker" if len(spoken) == 1 else f"{len(spoken)} speakers"
+    count = counted(len(spoken), "speaker") if spoken else "nobody speaks"
     head = [f"{recording.uri}  {clock(recording.duration)}  {count}"]
     totals = [
         f"  {_padded(name, width)}  {clock(seconds)}  {100 * seconds / recording.duration:5.1f} %"

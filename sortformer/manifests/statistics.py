@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sortformer.annotation import Turn, merged
+from sortformer.errors import counted
 
 __all__ = ["Statistics"]
 
@@ -60,7 +61,7 @@ class Statistics:
         )
 
     def __str__(self) -> str:
-        parts = [f"{self.recordings} recording{'' if self.recordings == 1 else 's'}, {self.duration_s / 3600:.2f} h"]
+        parts = [f"{counted(self.recordings, 'recording')}, {self.duration_s / 3600:.2f} h"]
         if self.speakers:
             share = 100 * self.speech_s / self.duration_s if self.duration_s else 0.0
             low, high = min(self.speakers), max(self.speakers)
