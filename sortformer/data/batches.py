@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -109,8 +109,8 @@ class Batches(Dataset[Conversations]):
             with _one_thread():
                 batch = self.simulators[draft.stage].render(draft.script, device)
             simulated = [row for row in draft.rows if row not in draft.crops]
-            made |= {row: _rows(batch, [index]) for index, row in enumerate(simulated)}
-        return _joined([made[row] for row in draft.rows])
+            made |= zip(simulated, batch.split(), strict=True)
+        return Conversations.joined([made[row] for row in draft.rows])
 
     def _crop(self, stage: StageConfig, number: int, rng: np.random.Generator) -> Conversations:
         """Draw a crop of one of the recordings, and perhaps another channel for it."""
@@ -200,14 +200,6 @@ def _delivered(found: Any) -> Any:
     if isinstance(found, SortformerError):
         raise found
     return found
-
-
-def _rows(batch: Conversations, rows: list[int]) -> Conversations:
-    return Conversations(*(getattr(batch, field.name)[rows] for field in fields(batch)))
-
-
-def _joined(parts: list[Conversations]) -> Conversations:
-    return Conversations(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(Conversations)))
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Fixed sets to score on: conversations, easy (near microphones) or hard (a room, noise), and sounds without speech."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -86,7 +86,7 @@ def dev_set(
     simulator = Simulator(bank, config, turn_patterns, rooms)
     generators = [torch.Generator().manual_seed(seed * 1_000_003 + index) for index in range(count)]
     rows = [_conversation(simulator, generator, num_speakers, duration_s) for generator in generators]
-    return Conversations(*(torch.cat([getattr(row, field.name) for row in rows]) for field in fields(Conversations)))
+    return Conversations.joined(rows)
 
 
 def _conversation(

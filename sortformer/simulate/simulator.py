@@ -43,6 +43,16 @@ class Conversations:
     num_samples: Tensor
     voice: Tensor
 
+    @classmethod
+    def joined(cls, parts: Sequence["Conversations"]) -> "Conversations":
+        """Return the rows of several batches, of one length, as one."""
+        return cls(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(cls)))
+
+    def split(self) -> list["Conversations"]:
+        """Return each row as a batch of one."""
+        rows = zip(*(getattr(self, field.name).split(1) for field in fields(self)), strict=True)
+        return [Conversations(*row) for row in rows]
+
     def to(self, device: str | torch.device) -> "Conversations":
         """Return the same batch on a device."""
         return Conversations(*(getattr(self, field.name).to(device) for field in fields(self)))
