@@ -34,9 +34,9 @@ class Arrivals:
         return Arrivals(self.clock + count, torch.minimum(self.frames, found))
 
 
-def arrival_frames(probs: Tensor, threshold: float = 0.5) -> Tensor:
-    """Return the first frame (B, K) where ``probs`` (B, T, K) exceed the threshold; T for a class that never does."""
-    active = probs > threshold
+def arrival_frames(probs: Tensor) -> Tensor:
+    """Return the first frame (B, K) where ``probs`` (B, T, K) exceed one half; T for a class that never does."""
+    active = probs > 0.5
     first = active.to(torch.int8).argmax(dim=1)
     return first.masked_fill(~active.any(dim=1), probs.shape[1])
 

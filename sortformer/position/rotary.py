@@ -11,12 +11,12 @@ __all__ = ["RotaryPosition"]
 class RotaryPosition(Position):
     """Rotate queries and keys by their frame index, so that their product depends on the distance alone."""
 
-    def __init__(self, head_dim: int, base: float = 10_000.0) -> None:
+    def __init__(self, head_dim: int) -> None:
         super().__init__()
         if head_dim % 2:
             raise ValueError(f"rotary positions need an even head size, got {head_dim}")
         self.frequencies: Tensor
-        frequencies = base ** (-torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
+        frequencies = 10_000.0 ** (-torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
         self.register_buffer("frequencies", frequencies, persistent=False)
 
     def rotate(self, query: Tensor, key: Tensor, places: Places) -> tuple[Tensor, Tensor]:

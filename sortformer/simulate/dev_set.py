@@ -9,7 +9,6 @@ from sortformer.config.simulation import ChannelConfig, SimulationConfig
 from sortformer.errors import InputError
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.simulator import Conversations, Simulator
-from sortformer.simulate.turn_patterns import TurnPatterns
 from sortformer.simulate.voice_bank import VoiceBank
 
 __all__ = ["dev_set"]
@@ -53,7 +52,6 @@ def dev_set(
     duration_s: float,
     seed: int,
     rooms: Rooms,
-    turn_patterns: TurnPatterns | None = None,
     num_slots: int = 4,
 ) -> Conversations:
     """Make ``count`` conversations in each of which exactly ``num_speakers`` voices are heard.
@@ -83,7 +81,7 @@ def dev_set(
         speechless_probability=float(kind == "sounds"),
         channel=_CHANNELS[kind],
     )
-    simulator = Simulator(bank, config, turn_patterns, rooms)
+    simulator = Simulator(bank, config, rooms=rooms)
     generators = [torch.Generator().manual_seed(seed * 1_000_003 + index) for index in range(count)]
     rows = [_conversation(simulator, generator, num_speakers, duration_s) for generator in generators]
     return Conversations.joined(rows)

@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from sortformer.grid import FrameGrid
+
 __all__ = ["active_runs", "speech_activity"]
 
+_HOP = FrameGrid().hop_samples
 _PRE_EMPHASIS = 0.9  # lifts weak consonants over rumble
 _BELOW_TOP_DB = 30.0  # an onset lies at most this far below the loud parts ...
 _ABOVE_FLOOR = 0.45  # ... and at least this share of the dynamic range above the quiet ones
@@ -15,23 +18,22 @@ _SHORTEST_RUN = 8  # hops; shorter phrases are noises
 _HANGOVER = 2  # hops on each side
 
 
-def speech_activity(wave: np.ndarray, hop_samples: int = 160) -> np.ndarray:
-    """Decide for each hop of a clean single-voice recording whether it is speech.
+def speech_activity(wave: np.ndarray) -> np.ndarray:
+    """Decide for each hop (10 ms) of a clean single-voice recording whether it is speech.
 
     Levels are relative to the recording's own loud and quiet parts, with hysteresis; pauses of a quarter of a second
     stay inside a phrase. Not for noisy or mixed audio.
 
     Args:
-        wave: (N,) float samples.
-        hop_samples: samples in a hop (10 ms).
+        wave: (N,) float samples at 16 kHz.
 
     Returns:
-        (N // hop_samples,) bool.
+        (N // 160,) bool.
     """
-    num_hops = len(wave) // hop_samples
+    num_hops = len(wave) // _HOP
     if num_hops == 0:
         return np.zeros(0, dtype=bool)
-    level = _levels_db(wave, num_hops, hop_samples)
+    level = _levels_db(wave, num_hops)
     floor, top = np.percentile(level, [5, 95])
     if top < -90:
         return np.zeros(num_hops, dtype=bool)
@@ -62,11 +64,11 @@ def _bridge(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return starts[np.concatenate([[True], apart])], ends[np.concatenate([apart, [True]])]
 
 
-def _levels_db(wave: np.ndarray, num_hops: int, hop_samples: int) -> np.ndarray:
+def _levels_db(wave: np.ndarray, num_hops: int) -> np.ndarray:
     """Level of the two hops around the middle of each hop."""
     crisp = np.append(wave[:1], wave[1:] - _PRE_EMPHASIS * wave[:-1]).astype(np.float64)
     energy = np.concatenate([[0.0], np.cumsum(crisp * crisp)])
-    first = np.arange(num_hops) * hop_samples - hop_samples // 2
-    last = np.minimum(first + 2 * hop_samples, len(wave))
+    first = np.arange(num_hops) * _HOP - _HOP // 2
+    last = np.minimum(first + 2 * _HOP, len(wave))
     first = np.maximum(first, 0)
     return 10 * np.log10((energy[last] - energy[first]) / (last - first) + 1e-12)
