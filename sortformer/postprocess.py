@@ -16,8 +16,10 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 
 __all__ = [
+    "TICK_US",
     "decisive",
     "expected_gain",
+    "in_microseconds",
     "keep_slots",
     "only_slots",
     "speaker_range",
@@ -26,7 +28,8 @@ __all__ = [
     "warn_if_full",
 ]
 
-_TICK_US = 10_000
+TICK_US = 10_000
+"""Times are rounded to so many microseconds."""
 
 
 def turns(
@@ -170,15 +173,18 @@ def _ticks(probs: np.ndarray, step_s: float) -> np.ndarray:
 
 def _spans(column: np.ndarray, config: PostprocessConfig) -> np.ndarray:
     """Stretches of one slot, (K, 2) start and end in ticks, from its probability at every tick."""
-    pad_on, pad_off, min_on, min_off = (
-        round(seconds * 1e6) for seconds in (config.pad_on_s, config.pad_off_s, config.min_on_s, config.min_off_s)
-    )
-    spans = _hysteresis(column, config.onset, config.offset) * _TICK_US + (-pad_on, pad_off)
+    pad_on, pad_off, min_on, min_off = in_microseconds(config)
+    spans = _hysteresis(column, config.onset, config.offset) * TICK_US + (-pad_on, pad_off)
     spans = _joined(np.maximum(spans, 0), gap=0)
     spans = spans[spans[:, 1] - spans[:, 0] >= min_on]
     spans = _joined(spans, gap=min_off - 1)
-    ticks = np.minimum((spans + _TICK_US // 2) // _TICK_US, len(column))
+    ticks = np.minimum((spans + TICK_US // 2) // TICK_US, len(column))
     return _joined(ticks[ticks[:, 0] < ticks[:, 1]], gap=0)
+
+
+def in_microseconds(config: PostprocessConfig) -> tuple[int, ...]:
+    """Return ``pad_on``, ``pad_off``, ``min_on`` and ``min_off``."""
+    return tuple(round(1e6 * time) for time in (config.pad_on_s, config.pad_off_s, config.min_on_s, config.min_off_s))
 
 
 def speaking(column: np.ndarray, onset: float, offset: float, before: bool = False) -> np.ndarray:

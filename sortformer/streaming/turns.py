@@ -12,13 +12,12 @@ import numpy as np
 
 from sortformer.annotation import Turn, arrival_name
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.postprocess import decisive, speaking
+from sortformer.postprocess import TICK_US, decisive, in_microseconds, speaking
 
 __all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "start_turns", "tentative_turns"]
 
 Span = tuple[int, int]  # start and end
 
-_TICK_US = 10_000
 _NEVER = 1 << 60
 
 
@@ -106,11 +105,9 @@ def name_slot(state: TurnState, slot: int, name: str) -> TurnState:
 
 def _settle(config: PostprocessConfig, slot: SlotState, closed: Iterable[Span], open_from: int, now: int) -> SlotState:
     """Add closed stretches, in ticks, to a slot; nothing that comes later starts before the tick ``open_from``."""
-    pad_on, pad_off, min_on, min_off = (
-        round(seconds * 1e6) for seconds in (config.pad_on_s, config.pad_off_s, config.min_on_s, config.min_off_s)
-    )
-    spans = [(max(0, start * _TICK_US - pad_on), max(0, end * _TICK_US + pad_off)) for start, end in closed]
-    frontier = max(0, open_from * _TICK_US - pad_on)
+    pad_on, pad_off, min_on, min_off = in_microseconds(config)
+    spans = [(max(0, start * TICK_US - pad_on), max(0, end * TICK_US + pad_off)) for start, end in closed]
+    frontier = max(0, open_from * TICK_US - pad_on)
     spans, padded = _join(slot.padded, spans, frontier, gap=0)
     frontier = padded[0] if padded else frontier
     spans = [(start, end) for start, end in spans if end - start >= min_on]
@@ -139,7 +136,7 @@ def _join(pending: Span | None, spans: list[Span], frontier: int, gap: int) -> t
 
 
 def _tick(time_us: int) -> int:
-    return (time_us + _TICK_US // 2) // _TICK_US
+    return (time_us + TICK_US // 2) // TICK_US
 
 
 def _closed(config: PostprocessConfig, slot: SlotState, now: int) -> SlotState:
@@ -150,13 +147,13 @@ def _closed(config: PostprocessConfig, slot: SlotState, now: int) -> SlotState:
 
 def _named(config: PostprocessConfig, state: TurnState, *, certain_only: bool) -> TurnState:
     """Name the slots that have spoken in order of their first turns, as far as that order is certain or all."""
-    pad_on = round(config.pad_on_s * 1e6)
+    pad_on = in_microseconds(config)[0]
     arrivals = []
     for index, slot in enumerate(state.slots):
         if slot.name is None:
             turns = _closed(config, slot, state.ticks).unnamed
             since = state.ticks if slot.since is None else slot.since
-            earliest = slot.padded[0] if slot.padded else max(0, since * _TICK_US - pad_on)
+            earliest = slot.padded[0] if slot.padded else max(0, since * TICK_US - pad_on)
             arrivals.append((turns[0][0] if turns else _tick(earliest), index, bool(turns)))
     slots, names = state.slots, state.names
     for _, index, certain in sorted(arrivals):
@@ -201,8 +198,8 @@ def _earliest(config: PostprocessConfig, slot: SlotState, now: int) -> int:
         return slot.unnamed[0][0]
     if slot.rounded:
         return slot.rounded[0]
-    pad_on = round(config.pad_on_s * 1e6)
-    start = max(0, (now if slot.since is None else slot.since) * _TICK_US - pad_on)
+    pad_on = in_microseconds(config)[0]
+    start = max(0, (now if slot.since is None else slot.since) * TICK_US - pad_on)
     for pending in (slot.padded, slot.bridged):
         start = pending[0] if pending else start
     return _tick(start)
