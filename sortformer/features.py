@@ -4,8 +4,7 @@ The front end of NVIDIA's Sortformers: pre-emphasis 0.97, a symmetric 25 ms Hann
 hop, zero padding at both ends, power spectrum, Slaney mel bands, ``log(x + 2**-24)``.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -42,9 +41,7 @@ class LogMel(nn.Module):
 
     def __init__(self, config: FeatureConfig) -> None:
         super().__init__()
-        self.num_mels = config.num_mels
-        self.normalize: Literal["none", "fixed", "per_feature"] = config.normalize
-        self.gain: Literal["none", "peak"] = config.gain
+        self.config = config
         window = torch.hann_window(WINDOW_SAMPLES, periodic=False)
         margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
         self.window: Tensor
@@ -55,7 +52,7 @@ class LogMel(nn.Module):
     @property
     def alike_loud(self) -> bool:
         """Whether waves are to be made alike loud first (``levelled``): the constants want it, NeMo does without."""
-        return self.normalize == "fixed"
+        return self.config.normalize == "fixed"
 
     def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the features (B, T, M) of ``wave`` (B, N) and the valid frames (B,) of each row.
@@ -66,7 +63,7 @@ class LogMel(nn.Module):
             num_samples = torch.full((wave.shape[0],), wave.shape[1], device=wave.device)
         inside = torch.arange(wave.shape[1], device=wave.device) < num_samples[:, None]
         wave = wave.masked_fill(~inside, 0.0)
-        if self.gain == "peak":
+        if self.config.gain == "peak":
             wave = wave * peak_gain(wave)
         emphasised = torch.cat([wave[:, :1], wave[:, 1:] - PRE_EMPHASIS * wave[:, :-1]], dim=1).masked_fill(
             ~inside, 0.0
@@ -76,7 +73,7 @@ class LogMel(nn.Module):
         mel = self._log_mel(nn.functional.pad(emphasised, (half, half)))[:, : wave.shape[1] // HOP_SAMPLES]
         valid = torch.arange(mel.shape[1], device=mel.device) < frames[:, None]
         mel = mel.masked_fill(~valid[..., None], 0.0)
-        if self.normalize == "per_feature":
+        if self.config.normalize == "per_feature":
             mel = _normalize(mel, valid)
         return mel, frames
 
@@ -95,7 +92,7 @@ class LogMel(nn.Module):
         Raises:
             ValueError: if the features depend on the whole recording, which a stream does not have.
         """
-        if self.normalize == "per_feature" or self.gain != "none":
+        if self.config.whole:
             raise ValueError("features normalised over the whole recording cannot be computed step by step")
         tail = torch.cat([state.tail, samples], dim=1)
         received = state.tail_start + tail.shape[1]
@@ -105,7 +102,7 @@ class LogMel(nn.Module):
         # `tail` keeps one sample more on the left than the next frame's window, for the pre-emphasis.
         needed = 1 + (count - 1) * HOP_SAMPLES + FFT_SAMPLES
         if count == 0:
-            return FeatureState(tail, state.tail_start, state.next_frame), tail.new_zeros(len(tail), 0, self.num_mels)
+            return replace(state, tail=tail), tail.new_zeros(len(tail), 0, self.config.num_mels)
         emphasised = tail[:, 1:] - PRE_EMPHASIS * tail[:, :-1]
         mel = self._log_mel(nn.functional.pad(emphasised, (0, max(0, needed - tail.shape[1])))[:, : needed - 1])
         drop = min(count * HOP_SAMPLES, tail.shape[1])
@@ -117,7 +114,7 @@ class LogMel(nn.Module):
         )
         power = spectrum.real.square() + spectrum.imag.square()
         mel = torch.log(torch.matmul(self.filterbank, power) + LOG_GUARD).transpose(1, 2)
-        return (mel - FIXED_MEAN) / FIXED_STD if self.normalize == "fixed" else mel
+        return (mel - FIXED_MEAN) / FIXED_STD if self.config.normalize == "fixed" else mel
 
 
 def peak_gain(wave: Tensor) -> Tensor:

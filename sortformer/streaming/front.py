@@ -42,7 +42,7 @@ def start_front(log_mel: LogMel, level: Level = LIVE) -> Front:
     far as the level is known by then.
     """
     features = log_mel.start()
-    mel = features.tail.new_zeros(1, 0, log_mel.num_mels)
+    mel = features.tail.new_zeros(1, 0, log_mel.config.num_mels)
     return Front(level if log_mel.alike_loud else None, features, mel, 0, 0, 0, ended=False)
 
 
