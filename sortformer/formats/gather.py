@@ -11,7 +11,7 @@ from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
 from sortformer.formats.uem import read as read_uem
 
-__all__ = ["turns_in", "uem_in"]
+__all__ = ["files_in", "turns_in", "uem_in"]
 
 Value = TypeVar("Value")
 
@@ -34,14 +34,23 @@ def uem_in(path: Path) -> dict[str, Regions]:
     return _gather(path, ".uem", read_uem)
 
 
-def _gather(path: Path, suffix: str, read: Callable[[Path], Mapping[str, Value]]) -> dict[str, Value]:
-    """What a file, or all files of a folder with that suffix, say about each recording."""
+def files_in(path: Path, suffix: str) -> list[Path]:
+    """Return the files of a folder that end in a suffix, sorted; what is no folder is itself the one file.
+
+    Raises:
+        InputError: when the folder has none.
+    """
     files = sorted(file for file in path.iterdir() if file.suffix.lower() == suffix) if path.is_dir() else [path]
     if not files:
         raise InputError(f"the folder {path} has no {suffix} files")
+    return files
+
+
+def _gather(path: Path, suffix: str, read: Callable[[Path], Mapping[str, Value]]) -> dict[str, Value]:
+    """What a file, or all files of a folder with that suffix, say about each recording."""
     found: dict[str, Value] = {}
     where: dict[str, Path] = {}
-    for file in files:
+    for file in files_in(path, suffix):
         for uri, value in read(file).items():
             if uri in where:
                 raise InputError(f"{where[uri]} and {file} both hold the recording {uri!r}")

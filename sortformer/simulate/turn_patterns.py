@@ -10,6 +10,7 @@ import numpy as np
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
 from sortformer.formats import rttm
+from sortformer.formats.gather import files_in
 from sortformer.simulate.outline import Outline
 
 __all__ = ["TurnPatterns"]
@@ -41,7 +42,7 @@ class TurnPatterns:
         tables, unused = [], set(exclude)
         for folder in map(Path, folders):
             left = []
-            for path in sorted(folder.glob("*.rttm")):
+            for path in files_in(folder, ".rttm"):
                 for name, turns in rttm.read(path).items():
                     matched = {each for each in exclude if fnmatchcase(name, each) or fnmatchcase(path.stem, each)}
                     unused -= matched

@@ -106,7 +106,7 @@ def test_a_window_longer_than_the_recording_ends_in_silence(patterns):
 
 
 def test_a_folder_without_rttm_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no turns"):
+    with pytest.raises(InputError, match=r"has no \.rttm files"):
         TurnPatterns.from_rttm([tmp_path])
     (tmp_path / "silence.rttm").write_text("")
     with pytest.raises(InputError, match="no turns"):
