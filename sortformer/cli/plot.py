@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from sortformer.annotation import Diarization
 from sortformer.cli.console import usage_errors
 from sortformer.cli.options import Channel, Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError
-from sortformer.formats import rttm
 from sortformer.formats.names import without_white_space
 from sortformer.formats.write import write_bytes
 
@@ -38,11 +38,7 @@ def plot(
     check_out(target, overwrite)
     known = None
     if reference is not None:
-        turns_of = rttm.read(reference)
-        uri = without_white_space(recording.stem)
-        if turns_of and uri not in turns_of:
-            raise InputError(f"{reference} says nothing about {uri!r}, only about {', '.join(sorted(turns_of))}")
-        known = turns_of.get(uri, ())
+        known = Diarization.from_rttm(reference, without_white_space(recording.stem)).turns
 
     from sortformer.diarizer import Diarizer
     from sortformer.plot import FORMATS, figure, image
