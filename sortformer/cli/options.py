@@ -11,11 +11,12 @@ from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.formats.names import check_name
+from sortformer.metrics.protocol import PROTOCOLS
 
 if TYPE_CHECKING:
     from sortformer.diarizer import Diarizer
 
-__all__ = ["Channel", "Clustering", "Device", "Enroll", "Model", "check_preset", "clips", "clustered"]
+__all__ = ["Channel", "Clustering", "Device", "Enroll", "Model", "ProtocolName", "check_preset", "clips", "clustered"]
 
 Model = Annotated[
     str | None,
@@ -41,6 +42,10 @@ Enroll = Annotated[
 Clustering = Annotated[
     float | None,
     typer.Option(metavar="DISTANCE", help="Voices further apart than that are two (more: fewer speakers); 0: by slot."),
+]
+
+ProtocolName = Annotated[
+    str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
 ]
 
 

@@ -7,8 +7,9 @@ import typer
 
 from sortformer import evaluate
 from sortformer.cli.console import usage_errors
+from sortformer.cli.options import ProtocolName
 from sortformer.errors import InputError
-from sortformer.metrics.protocol import PROTOCOLS, changed, protocol_named
+from sortformer.metrics.protocol import changed, protocol_named
 
 __all__ = ["score"]
 
@@ -28,9 +29,7 @@ def score(
     uem: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Which parts to score; a file or a folder of UEM.")
     ] = None,
-    protocol: Annotated[
-        str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
-    ] = "full",
+    protocol: ProtocolName = "full",
     collar: Annotated[
         float | None,
         typer.Option(

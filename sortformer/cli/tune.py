@@ -10,7 +10,7 @@ import typer
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.cli.console import bar, say, usage_errors
-from sortformer.cli.options import Clustering, Device, Model, check_preset, clustered
+from sortformer.cli.options import Clustering, Device, Model, ProtocolName, check_preset, clustered
 from sortformer.cli.recordings import distinct, recordings
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, counted
@@ -19,7 +19,7 @@ from sortformer.evaluate.report import listed
 from sortformer.formats.uem import Regions
 from sortformer.manifests import is_manifest
 from sortformer.metrics.der import Turns
-from sortformer.metrics.protocol import PROTOCOLS, protocol_named
+from sortformer.metrics.protocol import protocol_named
 
 if TYPE_CHECKING:
     from sortformer.estimates import Probabilities
@@ -36,9 +36,7 @@ def tune(
         Path | None, typer.Option(metavar="RTTM|DIR", help="Who spoke when in them; manifests say so themselves.")
     ] = None,
     uem: Annotated[Path | None, typer.Option(metavar="FILE|DIR", help="Which parts to score.")] = None,
-    protocol: Annotated[
-        str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
-    ] = "full",
+    protocol: ProtocolName = "full",
     model: Model = None,
     device: Device = "auto",
     preset: Annotated[str | None, typer.Option(help="Tune for a stream: 30s, 10s, ...")] = None,
