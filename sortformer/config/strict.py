@@ -81,7 +81,7 @@ def _convert_tagged(options: list[Any], value: Any, where: str) -> Any:
 
 def to_dict(config: Any) -> dict[str, Any]:
     """Return a config as plain dictionaries, lists and scalars; ``from_dict`` gives it back."""
-    return {key: _plain(value) for key, value in dataclasses.asdict(config).items()}
+    return _plain(dataclasses.asdict(config))
 
 
 def _plain(value: Any) -> Any:
