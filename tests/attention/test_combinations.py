@@ -12,6 +12,7 @@ from sortformer.config.mechanisms import CORES, MEMORIES, POSITIONS
 from sortformer.config.memories import CompressiveMemory, NearestMemory, NoMemory, TransformerXLMemory
 from sortformer.errors import ConfigError
 from tests.attention.cases import CASES, name
+from tests.draws import draw
 
 DIM, HEADS, FRAMES = 8, 2, 9
 KINDS = {case.config.kind: case.config for case in CASES}
@@ -36,10 +37,6 @@ def build(config: AttentionConfig, seed: int = 0) -> MultiHeadAttention:
         for parameter in layer.parameters():
             torch.nn.init.normal_(parameter, std=0.4)
     return layer
-
-
-def draw(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 @pytest.mark.parametrize("core", KINDS)

@@ -17,6 +17,7 @@ from sortformer.config import cores
 from sortformer.config.mechanisms import CORES
 from sortformer.streaming.rows import row, shapes, side_by_side
 from tests.attention.cases import CASES, FULL_LIMITS, Case, causal, name
+from tests.draws import draw
 
 HEADS, DIM, FRAMES = 2, 4, 11
 LENGTHS = torch.tensor([FRAMES, 7])
@@ -24,10 +25,6 @@ VALID = torch.arange(FRAMES) < LENGTHS[:, None]
 CAUSAL = [case for case in CASES if causal(case.config)]
 
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: name(case.config))
-
-
-def draw(seed: int, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def build(config: cores.Core, seed: int = 0) -> Core:

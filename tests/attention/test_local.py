@@ -7,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.attention import full_attention, local_attention
+from tests.draws import draw32
 from tests.oracles.attention_loops import attention
-
-
-def draw(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 @given(
@@ -21,7 +18,7 @@ def draw(seed: int, *shape: int) -> torch.Tensor:
     lengths=st.tuples(st.integers(0, 17), st.integers(1, 17)),
 )
 def test_it_equals_a_loop_over_the_window(seed, frames, window, lengths):
-    query, key, value = draw(seed, 3, 2, 2, frames, 4).unbind()
+    query, key, value = draw32(seed, 3, 2, 2, frames, 4).unbind()
     valid = torch.arange(frames) < torch.tensor(lengths)[:, None]
     out = local_attention(query, key, value, valid, window).numpy()
     expected = attention(
@@ -37,20 +34,20 @@ def test_it_equals_a_loop_over_the_window(seed, frames, window, lengths):
 
 @given(seed=st.integers(0, 1000), frames=st.integers(1, 12), more=st.integers(0, 5))
 def test_a_window_as_long_as_the_recording_is_full_attention(seed, frames, more):
-    query, key, value = draw(seed, 3, 1, 2, frames, 4).unbind()
+    query, key, value = draw32(seed, 3, 1, 2, frames, 4).unbind()
     valid = torch.arange(frames)[None] < max(1, frames - 2)
     local = local_attention(query, key, value, valid, frames + more)
     torch.testing.assert_close(local, full_attention(query, key, value, valid, None), atol=1e-6, rtol=0)
 
 
 def test_no_mask_means_that_every_frame_counts():
-    query, key, value = draw(3, 3, 2, 1, 11, 4).unbind()
+    query, key, value = draw32(3, 3, 2, 1, 11, 4).unbind()
     masked = local_attention(query, key, value, torch.ones(2, 11, dtype=torch.bool), 3)
     torch.testing.assert_close(local_attention(query, key, value, None, 3), masked, atol=0, rtol=0)
 
 
 def test_blocks_of_nothing_but_padding_leave_gradients_finite():
-    query, key, value = (x.requires_grad_() for x in draw(0, 3, 1, 2, 40, 4).unbind())
+    query, key, value = (x.requires_grad_() for x in draw32(0, 3, 1, 2, 40, 4).unbind())
     valid = torch.arange(40)[None] < 5
     out = local_attention(query, key, value, valid, 4)
     assert torch.isfinite(out).all()
@@ -62,7 +59,7 @@ def test_blocks_of_nothing_but_padding_leave_gradients_finite():
 
 
 def test_frames_beyond_the_window_do_not_matter():
-    query, key, value = draw(0, 3, 1, 1, 30, 4).unbind()
+    query, key, value = draw32(0, 3, 1, 1, 30, 4).unbind()
     before = local_attention(query, key, value, None, 4)
     key, value = key.clone(), value.clone()
     key[:, :, 20:] = 100.0
@@ -83,5 +80,5 @@ def test_memory_grows_with_the_length_and_not_with_its_square(frames):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.nn.functional, "scaled_dot_product_attention", watch)
-        local_attention(*draw(0, 3, 1, 1, frames, 4).unbind(), None, 125)
+        local_attention(*draw32(0, 3, 1, 1, frames, 4).unbind(), None, 125)
     assert shapes == [frames * 3 * 125]

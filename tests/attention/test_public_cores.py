@@ -12,6 +12,7 @@ from sortformer.attention import Context, Core, MultiHeadAttention, build_core
 from sortformer.attention.sinkhorn import sinkhorn
 from sortformer.config import cores
 from sortformer.config.attention import AttentionConfig
+from tests.draws import draw
 
 pytestmark = pytest.mark.oracle
 
@@ -20,10 +21,6 @@ HEADS, DIM = 2, 4
 
 def peer(module: str, package: str):
     return pytest.importorskip(module, reason=f"{package} is absent")
-
-
-def draw(seed: int, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def build(config: cores.Core) -> Core:

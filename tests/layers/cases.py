@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from sortformer.config.depth import ReversibleDepth, UniversalDepth
 from sortformer.config.labels import LabelConfig
@@ -18,6 +17,7 @@ from sortformer.layers import TransformerBlock, build_stack
 from sortformer.layers.stack import Stack
 from sortformer.memory import LabelMemory
 from sortformer.model.early_exit import leave_early
+from tests.draws import draw
 from tests.oracles.attention_loops import sinusoid
 from tests.oracles.depth_loops import coupled, halted
 from tests.oracles.exit_loops import exit_of, jaccard, sorted_by_arrival
@@ -25,17 +25,13 @@ from tests.oracles.label_loops import label_shares
 from tests.oracles.transformer_loops import branches, gated
 from tests.small_models import small_config, small_model
 
-__all__ = ["CASES", "DIM", "FRAMES", "STACKS", "build", "draw"]
+__all__ = ["CASES", "DIM", "FRAMES", "STACKS", "build"]
 
 DIM, HEADS, LAYERS, FRAMES = 8, 2, 3, 7
 
 Weights = dict[str, np.ndarray]
 Oracle = Callable[[list[Weights], Weights, np.ndarray], np.ndarray]
 """From the weights of each block and those of the stack, and frames (T, D), to frames."""
-
-
-def draw(seed: int, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def build(options: dict[str, Any], seed: int) -> Stack:

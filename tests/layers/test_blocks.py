@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from sortformer.config.mechanisms import BLOCKS
-from tests.layers.cases import CASES, DIM, FRAMES, STACKS, build, draw
+from tests.draws import draw
+from tests.layers.cases import CASES, DIM, FRAMES, STACKS, build
 
 every_stack = pytest.mark.parametrize("name", STACKS)
 

@@ -9,13 +9,10 @@ from hypothesis import strategies as st
 from sortformer.config.attention import AttentionConfig
 from sortformer.layers import ConformerBlock, TransformerBlock
 from sortformer.layers.residual import GruResidual, SumResidual, build_residual
+from tests.draws import draw
 from tests.oracles.gates import gru_gate
 
 DIM = 4
-
-
-def draw(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def gate(seed: int) -> GruResidual:

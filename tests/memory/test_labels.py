@@ -7,11 +7,11 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 
 from sortformer.config.labels import LabelConfig
 from sortformer.errors import ConfigError
 from sortformer.memory import LabelMemory, interpolate
+from tests.draws import draw
 from tests.oracles.label_loops import label_shares
 
 DIM, LABELS = 5, 3
@@ -23,10 +23,6 @@ configs = st.builds(
     stranger=st.one_of(st.just(math.inf), st.floats(0.1, 4.0)),
 )
 seeds = st.integers(0, 2**20)
-
-
-def draw(seed: int, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def filled(config: LabelConfig, seed: int = 0, counts: tuple[int, ...] = (4, 2, 3)) -> LabelMemory:

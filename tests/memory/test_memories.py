@@ -9,13 +9,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
 from sortformer.attention import MultiHeadAttention, full_attention
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore
 from sortformer.config.mechanisms import MEMORIES
 from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory, NoMemory, TransformerXLMemory
+from tests.draws import draw
 from tests.oracles.memory_loops import ListMemory, attention_over, compress, nearest
 
 DIM, HEADS, CHUNK, FRAMES = 8, 2, 3, 14
@@ -46,10 +46,6 @@ def build(memory: Memory, core: Core | None = None, position: str = "none", seed
         for parameter in layer.parameters():
             torch.nn.init.normal_(parameter, std=0.4)
     return layer
-
-
-def draw(seed: int, *shape: int) -> Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def projected(layer: MultiHeadAttention, frames: np.ndarray) -> list[np.ndarray]:

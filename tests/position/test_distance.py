@@ -8,12 +8,9 @@ import torch
 
 from sortformer.attention.full import attend
 from sortformer.position import AlibiPosition, DistanceAwarePosition, Places
+from tests.draws import draw
 
 HEADS, DIM, FRAMES = 4, 4, 6
-
-
-def draw(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def test_eight_heads_have_the_slopes_of_the_paper():

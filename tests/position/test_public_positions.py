@@ -7,16 +7,13 @@ import pytest
 import torch
 
 from sortformer.position import AlibiPosition, Places, RotaryPosition, TransformerXLPosition
+from tests.draws import draw
 
 pytestmark = pytest.mark.oracle
 
 
 def peer(module: str, package: str):
     return pytest.importorskip(module, reason=f"{package} is absent")
-
-
-def draw(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
 
 
 def test_rope_equals_rotary_embedding_torch():

@@ -9,11 +9,8 @@ from torch import nn
 
 from sortformer.position import Places, Position, ShawPosition, TransformerXLPosition
 from sortformer.position.absolute import sinusoids
+from tests.draws import draw32
 from tests.oracles import attention_loops as oracle
-
-
-def draw(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def scores(position: Position, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
@@ -42,7 +39,7 @@ def test_sinusoids_are_defined_at_every_real_position(positions, dim):
 def test_shaw_equals_the_loop_over_pairs(frames, reach):
     torch.manual_seed(0)
     position = ShawPosition(4, max_distance=reach)
-    query, key = draw(1, 2, 2, 3, frames, 4).unbind()
+    query, key = draw32(1, 2, 2, 3, frames, 4).unbind()
     with torch.no_grad():
         found = scores(position, query, key)
     table = position.keys.detach().double().numpy()
@@ -54,7 +51,7 @@ def test_shaw_equals_the_loop_over_pairs(frames, reach):
 @pytest.mark.parametrize("frames", [1, 2, 7, 12])
 def test_transformer_xl_equals_the_loop_over_pairs(frames):
     position = transformer_xl(heads=3, head_dim=4)
-    query, key = draw(1, 2, 2, 3, frames, 4).unbind()
+    query, key = draw32(1, 2, 2, 3, frames, 4).unbind()
     with torch.no_grad():
         found = scores(position, query, key)
     rows = position.projection.weight.detach().double().numpy().reshape(3, 4, 12)
@@ -67,7 +64,7 @@ def test_transformer_xl_equals_the_loop_over_pairs(frames):
 
 @pytest.mark.parametrize("build", [lambda: ShawPosition(4, max_distance=3), lambda: transformer_xl(2, 4)])
 def test_scores_of_equal_frames_depend_on_the_distance_alone(build):
-    query, key = draw(2, 2, 1, 2, 1, 4).expand(-1, -1, -1, 9, -1).unbind()
+    query, key = draw32(2, 2, 1, 2, 1, 4).expand(-1, -1, -1, 9, -1).unbind()
     with torch.no_grad():
         found = scores(build(), query, key)
     torch.testing.assert_close(found[..., 1:, 1:], found[..., :-1, :-1], atol=1e-5, rtol=0)
@@ -76,7 +73,7 @@ def test_scores_of_equal_frames_depend_on_the_distance_alone(build):
 
 def test_gradients_reach_every_parameter():
     for position in (ShawPosition(4, max_distance=3), transformer_xl(2, 4)):
-        scores(position, *draw(3, 2, 1, 2, 6, 4).unbind()).square().sum().backward()
+        scores(position, *draw32(3, 2, 1, 2, 6, 4).unbind()).square().sum().backward()
         for parameter in position.parameters():
             assert parameter.grad is not None
             assert parameter.grad.abs().sum() > 0

@@ -7,15 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.position import Places, RotaryPosition
+from tests.draws import draw32
 from tests.oracles.attention_loops import rotated
 
 
-def draw(seed: int, *shape: int) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-
 def test_it_equals_complex_rotation():
-    query, key = draw(0, 2, 2, 3, 9, 6).unbind()
+    query, key = draw32(0, 2, 2, 3, 9, 6).unbind()
     turned_query, turned_key = RotaryPosition(6).rotate(query, key, Places.whole(9))
     for before, after in ((query, turned_query), (key, turned_key)):
         for index in np.ndindex(*before.shape[:3]):
@@ -26,14 +23,14 @@ def test_it_equals_complex_rotation():
 @given(seed=st.integers(0, 1000), frames=st.integers(2, 30), data=st.data())
 def test_products_depend_on_the_distance_alone(seed, frames, data):
     distance = data.draw(st.integers(0, frames - 1))
-    vectors = draw(seed, 2, 1, 1, 1, 8).expand(-1, -1, -1, frames, -1)
+    vectors = draw32(seed, 2, 1, 1, 1, 8).expand(-1, -1, -1, frames, -1)
     query, key = RotaryPosition(8).rotate(*vectors, Places.whole(frames))
     products = (query[0, 0, distance:] * key[0, 0, : frames - distance]).sum(-1)
     torch.testing.assert_close(products, products[:1].expand(len(products)), atol=1e-4, rtol=0)
 
 
 def test_lengths_of_vectors_are_kept():
-    query, key = draw(1, 2, 1, 2, 50, 8).unbind()
+    query, key = draw32(1, 2, 1, 2, 50, 8).unbind()
     turned, _ = RotaryPosition(8).rotate(query, key, Places.whole(50))
     torch.testing.assert_close(turned.norm(dim=-1), query.norm(dim=-1))
 
