@@ -29,10 +29,6 @@ def _config(kind: str, chunk_frames: int) -> StreamConfig:
     return StreamConfig.by_memory(memory_chunk_frames(REMEMBERING[kind]) or chunk_frames)
 
 
-def _probs(session, pieces):
-    return np.concatenate([*(session.push(piece).probs for piece in pieces), session.flush().probs])
-
-
 @given(kind=kinds, wave=waves, chunk_frames=st.integers(1, 9))
 @few
 def test_a_stream_is_the_whole_recording(kind, wave, chunk_frames):
@@ -49,7 +45,9 @@ def test_any_cut_of_the_audio_gives_the_same_bits_and_nothing_final_is_revised(k
     config = StreamConfig.by_memory(chunk_frames)
     cut, whole = (Session(MODELS[kind], config, POSTPROCESS) for _ in range(2))
     updates = [*(cut.push(piece) for piece in np.split(wave, cuts)), cut.flush()]
-    np.testing.assert_array_equal(np.concatenate([update.probs for update in updates]), _probs(whole, [wave]))
+    np.testing.assert_array_equal(
+        np.concatenate([update.probs for update in updates]), stream_probabilities(whole, [wave])
+    )
     assert cut.finish() == whole.finish()
     given_turns = tuple(turn for update in updates for turn in update.turns)
     assert Diarization(given_turns, cut.duration_s) == cut.finish()
@@ -61,7 +59,7 @@ def test_any_cut_of_the_audio_gives_the_same_bits_and_nothing_final_is_revised(k
 def test_what_is_final_does_not_know_what_comes(kind, wave, other, chunk_frames, cut):
     config = StreamConfig.by_memory(chunk_frames)
     early = Session(MODELS[kind], config).push(wave[:cut]).probs
-    later = _probs(Session(MODELS[kind], config), [np.concatenate([wave[:cut], other])])
+    later = stream_probabilities(Session(MODELS[kind], config), [np.concatenate([wave[:cut], other])])
     np.testing.assert_array_equal(early, later[: len(early)])
 
 
@@ -72,7 +70,9 @@ def test_a_restored_session_goes_on_as_the_other_would_have(kind, wave, chunk_fr
     session = Session(MODELS[kind], StreamConfig.by_memory(chunk_frames), POSTPROCESS, uri="meeting")
     session.push(wave[:cut])
     restored = Session.restore(MODELS[kind], session.snapshot())
-    np.testing.assert_array_equal(_probs(session, [wave[cut:]]), _probs(restored, [wave[cut:]]))
+    np.testing.assert_array_equal(
+        stream_probabilities(session, [wave[cut:]]), stream_probabilities(restored, [wave[cut:]])
+    )
     assert restored.finish() == session.finish()
 
 
@@ -88,7 +88,7 @@ def test_sessions_of_a_pool_get_what_they_would_get_alone_wherever_they_are(kind
         for session, update in pool.push(blocks).items():
             found[session].append(update.probs)
     for session, wave in ((one, first), (other, second)):
-        alone = _probs(Session(MODELS[kind], pool.config), [wave])
+        alone = stream_probabilities(Session(MODELS[kind], pool.config), [wave])
         np.testing.assert_allclose(np.concatenate([*found[session], session.flush().probs]), alone, atol=2e-4)
 
 

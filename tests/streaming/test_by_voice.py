@@ -13,7 +13,7 @@ from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.diarizer import Diarizer
-from sortformer.streaming import Session, SessionPool
+from sortformer.streaming import Session, SessionPool, stream_probabilities
 from sortformer.streaming.by_voice import by_known_voice, rows_by_voice
 from tests.streaming.tiny import noise, remembering_model, tiny_model
 from tests.test_clustering import DIM, conversation, slots_at_random
@@ -122,7 +122,7 @@ def test_a_finer_output_follows_the_voices_of_its_frames():
 def test_neither_the_cut_of_pushes_nor_a_restart_changes_a_stream(size):
     wave = noise(60_000, seed=3)
     whole = Session(MODEL, CONFIG)
-    expected = np.concatenate([whole.push(wave).probs, whole.flush().probs])
+    expected = stream_probabilities(whole, [wave])
     assert expected.any()
     session, found = Session(MODEL, CONFIG), []
     for first in range(0, len(wave), size):
@@ -139,7 +139,7 @@ def test_a_pool_gives_each_row_what_it_would_get_alone():
     updates = pool.push(dict(zip(sessions, waves, strict=True)))
     for session, wave in zip(sessions, waves, strict=True):
         alone = Session(MODEL, CONFIG)
-        expected = np.concatenate([alone.push(wave).probs, alone.flush().probs])
+        expected = stream_probabilities(alone, [wave])
         np.testing.assert_allclose(np.concatenate([updates[session].probs, session.flush().probs]), expected, atol=1e-5)
 
 

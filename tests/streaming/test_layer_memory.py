@@ -14,7 +14,7 @@ from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
-from sortformer.streaming import Chunk, Session, stream_memory
+from sortformer.streaming import Chunk, Session, stream_memory, stream_probabilities
 from sortformer.streaming.layer_memory import LayerMemory
 from sortformer.streaming.rows import shapes, side_by_side
 from sortformer.streaming.snapshot import plain
@@ -27,11 +27,7 @@ CONFIG = StreamConfig.by_memory(5)
 WAVE, CLIP = noise(40_000, seed=3), noise(30_000, seed=7)
 
 
-def _all(session, *pieces):
-    return np.concatenate([*(session.push(piece).probs for piece in pieces), session.flush().probs])
-
-
-EXPECTED = _all(Session(MODEL, CONFIG), WAVE)
+EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
 
 
 def test_the_model_decides_what_remembers():
@@ -64,13 +60,13 @@ def test_a_model_that_remembers_only_in_part_is_refused_with_the_reason():
 def test_the_clip_of_a_voice_is_heard_as_if_it_had_come_first():
     session, whole = Session(MODEL, CONFIG), Session(MODEL, CONFIG)
     slot = session.enroll("chair", CLIP)
-    _all(whole, CLIP)
+    stream_probabilities(whole, [CLIP])
     ours, theirs = session._position.memory, whole._position.memory
     assert shapes(ours) == shapes(theirs)
     torch.testing.assert_close(ours.head.arrivals[0].frames, theirs.head.arrivals[0].frames)
     torch.testing.assert_close(*(plain(state.encoder[0].attention.memory) for state in (ours, theirs)))
     restored = Session.restore(MODEL, session.snapshot())
-    np.testing.assert_array_equal(_all(session, WAVE), _all(restored, WAVE))
+    np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), stream_probabilities(restored, [WAVE]))
     assert session._position.turns.slots[slot].name == "chair"
 
 
@@ -79,9 +75,9 @@ def test_one_speaker_cannot_be_taken_out_and_the_stream_goes_on():
     early = session.push(WAVE[:20_000]).probs
     with pytest.raises(InputError, match=r"one speaker cannot be taken out of that: reset\(\) the stream"):
         session.reset_slot(0)
-    np.testing.assert_array_equal(np.concatenate([early, _all(session, WAVE[20_000:])]), EXPECTED)
+    np.testing.assert_array_equal(np.concatenate([early, stream_probabilities(session, [WAVE[20_000:]])]), EXPECTED)
     session.reset()
-    np.testing.assert_array_equal(_all(session, WAVE), EXPECTED)
+    np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
 
 
 def test_a_failure_in_the_middle_of_a_step_loses_nothing(monkeypatch):
@@ -98,7 +94,7 @@ def test_a_failure_in_the_middle_of_a_step_loses_nothing(monkeypatch):
     with pytest.raises(MemoryError):
         session.push(WAVE)
     assert session.num_frames == 2 * CONFIG.chunk_frames
-    np.testing.assert_array_equal(_all(session), EXPECTED)
+    np.testing.assert_array_equal(stream_probabilities(session, []), EXPECTED)
 
 
 def test_rows_of_a_step_are_equally_long():
@@ -118,7 +114,7 @@ def test_diarizer_and_saved_model_stream_by_it(tmp_path):
     diarizer = Diarizer.load(tmp_path, "cpu")
     assert list(diarizer.presets) == ["0.4s"]
     session = diarizer.stream()
-    np.testing.assert_array_equal(_all(session, WAVE), EXPECTED)
+    np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
     whole = diarizer.probabilities(WAVE, sample_rate=16_000).data
     np.testing.assert_allclose(
         diarizer.probabilities(WAVE, sample_rate=16_000, preset="0.4s").data, EXPECTED, atol=1e-6

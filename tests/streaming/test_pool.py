@@ -8,7 +8,7 @@ import torch
 
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import InputError
-from sortformer.streaming import Session, SessionPool, StreamState
+from sortformer.streaming import Session, SessionPool, StreamState, stream_probabilities
 from tests.streaming.tiny import noise, tiny_model
 
 MODEL = tiny_model(gain=5.0)
@@ -18,7 +18,7 @@ WAVES = [noise(count, seed=count) for count in (60_000, 25_000, 47_111)]
 
 def _alone(wave):
     session = Session(MODEL, CONFIG)
-    return np.concatenate([session.push(wave).probs, session.flush().probs]), session.finish()
+    return stream_probabilities(session, [wave]), session.finish()
 
 
 def test_rows_that_come_and_go_get_what_they_would_get_alone():

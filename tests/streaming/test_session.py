@@ -13,7 +13,7 @@ from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
 from sortformer.postprocess import turns
-from sortformer.streaming import Session, StreamState
+from sortformer.streaming import Session, StreamState, stream_probabilities
 from sortformer.streaming.forget import forget
 from tests.streaming.tiny import noise, tiny_model
 
@@ -27,11 +27,7 @@ def session():
     return Session(MODEL, CONFIG, uri="meeting")
 
 
-def _all(session, *pieces):
-    return np.concatenate([*(session.push(piece).probs for piece in pieces), session.flush().probs])
-
-
-EXPECTED = _all(Session(MODEL, CONFIG), WAVE)
+EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
 
 
 def test_updates_say_where_they_are(session):
@@ -55,7 +51,7 @@ def test_updates_say_where_they_are(session):
     ids=["nothing", "single samples", "other types", "two channels", "few samples of two channels"],
 )
 def test_blocks_of_any_length_and_type_are_taken(session, pieces):
-    np.testing.assert_array_equal(_all(session, *pieces), EXPECTED)
+    np.testing.assert_array_equal(stream_probabilities(session, pieces), EXPECTED)
 
 
 def test_what_a_push_costs_does_not_grow_with_what_waits(session):
@@ -84,7 +80,7 @@ def test_a_block_with_an_impossible_sample_is_refused_whole(session, value):
     with pytest.raises(InputError, match=r"the block pushed to meeting at 0\.62 s"):
         session.push(bad)
     assert session.duration_s == 10_000 / 16_000
-    rest = _all(session, WAVE[10_000:])
+    rest = stream_probabilities(session, [WAVE[10_000:]])
     np.testing.assert_array_equal(rest, EXPECTED[-len(rest) :])
 
 
@@ -112,7 +108,7 @@ def test_a_stream_ends_once(session):
         with pytest.raises(InputError, match=r"has ended: call reset\(\)"):
             call()
     session.reset()
-    np.testing.assert_array_equal(_all(session, WAVE), EXPECTED)
+    np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
     assert session.finish() == diarization
 
 
@@ -136,7 +132,7 @@ def test_a_failure_in_the_middle_of_a_step_loses_nothing(session, monkeypatch, f
     with pytest.raises(failure):
         session.push(WAVE)
     assert session.num_frames == 2 * CONFIG.chunk_frames
-    np.testing.assert_array_equal(_all(session), EXPECTED)
+    np.testing.assert_array_equal(stream_probabilities(session, []), EXPECTED)
 
 
 def test_snapshots_keep_what_a_failed_push_had_found(session, monkeypatch):
@@ -145,7 +141,7 @@ def test_snapshots_keep_what_a_failed_push_had_found(session, monkeypatch):
     with pytest.raises(RuntimeError):
         session.push(WAVE)
     monkeypatch.setattr(MODEL, "forward_frames", whole)
-    np.testing.assert_array_equal(_all(Session.restore(MODEL, session.snapshot())), EXPECTED)
+    np.testing.assert_array_equal(stream_probabilities(Session.restore(MODEL, session.snapshot()), []), EXPECTED)
 
 
 def _failing_after(good, forward):
@@ -308,7 +304,7 @@ def test_an_enrolled_voice_keeps_its_name_and_slot():
     assert restored.finish() == session.finish()
     assert "chair" in session.finish().speakers
     session.reset()
-    np.testing.assert_array_equal(_all(session, WAVE), EXPECTED)
+    np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
 
 
 def test_the_clip_is_heard_as_if_it_had_come_first():
@@ -341,7 +337,7 @@ def test_clips_may_be_files_of_any_rate(tmp_path):
 def test_clips_that_show_no_voice_are_refused_and_change_nothing(session, name, clip, reason):
     with pytest.raises(InputError, match=reason):
         session.enroll(name, clip)
-    np.testing.assert_array_equal(_all(session, WAVE), EXPECTED)
+    np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
 
 
 def test_voices_are_enrolled_before_the_stream_and_as_long_as_there_are_slots(session):
