@@ -1,4 +1,4 @@
-"""Making ``.nemo`` archives for tests, sound and otherwise, from the parts of a recorded one."""
+"""``.nemo`` archives for tests, sound and otherwise, from the parts of a recorded one, and how they are refused."""
 
 import io
 import tarfile
@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 import yaml
 from torch import Tensor
 
+from sortformer import checkpoint
+from sortformer.errors import InputError
 from tests.checkpoint.goldens import GOLDEN
 
 
@@ -46,3 +49,13 @@ def write_archive(path: Path, values: Any, weights: Any, mode: str = "w") -> Pat
     """Write a ``.nemo`` archive of a description and weights."""
     text = yaml.safe_dump(values).encode()
     return write_tar(path, {"model_config.yaml": text, "model_weights.ckpt": pickled(weights)}, mode)
+
+
+def refusal(path: Path) -> str:
+    """Return the one sentence with which a checkpoint is refused; it names the file."""
+    with pytest.raises(InputError) as caught:
+        checkpoint.load(path)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert str(path) in sentence
+    return sentence

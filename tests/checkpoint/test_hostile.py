@@ -13,21 +13,10 @@ import torch
 import yaml
 
 from sortformer import checkpoint
-from sortformer.errors import InputError
-from tests.checkpoint.archives import pickled, recorded_parts, write_archive, write_tar
+from tests.checkpoint.archives import pickled, recorded_parts, refusal, write_archive, write_tar
 from tests.small_models import small_config, small_model
 
 PROJECTION = "sortformer_modules.encoder_proj.weight"
-
-
-def refusal(path: Path) -> str:
-    """Return the one sentence with which a checkpoint is refused; it names the file."""
-    with pytest.raises(InputError) as caught:
-        checkpoint.load(path)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert str(path) in sentence
-    return sentence
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,8 @@ import torch
 import yaml
 
 from sortformer import checkpoint
-from sortformer.errors import InputError
-from tests.checkpoint.archives import pickled, recorded_parts, write_archive, write_tar
+from tests.checkpoint.archives import pickled, recorded_parts, refusal, write_archive, write_tar
 from tests.checkpoint.goldens import GOLDEN
-
-
-def refusal(path: Path) -> str:
-    """Return the one sentence with which a file is refused; it names the file."""
-    with pytest.raises(InputError) as caught:
-        checkpoint.load(path)
-    sentence = str(caught.value)
-    assert "\n" not in sentence
-    assert path.name in sentence
-    return sentence
 
 
 @pytest.mark.parametrize(("name", "mode"), [("plain.nemo", "w"), ("packed.nemo", "w:gz")])
