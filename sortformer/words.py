@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,9 +33,10 @@ def assign_speakers(
     Args:
         words: (start, end, text) in seconds; or mappings or objects with ``start``, ``end``, and ``word`` or ``text``,
             as Whisper, faster-whisper and WhisperX give them. Of a segment with ``words`` these are taken, and one
-            without times, such as a number, has those of the segment; a segment without is one long word. Of a whole
-            transcript, a mapping, its ``segments`` are taken, or its ``chunks`` as transformers gives them, each a
-            ``text`` with its ``timestamp``.
+            without times, such as a number, has the time between its neighbours; a segment without is one long word.
+            Of a whole transcript, a mapping, its ``segments`` are taken, or its ``chunks`` as transformers gives them,
+            each a ``text`` with its ``timestamp``. One whose end is None, as Whisper leaves that of the last, lasts
+            until the next begins, or to the end of the recording.
 
     Raises:
         InputError: when an argument or an item is none of these, or a word's times are no numbers, or run backwards.
@@ -46,7 +48,7 @@ def assign_speakers(
     starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
     ranks = np.array([order[turn.speaker] for turn in turns], dtype=np.int64)
     found = []
-    for start, end, text in _timed(words):
+    for start, end, text in _timed(words, diarization.duration):
         if not turns:
             found.append(Word(start, end, text, None))
             continue
@@ -60,19 +62,35 @@ def assign_speakers(
     return found
 
 
-def _timed(items: Iterable[Any] | Mapping[str, Any]) -> Iterator[tuple[float, float, str]]:
+def _timed(items: Iterable[Any] | Mapping[str, Any], duration: float) -> list[tuple[float, float, str]]:
+    """All words, each with both times."""
+    said: list[tuple[float | None, float | None, str]] = []
     for item in _parts(items):
         try:
-            timed = list(_words(item))
+            said += _words(item)
         except (TypeError, ValueError):
             raise InputError(
                 f"a word is (start, end, text), or has start, end, and word or text, or is in the words of such a "
                 f"segment, got {item!r}"
             ) from None
-        for start, end, text in timed:
-            if not -np.inf < start <= end < np.inf:
-                raise InputError(f"the word {text!r} needs start <= end in seconds, got {start} to {end}")
-        yield from timed
+    times = [time for start, end, _ in said for time in (start, end)]
+    starts = list(accumulate(times, _known))[::2]
+    ends = list(accumulate(reversed(times), _known, initial=duration))[-2::-2]
+    timed = []
+    for (start, end, text), begun, ended in zip(said, starts, ends, strict=True):
+        # Segments may overlap: a time that was looked for never makes a word run backwards.
+        if start is None:
+            begun = min(begun, ended)
+        elif end is None:
+            ended = max(begun, ended)
+        if not -np.inf < begun <= ended < np.inf:
+            raise InputError(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
+        timed.append((begun, ended, text))
+    return timed
+
+
+def _known(last: float, time: float | None) -> float:
+    return last if time is None else time
 
 
 def _parts(transcript: Iterable[Any] | Mapping[str, Any]) -> Iterable[Any]:
@@ -85,17 +103,23 @@ def _parts(transcript: Iterable[Any] | Mapping[str, Any]) -> Iterable[Any]:
     raise InputError(f"a transcript needs segments or chunks, with times, and this one has {', '.join(transcript)}")
 
 
-def _words(item: Any) -> Iterator[tuple[float, float, str]]:
+def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
+    """The words of an item, with None for times that lie somewhere between those of their neighbours."""
     if isinstance(item, tuple | list) and len(item) == 3:
         start, end, text = item
         yield float(start), float(end), str(text)
         return
-    for word in _value(item, "words") or [item]:
-        start, end = _value(word, "timestamp") or (_value(word, name, _value(item, name)) for name in ("start", "end"))
+    words = list(_value(item, "words") or [item])
+    for number, word in enumerate(words, start=1):
+        start, end = _value(word, "timestamp") or (_value(word, name) for name in ("start", "end"))
         text = _value(word, "word", _value(word, "text"))
-        if text is None:
-            raise ValueError("a word needs its text")
-        yield float(start), float(end), str(text)
+        if number == 1 and start is None:
+            start = _value(item, "start")
+        if number == len(words) and end is None:
+            end = _value(item, "end")
+        if text is None or (number == 1 and start is None):
+            raise ValueError("a word needs its text, and an item its start")
+        yield None if start is None else float(start), None if end is None else float(end), str(text)
 
 
 def _value(item: Any, name: str, default: Any = None) -> Any:

@@ -57,7 +57,35 @@ def test_segments_of_whisperx_are_taken_apart():
     recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
     words = [{"word": "Hello", "start": 0.1, "end": 0.6, "score": 0.9}, {"word": "2"}]
     said = assign_speakers([{"start": 0.1, "end": 2.9, "text": "Hello 2", "words": words}], recording)
-    assert said == [(0.1, 0.6, "Hello", "ada"), (0.1, 2.9, "2", "bob")]
+    assert said == [(0.1, 0.6, "Hello", "ada"), (0.6, 2.9, "2", "bob")]
+
+
+def test_words_without_times_are_spoken_between_their_neighbours():
+    recording = Diarization((Turn(0, 2, "ada"), Turn(2, 20, "bob")), 20)
+    texts = ("12", "of", "2", "0", "them", "in", "7")
+    times = {"of": (0.5, 0.7), "them": (1.5, 1.8), "in": (2.2, 2.4)}
+    words = [{"word": text, **dict(zip(("start", "end"), times.get(text, ()), strict=False))} for text in texts]
+    said = assign_speakers({"segments": [{"start": 0.1, "end": 19.0, "text": "", "words": words}]}, recording)
+    assert [word[:2] for word in said] == [
+        (0.1, 0.5), (0.5, 0.7), (0.7, 1.5), (0.7, 1.5), (1.5, 1.8), (2.2, 2.4), (2.4, 19.0),
+    ]  # fmt: skip
+    assert [word.speaker for word in said] == ["ada"] * 5 + ["bob"] * 2
+
+
+def test_the_last_chunk_of_transformers_has_no_end_and_lasts_as_long_as_the_recording():
+    recording = Diarization((Turn(0, 2, "ada"), Turn(2, 5, "bob")), 6)
+    times = {"Hello": (0.0, None), "there": (1.0, 1.5), "Bye": (1.8, None)}
+    chunks = [{"text": text, "timestamp": at} for text, at in times.items()]
+    said = assign_speakers({"text": "Hello there Bye", "chunks": chunks}, recording)
+    assert said == [(0.0, 1.0, "Hello", "ada"), (1.0, 1.5, "there", "ada"), (1.8, 6.0, "Bye", "bob")]
+
+
+def test_a_time_that_is_looked_for_makes_no_word_run_backwards():
+    recording = Diarization((Turn(0, 9, "ada"),), 9)
+    late, early = ({"start": start, "text": "x", "words": [{"word": "x"}]} for start in (5.0, 1.0))
+    assert [word[:2] for word in assign_speakers([late, early], recording)] == [(5.0, 5.0), (1.0, 9.0)]
+    after_the_end = {"text": "x", "timestamp": (12.0, None)}
+    assert [word[:2] for word in assign_speakers([after_the_end], recording)] == [(12.0, 12.0)]
 
 
 class Spoken(NamedTuple):
@@ -106,9 +134,8 @@ def test_transcripts_of_others_are_taken_too(transcript):
         ((0.0, "x"), "a word is"),
         ({"text": "x"}, "a word is"),
         ({"start": 0.0, "end": 1.0}, "a word is"),
-        (Spoken(0.0, None, "x"), "a word is"),
         ("word", "a word is"),
-        ({"text": "x", "timestamp": (0.0, None)}, "a word is"),
+        ({"text": "x", "timestamp": (None, 1.0)}, "a word is"),
     ],
 )
 def test_what_is_no_word_is_refused(item, reason):
