@@ -26,16 +26,21 @@ FORMATS = ("png", "svg", "pdf", "jpg")
 _UNMATCHED = "#bbbbbb"
 _WIDTH_IN, _MOST_IN = 12.0, 40.0
 _INCHES_A_MINUTE = 4.0
+_MOST_STEPS = 1000  # of a curve: more would be one block of colour
+_IN_SECONDS = 120.0  # longer recordings have their axis in minutes
 
 
 def figure(probabilities: Probabilities, diarization: Diarization, reference: Sequence[Turn] | None = None) -> Figure:
     """Return the picture; a slot, its speaker, and the reference speaker who overlaps it most share a colour.
+
+    Curves of long recordings are means, over so many frames that they can be told apart.
 
     Raises:
         InputError: when matplotlib is not installed.
     """
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
     except ImportError as error:
         raise InputError("pictures need matplotlib: pip install matplotlib") from error
     rows = [speakers(diarization), *([speakers(reference)] if reference is not None else [])]
@@ -56,8 +61,13 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
         same = _matched(reference, said, probabilities)
         shades = {name: colours[own[rows[0][index]]] for name, index in same.items() if rows[0][index] in own}
         _bars(axes[2], reference, shades, "reference")
-    axes[-1].set_xlabel("seconds")
     axes[-1].set_xlim(0, probabilities.duration)
+    if probabilities.duration <= _IN_SECONDS:
+        axes[-1].set_xlabel("seconds")
+    else:
+        axes[-1].set_xlabel("minutes")
+        axes[-1].xaxis.set_major_locator(MaxNLocator(nbins=int(2 * width), steps=[1, 1.5, 3, 6, 10]))
+        axes[-1].xaxis.set_major_formatter(lambda at, _: f"{int(at) // 60}:{int(at) % 60:02d}")
     return picture
 
 
@@ -69,11 +79,13 @@ def image(picture: Figure, format: str = "png", dots_per_inch: int = 120) -> byt
 
 
 def _curves(axes: Axes, probabilities: Probabilities, colours: list[str]) -> None:
-    frames = np.arange(len(probabilities.data) + 1) * probabilities.step_s + probabilities.start_s
+    num_frames = len(probabilities.data)
+    first = np.arange(0, num_frames, max(1, -(-num_frames // _MOST_STEPS)))
+    edges = np.append(first, num_frames)
+    means = np.add.reduceat(probabilities.data, first) / np.diff(edges)[:, None] if num_frames else probabilities.data
+    times = edges * probabilities.step_s + probabilities.start_s
     for slot, colour in enumerate(colours):
-        axes.stairs(
-            probabilities.data[:, slot], frames, baseline=None, color=colour, linewidth=1.0, label=f"voice {slot}"
-        )
+        axes.stairs(means[:, slot], times, baseline=None, color=colour, linewidth=1.0, label=f"voice {slot}")
     axes.set_ylim(-0.02, 1.02)
     axes.set_ylabel("probability")
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(colours), fontsize="small", frameon=False)

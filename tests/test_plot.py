@@ -45,6 +45,19 @@ def test_a_speaker_has_the_colour_of_the_slot_and_of_the_reference(probabilities
     assert truth.get_xlim() == (0, 10)
 
 
+def test_an_hour_is_drawn_in_means_and_minutes():
+    data = np.random.default_rng(0).random((45_000, 2), np.float32)
+    curves, turns = figure(Probabilities(data, 0.08, 3600.0), Diarization((), 3600.0)).axes
+    values, edges, _ = curves.patches[1].get_data()
+    assert len(values) <= 1000
+    assert (edges[0], edges[-1]) == pytest.approx((0, 3600))
+    for index in (0, 500, -1):
+        start, end = np.rint(edges[:-1][index] / 0.08), np.rint(edges[1:][index] / 0.08)
+        assert values[index] == pytest.approx(data[int(start) : int(end), 1].mean())
+    assert turns.get_xlabel() == "minutes"
+    assert turns.xaxis.get_major_formatter()(754.0, None) == "12:34"
+
+
 def test_without_a_reference_there_are_two_panels(probabilities: Probabilities):
     assert len(figure(probabilities, RESULT).axes) == 2
 
