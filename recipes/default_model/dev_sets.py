@@ -1,10 +1,10 @@
 """Write the simulated dev sets as recordings with references: unseen voices, unseen rooms.
 
-python dev_sets.py BANK_FOLDER OUT_FOLDER --cache CACHE_FOLDER [--seed 7] [--count N] [--sets near-2 ...]
+python dev_sets.py BANK_FOLDER OUT_FOLDER --cache CACHE_FOLDER [--seed 7] [--count N] [--duration S] [--sets near-2 ...]
 
 OUT_FOLDER gets a folder a set, each with WAV, RTTM and UEM: near-2, rooms-2, rooms-3, rooms-4 (so many speakers, 60 s),
 alone (one speaker, 5 minutes) and sounds (no speaker, 60 s). Another seed draws other conversations of the same voices,
-and --count says how many of each set.
+--count says how many of each set, --duration how long they are, and near-6 or rooms-6 is a set, too.
 """
 
 import argparse
@@ -29,6 +29,17 @@ SETS = {
     "sounds": ("sounds", 0, 10, 60.0),
 }
 SEED = 7
+COUNT, DURATION_S = 4, 60.0  # of other sets
+
+
+def described(name: str) -> tuple[str, str, int, int, float]:
+    """Return a set's name, its kind, the number of speakers, how many recordings, and their seconds."""
+    if name in SETS:
+        return (name, *SETS[name])
+    kind, _, speakers = name.rpartition("-")
+    if kind not in ("near", "rooms") or not speakers.isdecimal():
+        raise argparse.ArgumentTypeError(f"{name!r} is neither {', '.join(SETS)} nor near-N or rooms-N")
+    return name, kind, int(speakers), COUNT, DURATION_S
 
 
 def turns(activity: torch.Tensor, grid: FrameGrid) -> tuple[Turn, ...]:
@@ -61,14 +72,16 @@ def main() -> None:
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--count", type=int)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--duration", type=float)
+    parser.add_argument("--sets", nargs="+", type=described, default=[described(name) for name in SETS])
     arguments = parser.parse_args()
     bank = VoiceBank.load(arguments.bank, "dev", (1.0,), arguments.cache)
     rooms = Rooms.make(50, seed=1, cache=arguments.cache)
-    for name in arguments.sets:
-        kind, speakers, usual, duration_s = SETS[name]
-        count = usual if arguments.count is None else arguments.count
-        write(arguments.out / name, name, dev_set(bank, kind, speakers, count, duration_s, arguments.seed, rooms))
+    for name, kind, speakers, count, duration_s in arguments.sets:
+        count = count if arguments.count is None else arguments.count
+        duration_s = duration_s if arguments.duration is None else arguments.duration
+        made = dev_set(bank, kind, speakers, count, duration_s, arguments.seed, rooms, num_slots=max(4, speakers))
+        write(arguments.out / name, name, made)
 
 
 if __name__ == "__main__":
