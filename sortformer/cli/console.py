@@ -88,7 +88,7 @@ def bar(quiet: bool, *columns: str) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, soft_wrap=True)  # messages above the bar stay lines: no path is cut in two
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),

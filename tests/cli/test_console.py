@@ -1,0 +1,14 @@
+"""What is said while a bar is up."""
+
+from sortformer.cli.console import bar, say
+
+
+def test_a_message_above_a_bar_is_one_line(capsys, monkeypatch):
+    """A path that is cut at the width of the terminal cannot be copied from it."""
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, as far as rich can tell
+    monkeypatch.setenv("COLUMNS", "40")
+    message = f"error: {'a/long/path/' * 8}of.wav cannot be read as audio"
+    with bar(quiet=False) as progress:
+        progress.add_task("loading the model", total=None)
+        say(message)
+    assert message in capsys.readouterr().err
