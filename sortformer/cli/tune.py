@@ -99,7 +99,7 @@ def tune(
 def _truth(inputs: list[str], reference: Path | None, uem: Path | None) -> tuple[dict[str, Turns], dict[str, Regions]]:
     """Turns, and what is scored if not the whole, by recording: from the reference, else from the manifests."""
     if reference is None and not all(is_manifest(argument) for argument in inputs):
-        raise InputError("tuning needs the truth: give --reference, or manifests with 'rttm_filepath' alone")
+        raise InputError("tuning needs the truth: give --reference, or nothing but manifests with 'rttm_filepath'")
     sides = [truth_in(place, uem) for place in ([reference] if reference is not None else inputs)]
     turns = {uri: found for side in sides for uri, found in side.turns.items()}
     return turns, {uri: parts for side in sides for uri, parts in (side.uem or {}).items()}
