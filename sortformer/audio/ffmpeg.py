@@ -1,7 +1,7 @@
 """Decode mp3, m4a, mp4, webm, mkv and whatever else FFmpeg's libraries (inside the PyAV wheel) understand."""
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, Protocol, cast
 
 import av
 import av.error
@@ -9,7 +9,7 @@ import numpy as np
 
 from sortformer.audio.container import AudioInfo, Damaged, NotDecodable
 
-__all__ = ["FfmpegDecoder"]
+__all__ = ["ByteSource", "FfmpegDecoder"]
 
 # A playlist inside a file may name other files and addresses: nothing but the file itself is ever opened.
 NO_PROTOCOLS = {"protocol_whitelist": "none"}
@@ -19,15 +19,30 @@ LONGEST_PACKET_S = 1.0  # a damaged packet may claim hours
 MPEG_FRAME_COUNT = (b"Xing", b"Info", b"VBRI")
 
 
+class ByteSource(Protocol):
+    """As much of a binary file as a decoder needs of one that is read from its beginning to its end."""
+
+    def read(self, count: int, /) -> bytes:
+        """Return up to ``count`` bytes, and none only at the end."""
+        ...
+
+    def seekable(self) -> bool:
+        """Whether it is a file in which one can go back."""
+        ...
+
+
 class FfmpegDecoder:
     """A file in which FFmpeg finds an audio stream; of several, the first is decoded.
+
+    What cannot be sought in is decoded as it comes, and promises no duration.
 
     Raises:
         NotDecodable: if the format is unknown or there is no audio in it.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._frames_counted = _counts_its_frames(file)
+    def __init__(self, file: ByteSource) -> None:
+        self._live = not file.seekable()
+        self._frames_counted = not self._live and _counts_its_frames(cast(BinaryIO, file))
         try:
             self._container = av.open(file, mode="r", options=NO_PROTOCOLS)
         except (av.error.FFmpegError, ValueError) as error:
@@ -52,6 +67,8 @@ class FfmpegDecoder:
 
     @property
     def promised_s(self) -> float | None:
+        if self._live:  # its header was written before anybody knew
+            return None
         if self._format() not in KEEP_DURATION and not (self._format() == "mp3" and self._frames_counted):
             return None
         if self._stream_s():

@@ -1,4 +1,4 @@
-"""Audio as it comes: raw PCM from a pipe, and the microphone; both as blocks at 16 kHz."""
+"""Audio as it comes, through a pipe or from the microphone, as blocks at 16 kHz."""
 
 import contextlib
 import os
@@ -9,44 +9,103 @@ from typing import BinaryIO
 import numpy as np
 
 from sortformer.audio.arrays import checked_rate
+from sortformer.audio.container import NotDecodable
+from sortformer.audio.ffmpeg import FfmpegDecoder
+from sortformer.audio.files import name_of
+from sortformer.audio.reading import signal_of
 from sortformer.audio.signal import resampled
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["microphone", "pcm"]
+__all__ = ["microphone", "piped"]
 
 _BLOCK_BYTES = 1 << 15
 _HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff", b"\x1aE\xdf\xa3")
 _HEAD_BYTES = 8
 
 
-def pcm(pipe: BinaryIO, rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
-    """Yield (n,) float32 blocks at 16 kHz from raw mono samples (16-bit, little-endian), each as soon as it is there.
+class _Pipe:
+    """Bytes as they come: what is there is read without waiting for more, and only an end is taken for one.
+
+    An interrupt ends them, too, and is kept: out of what FFmpeg calls to read, no exception comes.
+    """
+
+    def __init__(self, pipe: BinaryIO) -> None:
+        with contextlib.suppress(OSError):  # what is no pipe
+            os.set_blocking(pipe.fileno(), True)  # else a pause would be taken for the end
+        self._read = getattr(pipe, "read1", pipe.read)
+        self.interrupt: KeyboardInterrupt | None = None
+        self.head = b""  # the first bytes, which are still to be read
+        while len(self.head) < _HEAD_BYTES and (more := self._read(_BLOCK_BYTES)):
+            self.head += more
+
+    def read(self, count: int = _BLOCK_BYTES) -> bytes:
+        if self.head:
+            head, self.head = self.head[:count], self.head[count:]
+            return head
+        try:
+            return self._read(count)
+        except KeyboardInterrupt as interrupt:
+            self.interrupt = interrupt
+            return b""
+
+    def seekable(self) -> bool:
+        return False
+
+
+def piped(pipe: BinaryIO, rate: int | None = None) -> Iterator[np.ndarray]:
+    """Yield what comes through a pipe as (n,) float32 blocks at 16 kHz, each as soon as it is there.
+
+    These are raw samples (16-bit, little-endian, mono; at 16 kHz unless a ``rate`` is given), or a recording with a
+    header that FFmpeg can decode as it comes (WAV, FLAC, Ogg, WebM, MPEG with a tag), of which channels are averaged.
 
     Raises:
-        InputError: if the rate is not one of sound, nothing comes, or it begins like a recording with a header.
+        InputError: if the rate is not one of sound, or given where a header says it; if nothing comes, or a recording
+            that can only be read from a file.
+
+    Warns:
+        AudioWarning: if parts of a recording are damaged.
     """
-    yield from resampled(_samples(pipe), checked_rate(rate))
+    source = _Pipe(pipe)
+    recorded = source.head.startswith(_HEADERS) or source.head[4:8] == b"ftyp"  # MP4
+    if recorded and rate is not None:
+        raise InputError("a rate is for raw samples, and this is a recording that says its own: leave it out")
+    rate = checked_rate(SAMPLE_RATE if rate is None else rate)
+    try:
+        for block in _recording(source, name_of(pipe)) if recorded else resampled(_samples(source), rate):
+            if source.interrupt is not None:
+                break  # what is left are the last milliseconds, cut anywhere
+            yield block
+    finally:
+        if source.interrupt is not None:
+            raise source.interrupt
 
 
-def _samples(pipe: BinaryIO) -> Iterator[np.ndarray]:
-    with contextlib.suppress(OSError):  # what is no pipe
-        os.set_blocking(pipe.fileno(), True)  # else a pause would be taken for the end
-    read = getattr(pipe, "read1", pipe.read)  # what is there, without waiting for more
-    content, odd, heard = read(_BLOCK_BYTES), b"", False
-    while 0 < len(content) < _HEAD_BYTES and (more := read(_BLOCK_BYTES)):
-        content += more
-    if content.startswith(_HEADERS) or content[4:8] == b"ftyp":  # MP4
+def _recording(source: _Pipe, name: str) -> Iterator[np.ndarray]:
+    try:
+        found = FfmpegDecoder(source)
+    except NotDecodable as error:
         raise InputError(
-            "a stream takes raw samples, but this is a recording with a header: give its file instead, or decode it "
+            f"this recording cannot be heard as it comes through a pipe ({error}): give its file instead, or decode it "
             "first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -)"
-        )
-    while content:
+        ) from error
+    with contextlib.closing(found):
+        blocks = signal_of(found, name)
+        try:
+            first = next(blocks)
+        except InputError as error:
+            raise InputError(f"{error}, or give its file: of an MP4, a pipe may bring the index too late") from error
+        yield first
+        yield from blocks
+
+
+def _samples(source: _Pipe) -> Iterator[np.ndarray]:
+    odd, heard = b"", False
+    while content := source.read():
         content = odd + content
         whole = len(content) - len(content) % 2
         odd, heard = content[whole:], heard or whole > 0
         yield (np.frombuffer(content[:whole], "<i2") / 32_768.0).astype(np.float32)
-        content = read(_BLOCK_BYTES)
     if not heard:
         raise InputError("no samples came through the pipe: check the program that should send them")
 

@@ -18,7 +18,7 @@ from sortformer.config.checks import whole
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["SHORTEST_S", "AudioSource", "blocks", "crop", "probe", "read"]
+__all__ = ["SHORTEST_S", "AudioSource", "blocks", "crop", "probe", "read", "signal_of"]
 
 AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Mapping[str, Any] | Any
 
@@ -120,6 +120,11 @@ def crop(
     return wave[first - offset : None if last is None else last - offset]
 
 
+def signal_of(found: Decoder, name: str) -> Iterator[np.ndarray]:
+    """Yield all that an open decoder gives, as (n,) float32 pieces at 16 kHz; errors and warnings as of ``read``."""
+    return _signal(_recording(found, name), None)
+
+
 def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.ndarray]:
     """Yield what can be decoded between two samples of the file's own rate."""
     at = 0
@@ -154,7 +159,7 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
         if sample_rate is not None:
             raise InputError(f"sample_rate is for arrays, and {name} says its own: leave it out")
         with decoder(source) as found:
-            yield _Recording(name, _rate(found, name), found.info.duration_s, _decoded(found, name))
+            yield _recording(found, name)
     elif is_array(source):
         rate, samples = checked_rate(sample_rate), as_samples(source)
         yield _Recording(name_of(source), rate, len(samples) / rate, float_pieces(samples))
@@ -174,6 +179,10 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
             yield found
     else:
         raise InputError(f"audio must be a path, a binary file object or an array, got {_instead(source)}")
+
+
+def _recording(found: Decoder, name: str) -> _Recording:
+    return _Recording(name, _rate(found, name), found.info.duration_s, _decoded(found, name))
 
 
 def _check_mapping(source: Mapping[str, Any]) -> None:

@@ -39,7 +39,7 @@ def stream(
         str | None,
         typer.Argument(
             metavar="[FILE|-]",
-            help="A recording, or raw samples from a named pipe or stdin (-); the microphone if not given.",
+            help="A recording, or what comes through a named pipe or stdin (-); the microphone if not given.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RTTM", help="Write all turns here too.")] = None,
@@ -49,7 +49,7 @@ def stream(
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
     enroll: Enroll = None,
     rate: Annotated[
-        int | None, typer.Option(metavar="HZ", help="Of a pipe (16-bit mono) or microphone; 16000 if not given.")
+        int | None, typer.Option(metavar="HZ", help="Of raw samples (16-bit mono) or microphone; 16000 if not given.")
     ] = None,
     pace: Annotated[bool, typer.Option("--pace", help="Take a file as slowly as if it were live.")] = False,
     clustering: Clustering = None,
@@ -77,7 +77,7 @@ def stream(
     if out is not None:
         check_out(out, overwrite)
     if source == _PIPE and sys.stdin.isatty():
-        raise InputError("'-' reads raw samples from stdin: pipe some in, or leave it out for the microphone")
+        raise InputError("'-' reads sound from stdin: pipe some in, or leave it out for the microphone")
 
     with interrupts() as interrupt:
         from sortformer.audio.files import uri_of
@@ -96,7 +96,7 @@ def stream(
         if source is None:
             blocks = microphone(rate or SAMPLE_RATE)
         elif piped:
-            blocks = _raw(source, rate or SAMPLE_RATE)
+            blocks = _piped(source, rate)
         else:
             blocks = file_blocks(source, block_s=0.1 if pace else 1.0)
         highest, lag_s, failure = 0.0, 0.0, None
@@ -131,11 +131,11 @@ def stream(
             raise failure
 
 
-def _raw(source: str, rate: int) -> Iterator[np.ndarray]:
-    from sortformer.audio.live import pcm
+def _piped(source: str, rate: int | None) -> Iterator[np.ndarray]:
+    from sortformer.audio.live import piped
 
     with contextlib.nullcontext(sys.stdin.buffer) if source == _PIPE else open(source, "rb") as pipe:
-        yield from pcm(pipe, rate)
+        yield from piped(pipe, rate)
 
 
 def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

@@ -1,19 +1,129 @@
-"""Audio as it comes: a pause is not the end."""
+"""Audio as it comes: a pause is not the end, and a recording with a header says itself what it is."""
 
+import contextlib
 import os
 import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
 
-from sortformer.audio.live import pcm
+import numpy as np
+import pytest
+
+from sortformer import audio
+from sortformer.audio.live import piped
+from sortformer.errors import InputError
+from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, write
+
+# The index of these follows what it points at, unless they are told otherwise.
+LATE = ("m4a", "mp4", "mov")
+
+
+@contextlib.contextmanager
+def pipe() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    outlet, inlet = os.pipe()
+    with os.fdopen(outlet, "rb") as hearer, os.fdopen(inlet, "wb", buffering=0) as sender:
+        yield hearer, sender
+
+
+def sent(content: bytes, **options: int) -> np.ndarray:
+    """All that is heard of what goes through a pipe."""
+
+    def send() -> None:
+        sender.write(content)
+        sender.close()
+
+    with pipe() as (hearer, sender):
+        sending = threading.Thread(target=send)
+        sending.start()
+        try:
+            return np.concatenate(list(piped(hearer, **options)))
+        finally:
+            hearer.read()
+            sending.join()
+
+
+def made(path: Path, samples: np.ndarray, rate: int) -> Path:
+    extension = path.suffix[1:]
+    if extension in FFMPEG_FORMATS:
+        options = {"movflags": "faststart"} if extension in LATE else {}
+        return encode(path, samples, rate, FFMPEG_FORMATS[extension], **options)
+    return write(path, samples, rate, **SOUNDFILE_FORMATS[extension])
 
 
 def test_a_pause_of_what_does_not_block_is_not_the_end():
-    outlet, inlet = os.pipe()
-    os.set_blocking(outlet, False)
-    with os.fdopen(outlet, "rb") as pipe, os.fdopen(inlet, "wb", buffering=0) as sender:
+    with pipe() as (hearer, sender):
+        os.set_blocking(hearer.fileno(), False)
         sender.write(bytes(2_000))
-        blocks = pcm(pipe)
+        blocks = piped(hearer)
         assert len(next(blocks)) == 1_000
         later = threading.Timer(0.1, lambda: (sender.write(bytes(1_000)), sender.close()))
         later.start()
         assert [len(block) for block in blocks] == [500]
         later.join()
+
+
+# An MP3 without a tag begins as raw samples may.
+@pytest.mark.parametrize("extension", sorted({*SOUNDFILE_FORMATS, *FFMPEG_FORMATS} - {"mp3"}))
+def test_what_comes_through_a_pipe_is_what_the_file_holds(tmp_path: Path, extension: str):
+    path = made(tmp_path / f"meeting.{extension}", chirp(3, 24_000, channels=2), 24_000)
+    heard, held = sent(path.read_bytes()), audio.read(path)
+    assert len(heard) == pytest.approx(len(held), abs=0.05 * 16_000)  # of some kinds only a file trims the ends
+    shared = min(len(heard), len(held)) - 800
+    np.testing.assert_allclose(heard[:shared], held[:shared], atol=0.02 if extension in {"ogg", "opus"} else 1e-5)
+
+
+def test_a_recording_is_heard_while_it_is_made(tmp_path: Path):
+    content = write(tmp_path / "meeting.wav", chirp(9, 16_000), 16_000).read_bytes()
+    with pipe() as (hearer, sender):
+        heard = threading.Event()
+
+        def speak() -> None:
+            sender.write(content[:200_000])
+            assert heard.wait(60)
+            sender.write(content[200_000:])
+            sender.close()
+
+        speaking = threading.Thread(target=speak)
+        speaking.start()
+        blocks = piped(hearer)
+        first = next(blocks)
+        heard.set()
+        assert len(first) + sum(map(len, blocks)) == 9 * 16_000
+        speaking.join()
+
+
+@pytest.mark.parametrize("size", [0, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_a_header_that_was_written_before_anybody_knew_promises_nothing(tmp_path: Path, size: int):
+    content = bytearray(write(tmp_path / "meeting.wav", chirp(2, 16_000), 16_000).read_bytes())
+    at = content.index(b"data") + 4
+    content[at : at + 4] = size.to_bytes(4, "little")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(sent(bytes(content))) == 2 * 16_000
+
+
+def test_damage_is_warned_about(tmp_path: Path):
+    content = write(tmp_path / "meeting.flac", chirp(5, 16_000), 16_000).read_bytes()
+    with pytest.warns(audio.AudioWarning, match=r"damaged or cut short .*: using [\d.]+ s$"):
+        assert len(sent(content[: len(content) // 2])) < 5 * 16_000
+
+
+def test_an_index_that_comes_too_late_asks_for_the_file(tmp_path: Path):
+    content = encode(tmp_path / "meeting.mp4", chirp(20, 16_000), 16_000, "aac").read_bytes()
+    with pytest.raises(InputError, match="give its file"):
+        sent(content)
+
+
+@pytest.mark.parametrize("head", [b"RIFF", b"fLaC", b"\x1aE\xdf\xa3", b"caff", b"\0\0\0\x20ftypM4A "])
+def test_what_only_begins_like_a_recording_asks_for_the_file(head: bytes):
+    with pytest.raises(InputError, match="give its file"):
+        sent(head + bytes(4_000))
+
+
+def test_a_rate_is_for_raw_samples(tmp_path: Path):
+    content = write(tmp_path / "meeting.wav", chirp(1, 8_000), 8_000).read_bytes()
+    with pytest.raises(InputError, match="says its own: leave it out"):
+        sent(content, rate=16_000)
+    assert len(sent(content)) == len(sent(content[44:], rate=8_000)) == 16_000
