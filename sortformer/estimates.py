@@ -6,12 +6,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sortformer.annotation import Diarization
+from sortformer.clustering import unit_rows
+from sortformer.errors import InputError
 from sortformer.grid import FrameGrid
 from sortformer.model import SortformerOutput
 from sortformer.model.arrival import arrival_frames, arrival_ranks
 from sortformer.model.early_exit import agreement, in_order_of_arrival
+from sortformer.targets import activity
 
 __all__ = ["Embeddings", "Estimates", "LayerEstimate", "Probabilities", "layer_estimates", "only_row"]
+
+_SLACK_S = 0.5
+"""Turns from elsewhere may come with a duration that is a little off: rounded, or with an encoder's padding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +62,34 @@ class Embeddings:
     data: np.ndarray  # (T, D) float32
     grid: FrameGrid
     output: Probabilities
+
+    def alone(self, diarization: Diarization) -> dict[str, np.ndarray]:
+        """Return for each speaker the frames, (n,) int64, in which that speaker and nobody else is active.
+
+        Raises:
+            InputError: when the turns are of a longer or shorter recording.
+        """
+        if abs(self.output.duration - diarization.duration) > _SLACK_S:
+            raise InputError(
+                f"the turns of {diarization.uri} are of a recording of {diarization.duration:.2f} s, but this one "
+                f"lasts {self.output.duration:.2f} s: give that recording, or the turns the duration of this one"
+            )
+        slots = max(1, len(diarization.speakers))
+        active, speakers = activity(diarization.turns, len(self.data), slots, self.grid)
+        single = active.sum(axis=1) == 1
+        return {speaker: np.flatnonzero(single & (active[:, slot] > 0)) for slot, speaker in enumerate(speakers)}
+
+    def voices(self, diarization: Diarization) -> dict[str, np.ndarray]:
+        """Return for each speaker the direction, (D,) float32 of length 1, in which that voice lies.
+
+        The product of two of them, from recordings that the same model has heard, is their cosine: the greater, the
+        more alike. Speakers who are never alone are left out.
+
+        Raises:
+            InputError: when the turns are of a longer or shorter recording.
+        """
+        alone = self.alone(diarization)
+        return {who: unit_rows(unit_rows(self.data[at]).mean(axis=0)) for who, at in alone.items() if len(at)}
 
 
 def layer_estimates(output: SortformerOutput, layers: tuple[int, ...]) -> tuple[LayerEstimate, ...]:

@@ -24,14 +24,10 @@ from sortformer.formats.write import write_bytes
 from sortformer.memory import LabelMemory, interpolate
 from sortformer.model.identity import identity
 from sortformer.postprocess import turns
-from sortformer.targets import activity
 
 __all__ = ["VoiceStore"]
 
 _FORMAT = "sortformer-voices/1"
-
-DURATION_SLACK_S = 0.5
-"""Turns from elsewhere may come with a duration that is a little off: rounded, or with an encoder's padding."""
 
 SHORTEST_VOICE_S = 1.0
 """Least speech by which a voice can be stored."""
@@ -63,7 +59,7 @@ class VoiceStore:
                 is heard in the clip.
         """
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
-        alone = _alone(self._turns(found, {}), found)
+        alone = found.alone(self._turns(found, {}))
         frames = max(alone.values(), key=len, default=np.zeros(0, np.int64))
         if len(frames) * found.grid.step_s < SHORTEST_VOICE_S:
             raise InputError(
@@ -88,9 +84,9 @@ class VoiceStore:
         Raises:
             InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns.
         """
-        found = self._hear(diarization, audio, sample_rate, channel)
+        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         store = self
-        for speaker, frames in _alone(diarization, found).items():
+        for speaker, frames in found.alone(diarization).items():
             if len(frames) and not is_arrival_name(speaker):
                 store = store._with(speaker, found.data[frames])
         return store
@@ -118,7 +114,7 @@ class VoiceStore:
         """
         if known := set(self.names) & set(diarization.speakers):
             raise InputError(f"{diarization.uri} has a speaker called '{min(known)}' already: give turns without names")
-        found = self._hear(diarization, audio, sample_rate, channel)
+        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         return diarization.relabel(self._names(found, self._read(found), diarization, confidence))
 
     def diarize(
@@ -203,18 +199,6 @@ class VoiceStore:
         names = self.names if name in self.names else (*self.names, name)
         return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(name)), names=names)
 
-    def _hear(
-        self, diarization: Diarization, audio: AudioSource, sample_rate: int | None, channel: int | None
-    ) -> Embeddings:
-        """The embeddings of the recording that a diarization is of."""
-        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
-        if abs(found.output.duration - diarization.duration) > DURATION_SLACK_S:
-            raise InputError(
-                f"{name_of(audio)} lasts {found.output.duration:.2f} s, but the turns are of a recording of "
-                f"{diarization.duration:.2f} s: give that recording, or the turns the duration of this one"
-            )
-        return found
-
     def _read(self, found: Embeddings) -> Tensor:
         """What the memory says of each frame, (T, names)."""
         return self.memory.read(torch.from_numpy(found.data), len(self.names))
@@ -225,7 +209,7 @@ class VoiceStore:
 
     def _names(self, found: Embeddings, labels: Tensor, diarization: Diarization, confidence: float) -> dict[str, str]:
         """The names of speakers, given what the memory says of each frame (T, names)."""
-        alone = {speaker: at for speaker, at in _alone(diarization, found).items() if len(at)}
+        alone = {speaker: at for speaker, at in found.alone(diarization).items() if len(at)}
         if not alone or not self.names:
             return {}
         sure = np.stack([labels.numpy()[at].mean(axis=0) for at in alone.values()])
@@ -233,14 +217,6 @@ class VoiceStore:
         speakers = tuple(alone)
         pairs = zip(*linear_sum_assignment(sure, maximize=True), strict=True)
         return {speakers[row]: self.names[column] for row, column in pairs if sure[row, column] > 0}
-
-
-def _alone(diarization: Diarization, found: Embeddings) -> dict[str, np.ndarray]:
-    """The frames in which each speaker, and nobody else, is active."""
-    slots = max(1, len(diarization.speakers))
-    active, speakers = activity(diarization.turns, len(found.data), slots, found.grid)
-    single = active.sum(axis=1) == 1
-    return {speaker: np.flatnonzero(single & (active[:, slot] > 0)) for slot, speaker in enumerate(speakers)}
 
 
 def _encoder_of(diarizer: Diarizer) -> str:

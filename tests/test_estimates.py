@@ -1,0 +1,40 @@
+"""Voices as directions: each speaker's is where that speaker alone is heard, whatever lies around."""
+
+import numpy as np
+import pytest
+
+from sortformer import Diarization, InputError, Turn
+from sortformer.estimates import Embeddings, Probabilities
+from sortformer.grid import FrameGrid
+
+FRAMES = 50
+
+
+def heard(emb: np.ndarray) -> Embeddings:
+    return Embeddings(emb, FrameGrid(), Probabilities(np.zeros((FRAMES, 2), np.float32), 0.08, FRAMES * 0.08))
+
+
+def test_a_voice_is_the_direction_of_the_frames_of_one_speaker_alone():
+    emb = np.zeros((FRAMES, 3), np.float32)
+    emb[:20, 0], emb[20:25, 1], emb[25:, 2] = 5.0, 9.0, np.linspace(1, 100, 25)  # however long each one is
+    turns = (Turn(0, 2, "a"), Turn(1.6, 4, "b"), Turn(1.7, 1.9, "never alone"))
+    voices = heard(emb).voices(Diarization(turns, 4.0))
+    np.testing.assert_allclose(voices["a"], [1, 0, 0], atol=1e-6)
+    np.testing.assert_allclose(voices["b"], [0, 0, 1], atol=1e-6)
+    assert list(voices) == ["a", "b"]
+
+
+def test_voices_have_length_one():
+    emb = np.random.default_rng(1).normal(size=(FRAMES, 4)).astype(np.float32)
+    (voice,) = heard(emb).voices(Diarization((Turn(0, 3, "a"),), 4.0)).values()
+    assert np.linalg.norm(voice) == pytest.approx(1)
+    assert voice.dtype == np.float32
+
+
+def test_without_turns_there_are_no_voices():
+    assert heard(np.ones((FRAMES, 3), np.float32)).voices(Diarization((), 4.0)) == {}
+
+
+def test_turns_of_another_recording_are_refused():
+    with pytest.raises(InputError, match=r"of a recording of 6.00 s, but this one lasts 4.00 s"):
+        heard(np.ones((FRAMES, 3), np.float32)).voices(Diarization((), 6.0))
