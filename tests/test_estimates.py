@@ -31,10 +31,24 @@ def test_voices_have_length_one():
     assert voice.dtype == np.float32
 
 
+def test_a_loud_frame_says_no_more_about_a_voice_than_a_quiet_one():
+    emb = np.zeros((FRAMES, 2), np.float32)
+    emb[:25, 0], emb[25:, 1] = 1.0, 100.0
+    (voice,) = heard(emb).voices(Diarization((Turn(0, 4, "a"),), 4.0)).values()
+    np.testing.assert_allclose(voice, np.sqrt([0.5, 0.5]), atol=1e-6)
+
+
 def test_without_turns_there_are_no_voices():
     assert heard(np.ones((FRAMES, 3), np.float32)).voices(Diarization((), 4.0)) == {}
 
 
-def test_turns_of_another_recording_are_refused():
-    with pytest.raises(InputError, match=r"of a recording of 6.00 s, but this one lasts 4.00 s"):
-        heard(np.ones((FRAMES, 3), np.float32)).voices(Diarization((), 6.0))
+@pytest.mark.parametrize("duration", [6.0, 2.0])
+def test_turns_of_another_recording_are_refused(duration):
+    with pytest.raises(InputError, match=rf"of a recording of {duration:.2f} s, but this one lasts 4.00 s"):
+        heard(np.ones((FRAMES, 3), np.float32)).voices(Diarization((), duration))
+
+
+@pytest.mark.parametrize("duration", [3.6, 4.4])
+def test_a_duration_that_is_a_little_off_is_taken(duration):
+    alone = heard(np.ones((FRAMES, 3), np.float32)).alone(Diarization((Turn(0, 0.8, "a"),), duration))
+    np.testing.assert_array_equal(alone["a"], np.arange(10))

@@ -96,6 +96,12 @@ def test_exclusive_gives_the_instant_to_the_most_probable():
     assert [(t.start, t.end, t.speaker) for t in found] == [(0, 0.16, "speaker_0"), (0.16, 0.32, "speaker_1")]
 
 
+def test_exclusive_gives_nothing_to_a_slot_whose_turn_there_was_too_short():
+    probs = np.array([[0.6, 0.0], [0.6, 0.9], [0.6, 0.0]])
+    found = turns(probs, PostprocessConfig(min_on_s=0.16), STEP, exclusive=True)
+    assert [(turn.start, turn.end, turn.speaker) for turn in found] == [(0, 0.23, "speaker_0")]
+
+
 def test_thresholds_are_strict():
     config = PostprocessConfig(onset=0.6, offset=0.4)
     assert times(turns(column("0670"), config, STEP)) == [(0.16, 0.24)]
@@ -141,6 +147,16 @@ def test_exactly_n_keeps_the_most_active_slots():
     probs = np.concatenate([column("##00000000"), column("000####000"), column("0000000###")], axis=1)
     kept = keep_slots(probs, PostprocessConfig(), STEP, 2, 2)
     assert sorted(kept) == [1, 2]
+
+
+def test_who_is_kept_is_decided_as_the_turns_are():
+    probs = np.concatenate([np.tile([0.48, 0.45, 0.02], (90, 1)), np.tile([0.0, 0.0, 0.9], (10, 1))])
+    assert keep_slots(probs, PostprocessConfig(decision="least_error"), STEP, 0, 1) == (0,)
+
+
+def test_as_many_speakers_as_asked_for_do_not_warn(recwarn):
+    assert sorted(keep_slots(np.array([[1.0, 1.0, 0.0]] * 3), PostprocessConfig(), STEP, 2, 2)) == [0, 1]
+    assert not recwarn.list
 
 
 def test_fewer_speakers_than_asked_for_warns():
