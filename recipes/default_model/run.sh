@@ -26,7 +26,7 @@ sortformer average "$runs/sounds/model" "$runs/sounds_lively/model" "$runs/paire
 python package.py "$runs/heard" ../../sortformer/weights
 
 # How near that post-processing is to the best there is, on training voices at speeds that training does not use.
-python tuning_set.py further.toml further.toml "$runs/tuning"
+python tuning_set.py further.toml sounds.toml "$runs/tuning"
 sortformer tune "$runs/tuning" --reference "$runs/tuning" --uem "$runs/tuning" -o "$runs/tuned" --overwrite
 
 python dev_sets.py "$data/bank" "$runs/dev" --cache "$runs/cache"
