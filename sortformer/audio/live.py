@@ -21,7 +21,9 @@ __all__ = ["microphone", "piped"]
 
 _BLOCK_BYTES = 1 << 15
 _HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff", b"\x1aE\xdf\xa3")
-_HEAD_BYTES = 8
+_HEAD_BYTES = 2_000
+# Samples so loud and so unlike their neighbours are none: music at full scale is half as loud, and a wave.
+_NOISE_RMS, _NOISE_CORRELATION = 0.3, 0.3
 
 
 class _Pipe:
@@ -57,19 +59,23 @@ def piped(pipe: BinaryIO, rate: int | None = None) -> Iterator[np.ndarray]:
     """Yield what comes through a pipe as (n,) float32 blocks at 16 kHz, each as soon as it is there.
 
     These are raw samples (16-bit, little-endian, mono; at 16 kHz unless a ``rate`` is given), or a recording with a
-    header that FFmpeg can decode as it comes (WAV, FLAC, Ogg, WebM, MPEG with a tag), of which channels are averaged.
+    header, or what would be noise as samples, that FFmpeg can decode as it comes (WAV, FLAC, Ogg, WebM, MP3, AAC,
+    MPEG-TS), of which channels are averaged.
 
     Raises:
-        InputError: if the rate is not one of sound, or given where a header says it; if nothing comes, or a recording
-            that can only be read from a file.
+        InputError: if the rate is not one of sound, or given for what is no such samples; if nothing comes, a recording
+            that can only be read from a file, or samples of another kind.
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
     """
     source = _Pipe(pipe)
-    recorded = source.head.startswith(_HEADERS) or source.head[4:8] == b"ftyp"  # MP4
+    recorded = source.head.startswith(_HEADERS) or source.head[4:8] == b"ftyp" or _is_noise(source.head)  # ftyp: MP4
     if recorded and rate is not None:
-        raise InputError("a rate is for raw samples, and this is a recording that says its own: leave it out")
+        raise InputError(
+            "a rate is for 16-bit samples, and these are none: a recording says its own rate, so leave it out; samples "
+            "of another kind have to be converted (ffmpeg -f s16le)"
+        )
     rate = checked_rate(SAMPLE_RATE if rate is None else rate)
     try:
         for block in _recording(source, name_of(pipe)) if recorded else resampled(_samples(source), rate):
@@ -81,13 +87,22 @@ def piped(pipe: BinaryIO, rate: int | None = None) -> Iterator[np.ndarray]:
             raise source.interrupt
 
 
+def _is_noise(head: bytes) -> bool:
+    """Whether bytes are no 16-bit samples: coded sound, which may begin anywhere, or samples of another kind."""
+    samples = np.frombuffer(head[: len(head) // 2 * 2], "<i2") / 32_768.0
+    power = np.dot(samples, samples)
+    if power <= _NOISE_RMS**2 * len(samples):
+        return False
+    return bool(np.dot(samples[1:], samples[:-1]) < _NOISE_CORRELATION * power)
+
+
 def _recording(source: _Pipe, name: str) -> Iterator[np.ndarray]:
     try:
         found = FfmpegDecoder(source)
     except NotDecodable as error:
         raise InputError(
-            f"this recording cannot be heard as it comes through a pipe ({error}): give its file instead, or decode it "
-            "first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -)"
+            f"what comes through this pipe is neither 16-bit samples nor a recording that can be heard as it comes "
+            f"({error}): give its file instead, or decode it first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -)"
         ) from error
     with contextlib.closing(found):
         blocks = signal_of(found, name)

@@ -14,7 +14,9 @@ import pytest
 from sortformer import audio
 from sortformer.audio.live import piped
 from sortformer.errors import InputError
-from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, write
+from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, write
+
+DEMO = Path(__file__).parents[2] / "demos" / "meeting.wav"
 
 # The index of these follows what it points at, unless they are told otherwise.
 LATE = ("m4a", "mp4", "mov")
@@ -64,8 +66,7 @@ def test_a_pause_of_what_does_not_block_is_not_the_end():
         later.join()
 
 
-# An MP3 without a tag begins as raw samples may.
-@pytest.mark.parametrize("extension", sorted({*SOUNDFILE_FORMATS, *FFMPEG_FORMATS} - {"mp3"}))
+@pytest.mark.parametrize("extension", sorted({*SOUNDFILE_FORMATS, *FFMPEG_FORMATS}))
 def test_what_comes_through_a_pipe_is_what_the_file_holds(tmp_path: Path, extension: str):
     path = made(tmp_path / f"meeting.{extension}", chirp(3, 24_000, channels=2), 24_000)
     heard, held = sent(path.read_bytes()), audio.read(path)
@@ -122,8 +123,34 @@ def test_what_only_begins_like_a_recording_asks_for_the_file(head: bytes):
         sent(head + bytes(4_000))
 
 
+@pytest.mark.parametrize(("extension", "codec"), [("mp3", "libmp3lame"), ("aac", "aac"), ("ts", "aac")])
+def test_a_broadcast_is_heard_from_wherever_one_joins_it(tmp_path: Path, extension: str, codec: str):
+    content = encode(tmp_path / f"radio.{extension}", audio.read(DEMO), 16_000, codec).read_bytes()
+    heard, held = sent(content[20_001:]), audio.read(DEMO)
+    assert 0.5 * len(held) < len(heard) < len(held)
+    late = lag(held, heard)
+    match = held[late + 800 : late + len(heard) - 800]
+    assert np.corrcoef(match, heard[800 : 800 + len(match)])[0, 1] > 0.9
+
+
+@pytest.mark.parametrize("kind", ["<f4", ">f4"])
+def test_samples_of_another_kind_are_no_speech(kind: str):
+    content = audio.read(DEMO).astype(kind).tobytes()
+    with pytest.raises(InputError, match="neither 16-bit samples nor a recording"):
+        sent(content)
+    with pytest.raises(InputError, match="a rate is for 16-bit samples, and these are none"):
+        sent(content, rate=48_000)
+
+
+@pytest.mark.parametrize("gain", [1, 1_000])
+def test_samples_may_be_as_loud_and_cut_off_as_they_like(gain: int):
+    samples = (gain * audio.read(DEMO)).clip(-1, 1)
+    loud = (32_767 * samples).astype("<i2").tobytes()
+    assert len(sent(loud)) == len(samples)
+
+
 def test_a_rate_is_for_raw_samples(tmp_path: Path):
     content = write(tmp_path / "meeting.wav", chirp(1, 8_000), 8_000).read_bytes()
-    with pytest.raises(InputError, match="says its own: leave it out"):
+    with pytest.raises(InputError, match="says its own rate, so leave it out"):
         sent(content, rate=16_000)
     assert len(sent(content)) == len(sent(content[44:], rate=8_000)) == 16_000
