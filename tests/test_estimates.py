@@ -1,10 +1,14 @@
-"""Voices as directions: each speaker's is where that speaker alone is heard, whatever lies around."""
+"""What a model says, as values: voices as directions of frames of one speaker alone, and estimates layer by layer."""
+
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from sortformer import Diarization, InputError, Turn
-from sortformer.estimates import Embeddings, Probabilities
+from sortformer.estimates import Embeddings, Probabilities, layer_estimates
 from sortformer.grid import FrameGrid
 
 FRAMES = 50
@@ -52,3 +56,13 @@ def test_turns_of_another_recording_are_refused(duration):
 def test_a_duration_that_is_a_little_off_is_taken(duration):
     alone = heard(np.ones((FRAMES, 3), np.float32)).alone(Diarization((Turn(0, 0.8, "a"),), duration))
     np.testing.assert_array_equal(alone["a"], np.arange(10))
+
+
+def test_estimates_that_say_the_same_in_another_order_agree():
+    said = torch.tensor([[[5.0, -50.0], [5.0, -50.0], [-50.0, 5.0]]])
+    output: Any = SimpleNamespace(estimates=(said.flip(2), said), valid=torch.ones(1, 3, dtype=torch.bool))
+    first, second = layer_estimates(output, (1, 2))
+    assert first.confidence is None
+    assert second.confidence == pytest.approx(1)
+    np.testing.assert_array_equal(first.ranks, [1, 0])
+    np.testing.assert_array_equal(first.ordered, second.ordered)
