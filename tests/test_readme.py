@@ -1,27 +1,32 @@
-"""The README does what it says: its Python runs, its commands run, and its tests are those that the project runs."""
+"""The README and the pages behind it do what they say: their code runs, and the tests are the ones that CI runs."""
 
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from sortformer.config.strict import from_dict
+from sortformer.config.train import TrainConfig
+
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 EMBEDDED = ROOT / "sortformer" / "weights" / "model.safetensors"
 
 with_weights = pytest.mark.skipif(not EMBEDDED.exists(), reason="the package has no weights yet")
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-def commands() -> list[str]:
+def commands(page: Path) -> list[str]:
     """The commands that need no installation and train nothing, in order."""
-    lines = [line.split("  #")[0].strip() for block in blocks("bash") for line in block.splitlines()]
+    lines = [line.split("  #")[0].strip() for block in blocks(page, "bash") for line in block.splitlines()]
     return [line for line in lines if line.startswith("sortformer") and "train" not in line and "runs/" not in line]
 
 
@@ -34,25 +39,48 @@ def checkout(tmp_path: Path) -> Path:
 
 @with_weights
 def test_the_python_runs(checkout: Path):
-    program = "".join(blocks("python"))  # each goes on where the last one ended
+    program = "".join(blocks(README, "python"))  # each goes on where the last one ended
     done = subprocess.run([sys.executable, "-c", program], cwd=checkout, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "speaker_0" in done.stdout
 
 
 @with_weights
-def test_the_commands_run(checkout: Path):
-    assert len(commands()) >= 6
-    for line in commands():
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_commands_run(checkout: Path, page: Path):
+    assert commands(page)
+    for line in commands(page):
         here = line.replace("sortformer", f'"{sys.executable}" -m sortformer', 1)
         done = subprocess.run(here, shell=True, cwd=checkout, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (line, done.stderr)
         assert done.stdout or " -o " in line, line
-    assert {path.suffix for path in (checkout / "results").iterdir()} == {".rttm", ".json", ".txt"}
+    if page == README:
+        assert {path.suffix for path in (checkout / "results").iterdir()} == {".rttm", ".json", ".txt"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_all_python_is_in_the_readme(page: Path):
+    assert page == README or not blocks(page, "python")
+
+
+RECIPE = {"steps": 1, "stages": [{"until_step": 1, "duration_s": 10, "batch_size": 1}], "data": {"bank": "voices"}}
+
+
+@pytest.mark.parametrize("block", [block for page in PAGES for block in blocks(page, "toml")])
+def test_what_is_shown_of_recipes_can_be_read(block: str):
+    from_dict(TrainConfig, RECIPE | tomllib.loads(block))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path):
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert links
+    for link in links:
+        assert (page.parent / link).exists(), link
 
 
 def test_the_checks_install_and_test_as_the_readme_says():
-    checks = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    checks, readme = ((ROOT / name).read_text(encoding="utf-8") for name in (".ci/run", "README.md"))
     for command in ("torch==2.13.0", '-e ".[dev]"', "python -m pytest"):
-        assert command in README
+        assert command in readme
         assert command in checks
