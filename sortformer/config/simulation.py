@@ -122,7 +122,10 @@ class ChannelConfig:
         bystander_probability: one other voice of the bank talks now and then, far away, and is not labelled; where
             nobody else speaks, neither does it.
         bystander_snr_db: range of active speech to that voice.
-        telephone_probability: 300 to 3400 Hz only.
+        narrowband_probability: it is recorded at 8 kHz: nothing above a drawn cut-off, neither noise nor bursts. Half
+            of these are telephone calls, which begin at a drawn cut-off, too, and half of all are in 8-bit mu-law.
+        narrowband_from_hz, narrowband_to_hz: ranges of these cut-offs.
+        telephone_probability: voices and noise from 300 to 3400 Hz only.
         low_pass_probability: nothing above a drawn cut-off.
         low_pass_hz: range of the cut-off.
         high_pass_probability: nothing below a drawn cut-off.
@@ -159,6 +162,9 @@ class ChannelConfig:
     babble_snr_db: tuple[float, float] = (8.0, 30.0)
     bystander_probability: float = 0.0
     bystander_snr_db: tuple[float, float] = (24.0, 40.0)
+    narrowband_probability: float = 0.0
+    narrowband_from_hz: tuple[float, float] = (150.0, 350.0)
+    narrowband_to_hz: tuple[float, float] = (3200.0, 3950.0)
     telephone_probability: float = 0.08
     low_pass_probability: float = 0.15
     low_pass_hz: tuple[float, float] = (2500.0, 7500.0)

@@ -14,6 +14,7 @@ FILTER_BINS = 257  # magnitudes from 0 to 8 kHz: filters of 512 samples
 _FREQUENCY = np.linspace(0, SAMPLE_RATE / 2, FILTER_BINS)
 _OCTAVE = np.log2(np.maximum(_FREQUENCY, 31.25) / 31.25)  # 0 to 8
 _STOP = 0.01  # what a band filter leaves of the rest (-40 dB)
+_CALLS, _NARROW_MU_LAW = 0.5, 0.5  # of what is recorded at 8 kHz
 _CLEAN = replace(
     ChannelConfig(),
     equaliser_db=0.0,
@@ -37,6 +38,7 @@ class ChannelPlan:
         burst_seed: of their generator.
         burst_shares: (B, 6) of the bursts, those that are clatter, rustling, breath, laughter, music and pauses.
         bystander: the babble is one voice that talks now and then.
+        recorded_hz: (2,) what the recorder keeps of all that sounds: from, to.
         mu_law: quantise to 8-bit mu-law.
         step: of uniform quantisation, 0 for none.
         clip_share: of the peak; 1 for none.
@@ -57,6 +59,7 @@ class ChannelPlan:
     burst_seed: np.ndarray
     burst_shares: np.ndarray
     bystander: np.ndarray
+    recorded_hz: np.ndarray
     mu_law: np.ndarray
     step: np.ndarray
     clip_share: np.ndarray
@@ -77,6 +80,7 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
     # Drawn only where it is asked for: what a seed gives without it stays as it was.
     bystander = bool(config.bystander_probability) and rng.random() < config.bystander_probability
     murmuring = (1.0, config.bystander_snr_db) if bystander else (config.babble_probability, config.babble_snr_db)
+    narrow = bool(config.narrowband_probability) and rng.random() < config.narrowband_probability
     bits = sometimes(config.coarse_probability, config.coarse_bits, 0.0)
     return ChannelPlan(
         magnitude=_magnitudes(rng, config, num_slots),
@@ -93,7 +97,8 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
         burst_seed=np.asarray(rng.integers(2**31) if bursting else 0),
         burst_shares=np.array(config.burst_shares, dtype=np.float32),
         bystander=np.asarray(bystander),
-        mu_law=np.asarray(rng.random() < config.mu_law_probability),
+        recorded_hz=_recorded_hz(rng, config) if narrow else np.array([0.0, np.inf], dtype=np.float32),
+        mu_law=np.asarray(rng.random() < (_NARROW_MU_LAW if narrow else config.mu_law_probability)),
         step=_number(2.0 ** (1 - round(bits)) if bits else 0.0),
         clip_share=_number(sometimes(config.clip_probability, config.clip_share, 1.0)),
         level_dbfs=_number(rng.uniform(*config.level_dbfs)),
@@ -147,6 +152,13 @@ def _band(rng: np.random.Generator, config: ChannelConfig) -> np.ndarray:
     if draws[2] < config.high_pass_probability:
         band *= _edge(_FREQUENCY, high_pass_hz, 40.0)
     return np.maximum(band, _STOP)
+
+
+def _recorded_hz(rng: np.random.Generator, config: ChannelConfig) -> np.ndarray:
+    """What a recorder of 8 kHz keeps."""
+    call = rng.random() < _CALLS
+    first_hz = rng.uniform(*config.narrowband_from_hz)
+    return np.array([first_hz if call else 0.0, rng.uniform(*config.narrowband_to_hz)], dtype=np.float32)
 
 
 def _edge(position: np.ndarray, corner: float, width: float) -> np.ndarray:

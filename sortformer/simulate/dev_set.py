@@ -1,4 +1,4 @@
-"""Fixed sets to score on: conversations, easy (near microphones) or hard (a room, noise), and sounds without speech."""
+"""Fixed sets to score on: conversations, easy (near microphones), by telephone or hard (a room), and sounds alone."""
 
 from dataclasses import replace
 from typing import Literal
@@ -32,6 +32,7 @@ _PLAIN = ChannelConfig(
 _CHANNELS = {
     "near": replace(_PLAIN, near_probability=1.0, snr_db=(20.0, 40.0)),
     "rooms": replace(_PLAIN, room_probability=1.0, snr_db=(5.0, 30.0)),
+    "calls": replace(_PLAIN, near_probability=1.0, snr_db=(15.0, 40.0), narrowband_probability=1.0),
     "sounds": replace(
         _PLAIN,
         snr_db=(20.0, 40.0),
@@ -46,7 +47,7 @@ _CHANNELS = {
 
 def dev_set(
     bank: VoiceBank,
-    kind: Literal["near", "rooms", "sounds"],
+    kind: Literal["near", "rooms", "calls", "sounds"],
     num_speakers: int,
     count: int,
     duration_s: float,
@@ -61,14 +62,15 @@ def dev_set(
 
     Args:
         kind: "near": a microphone each, summed, 20 to 40 dB of noise; "rooms": one distant microphone, 5 to 30 dB;
-            "sounds": nobody speaks (``num_speakers`` is 0), but what the recordings of the voices hold between phrases,
-            breath for one, is as loud as speech would be, and there is music.
+            "calls": near, but recorded at 8 kHz, 15 to 40 dB; "sounds": nobody speaks (``num_speakers`` is 0), but what
+            the recordings of the voices hold between phrases, breath for one, is as loud as speech would be, and there
+            is music.
 
     Raises:
         InputError: on another kind, or if so many speakers never fit into ``duration_s``.
     """
     if kind not in _CHANNELS:
-        raise InputError(f"a dev set is of the kind 'near', 'rooms' or 'sounds', not {kind!r}")
+        raise InputError(f"a dev set is of the kind 'near', 'rooms', 'calls' or 'sounds', not {kind!r}")
     fewest, most = (0, 0) if kind == "sounds" else (1, num_slots)
     if count < 1 or not fewest <= num_speakers <= most:
         raise InputError(

@@ -138,7 +138,7 @@ def _overlap_add(spectrum: Tensor, num_samples: int) -> Tensor:
 
 
 def _record(wave: Tensor, power: Tensor, plan: ChannelPlan, pauses: Pauses | None) -> Tensor:
-    """Hum, bursts, level, clipping and quantisation."""
+    """Hum, bursts, level, clipping, band and quantisation."""
     wave = wave.contiguous()
     for row in np.flatnonzero(plan.burst_hz):
         rng = np.random.default_rng(int(plan.burst_seed[row]))
@@ -159,10 +159,22 @@ def _record(wave: Tensor, power: Tensor, plan: ChannelPlan, pauses: Pauses | Non
         wave[row] = wave[row].clamp(-limit, limit)
     for row in np.flatnonzero(plan.mu_law):
         wave[row] = _mu_law(wave[row])
+    for row in np.flatnonzero(np.isfinite(plan.recorded_hz[:, 1])):
+        wave[row] = _between(wave[row], *map(float, plan.recorded_hz[row]))
     for row in np.flatnonzero(plan.step):
         step = float(plan.step[row])
         wave[row] = (wave[row] / step).round() * step
     return wave
+
+
+def _between(wave: Tensor, first_hz: float, last_hz: float) -> Tensor:
+    """Return what lies between two frequencies, with flanks a third of an octave wide below and 5 % above."""
+    spectrum = torch.fft.rfft(wave)
+    frequency = torch.linspace(0, SAMPLE_RATE / 2, len(spectrum), device=wave.device)
+    kept = ((last_hz - frequency) / (0.05 * last_hz) + 1).clamp(0, 1)
+    if first_hz:
+        kept *= (frequency.clamp(min=1).log2() - math.log2(first_hz)).mul(3).add(1).clamp(0, 1)
+    return torch.fft.irfft(spectrum * kept, n=len(wave))
 
 
 def _hum(num_samples: int, mains_hz: float, device: torch.device) -> Tensor:

@@ -33,6 +33,7 @@ def plain(**changes) -> ChannelPlan:
         burst_seed=np.zeros(1, np.int64),
         burst_shares=np.zeros((1, 6), np.float32),
         bystander=np.zeros(1, bool),
+        recorded_hz=np.array([[0, np.inf]], np.float32),
         mu_law=np.zeros(1, bool),
         step=np.zeros(1, np.float32),
         clip_share=np.ones(1, np.float32),
@@ -120,6 +121,35 @@ def test_a_telephone_leaves_nothing_above_4_khz(tracks):
     power = torch.fft.rfft(wave).abs().square()
     hertz = torch.linspace(0, 8000, len(power))
     assert power[hertz > 4000].sum() < 1e-3 * power.sum()
+
+
+@pytest.mark.parametrize("first_hz", [0, 300])
+def test_a_recorder_keeps_no_noise_beyond_its_band(tracks, first_hz):
+    disturbed = {"snr_db": np.zeros(1, np.float32), "mu_law": np.ones(1, bool)}
+    wide, narrow = (
+        run(tracks, plain(recorded_hz=np.array([band], np.float32), **disturbed))[0]
+        for band in ((0, np.inf), (first_hz, 3400))
+    )
+    before, after = (torch.fft.rfft(wave).abs().square() for wave in (wide, narrow))
+    hertz = torch.linspace(0, 8000, len(after))
+    inside, outside = (hertz > first_hz) & (hertz < 3400), (hertz > 3600) | (hertz < 0.75 * first_hz)
+    torch.testing.assert_close(after[inside], before[inside], rtol=1e-3, atol=1e-3)
+    assert before[outside].sum() > 0.1 * before.sum()
+    assert after[outside].sum() < 1e-9 * after.sum()
+
+
+def test_recordings_at_8_khz_are_as_frequent_as_asked_for_and_half_of_them_calls():
+    config = ChannelConfig(narrowband_probability=0.4, mu_law_probability=0)
+    plans = [draw_channel(np.random.default_rng(seed), config, SLOTS, None) for seed in range(400)]
+    bands = np.stack([plan.recorded_hz for plan in plans])
+    narrow = np.isfinite(bands[:, 1])
+    assert 0.33 < narrow.mean() < 0.47
+    assert not bands[~narrow, 0].any()
+    assert 0.4 < (bands[narrow, 0] > 0).mean() < 0.6
+    assert 0.4 < np.mean([plan.mu_law for plan in plans]) / narrow.mean() < 0.6
+    assert ((bands[narrow, 1] >= 3200) & (bands[narrow, 1] <= 3950)).all()
+    calls = bands[bands[:, 0] > 0, 0]
+    assert ((calls >= 150) & (calls <= 350)).all()
 
 
 def test_a_clean_channel_is_the_voices_and_a_level(tracks, rooms):

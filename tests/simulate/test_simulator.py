@@ -265,13 +265,19 @@ def test_an_empty_batch_is_refused(simulator, batch_size, duration_s):
         simulator.batch(seeded(0), batch_size, duration_s)
 
 
-@pytest.mark.parametrize("kind", ["near", "rooms"])
+@pytest.mark.parametrize("kind", ["near", "rooms", "calls"])
 def test_a_dev_set_is_fixed_and_has_the_speakers_asked_for(bank, rooms, kind):
     whole = dev_set(bank, kind, num_speakers=3, count=3, duration_s=15.0, seed=7, rooms=rooms)
     part = dev_set(bank, kind, num_speakers=3, count=2, duration_s=15.0, seed=7, rooms=rooms)
     assert torch.equal(whole.wave[:2], part.wave)
     assert torch.equal(whole.activity[:2], part.activity)
     assert ((whole.voice >= 0).sum(1) == 3).all()
+
+
+def test_calls_have_nothing_above_4_khz(bank, rooms):
+    made = dev_set(bank, "calls", num_speakers=2, count=3, duration_s=15.0, seed=7, rooms=rooms)
+    power = torch.fft.rfft(made.wave).abs().square()
+    assert (power[:, power.shape[1] * 21 // 40 :].sum(dim=1) < 1e-6 * power.sum(dim=1)).all()
 
 
 def test_a_dev_set_of_sounds_is_loud_and_has_no_speaker(bank, rooms):
@@ -284,7 +290,7 @@ def test_a_dev_set_of_sounds_is_loud_and_has_no_speaker(bank, rooms):
 
 
 def test_an_impossible_dev_set_is_refused(bank, rooms):
-    with pytest.raises(InputError, match="'near', 'rooms' or 'sounds'"):
+    with pytest.raises(InputError, match="'near', 'rooms', 'calls' or 'sounds'"):
         dev_set(bank, "cave", 2, 1, 10.0, 0, rooms)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="make it longer"):
         dev_set(bank, "near", 4, 1, 0.05, 0, rooms)
