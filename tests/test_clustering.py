@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sortformer.clustering import by_voice
+from sortformer.clustering import by_voice, unit_rows
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict, to_dict
@@ -77,6 +77,14 @@ def test_slots_that_are_sure_keep_voices_apart_that_are_alike():
     assert by_voice(probs, same, CONFIG).shape[1] == 1
 
 
+def test_slots_that_are_sure_only_together_keep_nobody_apart():
+    who, emb = conversation(6, 2)
+    alike = emb + 0.45 * (emb[who == 0].mean(0) + emb[who == 1].mean(0))
+    probs = slots_at_random(6, len(who))
+    probs[100:160, :2] = 0.95
+    assert by_voice(probs, alike, CONFIG).shape[1] == 1
+
+
 @pytest.mark.parametrize("wanted", [1, 2, 3, 4])
 def test_the_number_of_voices_may_be_given(wanted):
     who, emb = conversation(1, 3, noise=0.3)
@@ -86,16 +94,49 @@ def test_the_number_of_voices_may_be_given(wanted):
     assert by_voice(slots_at_random(1, len(who)), emb, CONFIG, most=wanted).shape[1] == min(wanted, 3)
 
 
+def test_who_is_asked_for_may_say_little():
+    who = np.repeat([0, 1, 2], [60, 60, 7])
+    probs = slots_at_random(0, len(who))
+    assert by_voice(probs, np.eye(DIM)[who], CONFIG).shape[1] == 2
+    assert by_voice(probs, np.eye(DIM)[who], CONFIG, 3).shape[1] == 3
+
+
 def test_no_more_voices_than_the_config_allows():
     who, emb = conversation(2, 5)
     probs = slots_at_random(2, len(who))
     assert by_voice(probs, emb, ClusteringConfig(0.4, max_speakers=3)).shape[1] == 3
 
 
+def test_those_who_speak_most_are_the_voices():
+    who = np.repeat([0, 1, 2], [80, 60, 20])
+    voices = np.eye(DIM)[:3]
+    voices[1] = 0.55 * voices[0] + np.sqrt(1 - 0.55**2) * voices[1]  # nearer to the first than the last is to any
+    found = by_voice(slots_at_random(0, len(who)), voices[who], ClusteringConfig(0.4, max_speakers=2))
+    assert [int(found[who == voice].sum(axis=0).argmax()) for voice in (0, 1)] == [0, 1]
+
+
+def test_a_wish_goes_before_the_config():
+    who, emb = conversation(2, 5)
+    config = ClusteringConfig(0.4, max_speakers=3)
+    assert by_voice(slots_at_random(2, len(who)), emb, config, most=5).shape[1] == 5
+
+
 def test_a_cough_is_no_speaker():
     who, emb = conversation(3, 2)
     emb[:5] = 100 * np.eye(DIM)[0] - emb[:5]
     assert by_voice(slots_at_random(3, len(who)), emb, CONFIG).shape[1] == 2
+
+
+def test_a_word_in_a_long_talk_is_no_speaker_either():
+    who = np.repeat([0, 1, 2], [400, 380, 20])
+    assert by_voice(slots_at_random(0, len(who)), np.eye(DIM)[who], CONFIG).shape[1] == 2
+
+
+def test_silence_is_no_voice():
+    who, emb = conversation(7, 2)
+    pause = np.tile(np.linalg.svd(emb)[2][-1], (60, 1))  # unlike either voice
+    probs = np.concatenate([slots_at_random(7, len(who)), np.zeros((60, 3), np.float32)])
+    assert by_voice(probs, np.concatenate([emb, pause]), CONFIG).shape[1] == 2
 
 
 def test_in_overlap_the_nearest_two_share_the_speech():
@@ -108,6 +149,30 @@ def test_in_overlap_the_nearest_two_share_the_speech():
     found = by_voice(probs, emb, CONFIG)[middle]
     assert found[names[0]] > 0.8
     assert found[names[1]] > 0.8
+
+
+def test_overlap_says_nothing_of_how_a_voice_sounds():
+    who = np.repeat([0, 1, 2], [40, 40, 200])  # what both are together sounds like neither
+    probs = np.where(who[:, None] == 2, [0.9, 0.9], [0.7, 0.0])
+    found = by_voice(probs, np.eye(DIM)[who], CONFIG)
+    assert found[10] == pytest.approx([0.7, 0], abs=0.01)
+    assert found[60] == pytest.approx([0, 0.7], abs=0.01)
+
+
+def test_what_the_nearest_voice_cannot_say_goes_even_to_its_opposite():
+    who = np.repeat([0, 1], [80, 40])
+    probs = slots_at_random(0, len(who))
+    probs[60:80] = (0.9, 0.9, 0.0)  # as the first voice sounds alone; the second is its opposite
+    found = by_voice(probs, np.eye(DIM)[0] * (1 - 2 * who[:, None]), CONFIG)
+    np.testing.assert_allclose(found.sum(axis=1), probs.sum(axis=1), atol=1e-4)
+
+
+def test_who_is_never_likelier_than_not_comes_last():
+    who = np.repeat([0, 1], 60)
+    probs = np.where(who, 0.9, 0.4)[:, None]
+    for order in (slice(None), slice(None, None, -1)):
+        found = by_voice(probs[order], np.eye(DIM)[who[order]], CONFIG)
+        assert found.max(axis=0) == pytest.approx([0.9, 0.4], abs=0.01)
 
 
 @pytest.mark.parametrize(("threshold", "voices"), [(0.42, 2), (0.5, 1)])
@@ -130,6 +195,16 @@ def test_of_hours_some_stretches_are_enough(monkeypatch: pytest.MonkeyPatch):
     assert found.shape[1] == 3
     for voice in range(3):
         assert found[who == voice].mean(axis=0).max() > 0.8 * 0.7
+
+
+def test_who_comes_late_in_hours_is_found_as_well(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.clustering._MOST_SAMPLES", 60)
+    who = np.repeat([0, 1, 2], [400, 400, 200])
+    assert by_voice(slots_at_random(0, len(who)), np.eye(DIM)[who], CONFIG).shape[1] == 3
+
+
+def test_a_row_of_nothing_has_no_direction():
+    np.testing.assert_array_equal(unit_rows(np.array([[0.0, 0.0], [3.0, 4.0]])), [[0, 0], [0.6, 0.8]])
 
 
 @pytest.mark.parametrize("frames", [0, 1, 20])

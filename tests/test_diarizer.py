@@ -23,6 +23,8 @@ from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
+from sortformer.model import Sortformer
+from sortformer.offline import Whole, at_once, in_windows
 from tests.audio.makers import chirp, write
 from tests.checkpoint.goldens import GOLDEN
 from tests.small_models import small_config, small_model
@@ -309,6 +311,12 @@ def test_progress_goes_forward_through_the_stages(diarizer: Diarizer, wav: Path)
     assert seen[-1] == ("turns", 1, 1)
 
 
+def test_who_leaves_early_says_how_far_it_is_as_well(diarizer: Diarizer, wav: Path):
+    seen: list[tuple[str, float, float | None]] = []
+    replace(diarizer, exit_confidence=1.0)(wav, progress=lambda *report: seen.append(report))
+    assert [done for stage, done, _ in seen if stage == "model"] == [1, 2]
+
+
 @pytest.mark.parametrize("stage", ["read", "model", "turns"])
 def test_progress_may_cancel_at_any_stage(diarizer: Diarizer, wav: Path, stage: str):
     with pytest.raises(Cancelled, match=stage):
@@ -430,6 +438,54 @@ def test_hours_are_taken_in_windows(alone: Diarizer, monkeypatch: pytest.MonkeyP
     assert found.data.shape[0] == 50
     with pytest.warns(UserWarning, match="streaming through it"):
         alone.probabilities(wave, sample_rate=16_000)
+
+
+@pytest.mark.parametrize("upsampling", [1, 8])
+def test_windows_lie_where_their_frames_do(upsampling: int, monkeypatch: pytest.MonkeyPatch):
+    def at_once(model: Sortformer, blocks: list[np.ndarray], *_: object, **__: object) -> Whole:
+        (samples,) = blocks
+        return Whole(samples[:: model.config.grid.step_samples, None], samples[::1280, None], 1)
+
+    monkeypatch.setattr("sortformer.offline.at_once", at_once)
+    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 12)
+    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 6)
+    model = small_model(small_config(head={"upsampling": upsampling, "estimate_layers": ()}))
+    wave = np.arange(64_481, dtype=np.float32) / 2**16
+    found, grid = in_windows(model, [wave]), model.config.grid
+    count = grid.output_frames(len(wave))
+    np.testing.assert_array_equal(found.probs[:, 0], wave[:: grid.step_samples][:count])
+    np.testing.assert_array_equal(found.emb[:, 0], wave[::1280][: -(-count // upsampling)])
+    probs, emb = found.voices(ClusteringConfig(0.5))
+    np.testing.assert_array_equal(emb, found.emb.repeat(upsampling, axis=0)[: len(probs)])
+
+
+def test_windows_leave_the_head_early_as_well(monkeypatch: pytest.MonkeyPatch):
+    config = small_config()
+    model = small_model(replace(config, features=replace(config.features, normalize="fixed")))
+    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 25)
+    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 0)
+    wave = chirp(4.0, 16_000)
+    blocks = [np.concatenate([wave[:32_000], 0.01 * wave[32_000:]])]
+    assert in_windows(model, blocks, 1e-6).layers == 2
+    whole, found = in_windows(model, blocks), in_windows(model, blocks, 1.0)
+    assert found.layers == whole.layers == 3
+    np.testing.assert_allclose(found.probs, whole.probs, atol=1e-5)  # at the level of what came before
+
+
+def test_a_recording_takes_as_many_layers_as_its_hardest_window(monkeypatch: pytest.MonkeyPatch):
+    model, layers = small_model(small_config()), iter([2, 3, 2])
+    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 12)
+    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 0)
+    monkeypatch.setattr(
+        "sortformer.offline.at_once", lambda *args, **named: replace(at_once(*args, **named), layers=next(layers))
+    )
+    assert in_windows(model, [chirp(2.4, 16_000)], 0.5).layers == 3
+
+
+def test_as_many_voices_are_looked_for_as_are_asked_for():
+    who = np.repeat([0, 1, 2], [60, 60, 7])
+    whole = Whole(np.tile([0.7, 0.0], (len(who), 1)), np.eye(3)[who], 1)
+    assert [whole.voices(ClusteringConfig(0.4), *count)[0].shape[1] for count in ((), (3,), (1, 1))] == [2, 3, 1]
 
 
 @pytest.mark.parametrize("voices", [False, True])

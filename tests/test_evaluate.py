@@ -3,15 +3,20 @@
 import csv
 import json
 import re
+import warnings
 from pathlib import Path
 
 import pytest
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import ConfigError, InputError
-from sortformer.evaluate import as_csv, as_json, as_markdown, as_text, score, score_recordings, truth_in
+from sortformer.evaluate import Report, Row, as_csv, as_json, as_markdown, as_text, score, score_recordings, truth_in
+from sortformer.evaluate.report import listed
 from sortformer.formats import rttm, uem
 from sortformer.manifests import Entry, write
+from sortformer.metrics.counts import DerCounts, JerCounts
+from sortformer.metrics.protocol import FULL, changed
+from sortformer.metrics.region import Region
 
 DATA = Path(__file__).resolve().parents[1] / "../shared/data"
 
@@ -40,6 +45,10 @@ def test_a_total_is_the_sum_of_errors_over_the_sum_of_speech(folders):
     ]
     assert report.der.rate == pytest.approx(3 / 10)
     assert report.jer.rate == pytest.approx((1 / 5 + 2 / 5 + 1 / 2) / 3)
+
+
+def test_speakers_too_many_and_too_few_do_not_make_up_for_each_other():
+    assert score_recordings({"one": ONE, "two": TWO}, {"one": TWO, "two": ONE}).speaker_count_error == 1
 
 
 def test_files_with_several_recordings_score_as_folders_do(folders, tmp_path):
@@ -101,6 +110,11 @@ def test_a_recording_in_two_files_is_refused(folders):
         score(*folders)
 
 
+def test_of_many_recordings_five_are_named():
+    assert listed("abcde") == "'a', 'b', 'c', 'd', 'e'"
+    assert listed("abcdef") == "'a', 'b', 'c', 'd', 'e' and 1 more"
+
+
 def test_missing_and_empty_folders_and_unknown_protocols_are_refused(folders, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match=r"has no \.rttm files"):
@@ -116,6 +130,8 @@ def test_a_uem_says_what_is_scored(folders, tmp_path):
     report = score(*folders, uem=tmp_path / "all.uem")
     assert [row.region.duration for row in report.rows] == [4, 10]
     assert report.rows[0].der.errors == 0
+    assert report.rows[0].jer.rate == 0
+    assert report.rows[0].by_overlap == {1: DerCounts(4, 0, 0, 0)}
     assert report.rows[0].reference_speakers == 1
     assert "the parts in the UEM" in report.basis
     for uri in ("one", "two"):
@@ -134,13 +150,26 @@ def test_a_uem_after_the_last_turn_is_wondered_at(folders, tmp_path):
     with pytest.warns(UserWarning, match=r"the UEM of 'one' begins at 9.00 s, after the last turn .* \(9.00 s\)"):
         score(*folders, uem=tmp_path / "late.uem")
     uem.write(tmp_path / "silence.uem", {"one": [(8.9, 20)], "two": [(0, 10)]})
-    score(*folders, uem=tmp_path / "silence.uem")  # a warning would be an error
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score(*folders, uem=tmp_path / "silence.uem")
+        for side in folders:
+            for uri in ("one", "two"):
+                (side / f"{uri}.rttm").write_text("")
+        score(*folders, uem=tmp_path / "silence.uem")
 
 
 def test_known_durations_are_scored_whole():
     report = score_recordings({"one": ONE}, {"one": ONE_FOUND})
     assert report.rows[0].region.parts == ((0, 10),)
     assert "the whole recording" in report.basis
+
+
+def test_a_report_names_every_way_in_which_parts_were_found():
+    found = score_recordings({"one": ONE, "two": TWO.turns}, {"one": ONE_FOUND, "two": TWO_FOUND.turns})
+    assert found.basis == (
+        "Scored: the whole recording; from the first to the last turn of either side, for want of a UEM."
+    )
 
 
 def test_the_text_is_a_table_that_says_how_it_was_counted(folders):
@@ -157,11 +186,25 @@ def test_the_text_is_a_table_that_says_how_it_was_counted(folders):
     assert "JER has" not in as_text(score(*folders))
 
 
+def test_a_protocol_that_leaves_out_overlap_alone_says_that_jer_does_not():
+    report = score_recordings({"one": ONE}, {"one": ONE_FOUND}, protocol=changed(FULL, skip_overlap=True))
+    assert "JER has no collar, and overlap is scored in it" in as_text(report)
+
+
+def test_speech_that_is_all_collar_is_none():
+    turns = {"one": [Turn(1, 1.4, "a")]}
+    assert "No reference speech is scored in 'one'" in as_text(score_recordings(turns, turns, protocol="fair"))
+
+
 def test_markdown_has_a_cell_for_every_column(folders):
     lines = as_markdown(score(*folders)).splitlines()
     assert len({line.count("|") for line in lines[:5]}) == 1
     assert lines[-2].startswith("DER 30.00 %; 95 % interval ")
     assert lines[-1].startswith("Protocol: full (no collar, overlap scored).")
+
+
+def test_a_bar_in_a_name_ends_no_cell():
+    assert as_markdown(score_recordings({"a|b": ONE}, {"a|b": ONE})).splitlines()[2].startswith("| a\\|b | 0.00 |")
 
 
 def test_json_holds_the_same_numbers(folders):
@@ -174,6 +217,31 @@ def test_json_holds_the_same_numbers(folders):
     assert document["files"][0]["scored_region"] == {"basis": "extent", "duration_s": 9.0}
 
 
+def test_json_says_which_error_and_which_side_is_which():
+    one = Diarization((Turn(0, 5, "x"),), 10)
+    text = as_json(score_recordings({"übung": ONE, "two": TWO}, {"übung": one, "two": TWO}))
+    assert '"uri": "übung"' in text
+    document = json.loads(text)
+    assert document["files"][1] == {
+        "uri": "übung",
+        "der": 0.5,
+        "total_s": 8,
+        "miss_s": 3,
+        "false_alarm_s": 0,
+        "confusion_s": 1,
+        "jer": 0.6,
+        "reference_speakers": 2,
+        "hypothesis_speakers": 1,
+        "scored_region": {"basis": "duration", "duration_s": 10},
+    }
+    groups = document["by_speakers"]
+    assert {number: (group["recordings"], group["der"]) for number, group in groups.items()} == {
+        "1": (1, 0),
+        "2": (1, 0.5),
+    }
+    assert document["total"]["der_interval"] == [0, 0.5]
+
+
 def test_the_interval_needs_two_recordings_and_holds_the_rate(folders):
     report = score(*folders)
     low, high = report.interval or (1, 0)
@@ -182,6 +250,16 @@ def test_the_interval_needs_two_recordings_and_holds_the_rate(folders):
     alone = score_recordings({"one": ONE}, {"one": ONE_FOUND})
     assert alone.interval is None
     assert "interval" not in as_text(alone)
+
+
+def test_in_the_interval_long_recordings_weigh_more():
+    report = Report(FULL, 20 * (_row(0, 1), _row(50, 99)))
+    assert report.interval is not None
+    assert 0.4 < report.interval[0] <= report.der.rate <= report.interval[1]
+
+
+def _row(missed: float, speech: float) -> Row:
+    return Row("", DerCounts(speech, missed, 0, 0), JerCounts.zero(), 1, 1, Region((), "uem"))
 
 
 def test_recordings_are_grouped_by_their_speakers(folders):
@@ -201,6 +279,20 @@ def test_the_breakdown_adds_up(folders):
     assert as_markdown(report, breakdown=True).count("|---|") == 3
 
 
+def test_the_breakdown_is_of_the_same_protocol_and_in_order(folders):
+    report = score(*folders, protocol="fair")
+    assert sum(counts.total for counts in report.by_overlap.values()) == pytest.approx(report.der.total)
+    extra = {"one": ONE, "two": Diarization((Turn(0, 4, "c"),), 10)}
+    assert list(score_recordings({"one": ONE, "two": TWO}, extra).by_overlap) == [0, 1]
+
+
+def test_each_number_of_speakers_has_a_line_of_its_own():
+    report = score_recordings({"one": ONE, "two": TWO}, {"one": TWO, "two": TWO})
+    _, few, many = as_text(report, breakdown=True).split("\n\n")[1].splitlines()
+    assert few.split() == "1 1 0.00 - 0.00 0.00 0.00 0.00 0.00 2.00".split()  # noqa: SIM905
+    assert many.split() == "2 1 75.00 - 75.00 0.00 0.00 75.00 1.00 8.00".split()  # noqa: SIM905
+
+
 def test_csv_has_a_line_a_recording_and_group(folders):
     lines = list(csv.DictReader(as_csv(score(*folders)).splitlines()))
     assert [(line["group"], line["name"]) for line in lines] == [
@@ -210,6 +302,16 @@ def test_csv_has_a_line_a_recording_and_group(folders):
     assert float(lines[2]["der"]) == pytest.approx(0.3)
     assert float(lines[2]["der_low"]) <= 0.3 <= float(lines[2]["der_high"])
     assert lines[3]["der_low"] == ""
+
+
+def test_csv_says_which_side_is_which_and_leaves_out_what_means_nothing():
+    extra = Diarization((Turn(0, 10, "c"),), 10)
+    one, _, _, few, many, nobody, _ = csv.DictReader(
+        as_csv(score_recordings({"one": ONE, "two": TWO}, {"one": extra, "two": TWO})).splitlines()
+    )
+    assert (one["reference_speakers"], one["hypothesis_speakers"]) == ("2", "1")
+    assert (few["recordings"], many["recordings"]) == ("1", "1")
+    assert (nobody["group"], nobody["der"], nobody["false_alarm_s"]) == ("overlap", "", "2.0")
 
 
 def test_a_manifest_is_a_reference_with_durations_and_scored_parts(folders, tmp_path):
@@ -237,6 +339,21 @@ def test_a_manifest_without_what_scoring_needs_is_refused(folders, tmp_path):
     write(tmp_path / "m.jsonl", [one, two], overwrite=True)
     with pytest.raises(InputError, match="gives 'two' neither a UEM nor a duration"):
         score(tmp_path / "m.jsonl", folders[1])
+
+
+def test_windows_of_a_manifest_are_scored_where_they_lie_in_their_files(folders, tmp_path):
+    one = Entry("one", tmp_path / "x.wav", 2, 4, folders[0] / "one.rttm")
+    two = Entry("two", tmp_path / "x.wav", 1.5, None, folders[0] / "two.rttm", tmp_path / "two.uem")
+    uem.write(tmp_path / "two.uem", {"two": [(0, 2.5)]})
+    write(tmp_path / "m.jsonl", [one, two])
+    truth = truth_in(tmp_path / "m.jsonl")
+    assert {uri: [(turn.start, turn.end) for turn in turns] for uri, turns in truth.turns.items()} == {
+        "one": [(2, 4), (4, 6)],
+        "two": [(1.5, 3)],
+    }
+    assert truth.uem == {"one": ((2, 6),), "two": ((1.5, 2.5),)}
+    write(tmp_path / "m.jsonl", [one], overwrite=True)
+    assert truth_in(tmp_path / "m.jsonl").uem == {"one": ((2, 6),)}
 
 
 @pytest.mark.data

@@ -107,6 +107,7 @@ def test_without_reference_speech_any_error_is_a_rate_of_one():
     assert jer([], []).rate == 0
     assert jer([], [Turn(0, 2, "a")]) == JerCounts(0, 0, false_speakers=1)
     assert jer([], [Turn(0, 2, "a")]).rate == 1
+    assert jer([Turn(0, 2, "a")], [Turn(0, 2, "b")]) == JerCounts(0, 1)
     assert jer([], [Turn(0, 2, "a")], [(3, 4)]).rate == 0
 
 
@@ -120,6 +121,7 @@ def test_counts_add_up_over_recordings():
     assert DerCounts(10, 1, 2, 3) + DerCounts(10, 1, 0, 1) == DerCounts(20, 2, 2, 4)
     assert (DerCounts(10, 1, 2, 3) + DerCounts.zero()).rate == 0.6
     assert (JerCounts(1.5, 2) + JerCounts(0.5, 2, false_speakers=1)).rate == 0.5
+    assert (JerCounts.zero() + JerCounts(0, 0, false_speakers=1)).rate == 1
 
 
 def test_protocols_say_what_they_mean():

@@ -92,6 +92,37 @@ def test_one_voice_that_was_taken_for_two_is_the_first_of_them_from_then_on():
     assert found.any(axis=0).tolist() == [False, True, False, False]
 
 
+def test_a_slip_of_a_few_frames_does_not_take_a_voice_to_another_column():
+    before = np.zeros((60, 4), np.float32)
+    before[:3, 0] = before[3:, 1] = 0.9
+    found = by_known_voice(slots_at_random(0, 80, slots=4), np.tile(np.eye(DIM)[0], (80, 1)), before, CLUSTERING, 4)
+    assert found.any(axis=0).tolist() == [False, True, False, False]
+
+
+def test_who_is_new_does_not_get_a_column_that_was_somebodys():
+    who = np.repeat([0, 1], [60, 40])
+    before = np.zeros((60, 4), np.float32)
+    before[:30, 0] = before[30:, 1] = 0.9  # one voice, taken for two
+    found = by_known_voice(slots_at_random(0, 100, slots=4), np.eye(DIM)[who], before, CLUSTERING, most=4)
+    assert [int(found[who == voice].sum(axis=0).argmax()) for voice in (0, 1)] == [0, 2]
+
+
+def test_in_a_stream_voices_lie_further_apart():
+    who = np.repeat([0, 1], 64)
+    voices = np.array([[1.0, 0.0], [0.58, np.sqrt(1 - 0.58**2)]])  # 0.42 apart
+    nothing = np.zeros((0, 3), np.float32)
+    for threshold, count in ((0.4, 1), (0.37, 2)):
+        found = by_known_voice(slots_at_random(0, 128), voices[who], nothing, ClusteringConfig(threshold), most=3)
+        assert found.any(axis=0).sum() == count
+
+
+def test_the_widest_threshold_makes_everybody_one():
+    who, emb = conversation(0, 3, turns=6)
+    probs = slots_at_random(0, len(who), slots=4)
+    found = by_known_voice(probs, emb, probs[:0], ClusteringConfig(1.99), most=4)
+    assert found.any(axis=0).tolist() == [True, False, False, False]
+
+
 def test_rows_do_not_know_of_each_other_nor_of_padding():
     who, emb = conversation(1, 2, turns=4)
     frames = len(who)
@@ -116,6 +147,15 @@ def test_a_finer_output_follows_the_voices_of_its_frames():
     coarse = rows_by_voice(probs, rows, nothing, length, CLUSTERING, 3)[0]
     fine = rows_by_voice(probs.repeat_interleave(4, dim=1), rows, nothing, length, CLUSTERING, 3)[0]
     assert (fine.argmax(dim=1) == coarse.repeat_interleave(4, dim=0).argmax(dim=1)).float().mean() > 0.9
+
+
+def test_a_finer_output_keeps_the_columns_of_its_past():
+    who = torch.arange(100) // 40 % 2
+    probs = torch.from_numpy(slots_at_random(0, 100).repeat(4, axis=0))[None]
+    before = 0.9 * torch.eye(3)[2 - who[:80]]
+    found = rows_by_voice(probs, torch.eye(DIM)[who][None], [before], torch.tensor([100]), CLUSTERING, 3)[0]
+    expected = (2 - who).repeat_interleave(4)
+    assert (found.argmax(dim=1) == expected).float().mean() > 0.9
 
 
 @pytest.mark.parametrize("size", [700, 9_000])
