@@ -429,7 +429,7 @@ def test_an_unwritable_output_is_known_before_the_stream(cli: Cli, wav: Path, tm
     ("arguments", "words"),
     [
         (["absent.wav"], "does not exist"),
-        (["-", "--rate", 8_000], "says its own: leave it out"),
+        (["-", "--rate", 8_000], "says its own rate, so leave it out"),
         (["{wav}", "-o", "{wav}"], "--overwrite"),
         (["{wav}", "--enroll", "chair=absent.wav"], "the clip of 'chair': absent.wav does not exist"),
         (["{wav}", "--enroll", "chair={short}"], "clip of 'chair' lasts 0.50 s"),
