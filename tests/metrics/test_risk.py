@@ -35,6 +35,12 @@ def test_a_p_value_lies_between_0_and_1_and_falls_with_the_losses(losses, tolera
     assert risk_p_value(losses * 2, tolerance) <= found + 1e-9 or np.mean(losses) >= tolerance
 
 
+@pytest.mark.parametrize(("losses", "tolerance", "ones"), [([0.5] * 21 + [0.0] * 79, 0.2, 11), ([0.1] * 30, 0.3, 3)])
+def test_where_it_is_less_than_hoeffdings_it_is_bentkus_p_value(losses: list[float], tolerance: float, ones: int):
+    at_most = sum(chance(number, len(losses), tolerance) for number in range(ones + 1))
+    assert risk_p_value(losses, tolerance) == pytest.approx(math.e * at_most)
+
+
 @pytest.mark.parametrize(("tolerance", "error", "needed"), [(0.05, 0.05, 59), (0.1, 0.05, 29), (0.02, 0.1, 114)])
 def test_that_many_losses_of_0_just_suffice(tolerance, error, needed):
     assert fewest_samples(tolerance, error) == needed

@@ -15,7 +15,7 @@ from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 from sortformer.streaming.by_voice import by_known_voice, rows_by_voice
-from tests.streaming.tiny import noise, remembering_model, tiny_model
+from tests.streaming.tiny import hearing_model, noise, remembering_model, tiny_model
 from tests.test_clustering import DIM, conversation, slots_at_random
 
 CLUSTERING = ClusteringConfig(0.4)
@@ -181,6 +181,14 @@ def test_a_pool_gives_each_row_what_it_would_get_alone():
         alone = Session(MODEL, CONFIG)
         expected = stream_probabilities(alone, [wave])
         np.testing.assert_allclose(np.concatenate([updates[session].probs, session.flush().probs]), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("most", "taken"), [(None, 3), (2, 2), (1, 1)])
+def test_a_stream_takes_as_many_columns_as_it_may(most: int | None, taken: int):
+    config = replace(CONFIG, clustering=ClusteringConfig(0.001), max_speakers=most)
+    probs = stream_probabilities(Session(hearing_model(3.0, -5.0, -5.0), config), [noise(60_000)])
+    assert (probs > 0.5).any(axis=0).sum() == taken
+    np.testing.assert_allclose(probs[20:].sum(axis=1), 0.966, atol=0.01)
 
 
 def test_presets_stream_as_the_postprocessing_says():

@@ -63,6 +63,24 @@ def test_what_is_told_a_stream_of_its_level_survives_a_snapshot():
     np.testing.assert_array_equal(other.flush().probs, session.flush().probs)
 
 
+def test_the_clip_of_a_voice_is_heard_as_loud_as_others_are():
+    model, found = normalized("fixed"), []
+    for factor in (0.1, 1):
+        session = Session(model, STREAM_PRESETS["1s"])
+        session.enroll("chair", factor * noise(30_000, seed=7))
+        found.append(session._position.memory.fifo.numpy())
+    np.testing.assert_allclose(*found, atol=0.1)
+
+
+def test_a_stream_has_no_peak_to_go_by():
+    model, wave = tiny_model(), noise(48_000)
+    config = replace(model.config, features=replace(model.config.features, gain="peak"))
+    peak = Sortformer(config).eval()
+    peak.load_state_dict(model.state_dict())
+    expected, found = (Session(each, STREAM_PRESETS["1s"]).push(wave).probs for each in (model, peak))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_the_statistics_of_a_recording_are_not():
     with pytest.raises(ConfigError, match="over the whole recording"):
         Session(normalized("per_feature"), STREAM_PRESETS["1s"])

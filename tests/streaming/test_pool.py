@@ -9,7 +9,7 @@ import torch
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import InputError
 from sortformer.streaming import Session, SessionPool, StreamState, stream_probabilities
-from tests.streaming.tiny import noise, tiny_model
+from tests.streaming.tiny import noise, remembering_model, tiny_model
 
 MODEL = tiny_model(gain=5.0)
 CONFIG = StreamConfig(5, 2, 1, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
@@ -90,3 +90,22 @@ def test_a_session_of_another_configuration_is_refused():
     for stranger in (Session(MODEL, StreamConfig(5)), Session(tiny_model(), CONFIG)):
         with pytest.raises(InputError, match="its own model and configuration"):
             pool.push({stranger: WAVES[0]})
+
+
+def test_a_restored_session_goes_on_in_the_pool():
+    pool = SessionPool(MODEL, CONFIG)
+    session = pool.open()
+    early = pool.push({session: WAVES[0][:20_000]})[session].probs
+    restored = Session.restore(MODEL, session.snapshot())
+    late = pool.push({restored: WAVES[0][20_000:]})[restored].probs
+    np.testing.assert_array_equal(np.concatenate([early, late, restored.flush().probs]), _alone(WAVES[0])[0])
+
+
+def test_memories_of_different_lengths_are_no_obstacle():
+    pool = SessionPool(remembering_model("xl"), StreamConfig.by_memory(5))
+    ahead, late = pool.open(), pool.open()
+    pool.push({ahead: WAVES[0][:10_000]})
+    found = pool.push({ahead: WAVES[0][10_000:20_000], late: WAVES[1][:10_000]})[late].probs
+    alone = Session(pool.model, pool.config).push(WAVES[1][:10_000]).probs
+    assert len(alone) == 5
+    np.testing.assert_allclose(found, alone, atol=1e-5)

@@ -15,7 +15,8 @@ from sortformer.model import Sortformer
 from sortformer.postprocess import turns
 from sortformer.streaming import Session, StreamState, stream_probabilities
 from sortformer.streaming.forget import forget
-from tests.streaming.tiny import noise, tiny_model
+from tests.small_models import small_config, small_model
+from tests.streaming.tiny import hearing_model, noise, tiny_model
 
 MODEL = tiny_model()
 CONFIG = StreamConfig(5, 2, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
@@ -144,6 +145,15 @@ def test_snapshots_keep_what_a_failed_push_had_found(session, monkeypatch):
     np.testing.assert_array_equal(stream_probabilities(Session.restore(MODEL, session.snapshot()), []), EXPECTED)
 
 
+def test_a_reset_forgets_what_a_failed_push_had_found(session, monkeypatch):
+    monkeypatch.setattr(MODEL, "forward_frames", _failing_after(1, MODEL.forward_frames))
+    with pytest.raises(RuntimeError):
+        session.push(WAVE)
+    monkeypatch.undo()
+    session.reset()
+    np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
+
+
 def _failing_after(good, forward):
     results = iter([forward] * good)
 
@@ -163,6 +173,22 @@ def test_a_snapshot_of_an_ended_stream_has_ended(session):
     assert restored.finish() == diarization
     with pytest.raises(InputError, match="has ended"):
         restored.push(WAVE)
+
+
+def test_a_restored_session_knows_where_it_is(session):
+    session.push(WAVE[:20_000])
+    restored = Session.restore(MODEL, session.snapshot())
+    assert (restored.num_frames, restored.duration_s) == (session.num_frames, session.duration_s)
+    update = restored.push(WAVE[20_000:])
+    assert update.first_frame == session.num_frames > 0
+    assert update.time_s == restored.num_frames * restored.step_s
+
+
+def test_a_finer_output_has_all_its_frames_in_any_cut():
+    model = small_model(small_config(head={"upsampling": 8, "estimate_layers": ()}))
+    whole = stream_probabilities(Session(model, CONFIG), [WAVE])
+    assert len(whole) == model.config.grid.output_frames(len(WAVE))
+    np.testing.assert_array_equal(stream_probabilities(Session(model, CONFIG), np.array_split(WAVE, 7)), whole)
 
 
 def test_snapshots_that_do_not_fit_are_refused(session):
@@ -220,6 +246,29 @@ def test_a_reset_slot_is_somebody_new():
     assert len(names - known) >= 1
 
 
+def test_the_turns_of_a_reset_slot_come_with_the_next_update():
+    session = Session(hearing_model(3.0, 3.0, -3.0), CONFIG)
+    session.push(WAVE)
+    session.reset_slot(0)
+    restored = Session.restore(session.model, session.snapshot())
+    end = round(session.num_frames * session.step_s - 0.01, 2)
+    for each in (session, restored):
+        assert [(turn.start, turn.end, turn.speaker) for turn in each.push([]).turns] == [(0, end, "speaker_0")]
+        assert each.push([]).turns == ()
+    session.reset_slot(1)
+    session.reset()
+    assert session.push([]).turns == ()
+
+
+def test_whoever_stays_keeps_the_slot_when_others_leave():
+    session = Session(hearing_model(3.0, -3.0, -3.0), CONFIG)
+    for slot in range(2):  # whoever stays moves up a channel, and the first channel is the one that is heard
+        session.reset_slot(slot)
+    session = Session.restore(session.model, session.snapshot())
+    speaking = session.push(WAVE).probs > 0.5
+    assert speaking.all(axis=0).tolist() == speaking.any(axis=0).tolist() == [False, False, True]
+
+
 @pytest.mark.parametrize("samples", [32_000, 32_200, 33_279])
 def test_the_turns_of_the_updates_are_those_of_the_end(samples):
     model = tiny_model()
@@ -232,7 +281,7 @@ def test_the_turns_of_the_updates_are_those_of_the_end(samples):
     assert max(turn.end for turn in given) <= samples / 16_000
 
 
-@pytest.mark.parametrize("slot", [0, 1])
+@pytest.mark.parametrize("slot", [0, 1, 2])
 def test_a_reset_slot_is_free_again_where_not_all_may_speak(slot):
     model = tiny_model()
     with torch.no_grad():
@@ -244,6 +293,10 @@ def test_a_reset_slot_is_free_again_where_not_all_may_speak(slot):
     probs = session.push(noise(60_000, seed=4)).probs
     assert (probs[:, :2] > 0.9).all()
     assert not probs[:, 2:].any()
+    memory = session._position.memory
+    assert not memory.cache_probs[..., 2:].any()
+    assert not memory.fifo_probs[..., 2:].any()
+    assert len(session.finish().speakers) == (2 if slot == 2 else 3)
 
 
 def test_what_may_not_speak_is_heard_in_what_may():
@@ -365,6 +418,16 @@ def test_a_clip_of_a_voice_that_is_known_already_is_refused():
     update = session.push(WAVE)
     assert update.speaking == ("chair",)
     assert session.finish().speakers == ("chair",)
+
+
+def test_a_clip_in_which_the_model_hears_nobody_is_refused():
+    with pytest.raises(InputError, match="no voice is heard in the clip of 'chair'"):
+        Session(hearing_model(-3.0, -3.0, -3.0), CONFIG).enroll("chair", CLIP)
+
+
+def test_somebody_known_may_be_heard_in_a_clip_no_longer_than_the_voice_itself():
+    session = Session(hearing_model(3.0, 3.0, -3.0), CONFIG)
+    assert [session.enroll(name, CLIP) for name in ("chair", "guest")] == [0, 1]
 
 
 def test_where_every_slot_has_a_speaker_there_may_be_more():

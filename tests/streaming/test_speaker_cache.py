@@ -1,6 +1,7 @@
 """The speaker cache: equal to NeMo's recorded steps, and to loops that anybody can check."""
 
 import ast
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.speaker_cache import add_silence, compress, scores
-from sortformer.streaming.state import start
-from sortformer.streaming.step import update
+from sortformer.streaming.state import StreamState, start
+from sortformer.streaming.step import step, update
 from tests.oracles.speaker_cache_loops import SILENCE, compressed
+from tests.small_models import small_config, small_model
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden/speaker_cache"
 SHARED = Path(__file__).resolve().parents[2] / "../shared/data/golden"
@@ -112,3 +114,46 @@ def test_silence_is_the_mean_of_all_silent_frames_so_far(lengths, seed):
         silent += [frame for frame, p in zip(emb[0, :length], probs[0, :length], strict=True) if p.sum() < 0.2]
     assert count.item() == len(silent)
     torch.testing.assert_close(mean[0], torch.stack([torch.zeros(3), *silent]).sum(0) / max(1, len(silent)))
+
+
+def test_a_silence_that_was_learned_fills_the_cache():
+    model = small_model(small_config({"learned_silence": True}))
+    config, dim = StreamConfig(20, fifo_frames=0, speaker_cache=SpeakerCacheConfig(12, 1)), model.config.encoder.dim
+    nothing, length = torch.tensor([0]), torch.tensor([20])
+    emb = torch.rand(1, 20, dim, generator=torch.Generator().manual_seed(0))
+    assert model.encoder.silence is not None
+    with torch.no_grad():
+        model.encoder.silence.fill_(7.0)
+        state, _ = step(model, config, start(config, dim, 3), Chunk(emb, nothing, length, nothing))
+    silent, heard = (state.cache[0] == 7).all(dim=1), (state.cache[0][:, None] == emb).all(dim=2).any(dim=1)
+    assert silent.sum() >= 3  # one for each slot
+    assert (silent ^ heard).all()
+
+
+def test_a_row_that_sits_out_keeps_its_bits_while_the_cache_fills():
+    config = StreamConfig(5, fifo_frames=4, update_period_frames=4, speaker_cache=SpeakerCacheConfig(30, 1))
+    states, nothing = [start(config, dim=4, num_slots=3, rows=2)], torch.tensor([0, 0])
+    for lengths in ([5, 5], [5, 5], [5, 0]):
+        chunk = Chunk(torch.rand(2, 5, 4), nothing, torch.tensor(lengths), nothing)
+        states.append(update(config, states[-1], chunk, torch.rand(2, 20, 3)))
+    before, after = states[-2:]
+    assert before.cache_length[1] > 0
+    for field in fields(StreamState):
+        assert torch.equal(getattr(after, field.name)[1], getattr(before, field.name)[1]), field.name
+
+
+@pytest.mark.parametrize("upsampling", [1, 8])
+def test_the_probabilities_are_of_the_chunk_and_what_is_remembered_of_its_80_ms(upsampling):
+    model = small_model(small_config(head={"upsampling": upsampling, "estimate_layers": ()}))
+    config = StreamConfig(3, 1, 2, fifo_frames=6, speaker_cache=SpeakerCacheConfig(9, 1))
+    generator = torch.Generator().manual_seed(0)
+    emb = torch.randn(1, 6, model.config.encoder.dim, generator=generator)
+    with torch.no_grad():
+        if model.head.upsampling is not None:  # it begins with all frames of 80 ms alike
+            model.head.upsampling.conv.weight.normal_(generator=generator)
+        whole = model.forward_frames(emb, torch.ones(1, 6, dtype=torch.bool)).probs
+        chunk = Chunk(emb, *(torch.tensor([count]) for count in (2, 3, 1)))
+        state, probs = step(model, config, start(config, emb.shape[2], 3), chunk)
+    expected = whole[:, 2 * upsampling : 5 * upsampling]
+    torch.testing.assert_close(probs, expected)
+    torch.testing.assert_close(state.fifo_probs[0, :3], expected.reshape(3, upsampling, 3).mean(dim=1))

@@ -26,7 +26,15 @@ configs = st.builds(
 PLAIN = PostprocessConfig()
 
 
-@given(probs=probabilities(max_frames=60), config=configs, data=st.data())
+@st.composite
+def talks(draw: st.DrawFn) -> np.ndarray:
+    """Probabilities (T, S) of slots that speak in stretches of 1 to 12 frames, at the same time or not."""
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    slots = [np.repeat(rng.integers(0, 21, 60), rng.integers(1, 13, 60)) for _ in range(draw(st.integers(1, 4)))]
+    return np.stack([slot[:60] for slot in slots], axis=1) / 20
+
+
+@given(probs=probabilities(max_frames=60) | talks(), config=configs, data=st.data())
 @settings(max_examples=150)
 def test_in_any_cut_the_turns_are_those_of_the_frames_so_far(probs, config, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(probs)), max_size=6)))
@@ -68,6 +76,31 @@ def test_who_came_first_is_named_first_though_the_turn_is_still_open():
     state, given_turns = add_frames(PLAIN, start_turns(2), np.concatenate([short, long], axis=1), 8)
     assert [(turn.start, turn.speaker) for turn in given_turns] == [(0.08, "speaker_1")]
     assert [(turn.start, turn.speaker) for turn in tentative_turns(PLAIN, state, 8)] == [(0.0, "speaker_0")]
+
+
+PADDED = PostprocessConfig(pad_on_s=0.1, pad_off_s=0.1, min_on_s=0.3)
+LATE_AND_EARLY = np.concatenate([_column((6, 20), frames=24), _column((5, 6), (8, 20), frames=24)], axis=1)
+
+
+def test_who_may_yet_have_come_first_is_waited_for():
+    """The second slot came first if it speaks again before its first frame is out of reach, as it does."""
+    state, early = add_frames(PADDED, start_turns(2), LATE_AND_EARLY[:8], 8)
+    assert early == ()
+    state, late = add_frames(PADDED, state, LATE_AND_EARLY[8:], 8)
+    found = [*late, *end_turns(PADDED, state, 8)[1]]
+    assert [(turn.start, turn.speaker) for turn in sorted(found)] == [(0.3, "speaker_0"), (0.38, "speaker_1")]
+
+
+def test_the_turn_of_a_freed_slot_waits_for_nobody():
+    state, _ = add_frames(PADDED, start_turns(2), LATE_AND_EARLY[:8], 8)
+    _, closed = free_slot(PADDED, state, 0, 8)
+    assert [(turn.start, turn.end, turn.speaker) for turn in closed] == [(0.38, 0.64, "speaker_0")]
+
+
+def test_turns_that_are_given_together_are_in_order_of_time():
+    both = np.concatenate([_column((8, 12), (20, 24)), _column((2, 6), (14, 18))], axis=1)
+    _, found = add_frames(PLAIN, start_turns(2), both, 8)
+    assert [turn.start for turn in found] == [0.16, 0.64, 1.12, 1.6]
 
 
 def test_what_is_remembered_does_not_grow_with_the_stream():

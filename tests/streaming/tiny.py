@@ -22,7 +22,7 @@ from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, Mo
 from sortformer.model import Sortformer
 from tests.small_models import small_config, small_model
 
-__all__ = ["MEMORY_CHUNK", "REMEMBERING", "noise", "remembering_model", "tiny_model"]
+__all__ = ["MEMORY_CHUNK", "REMEMBERING", "hearing_model", "noise", "remembering_model", "tiny_model"]
 
 MEMORY_CHUNK = 5
 
@@ -39,6 +39,15 @@ def tiny_model(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return _centred(Sortformer(config).eval(), gain)
+
+
+def hearing_model(*logits: float) -> Sortformer:
+    """Return a model in evaluation mode whose slots have these logits in all frames."""
+    model = tiny_model(num_slots=len(logits))
+    with torch.no_grad():
+        model.head.out.weight.zero_()
+        model.head.out.bias.copy_(torch.tensor(logits))
+    return model
 
 
 def _xl(frames: int) -> TransformerXLMemory:
