@@ -1,0 +1,81 @@
+"""What is lost in hearing how many speak, and what in telling who: DER as it is, and with the first from the truth.
+
+    python counts_known.py FOLDER ...
+
+Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
+the whole recordings; the model in the package, on recordings taken whole. "one" is told when somebody speaks, and "all"
+how many do, up to the slots of the model: each frame's probabilities are scaled to sum up to that many before the
+voices are clustered, and turns begin and end at 1/2.
+"""
+
+import argparse
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sortformer import Diarizer, audio
+from sortformer.annotation import Turn
+from sortformer.formats import rttm
+from sortformer.grid import SAMPLE_RATE
+from sortformer.metrics.der import der
+from sortformer.offline import Whole, in_windows
+from sortformer.postprocess import turns
+from sortformer.targets import activity
+
+SUFFIXES = (".wav", ".flac")
+TOLD = ("nothing", "one", "all")
+LEAST = 1e-3  # probability, so that where nobody was heard somebody can be
+
+
+def scaled(probs: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Return probabilities (T, S) that sum up to ``count`` (T,), at most S, in each frame, each as its share is."""
+    weight, found = np.maximum(probs, LEAST).astype(np.float64), np.zeros(probs.shape)
+    # What does not fit below 1 goes to the other slots: in S rounds at most all of it is placed.
+    for _ in range(probs.shape[1]):
+        room = np.where(found < 1, weight, 0.0)
+        rest = count[:, None] - found.sum(axis=1, keepdims=True)
+        found = np.minimum(1.0, found + rest * room / np.maximum(room.sum(axis=1, keepdims=True), LEAST))
+    return found.astype(probs.dtype)
+
+
+def found_turns(
+    diarizer: Diarizer, whole: Whole, truth: Sequence[Turn], told: str, duration: float
+) -> tuple[Turn, ...]:
+    """Return the turns of a recording, where so much is told of it."""
+    settings, grid = diarizer.postprocess, diarizer.model.config.grid
+    clustering, (frames, slots) = settings.clustering, whole.probs.shape
+    if told != "nothing":
+        speakers = len({turn.speaker for turn in truth})
+        spoken = activity(truth, frames, max(1, speakers), grid)[0].sum(axis=1)
+        whole = replace(whole, probs=scaled(whole.probs, np.minimum(spoken, 1 if told == "one" else slots)))
+        settings = replace(settings, onset=0.5, offset=0.5, min_on_s=0.0, min_off_s=0.0, decision="slots")
+    probs = whole.probs if clustering is None else whole.voices(clustering)[0]
+    return turns(probs, settings, grid.step_s, duration=duration).turns
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+")
+    arguments = parser.parse_args()
+    diarizer = Diarizer.load()
+    for folder in arguments.folders:
+        parts, total = {told: np.zeros(3) for told in TOLD}, 0.0
+        for path in sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES):
+            (truth,), samples = rttm.read(path.with_suffix(".rttm")).values(), audio.read(path)
+            duration = len(samples) / SAMPLE_RATE
+            whole = in_windows(diarizer.model, [samples])
+            for told in TOLD:
+                found = der(truth, found_turns(diarizer, whole, truth, told, duration), [(0.0, duration)])
+                parts[told] += found.miss, found.false_alarm, found.confusion
+            total += found.total
+        for told in TOLD:
+            shown = ", ".join(f"{100 * part / total:.1f}" for part in parts[told])
+            print(f"{folder.name:12} told {told:8} DER {100 * parts[told].sum() / total:5.1f} ({shown})", flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
+    main()
