@@ -36,6 +36,16 @@ def largest_difference(ours: Tensor, recorded: np.ndarray, lengths: Tensor) -> f
     )
 
 
+def spectrum_rounding(feats: np.ndarray) -> np.ndarray:
+    """Return by how much log-mel values (T, M) may differ between two FFTs in float32.
+
+    What an FFT rounds is a share of the loudest of its frame, so a band that is 65 dB below has lost three of its seven
+    digits: NeMo's own values there are 3e-4 from what float64 gives, and each processor has a kernel of its own.
+    """
+    below = feats.max(axis=1, keepdims=True) - feats
+    return 2 * np.finfo(np.float32).eps * np.exp(below / 2)
+
+
 def test_v1_agrees_layer_by_layer_from_recorded_features() -> None:
     model, _ = checkpoint.load(GOLDEN / "tiny_v1.nemo")
     with np.load(GOLDEN / "tiny_v1.npz") as recorded:
@@ -56,7 +66,9 @@ def test_from_the_wave_on_with_the_gain_of_nemo(name: str, run: str) -> None:
     front_end = LogMel(replace(model.config.features, gain="none"))
     feats, lengths = front_end(wave * (1 / (wave.max() + 1e-3)), num_samples)
     assert lengths.tolist() == recorded["feat_len"].tolist()
-    assert largest_difference(feats, recorded["feats"].transpose(0, 2, 1), lengths) < 1e-4
+    theirs = recorded["feats"].transpose(0, 2, 1)
+    for own, other, length in zip(feats.numpy(), theirs, lengths.tolist(), strict=True):
+        assert (np.abs(own[:length] - other[:length]) < 1e-4 + spectrum_rounding(other[:length])).all()
     found = activations(model, feats, lengths)
     frames = -(-lengths // 8)
     for layer in LAYERS:
