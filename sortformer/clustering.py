@@ -12,7 +12,7 @@ from scipy.ndimage import uniform_filter1d
 
 from sortformer.config.clustering import ClusteringConfig
 
-__all__ = ["by_voice", "unit_rows"]
+__all__ = ["by_voice", "shared_out", "unit_rows"]
 
 _STRETCH_FRAMES = (6, 20)
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
@@ -100,10 +100,15 @@ def _shares(unit: np.ndarray, means: np.ndarray, spoken: np.ndarray) -> np.ndarr
     """Share the speech (T,) of each frame out among voices by how near they are, none above 1."""
     near = _SHARPNESS * uniform_filter1d(unit @ means.T, _SMOOTH_FRAMES, axis=0)
     weight = np.exp(near - near.max(axis=1, keepdims=True))
-    wanted = np.minimum(spoken, means.shape[0])[:, None]
+    return shared_out(weight, spoken)
+
+
+def shared_out(weight: np.ndarray, spoken: np.ndarray) -> np.ndarray:
+    """Share the speech (T,) of each frame out by weights (T, K), none above 1; what exceeds K is left out."""
+    wanted = np.minimum(spoken, weight.shape[1])[:, None]
     share = np.zeros_like(weight)
     # What does not fit into the nearest voice goes to the next ones: in K rounds at most all of it is placed.
-    for _ in range(means.shape[0]):
+    for _ in range(weight.shape[1]):
         open_weight = np.where(share < 1, np.maximum(weight, 1e-6), 0.0)
         rest = wanted - share.sum(axis=1, keepdims=True)
         share = np.minimum(1.0, share + rest * open_weight / np.maximum(open_weight.sum(axis=1, keepdims=True), 1e-12))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sortformer.clustering import by_voice, unit_rows
+from sortformer.clustering import by_voice, shared_out, unit_rows
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict, to_dict
@@ -227,3 +227,13 @@ def test_at_least_one_speaker_is_allowed():
 def test_it_is_part_of_the_post_processing():
     config = PostprocessConfig(onset=0.3, clustering=ClusteringConfig(0.35, 6))
     assert from_dict(PostprocessConfig, to_dict(config)) == config
+
+
+def test_what_is_shared_out_sums_up_to_the_speech():
+    probs = np.random.default_rng(1).uniform(0, 1, (500, 4)).astype(np.float32)
+    probs[:20] = 0.0
+    count = np.arange(500) % 5.0
+    found = shared_out(probs, count)
+    np.testing.assert_allclose(found.sum(axis=1), count, atol=1e-5)
+    assert found.min() >= 0
+    assert found.max() <= 1

@@ -4,8 +4,8 @@
 
 Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
 the whole recordings; the model in the package, on recordings taken whole. "one" is told when somebody speaks, and "all"
-how many do, up to the slots of the model: each frame's probabilities are scaled to sum up to that many before the
-voices are clustered, and turns begin and end at 1/2.
+how many do, up to the slots of the model: that much speech is shared out among its slots by their probabilities before
+the voices are clustered, and turns begin and end at 1/2.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import numpy as np
 
 from sortformer import Diarizer, audio
 from sortformer.annotation import Turn
+from sortformer.clustering import shared_out
 from sortformer.formats import rttm
 from sortformer.grid import SAMPLE_RATE
 from sortformer.metrics.der import der
@@ -27,18 +28,6 @@ from sortformer.targets import activity
 
 SUFFIXES = (".wav", ".flac")
 TOLD = ("nothing", "one", "all")
-LEAST = 1e-3  # probability, so that where nobody was heard somebody can be
-
-
-def scaled(probs: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """Return probabilities (T, S) that sum up to ``count`` (T,), at most S, in each frame, each as its share is."""
-    weight, found = np.maximum(probs, LEAST).astype(np.float64), np.zeros(probs.shape)
-    # What does not fit below 1 goes to the other slots: in S rounds at most all of it is placed.
-    for _ in range(probs.shape[1]):
-        room = np.where(found < 1, weight, 0.0)
-        rest = count[:, None] - found.sum(axis=1, keepdims=True)
-        found = np.minimum(1.0, found + rest * room / np.maximum(room.sum(axis=1, keepdims=True), LEAST))
-    return found.astype(probs.dtype)
 
 
 def found_turns(
@@ -50,7 +39,7 @@ def found_turns(
     if told != "nothing":
         speakers = len({turn.speaker for turn in truth})
         spoken = activity(truth, frames, max(1, speakers), grid)[0].sum(axis=1)
-        whole = replace(whole, probs=scaled(whole.probs, np.minimum(spoken, 1 if told == "one" else slots)))
+        whole = replace(whole, probs=shared_out(whole.probs, np.minimum(spoken, 1 if told == "one" else slots)))
         settings = replace(settings, onset=0.5, offset=0.5, min_on_s=0.0, min_off_s=0.0, decision="slots")
     probs = whole.probs if clustering is None else whole.voices(clustering)[0]
     return turns(probs, settings, grid.step_s, duration=duration).turns

@@ -1,4 +1,4 @@
-"""The script that tells how many speak: what it scales sums up, what it tells is neither missed nor heard too much."""
+"""The script that tells how many speak: what it tells is neither missed nor heard too much."""
 
 import runpy
 from pathlib import Path
@@ -30,16 +30,6 @@ def heard(frames: int = 200) -> Whole:
     emb = np.where(np.arange(frames)[:, None] < 75, [1.0, 0.0], [0.0, 1.0])
     emb[170:] = [1.0, 0.0]
     return Whole(rng.uniform(0.2, 0.8, (frames, 2)).astype(np.float32), emb.astype(np.float32), 1)
-
-
-def test_scaled_probabilities_sum_up_to_the_count(script):
-    probs = np.random.default_rng(1).uniform(0, 1, (500, 4)).astype(np.float32)
-    probs[:20] = 0.0
-    count = np.arange(500) % 5.0
-    found = script["scaled"](probs, count)
-    np.testing.assert_allclose(found.sum(axis=1), count, atol=1e-5)
-    assert found.min() >= 0
-    assert found.max() <= 1
 
 
 @pytest.mark.parametrize("clustering", [None, ClusteringConfig(threshold=0.4)])
