@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sortformer.config.model import FeatureConfig
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["FeatureState", "LogMel", "mel_filterbank", "peak_gain"]
+__all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "bands_below", "mel_filterbank", "peak_gain"]
 
 FFT_SAMPLES = 512
 WINDOW_SAMPLES = 400
@@ -138,7 +138,7 @@ def _normalize(mel: Tensor, valid: Tensor) -> Tensor:
 
 def mel_filterbank(num_mels: int) -> np.ndarray:
     """Return the Slaney mel filters (num_mels, 257), area-normalised, from 0 to 8 kHz (Auditory Toolbox, 1998)."""
-    edges = _mel_to_hz(np.linspace(0.0, _hz_to_mel(SAMPLE_RATE / 2), num_mels + 2))
+    edges = _mel_edges(num_mels)
     bins = np.linspace(0.0, SAMPLE_RATE / 2, FFT_SAMPLES // 2 + 1)
     slopes = edges[:, None] - bins[None, :]
     widths = np.diff(edges)
@@ -147,6 +147,16 @@ def mel_filterbank(num_mels: int) -> np.ndarray:
     triangles = np.maximum(0.0, np.minimum(rising, falling))
     # Rounded twice, as librosa's are, so that they are NVIDIA's bit for bit.
     return (triangles.astype(np.float32) * (2.0 / (edges[2:] - edges[:-2]))[:, None]).astype(np.float32)
+
+
+def bands_below(num_mels: int, hz: float) -> int:
+    """Return how many of the mel filters begin below a frequency."""
+    return int((_mel_edges(num_mels)[:-2] < hz).sum())
+
+
+def _mel_edges(num_mels: int) -> np.ndarray:
+    """Where the filters begin, peak and end, (num_mels + 2,) in Hz."""
+    return _mel_to_hz(np.linspace(0.0, _hz_to_mel(SAMPLE_RATE / 2), num_mels + 2))
 
 
 # The Slaney scale: linear below 1 kHz (15 mel), then 27 steps for each factor of 6.4.

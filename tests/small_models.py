@@ -1,7 +1,7 @@
 """Models of a few thousand weights in every shape that the configs allow, with all gates open."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -14,10 +14,14 @@ from sortformer.model import Sortformer
 __all__ = ["SHAPES", "small_config", "small_model"]
 
 
-def small_config(encoder: dict[str, Any] | None = None, head: dict[str, Any] | None = None) -> ModelConfig:
+def small_config(
+    encoder: dict[str, Any] | None = None,
+    head: dict[str, Any] | None = None,
+    normalize: Literal["none", "fixed"] = "none",
+) -> ModelConfig:
     """Return a tiny config; ``encoder`` and ``head`` say what differs from design A behind a Conformer."""
     return ModelConfig(
-        FeatureConfig(num_mels=16),
+        FeatureConfig(num_mels=16, normalize=normalize),
         replace(
             EncoderConfig(subsampling_channels=4, dim=16, layers=2, heads=2, ff_dim=24, conv_kernel=5, dropout=0.0),
             **(encoder or {}),
@@ -48,6 +52,7 @@ SHAPES = {
         },
         {"attention": (AttentionConfig(position="xl", memory=TransformerXLMemory(frames=6, chunk_frames=5)),)},
     ),
+    "narrowband": small_config({"narrowband_channels": 3}, normalize="fixed"),
     "label": small_config(head={"permutation": "label", "estimate_layers": (0, 2)}),
     "gru": small_config({"residual": "gru"}, {"residual": "gru"}),
     "reversible": small_config(

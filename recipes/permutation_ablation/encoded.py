@@ -42,7 +42,7 @@ def encode(model: Sortformer, config: TrainConfig, split: str, count: int, seed:
     emb, activity = [], []
     for first in range(0, count, ROWS):
         batch = simulator.batch(generator, min(ROWS, count - first), stage.duration_s)
-        frames, lengths = model.encoder.pre_encode(*model.features(batch.wave, batch.num_samples))
+        frames, lengths = model.encoder.subsample(*model.features(batch.wave, batch.num_samples))
         valid = length_mask(lengths, frames.shape[1])
         heard = model.encoder.encode(frames, valid).out
         emb.append(model.head.stretch(0, model.head.input(heard), valid).out.half())

@@ -15,6 +15,7 @@ __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
 # Far beyond what is trained: a config that asks for a billion is refused before anything is as long.
 _MOST_LAYERS = 1000
 _LARGEST_SIZE = 2**20
+_FEWEST_HALVES = 8  # mel bands, some of which begin above 4 kHz
 
 
 def _one_each(attention: tuple[AttentionConfig, ...], layers: int) -> tuple[AttentionConfig, ...]:
@@ -77,6 +78,8 @@ class EncoderConfig:
     kind: Literal["conformer", "transformer"] = "conformer"
     subsampling: Literal["dw_striding", "stacking"] = "dw_striding"
     subsampling_channels: int = 64
+    narrowband_channels: int | None = None
+    """Channels of a second subsampling, for what was recorded at 8 kHz: it hears the bands below 4 kHz (None: none)."""
     dim: int = 192
     layers: int = 5
     heads: int = 4
@@ -104,7 +107,8 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        _check_sizes("encoder", self.dim, self.heads, self.ff_dim, self.subsampling_channels, self.conv_kernel)
+        channels = self.subsampling_channels, 1 if self.narrowband_channels is None else self.narrowband_channels
+        _check_sizes("encoder", self.dim, self.heads, self.ff_dim, *channels, self.conv_kernel)
         require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
         if self.window_frames is not None:
             require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
@@ -206,6 +210,12 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
+        require(
+            self.encoder.narrowband_channels is None
+            or (self.features.normalize == "fixed" and self.features.num_mels >= _FEWEST_HALVES),
+            "narrowband_channels of the encoder needs features with normalize 'fixed', by which it is told what sounds "
+            f"above 4 kHz, and {_FEWEST_HALVES} mel bands or more",
+        )
 
     @property
     def grid(self) -> FrameGrid:

@@ -54,7 +54,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
         ConfigError: if the model cannot stop early, or the confidence is not in (0, 1].
     """
     check_exits(model, confidence)
-    emb, frames = model.encoder.pre_encode(feats, lengths)
+    emb, frames = model.encoder.subsample(feats, lengths)
     valid, head = length_mask(frames, emb.shape[1]), model.head
     emb = model.encoder.encode(emb, valid).out
     staying = torch.arange(len(emb), device=emb.device)

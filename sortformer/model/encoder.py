@@ -10,8 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention import LayerStep
+from sortformer.bandwidth import NARROW_HZ, is_narrow, sounding
 from sortformer.config.model import EncoderConfig
+from sortformer.features import bands_below
 from sortformer.layers import ConformerBlock, DepthwiseStriding, FrameStacking, TransformerBlock, build_stack
+from sortformer.layers.subsampling import length_mask
 
 __all__ = ["Encoder"]
 
@@ -19,8 +22,8 @@ __all__ = ["Encoder"]
 class Encoder(nn.Module):
     """From log-mel features to one embedding for every 80 ms.
 
-    ``pre_encode`` and ``encode`` are apart because streaming cuts between them: what a stream remembers of the past are
-    the outputs of ``pre_encode``, which know nothing of their neighbours farther than 70 ms. ``silence`` (D,), if it is
+    ``subsample`` and ``encode`` are apart because streaming cuts between them: what a stream remembers of the past are
+    the outputs of ``subsample``, which know nothing of their neighbours farther than 70 ms. ``silence`` (D,), if it is
     learned, is such an output for silence.
     """
 
@@ -30,6 +33,10 @@ class Encoder(nn.Module):
             self.pre_encode = DepthwiseStriding(num_mels, config.dim, config.subsampling_channels)
         else:
             self.pre_encode = FrameStacking(num_mels, config.dim)
+        self.narrowband = None
+        if config.narrowband_channels is not None:
+            bands = bands_below(num_mels, NARROW_HZ)
+            self.narrowband = DepthwiseStriding(bands, config.dim, config.narrowband_channels)
         self.silence = nn.Parameter(torch.zeros(config.dim)) if config.learned_silence else None
         self.scale = math.sqrt(config.dim) if config.input_scale else 1.0
         self.input_dropout = nn.Dropout(config.dropout)
@@ -37,6 +44,25 @@ class Encoder(nn.Module):
         self.input_norm = self.norm = None
         if config.kind == "transformer":
             self.input_norm, self.norm = nn.LayerNorm(config.dim), nn.LayerNorm(config.dim)
+
+    def subsample(self, feats: Tensor, lengths: Tensor, narrow: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Return frames of 80 ms, (B, ceil(T / 8), D), from features (B, T, M), and the lengths (B,) likewise.
+
+        ``narrow`` (B,) says which rows were recorded at 8 kHz, where there is a subsampling of its own for these (None:
+        let the features tell, taken for whole recordings).
+        """
+        if self.narrowband is None:
+            return self.pre_encode(feats, lengths)
+        if narrow is None:
+            narrow = is_narrow(sounding(feats, length_mask(lengths, feats.shape[1])))
+        lower = feats[..., : bands_below(feats.shape[2], NARROW_HZ)]
+        # In training both are run for all rows: each process of several has then a gradient for every weight.
+        if not self.training and bool(narrow.all()):
+            return self.narrowband(lower, lengths)
+        if not (self.training or bool(narrow.any())):
+            return self.pre_encode(feats, lengths)
+        emb, frames = self.pre_encode(feats, lengths)
+        return torch.where(narrow[:, None, None], self.narrowband(lower, lengths)[0], emb), frames
 
     def encode(self, emb: Tensor, valid: Tensor | None = None, states: tuple[Any, ...] | None = None) -> LayerStep:
         """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count.

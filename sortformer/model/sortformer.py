@@ -71,7 +71,7 @@ class Sortformer(nn.Module):
 
     def forward_features(self, feats: Tensor, lengths: Tensor) -> SortformerOutput:
         """Diarize log-mel features (B, T, M), B and T of 1 or more, of the given lengths (B,)."""
-        emb, frames = self.encoder.pre_encode(feats, lengths)
+        emb, frames = self.encoder.subsample(feats, lengths)
         output = self.forward_frames(emb, length_mask(frames, emb.shape[1]))
         if self.config.head.upsampling == 1:
             return output

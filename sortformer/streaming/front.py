@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from sortformer.audio.loudness import LIVE, Level, levelled
+from sortformer.bandwidth import is_narrow, sounding
 from sortformer.config.stream import StreamConfig
 from sortformer.features import FFT_SAMPLES, FeatureState, LogMel
 from sortformer.grid import FrameGrid
@@ -28,6 +29,7 @@ class Front:
 
     level: Level | None  # None: samples are taken as they come
     features: FeatureState
+    sounds: Tensor  # (1, 2) frames of 10 ms that sounded below and above 4 kHz
     mel: Tensor  # (1, n, M) log-mel features from frame `first` on
     first: int
     next_frame: int  # the first frame that no chunk has had
@@ -43,7 +45,8 @@ def start_front(log_mel: LogMel, level: Level = LIVE) -> Front:
     """
     features = log_mel.start()
     mel = features.tail.new_zeros(1, 0, log_mel.config.num_mels)
-    return Front(level if log_mel.alike_loud else None, features, mel, 0, 0, 0, ended=False)
+    sounds = torch.zeros(1, 2, dtype=torch.int64, device=mel.device)
+    return Front(level if log_mel.alike_loud else None, features, sounds, mel, 0, 0, 0, ended=False)
 
 
 def missing_samples(config: StreamConfig, front: Front) -> int:
@@ -64,6 +67,7 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
         front,
         level=level,
         features=features,
+        sounds=front.sounds + sounding(mel, torch.ones(mel.shape[:2], dtype=torch.bool, device=mel.device)),
         mel=torch.cat([front.mel, mel], dim=1),
         received=front.received + len(samples),
         ended=last,
@@ -86,7 +90,7 @@ def next_chunk(encoder: Encoder, config: StreamConfig, front: Front) -> tuple[Fr
     margin = min(config.margin_frames, front.next_frame - left)
     begin = front.next_frame - left - margin - front.first
     mel = front.mel[:, FACTOR * begin : FACTOR * (begin + margin + left + length + right)]
-    emb, _ = encoder.pre_encode(mel, torch.full((1,), mel.shape[1], device=mel.device))
+    emb, _ = encoder.subsample(mel, torch.full((1,), mel.shape[1], device=mel.device), is_narrow(front.sounds))
     left_, length_, right_ = (torch.full((1,), count, device=mel.device) for count in (left, length, right))
     chunk = Chunk(emb[:, margin:], left_, length_, right_)
     next_frame = front.next_frame + length

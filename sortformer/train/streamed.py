@@ -86,7 +86,7 @@ def streamed(
         The output for n frames [cache | FIFO | chunk, right context], and their (B, n, S) labels, in which frames of
         silence that the cache was filled with have no speaker.
     """
-    emb, frames = model.encoder.pre_encode(feats, lengths)
+    emb, frames = model.encoder.subsample(feats, lengths)
     batch, slots = activity.shape[0], activity.shape[2]
     nothing = torch.zeros_like(frames)
     heard = (heard_share * frames).long()
