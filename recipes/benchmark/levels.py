@@ -8,6 +8,8 @@ the whole recordings; the model in the package, on recordings taken whole or str
 
 import argparse
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,19 +23,35 @@ DECIBELS = (20, 10, 0, -10, -20, -30, -40)  # louder: no further than to full sc
 SUFFIXES = (".wav", ".flac")
 
 
-def errors(diarizer: Diarizer, paths: list[Path], decibels: int, preset: str | None) -> np.ndarray:
-    """Return miss, false alarm and confusion in percent of the speech."""
+def recordings(folder: Path) -> list[Path]:
+    """Return those of a folder."""
+    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+
+
+def louder(samples: np.ndarray, decibels: int) -> np.ndarray:
+    """Return samples (N,) as 16 bits, no louder than full scale."""
+    factor = min(10 ** (decibels / 20), max(1.0, 32767 / 32768 / np.abs(samples).max()))
+    return np.round(samples * factor * 32768).clip(-32768, 32767).astype(np.int16)
+
+
+def errors(
+    diarizer: Diarizer, paths: list[Path], changed: Callable[[np.ndarray], np.ndarray], preset: str | None
+) -> np.ndarray:
+    """Return miss, false alarm and confusion in percent of the speech of recordings that were ``changed``."""
     parts, total = np.zeros(3), 0.0
     for path in paths:
         samples = audio.read(path)
-        factor = min(10 ** (decibels / 20), max(1.0, 32767 / 32768 / np.abs(samples).max()))
-        other = np.round(samples * factor * 32768).clip(-32768, 32767).astype(np.int16)
         (truth,) = rttm.read(path.with_suffix(".rttm")).values()
-        turns = diarizer(other, sample_rate=SAMPLE_RATE, preset=preset).turns
+        turns = diarizer(changed(samples), sample_rate=SAMPLE_RATE, preset=preset).turns
         found = der(truth, turns, [(0.0, len(samples) / SAMPLE_RATE)])
         parts += found.miss, found.false_alarm, found.confusion
         total += found.total
     return 100 * parts / total
+
+
+def shown(parts: np.ndarray) -> str:
+    """Return an error rate and its parts as a table has them."""
+    return f"DER {parts.sum():5.1f} ({', '.join(f'{part:.1f}' for part in parts)})"
 
 
 def main() -> None:
@@ -43,11 +61,9 @@ def main() -> None:
     arguments = parser.parse_args()
     diarizer = Diarizer.load()
     for folder in arguments.folders:
-        paths = sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
         for decibels in DECIBELS:
-            parts = errors(diarizer, paths, decibels, arguments.preset)
-            shown = ", ".join(f"{part:.1f}" for part in parts)
-            print(f"{folder.name:12} {decibels:4} dB  DER {parts.sum():5.1f} ({shown})", flush=True)
+            parts = errors(diarizer, recordings(folder), partial(louder, decibels=decibels), arguments.preset)
+            print(f"{folder.name:12} {decibels:4} dB  {shown(parts)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,86 @@
+"""DER of recordings as they are, and as telephones and other recorders of 8 kHz would have brought them.
+
+    python telephone.py FOLDER ... [--preset 1s] [--model MODEL]
+
+Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
+the whole recordings; recordings taken whole or streamed through by a preset. AMR and the others are those of the FFmpeg
+that PyAV brings.
+"""
+
+import argparse
+import io
+import warnings
+from functools import partial
+from pathlib import Path
+
+import av
+import numpy as np
+import soxr
+import torch
+from levels import errors, recordings, shown
+
+from sortformer import Diarizer, audio
+from sortformer.grid import SAMPLE_RATE
+from sortformer.simulate.render import mu_law, recorded_between
+
+RATE = 8000
+PEAK = 0.5
+LINE_HZ = (300.0, 3400.0)
+
+
+def as_it_is(samples: np.ndarray) -> np.ndarray:
+    """Return the samples."""
+    return samples
+
+
+def line(samples: np.ndarray) -> np.ndarray:
+    """Return samples (N,) through an old line: 8-bit mu-law, and what lies between 300 and 3400 Hz."""
+    return recorded_between(mu_law(torch.from_numpy(loud(samples))), *LINE_HZ).numpy()
+
+
+def coded(samples: np.ndarray, codec: str, container: str, bit_rate: int) -> np.ndarray:
+    """Return samples (N,) at 16 kHz as a codec at 8 kHz leaves them."""
+    file = io.BytesIO()
+    with av.open(file, "w", format=container) as output:
+        stream = output.add_stream(codec, rate=RATE, layout="mono")
+        stream.bit_rate = bit_rate
+        narrow = np.round(soxr.resample(loud(samples), SAMPLE_RATE, RATE) * 32767).astype(np.int16)
+        frame = av.AudioFrame.from_ndarray(narrow[None], format="s16", layout="mono")
+        frame.sample_rate = RATE
+        resampler = av.AudioResampler(stream.format, "mono", RATE, frame_size=stream.frame_size)
+        for part in [*resampler.resample(frame), *resampler.resample(None), None]:
+            output.mux(stream.encode(part))
+    heard = audio.read(io.BytesIO(file.getvalue()))
+    return np.pad(heard, (0, max(0, len(samples) - len(heard))))[: len(samples)]
+
+
+def loud(samples: np.ndarray) -> np.ndarray:
+    """Return samples (N,) as loud as calls are."""
+    return samples * np.float32(PEAK / max(1e-6, np.abs(samples).max()))
+
+
+WAYS = {
+    "as it is": as_it_is,
+    "line, mu-law": line,
+    "AMR, 12.2 kbit/s": partial(coded, codec="libopencore_amrnb", container="amr", bit_rate=12_200),
+    "Opus, 12 kbit/s": partial(coded, codec="libopus", container="ogg", bit_rate=12_000),
+    "MP3, 16 kbit/s": partial(coded, codec="libmp3lame", container="mp3", bit_rate=16_000),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--preset")
+    parser.add_argument("--model")
+    arguments = parser.parse_args()
+    diarizer = Diarizer.load(arguments.model)
+    for folder in arguments.folders:
+        for name, changed in WAYS.items():
+            parts = errors(diarizer, recordings(folder), changed, arguments.preset)
+            print(f"{folder.name:12} {name:16}  {shown(parts)}", flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
+    main()
