@@ -3,16 +3,15 @@
 A head tells when somebody speaks, and how many at once; over minutes the encoder's embeddings tell better than its
 slots whose voice it is. So stretches in which one voice speaks are clustered (agglomerative, average linkage of cosine
 distances), the way EEND-vector clustering joins its blocks (Kinoshita et al., arXiv 2105.09040), and each frame's
-speech goes to the voices that it is nearest to.
+speech goes to the voices that it and its neighbours are nearest to.
 """
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.ndimage import uniform_filter1d
 
 from sortformer.config.clustering import ClusteringConfig
 
-__all__ = ["by_voice", "shared_out", "unit_rows"]
+__all__ = ["by_voice", "shared_out", "staying", "unit_rows"]
 
 _STRETCH_FRAMES = (6, 20)
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
@@ -24,8 +23,9 @@ _MOST_SAMPLES = 3000  # each is compared with every other one
 _SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
 _LEAST_SHARE = 0.03
 _ROUNDS = 3  # of means and nearest means, as in k-means
-_SHARPNESS = 20.0  # of the choice among cosines
-_SMOOTH_FRAMES = 5
+_SHARPNESS = 5.0  # of what the cosines of one frame say, times how much is said in it
+_STAYS = 0.9  # how likely the next frame is of the same voice
+_DOUBLINGS = 5  # 32 frames: what lies further off says nothing
 
 
 def by_voice(
@@ -98,9 +98,31 @@ def _stretches(alone: np.ndarray, shortest: int, longest: int) -> list[np.ndarra
 
 def _shares(unit: np.ndarray, means: np.ndarray, spoken: np.ndarray) -> np.ndarray:
     """Share the speech (T,) of each frame out among voices by how near they are, none above 1."""
-    near = _SHARPNESS * uniform_filter1d(unit @ means.T, _SMOOTH_FRAMES, axis=0)
-    weight = np.exp(near - near.max(axis=1, keepdims=True))
-    return shared_out(weight, spoken)
+    said = np.minimum(spoken, 1.0)[:, None]
+    return shared_out(staying(np.exp(_SHARPNESS * said * (unit @ means.T - 1))), spoken)
+
+
+def staying(near: np.ndarray) -> np.ndarray:
+    """Return how likely each voice is in each frame (T, K), 1 for the likeliest, where voices stay for a while.
+
+    ``near`` are likelihoods of the frame by itself. Forwards and backwards through a hidden Markov model whose state is
+    the voice (Rabiner, "A tutorial on hidden Markov models", 1989, eq. 27).
+    """
+    likely = _up_to(near) * _up_to(near[::-1])[::-1] / near
+    return likely / likely.max(axis=1, keepdims=True)
+
+
+def _up_to(near: np.ndarray) -> np.ndarray:
+    """Return how likely each voice is in each frame (T, K), by the frame and those before it."""
+    voices = near.shape[1]
+    moves = np.full((voices, voices), (1 - _STAYS) / max(1, voices - 1), dtype=near.dtype)
+    np.fill_diagonal(moves, _STAYS)
+    # From voice i before a stretch of frames to voice j at its end; stretches of twice the length, from two of them.
+    path = moves * near[:, None, :]
+    for length in 2 ** np.arange(_DOUBLINGS):
+        path[length:] = path[:-length] @ path[length:]
+        path /= path.sum(axis=(1, 2), keepdims=True)
+    return path.sum(axis=1)
 
 
 def shared_out(weight: np.ndarray, spoken: np.ndarray) -> np.ndarray:

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sortformer.clustering import by_voice, shared_out, unit_rows
+from sortformer.clustering import by_voice, shared_out, staying, unit_rows
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.errors import ConfigError
+from tests.oracles.voice_paths import voice_posteriors
 
 CONFIG = ClusteringConfig(0.4)
 DIM = 16
@@ -165,6 +166,31 @@ def test_what_the_nearest_voice_cannot_say_goes_even_to_its_opposite():
     probs[60:80] = (0.9, 0.9, 0.0)  # as the first voice sounds alone; the second is its opposite
     found = by_voice(probs, np.eye(DIM)[0] * (1 - 2 * who[:, None]), CONFIG)
     np.testing.assert_allclose(found.sum(axis=1), probs.sum(axis=1), atol=1e-4)
+
+
+@given(seed=st.integers(0, 1000), frames=st.integers(1, 6), voices=st.integers(1, 3))
+@settings(max_examples=25)
+def test_who_speaks_is_as_likely_as_all_ways_there_say(seed, frames, voices):
+    near = np.random.default_rng(seed).uniform(0.01, 1.0, (frames, voices))
+    expected = voice_posteriors(near, 0.9)
+    np.testing.assert_allclose(staying(near), expected / expected.max(axis=1, keepdims=True), rtol=1e-6)
+
+
+@given(seed=st.integers(0, 1000), frame=st.integers(0, 149))
+@settings(max_examples=25)
+def test_what_is_further_off_than_32_frames_says_nothing_of_who_speaks(seed, frame):
+    near = np.random.default_rng(seed).uniform(0.01, 1.0, (150, 3))
+    before = staying(near)
+    near[frame] = [1.0, 0.01, 0.01]
+    far = np.abs(np.arange(150) - frame) >= 32
+    np.testing.assert_allclose(staying(near)[far], before[far], rtol=1e-6)
+
+
+def test_a_moment_that_sounds_like_another_voice_is_none():
+    who = np.repeat([0, 1, 0, 1], [60, 2, 60, 60])
+    emb = np.eye(DIM)[who] + 0.5 * np.eye(DIM)[1 - who]
+    found = by_voice(np.full((len(who), 1), 0.9), emb, ClusteringConfig(0.1))
+    assert ((found[:, 0] > 0.5) == (np.arange(len(who)) < 122)).all()
 
 
 def test_who_is_never_likelier_than_not_comes_last():

@@ -186,7 +186,9 @@ def test_a_pool_gives_each_row_what_it_would_get_alone():
 @pytest.mark.parametrize(("most", "taken"), [(None, 3), (2, 2), (1, 1)])
 def test_a_stream_takes_as_many_columns_as_it_may(most: int | None, taken: int):
     config = replace(CONFIG, clustering=ClusteringConfig(0.001), max_speakers=most)
-    probs = stream_probabilities(Session(hearing_model(3.0, -5.0, -5.0), config), [noise(60_000)])
+    wave = noise(60_000)
+    sounds = [wave[:20_000], np.cumsum(wave[20_000:40_000]) / 8, np.diff(wave[40_000:], append=0.0)]
+    probs = stream_probabilities(Session(hearing_model(3.0, -5.0, -5.0), config), sounds)
     assert (probs > 0.5).any(axis=0).sum() == taken
     np.testing.assert_allclose(probs[20:].sum(axis=1), 0.966, atol=0.01)
 
