@@ -23,7 +23,10 @@ sortformer average "$runs/pairs/model" "$runs/pairs_more_voices/model" -o "$runs
 sortformer train sounds.toml -o "$runs/sounds"
 sortformer train sounds_lively.toml -o "$runs/sounds_lively"
 sortformer average "$runs/sounds/model" "$runs/sounds_lively/model" "$runs/paired" -o "$runs/heard" --overwrite
-python package.py "$runs/heard" ../../sortformer/weights
+
+# Recordings at 8 kHz: a subsampling of their own, taught by what the model makes of the whole.
+python narrowband.py narrowband.toml "$runs/heard" "$runs/narrowband"
+python package.py "$runs/narrowband" ../../sortformer/weights
 
 # How near that post-processing is to the best there is, on training voices at speeds that training does not use.
 python tuning_set.py further.toml sounds.toml "$runs/tuning"

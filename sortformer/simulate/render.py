@@ -13,7 +13,7 @@ from sortformer.simulate.channel import FILTER_BINS, ChannelPlan
 from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.rooms import ROOM_SAMPLES, Rooms
 
-__all__ = ["BLOCK_SAMPLES", "FILTER_DELAY", "padded_samples", "render"]
+__all__ = ["BLOCK_SAMPLES", "FILTER_DELAY", "mu_law", "padded_samples", "recorded_between", "render"]
 
 _FFT = 32768
 _FILTER = 2 * (FILTER_BINS - 1)
@@ -158,17 +158,17 @@ def _record(wave: Tensor, power: Tensor, plan: ChannelPlan, pauses: Pauses | Non
         limit = float(plan.clip_share[row]) * peak[row] * gain[row]
         wave[row] = wave[row].clamp(-limit, limit)
     for row in np.flatnonzero(plan.mu_law):
-        wave[row] = _mu_law(wave[row])
+        wave[row] = mu_law(wave[row])
     for row in np.flatnonzero(np.isfinite(plan.recorded_hz[:, 1])):
-        wave[row] = _between(wave[row], *map(float, plan.recorded_hz[row]))
+        wave[row] = recorded_between(wave[row], *map(float, plan.recorded_hz[row]))
     for row in np.flatnonzero(plan.step):
         step = float(plan.step[row])
         wave[row] = (wave[row] / step).round() * step
     return wave
 
 
-def _between(wave: Tensor, first_hz: float, last_hz: float) -> Tensor:
-    """Return what lies between two frequencies, with flanks a third of an octave wide below and 5 % above."""
+def recorded_between(wave: Tensor, first_hz: float, last_hz: float) -> Tensor:
+    """Return what of a wave (N,) lies between two frequencies; flanks are a third of an octave below, 5 % above."""
     spectrum = torch.fft.rfft(wave)
     frequency = torch.linspace(0, SAMPLE_RATE / 2, len(spectrum), device=wave.device)
     kept = ((last_hz - frequency) / (0.05 * last_hz) + 1).clamp(0, 1)
@@ -185,7 +185,7 @@ def _hum(num_samples: int, mains_hz: float, device: torch.device) -> Tensor:
     return torch.as_tensor(hum, dtype=torch.float32) * math.sqrt(2 / sum(amplitude**2 for _, amplitude in parts))
 
 
-def _mu_law(wave: Tensor) -> Tensor:
+def mu_law(wave: Tensor) -> Tensor:
     """Compress, quantise to 8 bits and expand (ITU-T G.711, continuous form)."""
     compressed = wave.sign() * torch.log1p(_MU * wave.abs()) / math.log1p(_MU)
     coarse = (compressed * 127).round() / 127

@@ -1,0 +1,129 @@
+"""Give a model a second subsampling for what was recorded at 8 kHz, and teach it by what the model makes of the whole.
+
+    python narrowband.py RECIPE MODEL OUT
+
+MODEL hears the conversations of RECIPE as they are; with the new subsampling, all else being frozen, it hears them as a
+recorder of 8 kHz would have brought them, and has to say the same: embeddings and probabilities (parallel data, Li et
+al., arXiv 1708.05466), beside the labels and the distances of voices. Nothing changes for recordings that are whole.
+"""
+
+import argparse
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from sortformer import checkpoint
+from sortformer.audio.loudness import UNHEARD, levelled
+from sortformer.config.train import TrainConfig
+from sortformer.data import Sources, batches
+from sortformer.layers import DepthwiseStriding
+from sortformer.losses import hybrid_loss
+from sortformer.model import Sortformer
+from sortformer.simulate.render import mu_law, recorded_between
+from sortformer.train.schedule import learning_rate
+from sortformer.train.voice_pairs import voice_pairs
+
+CHANNELS = 96
+FROM_HZ, TO_HZ = (100.0, 400.0), (3100.0, 3980.0)
+CALLS, MU_LAW = 0.6, 0.5  # of the conversations: those that begin at FROM_HZ, and those in 8-bit mu-law
+LEVEL_DB = 3.0  # half of them are heard as much louder or softer than recordings are, as streams are at first
+EMBEDDINGS, PROBABILITIES = 4.0, 0.5  # weights of the teacher's losses; the labels and the voices count 1
+SHOWN = 50
+
+
+def widened(model: Sortformer) -> Sortformer:
+    """Return the model with a second subsampling that begins as the first, blind above 4 kHz, beside new channels."""
+    config = replace(model.config, encoder=replace(model.config.encoder, narrowband_channels=CHANNELS))
+    result = Sortformer(config).eval()
+    result.load_state_dict(model.state_dict(), strict=False)
+    old, new = model.encoder.pre_encode, result.encoder.narrowband
+    assert isinstance(old, DepthwiseStriding)
+    assert new is not None
+    count = old.stem.out_channels
+    with torch.no_grad():
+        for ours, theirs in zip([new.stem, *new.depthwise], [old.stem, *old.depthwise], strict=True):
+            ours.weight[:count], ours.bias[:count] = theirs.weight, theirs.bias
+        for ours, theirs in zip(new.pointwise, old.pointwise, strict=True):
+            ours.weight[:count] = 0  # from the new channels
+            ours.weight[:count, :count], ours.bias[:count] = theirs.weight, theirs.bias
+        bins = new.out.in_features // CHANNELS
+        columns = new.out.weight.zero_().view(-1, CHANNELS, bins)
+        columns[:, :count] = old.out.weight.view(len(columns), count, -1)[:, :, :bins]
+        new.out.bias.copy_(old.out.bias)
+    return result.requires_grad_(False)
+
+
+def called(wave: Tensor, rng: np.random.Generator) -> Tensor:
+    """Return a wave (N,) as a recorder of 8 kHz would have brought it."""
+    if rng.random() < MU_LAW:
+        wave = mu_law(wave / max(1e-6, 2 * float(wave.abs().max())))
+    first_hz = float(rng.uniform(*FROM_HZ)) if rng.random() < CALLS else 0.0
+    return recorded_between(wave, first_hz, float(rng.uniform(*TO_HZ)))
+
+
+def alike_loud(waves: Tensor) -> Tensor:
+    """Return waves (B, N) at the level at which recordings are heard."""
+    return torch.stack([torch.from_numpy(levelled(wave, UNHEARD.after(wave).value)) for wave in waves.numpy()])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("model", type=Path)
+    parser.add_argument("out", type=Path)
+    arguments = parser.parse_args()
+    config = TrainConfig.read(arguments.recipe)
+    torch.manual_seed(config.seed)
+    torch.set_flush_denormal(True)
+    torch.set_num_threads(1)  # the other core makes the conversations
+    rng = np.random.default_rng(config.seed)
+    teacher, postprocess = checkpoint.load(arguments.model)
+    if teacher.encoder.narrowband is not None:
+        parser.error(f"{arguments.model} has a second subsampling already: give the model that it was made from")
+    model = widened(teacher.requires_grad_(False))
+    narrow = model.encoder.narrowband
+    assert narrow is not None
+    narrow.requires_grad_(True)
+    optimizer = torch.optim.AdamW(
+        narrow.parameters(), weight_decay=config.optimizer.weight_decay, betas=config.optimizer.betas
+    )
+    sums = np.zeros(4)
+    for step, (batch,) in enumerate(batches(Sources.load(config.data), config, model.config, 0)):
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(config.optimizer, step, config.steps)
+        rows = len(batch.wave)
+        decibels = rng.normal(0, LEVEL_DB, rows) * (rng.random(rows) < 0.5)
+        with torch.no_grad():
+            wanted = teacher.forward_features(*teacher.features(alike_loud(batch.wave), batch.num_samples))
+            calls = alike_loud(torch.stack([called(wave, rng) for wave in batch.wave]))
+            calls = calls * torch.from_numpy(10 ** (decibels / 20)).float()[:, None]
+            feats, lengths = model.features(calls, batch.num_samples)
+        emb, _ = model.encoder.subsample(feats, lengths, torch.ones(rows, dtype=torch.bool))
+        output = model.forward_frames(emb, wanted.valid)
+        spoken = (batch.activity.any(dim=2) & output.valid).float()
+        away = 1 - nn.functional.cosine_similarity(output.emb, wanted.emb, dim=2)
+        losses = (
+            EMBEDDINGS * (spoken * away).sum() / spoken.sum().clamp(min=1),
+            PROBABILITIES * nn.functional.binary_cross_entropy_with_logits(output.logits, wanted.probs),
+            hybrid_loss(output.logits, batch.activity, output.valid, config.loss.sort_weight),
+            voice_pairs(output.emb, batch.activity, output.valid, config.loss.voice_pairs_threshold),
+        )
+        optimizer.zero_grad()
+        torch.stack(losses).sum().backward()
+        norm = nn.utils.clip_grad_norm_(narrow.parameters(), config.optimizer.clip_norm)
+        if math.isfinite(norm):
+            optimizer.step()
+        sums += [float(loss.detach()) for loss in losses]
+        if (step + 1) % SHOWN == 0:
+            print(step + 1, "embeddings, probabilities, labels, voices:", *np.round(sums / SHOWN, 3), flush=True)
+            sums[:] = 0
+            checkpoint.save(arguments.out, model, postprocess)
+    checkpoint.save(arguments.out, model, postprocess)
+
+
+if __name__ == "__main__":
+    main()
