@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Make the default model, and score it beside a clustering diarizer. Needs the voices and clips in DATA, two cores, about ten hours.
+# Make the default model, and score it beside a clustering diarizer. Needs the voices and clips in DATA, two cores, about eleven hours.
 set -euo pipefail
 cd "$(dirname "$0")"
 data=${DATA:-../../../shared/data}
