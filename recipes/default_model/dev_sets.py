@@ -2,10 +2,10 @@
 
 python dev_sets.py BANK_FOLDER OUT_FOLDER --cache CACHE_FOLDER [--seed 7] [--count N] [--duration S] [--sets near-2 ...]
 
-OUT_FOLDER gets a folder a set, each with WAV, RTTM and UEM: near-2, calls-2, rooms-2, rooms-3, rooms-4 (so many
-speakers, 60 s), alone (one speaker, 5 minutes) and sounds (no speaker, 60 s). Another seed draws other conversations of
-the same voices, --count says how many of each set, --duration how long they are, and near-6, calls-6 or rooms-6 is a
-set, too.
+OUT_FOLDER gets a folder a set, each with WAV, RTTM and UEM: near-2, alike-2, calls-2, rooms-2, rooms-3, rooms-4
+(so many speakers, 60 s), alone (one speaker, 5 minutes) and sounds (no speaker, 60 s). Another seed draws other
+conversations of the same voices, --count says how many of each set, --duration how long they are, and near-6, alike-6,
+calls-6 or rooms-6 is a set, too.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from sortformer.simulate.dev_set import dev_set
 
 SETS = {
     "near-2": ("near", 2, 14, 60.0),
+    "alike-2": ("alike", 2, 14, 60.0),
     "calls-2": ("calls", 2, 14, 60.0),
     "rooms-2": ("rooms", 2, 14, 60.0),
     "rooms-3": ("rooms", 3, 13, 60.0),
@@ -39,8 +40,9 @@ def described(name: str) -> tuple[str, str, int, int, float]:
     if name in SETS:
         return (name, *SETS[name])
     kind, _, speakers = name.rpartition("-")
-    if kind not in ("near", "calls", "rooms") or not speakers.isdecimal():
-        raise argparse.ArgumentTypeError(f"{name!r} is neither {', '.join(SETS)} nor near-N, calls-N or rooms-N")
+    if kind not in ("near", "alike", "calls", "rooms") or not speakers.isdecimal():
+        known = f"{', '.join(SETS)} nor near-N, alike-N, calls-N or rooms-N"
+        raise argparse.ArgumentTypeError(f"{name!r} is neither {known}")
     return name, kind, int(speakers), COUNT, DURATION_S
 
 

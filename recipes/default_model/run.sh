@@ -33,7 +33,7 @@ python tuning_set.py further.toml sounds.toml "$runs/tuning"
 sortformer tune "$runs/tuning" --reference "$runs/tuning" --uem "$runs/tuning" -o "$runs/tuned" --overwrite
 
 python dev_sets.py "$data/bank" "$runs/dev" --cache "$runs/cache"
-for set in near-2 calls-2 rooms-2 rooms-3 rooms-4 alone sounds real; do
+for set in near-2 alike-2 calls-2 rooms-2 rooms-3 rooms-4 alone sounds real; do
     recordings="$runs/dev/$set"
     [ "$set" = real ] && recordings="$data/real_dev"
     sortformer diarize "$recordings" -o "$runs/found/$set" --overwrite --quiet

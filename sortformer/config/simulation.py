@@ -102,6 +102,7 @@ class ChannelConfig:
         near_probability: a close microphone each, summed, with the room far below (the rest of the time: no room).
         near_room_db: range of the level of the room in such a mix.
         equaliser_db: standard deviation of the smooth random filter of each voice, at its knots.
+        one_microphone_probability: all voices have the same filter, so that nothing but themselves tells them apart.
         noise_probability: coloured noise is present.
         noise_slope: range of the exponent of 1 / f^slope (0 white, 1 pink, 2 brown).
         noise_swing_db: range of the standard deviation of the slowly wandering level of the noise.
@@ -143,6 +144,7 @@ class ChannelConfig:
     near_probability: float = 0.35
     near_room_db: tuple[float, float] = (-25.0, -6.0)
     equaliser_db: float = 3.5
+    one_microphone_probability: float = 0.0
     noise_probability: float = 0.9
     noise_slope: tuple[float, float] = (0.0, 2.0)
     noise_swing_db: tuple[float, float] = (0.0, 6.0)

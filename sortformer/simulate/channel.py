@@ -131,6 +131,9 @@ def _places(rng: np.random.Generator, num_slots: int, rooms: Rooms | None) -> np
 
 def _magnitudes(rng: np.random.Generator, config: ChannelConfig, num_slots: int) -> np.ndarray:
     knots = rng.normal(size=(num_slots + 1, 7)) * config.equaliser_db
+    # Drawn only where it is asked for: what a seed gives without it stays as it was.
+    if config.one_microphone_probability and rng.random() < config.one_microphone_probability:
+        knots[:] = knots[0]
     curves = [np.interp(_OCTAVE, np.linspace(2, 8, 7), row) for row in knots]
     voices = 10 ** (np.stack(curves) / 20)
     slope = rng.uniform(*config.noise_slope)

@@ -1,11 +1,11 @@
-"""Fixed sets to score on: conversations, easy (near microphones), by telephone or hard (a room), and sounds alone."""
+"""Fixed sets to score on: conversations (near microphones, by telephone, a room, voices alike), and sounds alone."""
 
 from dataclasses import replace
 from typing import Literal
 
 import torch
 
-from sortformer.config.simulation import ChannelConfig, SimulationConfig
+from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig
 from sortformer.errors import InputError
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.simulator import Conversations, Simulator
@@ -32,6 +32,7 @@ _PLAIN = ChannelConfig(
 _CHANNELS = {
     "near": replace(_PLAIN, near_probability=1.0, snr_db=(20.0, 40.0)),
     "rooms": replace(_PLAIN, room_probability=1.0, snr_db=(5.0, 30.0)),
+    "alike": replace(_PLAIN, near_probability=1.0, snr_db=(20.0, 40.0), one_microphone_probability=1.0),
     "calls": replace(_PLAIN, near_probability=1.0, snr_db=(15.0, 40.0), narrowband_probability=1.0),
     "sounds": replace(
         _PLAIN,
@@ -43,11 +44,12 @@ _CHANNELS = {
         music_share=0.2,
     ),
 }
+_CASTS = {"alike": CastingConfig(same_corpus_probability=1.0, same_gender_probability=0.0)}
 
 
 def dev_set(
     bank: VoiceBank,
-    kind: Literal["near", "rooms", "calls", "sounds"],
+    kind: Literal["near", "alike", "rooms", "calls", "sounds"],
     num_speakers: int,
     count: int,
     duration_s: float,
@@ -61,16 +63,17 @@ def dev_set(
     ``dev``, speed 1) and rooms (another seed) that training does not see.
 
     Args:
-        kind: "near": a microphone each, summed, 20 to 40 dB of noise; "rooms": one distant microphone, 5 to 30 dB;
-            "calls": near, but recorded at 8 kHz, 15 to 40 dB; "sounds": nobody speaks (``num_speakers`` is 0), but what
-            the recordings of the voices hold between phrases, breath for one, is as loud as speech would be, and there
-            is music.
+        kind: "near": a microphone each, summed, 20 to 40 dB of noise; "alike": the same, but all voices are of one
+            corpus (where it has so many) and all microphones are alike; "rooms": one distant microphone,
+            5 to 30 dB; "calls": near, but recorded at 8 kHz, 15 to 40 dB; "sounds": nobody speaks (``num_speakers`` is
+            0), but what the recordings of the voices hold between phrases, breath for one, is as loud as speech would
+            be, and there is music.
 
     Raises:
         InputError: on another kind, or if so many speakers never fit into ``duration_s``.
     """
     if kind not in _CHANNELS:
-        raise InputError(f"a dev set is of the kind 'near', 'rooms', 'calls' or 'sounds', not {kind!r}")
+        raise InputError(f"a dev set is of the kind 'near', 'alike', 'rooms', 'calls' or 'sounds', not {kind!r}")
     fewest, most = (0, 0) if kind == "sounds" else (1, num_slots)
     if count < 1 or not fewest <= num_speakers <= most:
         raise InputError(
@@ -81,6 +84,7 @@ def dev_set(
         num_slots=num_slots,
         speaker_weights=(0.0,) * (num_speakers - 1) + (1.0,),
         speechless_probability=float(kind == "sounds"),
+        casting=_CASTS.get(kind, CastingConfig()),
         channel=_CHANNELS[kind],
     )
     simulator = Simulator(bank, config, rooms=rooms)

@@ -152,6 +152,15 @@ def test_recordings_at_8_khz_are_as_frequent_as_asked_for_and_half_of_them_calls
     assert ((calls >= 150) & (calls <= 350)).all()
 
 
+def test_one_microphone_has_one_filter_for_all_voices_as_often_as_asked_for():
+    config = ChannelConfig(one_microphone_probability=0.6)
+    plans = [draw_channel(np.random.default_rng(seed), config, SLOTS, None) for seed in range(400)]
+    alike = np.array([(plan.magnitude[:-1] == plan.magnitude[0]).all() for plan in plans])
+    assert 0.53 < alike.mean() < 0.67
+    noise = [np.allclose(plan.magnitude[-1], plan.magnitude[0], rtol=0.1) for plan in plans]
+    assert not any(noise)
+
+
 def test_a_clean_channel_is_the_voices_and_a_level(tracks, rooms):
     config = ChannelConfig(clean_probability=1, hum_probability=1, babble_probability=1, clip_probability=1)
     plan = draw_channel(np.random.default_rng(0), config, SLOTS, rooms)

@@ -265,13 +265,21 @@ def test_an_empty_batch_is_refused(simulator, batch_size, duration_s):
         simulator.batch(seeded(0), batch_size, duration_s)
 
 
-@pytest.mark.parametrize("kind", ["near", "rooms", "calls"])
+@pytest.mark.parametrize("kind", ["near", "alike", "rooms", "calls"])
 def test_a_dev_set_is_fixed_and_has_the_speakers_asked_for(bank, rooms, kind):
     whole = dev_set(bank, kind, num_speakers=3, count=3, duration_s=15.0, seed=7, rooms=rooms)
     part = dev_set(bank, kind, num_speakers=3, count=2, duration_s=15.0, seed=7, rooms=rooms)
     assert torch.equal(whole.wave[:2], part.wave)
     assert torch.equal(whole.activity[:2], part.activity)
     assert ((whole.voice >= 0).sum(1) == 3).all()
+
+
+def test_voices_that_are_alike_are_of_one_corpus(bank, rooms):
+    made = dev_set(bank, "alike", num_speakers=2, count=12, duration_s=15.0, seed=7, rooms=rooms)
+    for row in made.voice:
+        who = [bank.voices[int(voice)] for voice in row if voice >= 0]
+        assert len({voice.speaker for voice in who}) == 2
+        assert len({voice.corpus for voice in who}) == 1
 
 
 def test_calls_have_nothing_above_4_khz(bank, rooms):
@@ -290,7 +298,7 @@ def test_a_dev_set_of_sounds_is_loud_and_has_no_speaker(bank, rooms):
 
 
 def test_an_impossible_dev_set_is_refused(bank, rooms):
-    with pytest.raises(InputError, match="'near', 'rooms', 'calls' or 'sounds'"):
+    with pytest.raises(InputError, match="'near', 'alike', 'rooms', 'calls' or 'sounds'"):
         dev_set(bank, "cave", 2, 1, 10.0, 0, rooms)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="make it longer"):
         dev_set(bank, "near", 4, 1, 0.05, 0, rooms)
