@@ -11,13 +11,18 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from sortformer.config.clustering import ClusteringConfig
 
-__all__ = ["by_voice", "shared_out", "staying", "unit_rows"]
+__all__ = ["by_turns", "by_voice", "shared_out", "staying", "unit_rows"]
 
 _STRETCH_FRAMES = (6, 20)
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
 _ALONE = 1.3
 # A slot that is so sure, alone, for so long is a speaker: voices that are alike stay two, if not nearer than this.
 _SURE, _SURE_FRAMES, _SAME = 0.8, 25, 0.3
+# Voices that take turns are two from so much of the distance on that makes voices two: one person, who moves or speaks
+# up, sounds different from then on, or for a while, and not by turns.
+_BY_TURNS = 0.9
+_ASTRAY = 0.1  # of what the one who speaks less says: speech at another's time that makes no turn
+_TURNS_SHARE = 0.1  # of all speech: scattered stretches that are less may be another voice's odd ones
 _SAMPLE_FRAMES = 4  # a stretch counts once for each so many of its frames: by how much it says
 _MOST_SAMPLES = 3000  # each is compared with every other one
 _SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
@@ -35,6 +40,7 @@ def by_voice(
     fewest: int = 1,
     most: int | None = None,
     stretch_frames: tuple[int, int] = _STRETCH_FRAMES,
+    in_order: bool = True,
 ) -> np.ndarray:
     """Return probabilities (T, K) of the voices that are heard, in order of arrival.
 
@@ -48,6 +54,7 @@ def by_voice(
             so many slots are sure of themselves.
         most: no more than so many voices (None: as the config says).
         stretch_frames: shortest and longest stretch of speech that is clustered as one.
+        in_order: the frames follow one another as they were heard, so that it is known who takes turns with whom.
     """
     unit = unit_rows(emb.astype(np.float32))
     spoken = probs.sum(axis=1)
@@ -63,7 +70,7 @@ def by_voice(
     points, size = points[samples], (size / count)[samples]
     most = config.max_speakers if most is None else most
     sure = int(np.count_nonzero(((probs > _SURE) & alone[:, None]).sum(axis=0) >= _SURE_FRAMES))
-    labels = _labels(points, size, config.threshold, fewest, most, sure)
+    labels = _labels(points, size, config.threshold, fewest, most, sure, in_order)
     means = np.stack(
         [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
     )
@@ -74,18 +81,52 @@ def by_voice(
     return share[:, np.argsort(_arrivals(share), kind="stable")].astype(probs.dtype)
 
 
-def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int, most: int, sure: int) -> np.ndarray:
+def _labels(
+    points: np.ndarray, size: np.ndarray, threshold: float, fewest: int, most: int, sure: int, in_order: bool
+) -> np.ndarray:
     """Which voice each stretch is of, -1 for none that speaks enough."""
     tree = linkage(points, "average", metric="cosine")
     least = max(_SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
     wanted = max(fewest, min(sure, most, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
-    labels = fcluster(tree, threshold, "distance") - 1
+    labels = fcluster(tree, _BY_TURNS * threshold if in_order else threshold, "distance") - 1
+    if in_order:
+        labels = _joined(points, size, labels, threshold)
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
         labels, least = fcluster(tree, wanted, "maxclust") - 1, 0.0
     mass = np.bincount(labels, weights=size)
     spoken = np.flatnonzero(mass >= least)
     chosen = spoken[np.argsort(-mass[spoken], kind="stable")][:most] if len(spoken) else [int(mass.argmax())]
     return np.where(np.isin(labels, chosen), labels, -1)
+
+
+def _joined(points: np.ndarray, size: np.ndarray, labels: np.ndarray, threshold: float) -> np.ndarray:
+    """Labels (N,) of stretches of speech after groups that do not take turns were joined, the nearest first."""
+    while True:
+        groups = np.unique(labels)
+        means = np.stack([points[labels == group].mean(axis=0) for group in groups])
+        pairs = np.stack(np.triu_indices(len(groups), 1), axis=1)
+        apart = (1 - means @ means.T)[pairs[:, 0], pairs[:, 1]]  # on average over the stretches of both
+        for pair in np.argsort(apart, kind="stable")[: np.count_nonzero(apart <= threshold)]:
+            one, other = groups[pairs[pair]]
+            said = size * (labels == one), size * (labels == other)
+            if min(said[0].sum(), said[1].sum()) < _TURNS_SHARE * size.sum() or not by_turns(*said):
+                labels = np.where(labels == other, one, labels)
+                break
+        else:
+            return np.unique(labels, return_inverse=True)[1]
+
+
+def by_turns(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two voices take turns: more than that one is heard in the middle, and the other before or after it.
+
+    ``one`` and ``other`` (N,) are how much they say, moment by moment.
+    """
+    # In the middle the difference of the two is summed up as far as it can get: the rest of either is astray.
+    sums = np.concatenate([[0.0], np.cumsum(one - other)])
+    astray = min(
+        one.sum() - (sums - np.minimum.accumulate(sums)).max(), other.sum() - (np.maximum.accumulate(sums) - sums).max()
+    )
+    return bool(astray > _ASTRAY * min(one.sum(), other.sum()))
 
 
 def _stretches(alone: np.ndarray, shortest: int, longest: int) -> list[np.ndarray]:

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sortformer.clustering import by_voice, shared_out, staying, unit_rows
+from sortformer.clustering import by_turns, by_voice, shared_out, staying, unit_rows
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.errors import ConfigError
+from tests.oracles.turn_borders import least_astray
 from tests.oracles.voice_paths import voice_posteriors
 
 CONFIG = ClusteringConfig(0.4)
@@ -76,6 +77,45 @@ def test_slots_that_are_sure_keep_voices_apart_that_are_alike():
     assert by_voice(probs, alike, CONFIG, most=1).shape[1] == 1
     same = emb + 2 * (emb[who == 0].mean(0) + emb[who == 1].mean(0))
     assert by_voice(probs, same, CONFIG).shape[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("order", "voices"), [("ababab", 2), ("aaabbb", 1), ("aabbaa", 1), ("aaabab", 2), ("abbbbb", 1), ("abcabc", 2)]
+)
+def test_voices_that_take_turns_are_two_from_a_smaller_distance_on(order, voices):
+    rng = np.random.default_rng(3)
+    who = np.repeat(["abc".index(turn) for turn in order], 40)
+    directions = np.eye(DIM)[:3]
+    directions[:2] += 1.3 * np.eye(DIM)[3]  # a and b are 0.37 apart, c is far from both
+    emb = directions[who] + 0.02 * rng.normal(size=(len(who), DIM))
+    probs = slots_at_random(3, len(who))
+    voices += "c" in order
+    assert by_voice(probs, emb, CONFIG).shape[1] == voices
+    assert by_voice(probs, emb, CONFIG, in_order=False).shape[1] == 1 + ("c" in order)
+    assert by_voice(probs, emb, ClusteringConfig(0.35)).shape[1] == 2 + ("c" in order)
+    assert by_voice(probs, emb, ClusteringConfig(0.45)).shape[1] == 1 + ("c" in order)
+
+
+@pytest.mark.parametrize(("turns", "voices"), [(2, 1), (6, 2)])
+def test_who_says_less_than_a_tenth_takes_no_turns(turns, voices):
+    who = np.zeros(1600, dtype=int)
+    for turn in range(turns):
+        who[200 * turn + 100 : 200 * turn + 140] = 1
+    directions = np.eye(DIM)[:2] + 1.3 * np.eye(DIM)[3]  # 0.37 apart
+    emb = directions[who] + 0.02 * np.random.default_rng(5).normal(size=(len(who), DIM))
+    assert by_voice(slots_at_random(5, len(who)), emb, CONFIG).shape[1] == voices
+
+
+@given(seed=st.integers(0, 1000), moments=st.integers(2, 14))
+@settings(max_examples=60)
+def test_whether_voices_take_turns_is_what_every_way_to_part_them_says(seed, moments):
+    rng = np.random.default_rng(seed)
+    who = np.sort(rng.integers(2, size=moments)) if seed % 2 else rng.integers(2, size=moments)
+    who[:2] = 0, 1
+    size = rng.uniform(0.1, 2.0, moments)
+    one, other = size * (who == 0), size * (who == 1)
+    share = least_astray(one, other) / min(one.sum(), other.sum())
+    assert by_turns(one, other) == by_turns(other, one) == (share > 0.1)
 
 
 def test_slots_that_are_sure_only_together_keep_nobody_apart():

@@ -65,7 +65,7 @@ def by_known_voice(
     """
     apart = replace(config, threshold=min(_SCATTER * config.threshold, 1.99))
     # With too little speech to cluster these are the slots.
-    voices = by_voice(probs, emb, apart, most=most, stretch_frames=_STRETCH_FRAMES)[:, :most]
+    voices = by_voice(probs, emb, apart, most=most, stretch_frames=_STRETCH_FRAMES, in_order=False)[:, :most]
     common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
     # Of several columns that a voice has had, the first: which of them has most may change from step to step.
     claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
