@@ -117,7 +117,7 @@ def _joined(points: np.ndarray, size: np.ndarray, labels: np.ndarray, threshold:
 
 
 def by_turns(one: np.ndarray, other: np.ndarray) -> bool:
-    """Whether two voices take turns: more than that one is heard in the middle, and the other before or after it.
+    """Return whether two voices take turns, which is more than one of them between, before or after the other's speech.
 
     ``one`` and ``other`` (N,) are how much they say, moment by moment.
     """
