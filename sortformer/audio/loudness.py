@@ -1,26 +1,23 @@
 """How loud a recording is, and all of them made alike loud: so it does not matter how a file or a stream was made."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from sortformer.audio.signal import INAUDIBLE
+from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["LIVE", "UNHEARD", "Level", "how_quiet", "levelled", "peak"]
+__all__ = ["SHARE", "UNHEARD", "Level", "Peaks", "amplitude", "decibels", "how_quiet", "levelled", "peak", "peaks_of"]
 
 _WANTED = 10 ** (-24 / 20)
 _MOST = 31.6  # 30 dB
 _PIECE_SAMPLES = 1600  # 0.1 s
-_SHARE = 0.95  # of the pieces that are no louder: speech sets it, also where it pauses much, and no knock
+SHARE = 0.95  # of the pieces that are no louder: speech sets it, also where it pauses much, and no knock
 # No lower than this below the sixth loudest piece: where next to nobody speaks, a word sets it, and no click.
 _LOUDEST, _RANGE_DB = 6, 15
 _QUIET = 0.01  # -40 dB: where nobody is heard, that may be why
-# Peaks of pieces are counted in steps of 0.2 dB, so that hours take no more room than seconds.
 _LEAST_DB, _STEPS_A_DB, _BINS = -120, 5, 800
-# What a stream is taken to have been before its first sample, in dB and pieces: loud, until it is clear that it is not,
-# since sounds before the first word that are made too loud become voices.
-_BEFORE = ((-14, 4), (-24, 20))
 
 
 def peak(samples: np.ndarray) -> float:
@@ -28,49 +25,84 @@ def peak(samples: np.ndarray) -> float:
     return float(np.abs(samples).max(initial=0.0))
 
 
+def decibels(value: float) -> float:
+    """Return an amplitude in dB of full scale, -120 of what is less."""
+    return max(_LEAST_DB, 20 * math.log10(max(value, np.finfo(np.float32).tiny)))
+
+
+def amplitude(db: float) -> float:
+    """Return what is ``db`` in dB of full scale."""
+    return 10 ** (db / 20)
+
+
+def peaks_of(samples: np.ndarray, length: int) -> np.ndarray:
+    """Return the highest samples (P,) of the whole pieces of so many samples (N,), each without its mean."""
+    pieces = samples[: len(samples) - len(samples) % length].reshape(-1, length)
+    return np.abs(pieces - pieces.mean(axis=1, keepdims=True)).max(axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Peaks:
+    """The highest samples of pieces, counted in steps of 0.2 dB: hours take no more room than seconds.
+
+    Attributes:
+        counts: (bins,) pieces, from the softest on.
+    """
+
+    counts: np.ndarray = field(default_factory=lambda: np.zeros(_BINS, dtype=np.int64))
+
+    def also(self, highest: np.ndarray) -> "Peaks":
+        """Return these and others (P,)."""
+        bins = (20 * np.log10(np.maximum(highest, 1e-9)) - _LEAST_DB) * _STEPS_A_DB
+        return Peaks(self.counts + np.bincount(np.clip(bins, 0, _BINS - 1).astype(np.int64), minlength=_BINS))
+
+    @property
+    def total(self) -> int:
+        """Pieces that are counted."""
+        return int(self.counts.sum())
+
+    def below(self, count: float) -> float:
+        """Return what the highest samples of ``count`` pieces do not exceed, in dB."""
+        return _LEAST_DB + (int(np.searchsorted(np.cumsum(self.counts), count)) + 0.5) / _STEPS_A_DB
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
     """How loud the speech of a recording is, as far as it has been heard: what of 0.1 s is highest, 95 % of the time.
 
-    A piece of 0.1 s counts when all of it has been heard, without its mean.
+    A piece of 0.1 s counts when all of it has been heard.
 
     Attributes:
-        counts: (bins,) pieces, by their highest samples.
+        peaks: of the pieces.
         begun: (n,) samples of the next piece.
     """
 
-    counts: np.ndarray
+    peaks: Peaks
     begun: np.ndarray
 
     def after(self, samples: np.ndarray) -> "Level":
         """Return the level when samples (N,) have been heard, too."""
         heard = np.concatenate([self.begun, samples])
-        whole = len(heard) - len(heard) % _PIECE_SAMPLES
-        pieces = heard[:whole].reshape(-1, _PIECE_SAMPLES)
-        peaks = np.abs(pieces - pieces.mean(axis=1, keepdims=True)).max(axis=1)
-        return Level(self.counts + _counted(20 * np.log10(np.maximum(peaks, 1e-9))), heard[whole:])
+        found = peaks_of(heard, _PIECE_SAMPLES)
+        return Level(self.peaks.also(found), heard[len(found) * _PIECE_SAMPLES :])
+
+    @property
+    def seconds(self) -> float:
+        """How much has been heard, in whole pieces."""
+        return self.peaks.total * _PIECE_SAMPLES / SAMPLE_RATE
 
     @property
     def value(self) -> float:
         """The level, as an amplitude: the highest sample of what is no whole piece, 0 of nothing."""
-        upto = np.cumsum(self.counts)
-        if upto[-1] == 0:
+        total = self.peaks.total
+        if total == 0:
             return peak(self.begun)
-        usual, loud = np.searchsorted(upto, [_SHARE * upto[-1], upto[-1] - _LOUDEST + 1]) + 0.5
-        return 10 ** ((_LEAST_DB + max(usual / _STEPS_A_DB, loud / _STEPS_A_DB - _RANGE_DB)) / 20)
+        usual, loud = self.peaks.below(SHARE * total), self.peaks.below(total - _LOUDEST + 1)
+        return amplitude(max(usual, loud - _RANGE_DB))
 
 
-def _counted(decibels: np.ndarray) -> np.ndarray:
-    """How many of some levels are in each bin, (bins,)."""
-    bins = np.clip((decibels - _LEAST_DB) * _STEPS_A_DB, 0, _BINS - 1).astype(np.int64)
-    return np.bincount(bins, minlength=_BINS)
-
-
-_NOTHING = np.zeros(0, dtype=np.float32)
-UNHEARD = Level(_counted(_NOTHING), _NOTHING)
-"""The level of a recording of which nothing has been heard yet."""
-LIVE = Level(_counted(np.repeat(*np.array(_BEFORE, dtype=np.int64).T)), _NOTHING)
-"""The level of a stream of which nothing has been heard yet."""
+UNHEARD = Level(Peaks(), np.zeros(0, dtype=np.float32))
+"""Before the first sample."""
 
 
 def levelled(samples: np.ndarray, level: float) -> np.ndarray:

@@ -6,16 +6,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.audio.loudness import LIVE, Level, levelled
+from sortformer.audio.loudness import Level, levelled
 from sortformer.bandwidth import is_narrow, sounding
 from sortformer.config.stream import StreamConfig
 from sortformer.features import FFT_SAMPLES, FeatureState, LogMel
 from sortformer.grid import FrameGrid
 from sortformer.layers.subsampling import FACTOR
 from sortformer.model.encoder import Encoder
+from sortformer.streaming.level import NEW, StreamLevel
 from sortformer.streaming.protocol import Chunk
 
-__all__ = ["Front", "hear", "missing_samples", "next_chunk", "start_front"]
+__all__ = ["Front", "hear", "missing_samples", "next_chunk", "start_front", "told"]
 
 _GRID = FrameGrid()
 # A feature frame needs the samples up to half a window after its centre; the last frame of a group of eight is centred
@@ -27,7 +28,7 @@ _LOOKAHEAD_SAMPLES = FFT_SAMPLES // 2 - _GRID.hop_samples
 class Front:
     """What one stream remembers of its samples; frames are subsampled ones (80 ms)."""
 
-    level: Level | None  # None: samples are taken as they come
+    level: StreamLevel | Level | None  # None: samples are taken as they come
     features: FeatureState
     sounds: Tensor  # (1, 2) frames of 10 ms that sounded below and above 4 kHz
     mel: Tensor  # (1, n, M) log-mel features from frame `first` on
@@ -37,7 +38,7 @@ class Front:
     ended: bool
 
 
-def start_front(log_mel: LogMel, level: Level = LIVE) -> Front:
+def start_front(log_mel: LogMel, level: StreamLevel | Level = NEW) -> Front:
     """Return the state before the first sample.
 
     Where the features want it, streams are made alike loud, as recordings are: what is heard at once by one factor, as
@@ -72,6 +73,13 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
         received=front.received + len(samples),
         ended=last,
     )
+
+
+def told(front: Front, probs: np.ndarray) -> Front:
+    """Take note of who speaks in the frames of the last chunk, (t, outputs of a frame, S), which tells the level."""
+    if not isinstance(front.level, StreamLevel):
+        return front
+    return replace(front, level=front.level.told(probs.sum(axis=2).mean(axis=1)))
 
 
 def next_chunk(encoder: Encoder, config: StreamConfig, front: Front) -> tuple[Front, Chunk | None]:

@@ -26,7 +26,7 @@ from sortformer.model import Sortformer
 from sortformer.model.identity import identity
 from sortformer.postprocess import only_slots, warn_if_full
 from sortformer.streaming.choice import stream_memory
-from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front
+from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front, told
 from sortformer.streaming.protocol import Chunk, together
 from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
@@ -350,6 +350,8 @@ class Session:
             turns, closing = end_turns(self.postprocess, turns, self._frame_ticks)
             # The last frame, and what is padded, may reach beyond the last sample.
             given = Diarization(given + closing, front.received / SAMPLE_RATE).turns
+        else:
+            front = told(front, probs.reshape(-1, self.model.config.head.upsampling, probs.shape[1]))
         self._position = _Position(front, memory, turns, here.channels, here.frames + len(probs))
         self._waiting = [rest]
         self._keep([only_slots(probs, speakers)], given)

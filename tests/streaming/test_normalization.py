@@ -13,14 +13,7 @@ from sortformer.features import LogMel
 from sortformer.model import Sortformer
 from sortformer.streaming import Session
 from sortformer.streaming.front import hear, start_front
-from tests.streaming.tiny import noise, tiny_model
-
-
-def normalized(kind: str) -> Sortformer:
-    plain = tiny_model()
-    model = Sortformer(replace(plain.config, features=replace(plain.config.features, normalize=kind))).eval()
-    model.load_state_dict(plain.state_dict())
-    return model
+from tests.streaming.tiny import noise, normalized, tiny_model
 
 
 def test_constants_are_known_in_advance():

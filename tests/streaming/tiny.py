@@ -1,5 +1,6 @@
 """Tiny models with random weights, whose probabilities come and go."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, Mo
 from sortformer.model import Sortformer
 from tests.small_models import small_config, small_model
 
-__all__ = ["MEMORY_CHUNK", "REMEMBERING", "hearing_model", "noise", "remembering_model", "tiny_model"]
+__all__ = ["MEMORY_CHUNK", "REMEMBERING", "hearing_model", "noise", "normalized", "remembering_model", "tiny_model"]
 
 MEMORY_CHUNK = 5
 
@@ -117,6 +118,14 @@ def _centred(model: Sortformer, gain: float) -> Sortformer:
     out = model.head.out
     out.weight.mul_(gain)
     out.bias.sub_(model(torch.from_numpy(noise(32_000))[None]).logits[0].median(dim=0).values)
+    return model
+
+
+def normalized(kind: str) -> Sortformer:
+    """Return the tiny model with features of a kind of normalisation."""
+    plain = tiny_model()
+    model = Sortformer(replace(plain.config, features=replace(plain.config.features, normalize=kind))).eval()
+    model.load_state_dict(plain.state_dict())
     return model
 
 
