@@ -109,7 +109,7 @@ def show(spent: dict[str, tuple[float, float]], stage: StageConfig, device: torc
     print("| stage | CPU s | wall s | conversations a second | audio hours an hour |")
     print("|---|---:|---:|---:|---:|")
     for name, (cpu, wall) in spent.items():
-        print(f"| {name} | {cpu:.3f} | {wall:.3f} | {stage.batch_size / wall:.1f} | {audio_s / wall:.0f} |")
+        print(f"| {name} | {cpu:.4f} | {wall:.4f} | {stage.batch_size / wall:.1f} | {audio_s / wall:.0f} |")
     theirs = [DRAFTING, RENDERING] if device.type == "cpu" else [DRAFTING]
     busy = sum(spent[name][0] for name in theirs)
     print(f"\nworkers that keep up: {busy / spent[STEP][1]:.2f} (their CPU seconds in a second of steps)")
