@@ -16,15 +16,11 @@ from hypothesis import strategies as st
 import sortformer
 from sortformer import audio, checkpoint
 from sortformer.annotation import Diarization
-from sortformer.audio.loudness import UNHEARD, levelled
-from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
-from sortformer.model import Sortformer
-from sortformer.offline import Whole, at_once, in_windows
 from tests.audio.makers import chirp, write
 from tests.checkpoint.goldens import GOLDEN
 from tests.small_models import small_config, small_model
@@ -353,170 +349,6 @@ def test_a_plain_recording_raises_no_warning(diarizer: Diarizer, wav: Path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert isinstance(diarizer(wav), Diarization)
-
-
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
-    """Hears one speaker at all times."""
-    return Diarizer.load(tiny_model(tmp_path_factory.mktemp("alone"), speaking=1), device="cpu")
-
-
-def grouped(diarizer: Diarizer, threshold: float = 0.5) -> Diarizer:
-    return replace(diarizer, postprocess=replace(diarizer.postprocess, clustering=ClusteringConfig(threshold)))
-
-
-def test_speech_is_given_to_voices_where_the_postprocessing_says_so(alone: Diarizer, wav: Path):
-    voices = grouped(alone)
-    assert voices.probabilities(wav).data.shape[1] != SLOTS
-    streamed = [each.probabilities(wav, preset="1s").data for each in (voices, alone)]
-    assert [each.shape[1] for each in streamed] == [SLOTS, SLOTS]
-    assert not streamed[0][-1, 1:].any()  # by slot only while there is too little to cluster
-    assert streamed[1][:, 1:].all()
-    slots = voices(wav, postprocess=alone.postprocess)
-    assert slots.turns == alone(wav).turns
-    assert np.array_equal(voices.estimates(wav).output.data, alone.probabilities(wav).data)
-    assert np.array_equal(voices.embeddings(wav).output.data, voices.probabilities(wav).data)
-
-
-def test_the_number_of_voices_is_not_that_of_the_slots(alone: Diarizer, wav: Path):
-    voices = grouped(alone)
-    assert (alone.speaker_limit(), voices.speaker_limit(), voices.speaker_limit("1s")) == (SLOTS, 8, SLOTS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # two seconds may hold fewer than asked for
-        voices(wav, num_speakers=SLOTS + 1)
-        with pytest.raises(InputError, match="at most 8"):
-            voices(wav, num_speakers=9)
-        with pytest.raises(InputError, match=f"at most {SLOTS}"):
-            voices(wav, num_speakers=SLOTS + 1, preset="1s")
-
-
-def test_enrolled_voices_are_looked_for_among_the_voices_of_a_whole_recording(
-    alone: Diarizer, wav: Path, monkeypatch: pytest.MonkeyPatch
-):
-    voices, wave = grouped(alone), chirp(2.0, 16_000)
-    named = voices(wav, enroll={"chair": wave})  # the voice of the recording itself
-    assert set(named.speakers) == {"chair"} | set(voices(wav).speakers) - {"speaker_0"}
-    assert [turn[:2] for turn in _times(named)] == [turn[:2] for turn in _times(voices(wav))]
-    assert named.origin is not None
-    assert (named.origin.settings["preset"], named.origin.settings["enroll"]) == ("offline", ["chair"])
-    monkeypatch.setattr("sortformer.enrolled._KNOWN", 0.0)
-    assert voices(wav, enroll={"chair": wave}).speakers == voices(wav).speakers
-    for name, clip, reason in (
-        ("speaker_1", wave, "one that the toolkit gives"),
-        ("chair", wave[:8_000], "lasts 0.50 s"),
-        ("chair", np.zeros(32_000, np.float32), "no voice is heard in the clip of 'chair'"),
-        ("chair", "absent.wav", "absent.wav does not exist"),
-    ):
-        with pytest.raises(InputError, match=reason):
-            voices(wav, enroll={name: clip})
-
-
-def _times(result: Diarization) -> list[tuple[float, float, str]]:
-    return [(turn.start, turn.end, turn.speaker) for turn in result]
-
-
-def test_windows_that_see_everything_give_what_the_whole_gives(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
-    wave = chirp(9.97, 16_000)
-    expected = alone.embeddings(wave, sample_rate=16_000)
-    monkeypatch.setattr("sortformer.offline.by_voice", lambda probs, *_: probs)
-    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 25)
-    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 1000)
-    found = grouped(alone).embeddings(wave, sample_rate=16_000)
-    assert found.output.data.shape == expected.output.data.shape
-    np.testing.assert_allclose(found.output.data, expected.output.data, atol=1e-5)
-    np.testing.assert_allclose(found.data, expected.data, atol=2e-3)  # kept in float16
-
-
-def test_hours_are_taken_in_windows(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 1.0)
-    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 12)
-    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 6)
-    wave = chirp(4.0, 16_000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = grouped(alone).probabilities(wave, sample_rate=16_000)
-    assert found.data.shape[0] == 50
-    with pytest.warns(UserWarning, match="streaming through it"):
-        alone.probabilities(wave, sample_rate=16_000)
-
-
-@pytest.mark.parametrize("upsampling", [1, 8])
-def test_windows_lie_where_their_frames_do(upsampling: int, monkeypatch: pytest.MonkeyPatch):
-    def at_once(model: Sortformer, blocks: list[np.ndarray], *_: object, **__: object) -> Whole:
-        (samples,) = blocks
-        return Whole(samples[:: model.config.grid.step_samples, None], samples[::1280, None], 1)
-
-    monkeypatch.setattr("sortformer.offline.at_once", at_once)
-    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 12)
-    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 6)
-    model = small_model(small_config(head={"upsampling": upsampling, "estimate_layers": ()}))
-    wave = np.arange(64_481, dtype=np.float32) / 2**16
-    found, grid = in_windows(model, [wave]), model.config.grid
-    count = grid.output_frames(len(wave))
-    np.testing.assert_array_equal(found.probs[:, 0], wave[:: grid.step_samples][:count])
-    np.testing.assert_array_equal(found.emb[:, 0], wave[::1280][: -(-count // upsampling)])
-    probs, emb = found.voices(ClusteringConfig(0.5))
-    np.testing.assert_array_equal(emb, found.emb.repeat(upsampling, axis=0)[: len(probs)])
-
-
-def test_windows_leave_the_head_early_as_well(monkeypatch: pytest.MonkeyPatch):
-    config = small_config()
-    model = small_model(replace(config, features=replace(config.features, normalize="fixed")))
-    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 25)
-    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 0)
-    wave = chirp(4.0, 16_000)
-    blocks = [np.concatenate([wave[:32_000], 0.01 * wave[32_000:]])]
-    assert in_windows(model, blocks, 1e-6).layers == 2
-    whole, found = in_windows(model, blocks), in_windows(model, blocks, 1.0)
-    assert found.layers == whole.layers == 3
-    np.testing.assert_allclose(found.probs, whole.probs, atol=1e-5)  # at the level of what came before
-
-
-def test_a_recording_takes_as_many_layers_as_its_hardest_window(monkeypatch: pytest.MonkeyPatch):
-    model, layers = small_model(small_config()), iter([2, 3, 2])
-    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 12)
-    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 0)
-    monkeypatch.setattr(
-        "sortformer.offline.at_once", lambda *args, **named: replace(at_once(*args, **named), layers=next(layers))
-    )
-    assert in_windows(model, [chirp(2.4, 16_000)], 0.5).layers == 3
-
-
-def test_as_many_voices_are_looked_for_as_are_asked_for():
-    who = np.repeat([0, 1, 2], [60, 60, 7])
-    whole = Whole(np.tile([0.7, 0.0], (len(who), 1)), np.eye(3)[who], 1)
-    assert [whole.voices(ClusteringConfig(0.4), *count)[0].shape[1] for count in ((), (3,), (1, 1))] == [2, 3, 1]
-
-
-@pytest.mark.parametrize("voices", [False, True])
-def test_models_of_ours_hear_recordings_alike_loud_and_nvidias_as_they_are(voices: bool):
-    wave = chirp(3.0, 16_000)
-    quiet = wave * np.float32(0.01 / np.abs(wave).max())
-    for normalize, same in (("fixed", True), ("none", False)):
-        config = small_config()
-        model = small_model(replace(config, features=replace(config.features, normalize=normalize)))
-        diarizer = Diarizer(model, PostprocessConfig(), "small")
-        diarizer = grouped(diarizer) if voices else diarizer
-        for factor in (10, 90):
-            louder, found = (diarizer.embeddings(each, sample_rate=16_000).data for each in (quiet * factor, quiet))
-            assert np.allclose(louder, found, atol=0.01) is same  # levels are known to 0.2 dB
-
-
-def test_how_loud_a_recording_is_is_what_was_heard_of_it_and_not_what_a_window_holds(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 25)
-    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 0)
-    config = small_config()
-    model = small_model(replace(config, features=replace(config.features, normalize="fixed")))
-    diarizer = grouped(Diarizer(model, PostprocessConfig(), "small"))
-    wave = chirp(4.0, 16_000)
-    fading = np.concatenate([wave[:32_000], 0.01 * wave[32_000:]])
-    level = UNHEARD.after(fading[:32_000])
-    found = diarizer.embeddings(fading, sample_rate=16_000).data
-    with monkeypatch.context() as patch:
-        patch.setattr("sortformer.offline.levelled", lambda samples, _: levelled(samples, level.value))
-        np.testing.assert_allclose(found, diarizer.embeddings(fading, sample_rate=16_000).data, atol=0.05)
-    alone = diarizer.embeddings(fading[32_000:], sample_rate=16_000).data
-    assert not np.allclose(found[25:], alone[: len(found) - 25], atol=0.05)
 
 
 def test_a_mapping_names_its_recording(diarizer: Diarizer, wav: Path):

@@ -4,7 +4,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-import soundfile
 import torch
 
 from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
@@ -12,7 +11,6 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
-from sortformer.postprocess import turns
 from sortformer.streaming import Session, StreamState, stream_probabilities
 from sortformer.streaming.forget import forget
 from tests.small_models import small_config, small_model
@@ -331,103 +329,6 @@ def test_forgetting_a_channel_drops_its_frames_and_moves_the_later_ones_up(sessi
         assert torch.equal(getattr(after, probs)[0, : len(expected)], expected)
         assert torch.equal(getattr(after, emb)[0, : len(expected)], getattr(memory, emb)[0, :count][kept])
         assert not getattr(after, emb)[0, len(expected) :].any()
-
-
-CLIP = noise(30_000, seed=7)
-
-
-def test_an_enrolled_voice_keeps_its_name_and_slot():
-    session, plain = Session(MODEL, CONFIG), Session(MODEL, CONFIG)
-    slot = session.enroll("chair", CLIP)
-    assert (session.duration_s, session.num_frames) == (0.0, 0)
-    assert int(session._position.memory.cache_length + session._position.memory.fifo_length) > 0
-    restored = Session.restore(MODEL, session.snapshot())
-    update = session.push(WAVE)
-    assert update.first_frame == 0
-    probs = np.concatenate([update.probs, session.flush().probs])
-    plain.push(WAVE)
-    plain.flush()
-    assert len(probs) == plain.num_frames
-    expected = turns(probs, PostprocessConfig(), session.step_s, duration=session.duration_s, names={slot: "chair"})
-    assert [(turn.start, turn.speaker) for turn in session.finish()] == [
-        (turn.start, turn.speaker) for turn in expected
-    ]
-    restored.push(WAVE[:12_345])
-    restored.push(WAVE[12_345:])
-    assert restored.finish() == session.finish()
-    assert "chair" in session.finish().speakers
-    session.reset()
-    np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
-
-
-def test_the_clip_is_heard_as_if_it_had_come_first():
-    session, whole = Session(MODEL, CONFIG), Session(MODEL, CONFIG)
-    session.enroll("chair", CLIP)
-    whole.push(CLIP)
-    whole.flush()
-    for field in dataclasses.fields(StreamState):
-        ours, theirs = (getattr(each._position.memory, field.name) for each in (session, whole))
-        torch.testing.assert_close(ours, theirs)
-
-
-def test_clips_may_be_files_of_any_rate(tmp_path):
-    soundfile.write(tmp_path / "chair.flac", np.clip(CLIP, -1, 1), 8_000)
-    session = Session(MODEL, CONFIG)
-    assert session.enroll("chair", tmp_path / "chair.flac") in range(3)
-    assert session._position.memory.fifo_length == CONFIG.fifo_frames or session._position.memory.cache_length > 0
-
-
-@pytest.mark.parametrize(
-    ("name", "clip", "reason"),
-    [
-        ("", CLIP, "is empty"),
-        ("speaker_1", CLIP, "one that the toolkit gives"),
-        ("guest", CLIP[:15_000], "lasts 0.94 s: at least 1 s is needed"),
-        ("guest", np.zeros(32_000, np.float32), "no voice is heard in the clip of 'guest'"),
-        ("guest", "absent.wav", "the clip of 'guest': absent.wav does not exist"),
-    ],
-)
-def test_clips_that_show_no_voice_are_refused_and_change_nothing(session, name, clip, reason):
-    with pytest.raises(InputError, match=reason):
-        session.enroll(name, clip)
-    np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
-
-
-def test_voices_are_enrolled_before_the_stream_and_as_long_as_there_are_slots(session):
-    session.enroll("chair", CLIP)
-    with pytest.raises(InputError, match="'chair' is given twice"):
-        session.enroll("chair", CLIP)
-    full = Session(MODEL, dataclasses.replace(CONFIG, max_speakers=1))
-    full.enroll("chair", CLIP)
-    with pytest.raises(InputError, match="no slot left for 'guest': chair"):
-        full.enroll("guest", CLIP)
-    session.push(WAVE[:1])
-    with pytest.raises(InputError, match="'guest' comes too late"):
-        session.enroll("guest", CLIP)
-
-
-def test_a_clip_of_a_voice_that_is_known_already_is_refused():
-    model = tiny_model()
-    with torch.no_grad():
-        model.head.out.weight.zero_()
-        model.head.out.bias.copy_(torch.tensor([3.0, -3.0, -3.0]))
-    session = Session(model, CONFIG)
-    assert session.enroll("chair", CLIP) == 0
-    with pytest.raises(InputError, match="the clip of 'guest' sounds like 'chair'"):
-        session.enroll("guest", CLIP)
-    update = session.push(WAVE)
-    assert update.speaking == ("chair",)
-    assert session.finish().speakers == ("chair",)
-
-
-def test_a_clip_in_which_the_model_hears_nobody_is_refused():
-    with pytest.raises(InputError, match="no voice is heard in the clip of 'chair'"):
-        Session(hearing_model(-3.0, -3.0, -3.0), CONFIG).enroll("chair", CLIP)
-
-
-def test_somebody_known_may_be_heard_in_a_clip_no_longer_than_the_voice_itself():
-    session = Session(hearing_model(3.0, 3.0, -3.0), CONFIG)
-    assert [session.enroll(name, CLIP) for name in ("chair", "guest")] == [0, 1]
 
 
 def test_where_every_slot_has_a_speaker_there_may_be_more():
