@@ -8,12 +8,12 @@ import numpy as np
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["SHARE", "UNHEARD", "Level", "Peaks", "amplitude", "decibels", "how_quiet", "levelled", "peak", "peaks_of"]
+__all__ = ["UNHEARD", "Level", "Peaks", "decibels", "how_quiet", "levelled", "peak", "peaks_of"]
 
 _WANTED = 10 ** (-24 / 20)
 _MOST = 31.6  # 30 dB
 _PIECE_SAMPLES = 1600  # 0.1 s
-SHARE = 0.95  # of the pieces that are no louder: speech sets it, also where it pauses much, and no knock
+_SHARE = 0.95  # of the pieces that are no louder: speech sets it, also where it pauses much, and no knock
 # No lower than this below the sixth loudest piece: where next to nobody speaks, a word sets it, and no click.
 _LOUDEST, _RANGE_DB = 6, 15
 _QUIET = 0.01  # -40 dB: where nobody is heard, that may be why
@@ -30,15 +30,15 @@ def decibels(value: float) -> float:
     return max(_LEAST_DB, 20 * math.log10(max(value, np.finfo(np.float32).tiny)))
 
 
-def amplitude(db: float) -> float:
-    """Return what is ``db`` in dB of full scale."""
-    return 10 ** (db / 20)
+def peaks_of(begun: np.ndarray, samples: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the highest samples (P,) of the pieces that are whole now, each without its mean, and what is left (n,).
 
-
-def peaks_of(samples: np.ndarray, length: int) -> np.ndarray:
-    """Return the highest samples (P,) of the whole pieces of so many samples (N,), each without its mean."""
-    pieces = samples[: len(samples) - len(samples) % length].reshape(-1, length)
-    return np.abs(pieces - pieces.mean(axis=1, keepdims=True)).max(axis=1)
+    A piece is ``length`` samples; ``begun`` is what was left before ``samples`` (N,) came.
+    """
+    heard = np.concatenate([begun, samples])
+    whole = len(heard) - len(heard) % length
+    pieces = heard[:whole].reshape(-1, length)
+    return np.abs(pieces - pieces.mean(axis=1, keepdims=True)).max(axis=1), heard[whole:]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +61,11 @@ class Peaks:
         """Pieces that are counted."""
         return int(self.counts.sum())
 
+    @property
+    def usual(self) -> float:
+        """What the highest samples do not exceed in 95 % of the pieces, in dB."""
+        return self.below(_SHARE * self.total)
+
     def below(self, count: float) -> float:
         """Return what the highest samples of ``count`` pieces do not exceed, in dB."""
         return _LEAST_DB + (int(np.searchsorted(np.cumsum(self.counts), count)) + 0.5) / _STEPS_A_DB
@@ -82,9 +87,8 @@ class Level:
 
     def after(self, samples: np.ndarray) -> "Level":
         """Return the level when samples (N,) have been heard, too."""
-        heard = np.concatenate([self.begun, samples])
-        found = peaks_of(heard, _PIECE_SAMPLES)
-        return Level(self.peaks.also(found), heard[len(found) * _PIECE_SAMPLES :])
+        found, begun = peaks_of(self.begun, samples, _PIECE_SAMPLES)
+        return Level(self.peaks.also(found), begun)
 
     @property
     def seconds(self) -> float:
@@ -97,8 +101,8 @@ class Level:
         total = self.peaks.total
         if total == 0:
             return peak(self.begun)
-        usual, loud = self.peaks.below(SHARE * total), self.peaks.below(total - _LOUDEST + 1)
-        return amplitude(max(usual, loud - _RANGE_DB))
+        loud = self.peaks.below(total - _LOUDEST + 1)
+        return 10 ** (max(self.peaks.usual, loud - _RANGE_DB) / 20)
 
 
 UNHEARD = Level(Peaks(), np.zeros(0, dtype=np.float32))
@@ -118,5 +122,5 @@ def how_quiet(highest: float) -> str:
     if highest < INAUDIBLE:
         return ": it is silent"
     if highest < _QUIET:
-        return f": it is quiet, no sample exceeds {20 * math.log10(highest):.0f} dB of full scale"
+        return f": it is quiet, no sample exceeds {decibels(highest):.0f} dB of full scale"
     return ""

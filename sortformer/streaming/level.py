@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sortformer.audio.loudness import SHARE, UNHEARD, Level, Peaks, amplitude, decibels, peaks_of
+from sortformer.audio.loudness import UNHEARD, Level, Peaks, decibels, peaks_of
 from sortformer.grid import FrameGrid
 
 __all__ = ["NEW", "StreamLevel"]
@@ -36,14 +36,8 @@ class StreamLevel:
 
     def after(self, samples: np.ndarray) -> "StreamLevel":
         """Return the level when samples (N,) have been heard, too."""
-        heard = np.concatenate([self.begun, samples])
-        found = peaks_of(heard, _FRAME_SAMPLES)
-        return replace(
-            self,
-            every=self.every.after(samples),
-            begun=heard[len(found) * _FRAME_SAMPLES :],
-            open=np.concatenate([self.open, found]),
-        )
+        found, begun = peaks_of(self.begun, samples, _FRAME_SAMPLES)
+        return StreamLevel(self.every.after(samples), begun, np.concatenate([self.open, found]), self.spoken)
 
     def told(self, speakers: np.ndarray) -> "StreamLevel":
         """Return the level when it is known how many speakers are expected in each of the next frames, (t,)."""
@@ -55,8 +49,7 @@ class StreamLevel:
         """The level, as an amplitude."""
         least = _FIRST_DB - _QUIETER_DB_S * self.every.seconds
         first, frames = max(decibels(self.every.value), least), self.spoken.total
-        speech = self.spoken.below(SHARE * frames)
-        return amplitude((_FIRST_FRAMES * first + frames * speech) / (_FIRST_FRAMES + frames))
+        return 10 ** ((_FIRST_FRAMES * first + frames * self.spoken.usual) / (_FIRST_FRAMES + frames) / 20)
 
 
 NEW = StreamLevel(UNHEARD, UNHEARD.begun, np.zeros(0, dtype=np.float32), Peaks())
