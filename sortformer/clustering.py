@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from sortformer.config.clustering import ClusteringConfig
 
-__all__ = ["by_turns", "by_voice", "shared_out", "staying", "unit_rows"]
+__all__ = ["alone", "by_turns", "by_voice", "shared_out", "staying", "unit_rows"]
 
 _STRETCH_FRAMES = (6, 20)
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
@@ -40,7 +40,6 @@ def by_voice(
     fewest: int = 1,
     most: int | None = None,
     stretch_frames: tuple[int, int] = _STRETCH_FRAMES,
-    in_order: bool = True,
 ) -> np.ndarray:
     """Return probabilities (T, K) of the voices that are heard, in order of arrival.
 
@@ -48,18 +47,17 @@ def by_voice(
     alone there is nothing to cluster, and the slots are returned.
 
     Args:
-        probs: (T, S) probabilities of the model's slots, in frames of 80 ms.
+        probs: (T, S) probabilities of the model's slots, in frames of 80 ms, in the order in which they were heard.
         emb: (T, D) the encoder's embeddings of the same frames.
         fewest: split the likeliest voices until there are so many, as far as there are stretches of speech; also where
             so many slots are sure of themselves.
         most: no more than so many voices (None: as the config says).
         stretch_frames: shortest and longest stretch of speech that is clustered as one.
-        in_order: the frames follow one another as they were heard, so that it is known who takes turns with whom.
     """
     unit = unit_rows(emb.astype(np.float32))
     spoken = probs.sum(axis=1)
-    alone = (probs.max(axis=1, initial=0.0) > _SPEECH) & (spoken < _ALONE)
-    stretches = _stretches(alone, *stretch_frames)
+    single = alone(probs)
+    stretches = _stretches(single, *stretch_frames)
     size = np.array([len(stretch) for stretch in stretches])
     if size.sum() < _SHORTEST_VOICE_FRAMES:
         return probs
@@ -69,28 +67,29 @@ def by_voice(
     samples = samples[:: -(-len(samples) // _MOST_SAMPLES)]  # of hours some are enough: the means are of all
     points, size = points[samples], (size / count)[samples]
     most = config.max_speakers if most is None else most
-    sure = int(np.count_nonzero(((probs > _SURE) & alone[:, None]).sum(axis=0) >= _SURE_FRAMES))
-    labels = _labels(points, size, config.threshold, fewest, most, sure, in_order)
+    sure = int(np.count_nonzero(((probs > _SURE) & single[:, None]).sum(axis=0) >= _SURE_FRAMES))
+    labels = _labels(points, size, config.threshold, fewest, most, sure)
     means = np.stack(
         [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
     )
     for _ in range(_ROUNDS):
         share = _shares(unit, unit_rows(means), spoken)
-        means = (np.square(share) * alone[:, None]).T @ unit
+        means = (np.square(share) * single[:, None]).T @ unit
     share = _shares(unit, unit_rows(means), spoken)
     return share[:, np.argsort(_arrivals(share), kind="stable")].astype(probs.dtype)
 
 
-def _labels(
-    points: np.ndarray, size: np.ndarray, threshold: float, fewest: int, most: int, sure: int, in_order: bool
-) -> np.ndarray:
+def alone(probs: np.ndarray) -> np.ndarray:
+    """Return in which frames (T,) of probabilities (T, S) one voice speaks, and no other."""
+    return (probs > _SPEECH).any(axis=1) & (probs.sum(axis=1) < _ALONE)
+
+
+def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int, most: int, sure: int) -> np.ndarray:
     """Which voice each stretch is of, -1 for none that speaks enough."""
     tree = linkage(points, "average", metric="cosine")
     least = max(_SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
     wanted = max(fewest, min(sure, most, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
-    labels = fcluster(tree, _BY_TURNS * threshold if in_order else threshold, "distance") - 1
-    if in_order:
-        labels = _joined(points, size, labels, threshold)
+    labels = _joined(points, size, fcluster(tree, _BY_TURNS * threshold, "distance") - 1, threshold)
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
         labels, least = fcluster(tree, wanted, "maxclust") - 1, 0.0
     mass = np.bincount(labels, weights=size)
@@ -129,9 +128,9 @@ def by_turns(one: np.ndarray, other: np.ndarray) -> bool:
     return bool(astray > _ASTRAY * min(one.sum(), other.sum()))
 
 
-def _stretches(alone: np.ndarray, shortest: int, longest: int) -> list[np.ndarray]:
+def _stretches(single: np.ndarray, shortest: int, longest: int) -> list[np.ndarray]:
     """The frames (T,) in which one voice speaks, in pieces of bounded length."""
-    frames = np.flatnonzero(alone)
+    frames = np.flatnonzero(single)
     runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
     pieces = [run[start : start + longest] for run in runs for start in range(0, len(run), longest)]
     return [piece for piece in pieces if len(piece) >= shortest]

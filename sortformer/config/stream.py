@@ -72,6 +72,8 @@ class StreamConfig:
     clustering: ClusteringConfig | None = None
     """Slots stay with their voices, by the encoder's embeddings (None: with what the head calls them). No more voices
     than the model has slots, and not for models whose layers remember."""
+    voice_frames: int = 1024
+    """Frames that have left the FIFO, at most, by which voices are told apart where there is ``clustering``."""
 
     def __post_init__(self) -> None:
         as_annotated(self)
@@ -79,7 +81,7 @@ class StreamConfig:
         require(isinstance(cache, SpeakerCacheConfig), f"speaker_cache must be a SpeakerCacheConfig, got {cache!r}")
         require(self.chunk_frames >= 1, f"chunk_frames must be 1 or more, got {self.chunk_frames}")
         require(self.update_period_frames >= 1, f"update_period_frames must be >= 1, got {self.update_period_frames}")
-        for name in ("right_context_frames", "left_context_frames", "margin_frames", "fifo_frames"):
+        for name in ("right_context_frames", "left_context_frames", "margin_frames", "fifo_frames", "voice_frames"):
             require(getattr(self, name) >= 0, f"{name} must be 0 or more, got {getattr(self, name)}")
         require(
             self.max_speakers is None or self.max_speakers >= 1, f"max_speakers must be >= 1, got {self.max_speakers}"

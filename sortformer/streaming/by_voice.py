@@ -1,9 +1,10 @@
 """Who, by voice, in a stream: its speech goes to the voices that it has heard, or to new ones.
 
-What a stream remembers (speaker cache and FIFO) are frames whose speakers were decided when they were heard. In each
-step they are clustered anew, together with the new frames, as if they were a recording, and each voice that is found
-keeps the column that most of its past has. So one voice that was taken for two becomes one again, and two that were
-taken for one are told apart as soon as there is enough of them.
+A stream remembers how its voices sounded: the encoder's embeddings of frames that have left the FIFO, as they were
+among their neighbours (what the speaker cache holds has lost them). In each step these, the FIFO and the new frames are
+clustered anew, as if they were a recording, and each voice that is found keeps the column that most of its past has. So
+one voice that was taken for two becomes one again, and two that were taken for one are told apart as soon as there is
+enough of them.
 """
 
 from dataclasses import replace
@@ -13,39 +14,71 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from sortformer.clustering import by_voice
+from sortformer.clustering import alone, by_voice
 from sortformer.config.clustering import ClusteringConfig
+from sortformer.streaming.protocol import Chunk
+from sortformer.streaming.state import StreamState
 
-__all__ = ["by_known_voice", "rows_by_voice"]
+__all__ = ["by_known_voice", "rows_by_voice", "worth_keeping"]
 
 _LEAST_COMMON = 0.5  # frames in which a voice and a column both speak, if the voice is to keep the column
 _LEAST_SHARE = 0.2  # of a voice's past in a column, if it has a claim to it
-# Shorter than in whole recordings, because the frames of a speaker cache were picked, and neighbours may be moments
-# apart; and the mean of fewer frames lies further from its voice, by about so much.
+# Shorter than in whole recordings, because who is new has said little yet; and the mean of fewer frames lies further
+# from its voice, by about so much.
 _STRETCH_FRAMES = (3, 8)
-_SCATTER = 1.1
+_SCATTER = 1.2
 
 
 def rows_by_voice(
-    probs: Tensor, emb: Tensor, before: list[Tensor], length: Tensor, config: ClusteringConfig, most: int
-) -> Tensor:
-    """Return :func:`by_known_voice` of each row of a batch.
+    probs: Tensor, emb: Tensor, state: StreamState, chunk: Chunk, config: ClusteringConfig, most: int
+) -> tuple[Tensor, Tensor]:
+    """Return who speaks in the frames that a step looks at, and in those that ``state.voice_emb`` remembers.
+
+    Both as :func:`by_known_voice` has it, but for the speaker cache, whose speakers stay as they were.
 
     Args:
-        probs: (B, T, S), at a multiple of the embeddings' rate.
+        probs: (B, T, S) of [speaker cache | FIFO | chunk with its contexts], at a multiple of the embeddings' rate.
         emb: (B, T', D) with T = T' times a whole number.
-        before: for each row (t, S), at the rate of the embeddings.
-        length: (B,) embeddings that count; what follows stays as it is.
+        state: before the step.
+        chunk: what is new; a row that sits the step out stays as it is.
     """
     finer = probs.shape[1] // emb.shape[1]
-    found = probs.clone()
-    for row, frames in enumerate(length.tolist()):
-        said = probs[row, : frames * finer]
-        voices = by_known_voice(
-            _array(said, 1), _array(emb[row, :frames], finer), _array(before[row], finer), config, most
-        )
-        found[row, : frames * finer] = torch.from_numpy(voices).to(found)
-    return found
+    found, past = probs.clone(), state.voice_probs.clone()
+    new = chunk.left + chunk.length + chunk.right
+    counts = torch.stack([state.voice_length, state.cache_length, state.fifo_length, new], dim=1).tolist()
+    for row in torch.nonzero(chunk.length)[:, 0].tolist():
+        known, cached, queued, coming = counts[row]
+        end = cached + queued + coming
+        here = slice(cached * finer, end * finer)
+        found[row, : here.start] = state.cache_probs[row, :cached].repeat_interleave(finer, dim=0)
+        said = torch.cat([past[row, :known].repeat_interleave(finer, dim=0), probs[row, here]])
+        heard = torch.cat([state.voice_emb[row, :known], emb[row, cached:end]])
+        before = torch.cat([past[row, :known], state.fifo_probs[row, :queued]])
+        voices = torch.from_numpy(
+            by_known_voice(_array(said, 1), _array(heard, finer), _array(before, finer), config, most)
+        ).to(found)
+        found[row, here] = voices[known * finer :]
+        past[row, :known] = voices[: known * finer].unflatten(0, (known, finer)).mean(dim=1)
+    return found, past
+
+
+def worth_keeping(probs: np.ndarray, frames: int) -> np.ndarray:
+    """Return which frames (n,) of a past (T, S) tell voices apart, in order, ``frames`` at most.
+
+    Those in which one speaks alone, and one after each stretch of them, which keeps it from the next one. Where they
+    are too many, the oldest of those who have said most are left out, so that who says little is remembered as well.
+    """
+    index = np.flatnonzero(_and_after(alone(probs)))
+    if len(index) <= frames:
+        return index
+    single = alone(probs[index])
+    own = single[:, None] & (probs[index].argmax(axis=1)[:, None] == np.arange(probs.shape[1]))
+    count = own.sum(axis=0)
+    # So many of each speaker, if there are as many, fill the room.
+    fits = np.minimum(count[:, None], np.arange(1, count.max() + 1)).sum(axis=0) <= frames - np.count_nonzero(~single)
+    later = np.cumsum(own[::-1], axis=0)[::-1]  # frames of each speaker from here on
+    stay = ~single | (own & (later <= np.count_nonzero(fits))).any(axis=1)
+    return index[stay][_and_after(single[stay])]
 
 
 def by_known_voice(
@@ -65,7 +98,7 @@ def by_known_voice(
     """
     apart = replace(config, threshold=min(_SCATTER * config.threshold, 1.99))
     # With too little speech to cluster these are the slots.
-    voices = by_voice(probs, emb, apart, most=most, stretch_frames=_STRETCH_FRAMES, in_order=False)[:, :most]
+    voices = by_voice(probs, emb, apart, most=most, stretch_frames=_STRETCH_FRAMES)[:, :most]
     common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
     # Of several columns that a voice has had, the first: which of them has most may change from step to step.
     claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
@@ -80,6 +113,11 @@ def by_known_voice(
     for voice, slot in column.items():
         found[:, slot] = voices[:, voice]
     return found
+
+
+def _and_after(single: np.ndarray) -> np.ndarray:
+    """Frames (T,), and the first after each stretch of them."""
+    return single | np.concatenate([[False], single[:-1]])
 
 
 def _array(rows: Tensor, times: int) -> np.ndarray:

@@ -18,6 +18,7 @@ def forget(state: StreamState, channel: int) -> StreamState:
     """
     cache, cache_probs, cache_length = _without(state.cache, state.cache_probs, state.cache_length, channel)
     fifo, fifo_probs, fifo_length = _without(state.fifo, state.fifo_probs, state.fifo_length, channel)
+    voice_emb, voice_probs, voice_length = _without(state.voice_emb, state.voice_probs, state.voice_length, channel)
     return replace(
         state,
         cache=cache,
@@ -26,6 +27,9 @@ def forget(state: StreamState, channel: int) -> StreamState:
         fifo=fifo,
         fifo_probs=fifo_probs,
         fifo_length=fifo_length,
+        voice_emb=voice_emb,
+        voice_probs=voice_probs,
+        voice_length=voice_length,
     )
 
 

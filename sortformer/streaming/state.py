@@ -1,7 +1,7 @@
 """What streams remember between steps, and the ragged rows that it is made of.
 
-Axes: B streams, M frames of speaker cache, L frames of FIFO, D channels, S slots. A ragged tensor (B, T, C) comes
-with its lengths (B,): its first frames count, the rest are zero.
+Axes: B streams, M frames of speaker cache, L frames of FIFO, V frames of voices, D channels, S slots. A ragged tensor
+(B, T, C) comes with its lengths (B,): its first frames count, the rest are zero.
 """
 
 from collections.abc import Sequence
@@ -29,6 +29,9 @@ class StreamState:
     fifo_length: Tensor  # (B,) int64
     silence_mean: Tensor  # (B, D) mean of the silent frames that left the FIFO
     silence_count: Tensor  # (B,) int64: how many those were
+    voice_emb: Tensor  # (B, V, D) the encoder's embeddings of frames that left the FIFO, in order (V = 0: by slot)
+    voice_probs: Tensor  # (B, V, S) who spoke in them
+    voice_length: Tensor  # (B,) int64
 
 
 def start(
@@ -41,6 +44,7 @@ def start(
     """
     config.speaker_cache.check_slots(num_slots)
     counts = torch.zeros(rows, dtype=torch.int64, device=device)
+    voice_frames = 0 if config.clustering is None else config.voice_frames
     return StreamState(
         cache=torch.zeros(rows, config.speaker_cache.frames, dim, device=device),
         cache_probs=torch.zeros(rows, config.speaker_cache.frames, num_slots, device=device),
@@ -51,6 +55,9 @@ def start(
         fifo_length=counts,
         silence_mean=torch.zeros(rows, dim, device=device),
         silence_count=counts,
+        voice_emb=torch.zeros(rows, voice_frames, dim, device=device),
+        voice_probs=torch.zeros(rows, voice_frames, num_slots, device=device),
+        voice_length=counts,
     )
 
 

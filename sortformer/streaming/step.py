@@ -12,7 +12,7 @@ from torch import Tensor
 from sortformer.config.stream import StreamConfig
 from sortformer.layers.subsampling import length_mask
 from sortformer.model import Sortformer
-from sortformer.streaming.by_voice import rows_by_voice
+from sortformer.streaming.by_voice import rows_by_voice, worth_keeping
 from sortformer.streaming.forget import forget
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.speaker_cache import add_silence, compress
@@ -59,22 +59,46 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     probs, slots = output.probs, output.probs.shape[2]
     most = config.speaker_limit(slots)
     if config.clustering is not None:
-        probs = rows_by_voice(probs, output.emb, _decided(state), total, config.clustering, most)
+        probs, past = rows_by_voice(probs, output.emb, state, chunk, config.clustering, most)
+        state = replace(state, voice_probs=past)
     finer = model.config.head.upsampling
     first = state.cache_length + state.fifo_length + chunk.left
     final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)
     # The cache's bookkeeping stays at one probability for each subsampled frame.
     pooled = probs.unflatten(1, (-1, finer)).mean(dim=2) * (torch.arange(slots, device=probs.device) < most)
-    return update(config, state, chunk, pooled, model.encoder.silence), final
+    after = update(config, state, chunk, pooled, model.encoder.silence)
+    if config.clustering is not None:
+        after = _with_voices(state, after, chunk, output.emb, pooled)
+    return after, final
 
 
-def _decided(state: StreamState) -> list[Tensor]:
-    """Who speaks in the frames (t, S) that each stream remembers."""
-    lengths = zip(state.cache_length.tolist(), state.fifo_length.tolist(), strict=True)
-    return [
-        torch.cat([state.cache_probs[row, :cached], state.fifo_probs[row, :queued]])
-        for row, (cached, queued) in enumerate(lengths)
-    ]
+def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, emb: Tensor, probs: Tensor) -> StreamState:
+    """Return the state ``after`` a step with the voices of the frames that have left the FIFO since ``state``.
+
+    ``emb`` (B, T, D) and ``probs`` (B, T, S) are of [cache | FIFO | chunk with its contexts].
+    """
+    gone = state.fifo_length + chunk.length - after.fifo_length
+    if not gone.any():
+        return after
+    longest, queued = int(chunk.length.max()), state.cache_length + state.fifo_length
+    known, known_probs, length = after.voice_emb.clone(), after.voice_probs.clone(), after.voice_length.clone()
+
+    def with_those_gone(before: Tensor, frames: Tensor) -> Tensor:
+        queue, _ = end_to_end(
+            [
+                (window(frames, state.cache_length, state.fifo_length, state.fifo.shape[1]), state.fifo_length),
+                (window(frames, queued + chunk.left, chunk.length, longest), chunk.length),
+            ]
+        )
+        return end_to_end([(before, after.voice_length), (queue, gone)])[0]
+
+    all_emb, all_probs = with_those_gone(after.voice_emb, emb), with_those_gone(after.voice_probs, probs)
+    for row in torch.nonzero(gone)[:, 0].tolist():
+        heard = all_probs[row, : int(length[row] + gone[row])]
+        kept = torch.from_numpy(worth_keeping(heard.float().cpu().numpy(), known.shape[1])).to(heard.device)
+        length[row], known[row], known_probs[row] = len(kept), 0.0, 0.0
+        known[row, : len(kept)], known_probs[row, : len(kept)] = all_emb[row, kept], heard[kept]
+    return replace(after, voice_emb=known, voice_probs=known_probs, voice_length=length)
 
 
 def update(

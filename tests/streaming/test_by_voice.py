@@ -1,6 +1,7 @@
 """Streams by voice: columns stay with their voices, whatever the head calls them, and the laws of streams hold."""
 
-from dataclasses import replace
+import itertools
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,11 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.streaming import Session, SessionPool, stream_probabilities
-from sortformer.streaming.by_voice import by_known_voice, rows_by_voice
+from sortformer.streaming.by_voice import by_known_voice, rows_by_voice, worth_keeping
+from sortformer.streaming.forget import forget
+from sortformer.streaming.protocol import Chunk
+from sortformer.streaming.state import StreamState, start
+from sortformer.streaming.step import step
 from tests.streaming.tiny import hearing_model, noise, remembering_model, tiny_model
 from tests.test_clustering import DIM, conversation, slots_at_random
 
@@ -111,7 +116,7 @@ def test_in_a_stream_voices_lie_further_apart():
     who = np.repeat([0, 1], 64)
     voices = np.array([[1.0, 0.0], [0.58, np.sqrt(1 - 0.58**2)]])  # 0.42 apart
     nothing = np.zeros((0, 3), np.float32)
-    for threshold, count in ((0.4, 1), (0.37, 2)):
+    for threshold, count in ((0.36, 1), (0.34, 2)):
         found = by_known_voice(slots_at_random(0, 128), voices[who], nothing, ClusteringConfig(threshold), most=3)
         assert found.any(axis=0).sum() == count
 
@@ -123,39 +128,147 @@ def test_the_widest_threshold_makes_everybody_one():
     assert found.any(axis=0).tolist() == [True, False, False, False]
 
 
+def remembering(known: list[torch.Tensor], emb: list[torch.Tensor], queued: list[torch.Tensor]) -> StreamState:
+    """Streams that remember voices (t, 3), which sounded as ``emb`` (t, DIM) has it, and a FIFO with these speakers."""
+    config = replace(CONFIG, fifo_frames=200)
+    state = start(config, DIM, 3, len(known))
+    for row, (probs, sounds, fifo) in enumerate(zip(known, emb, queued, strict=True)):
+        state.voice_probs[row, : len(probs)], state.voice_emb[row, : len(sounds)] = probs, sounds
+        state.fifo_probs[row, : len(fifo)] = fifo
+    count = torch.tensor([[len(probs), len(fifo)] for probs, fifo in zip(known, queued, strict=True)])
+    return replace(state, voice_length=count[:, 0], fifo_length=count[:, 1])
+
+
+def coming(length: list[int], state: StreamState, dim: int = DIM) -> Chunk:
+    """What is new where so many frames are shown after the FIFO."""
+    count = torch.tensor(length) - state.fifo_length
+    return Chunk(torch.zeros(len(length), int(count.max()), dim), 0 * count, count, 0 * count)
+
+
 def test_rows_do_not_know_of_each_other_nor_of_padding():
     who, emb = conversation(1, 2, turns=4)
     frames = len(who)
     rng = np.random.default_rng(1)
-    probs = torch.from_numpy(rng.random((2, frames, 3)).astype(np.float32))
-    both = torch.from_numpy(np.stack([emb, rng.normal(size=emb.shape)]).astype(np.float32))
-    before = [probs[0, :20] * 0.5, probs[1, :0]]
-    length = torch.tensor([frames - 9, frames])
-    found = rows_by_voice(probs, both, before, length, CLUSTERING, 3)
-    for row, count in enumerate(length.tolist()):
-        one = slice(row, row + 1)
-        alone = rows_by_voice(probs[one, :count], both[one, :count], before[one], length[one], CLUSTERING, 3)
+    probs = torch.from_numpy(rng.random((3, frames, 3)).astype(np.float32))
+    rows = torch.from_numpy(np.stack([emb, *rng.normal(size=(2, *emb.shape))]).astype(np.float32))
+    parts = [probs[0, :30] * 0.5, probs[1, :0], probs[2, :5]], [rows[0, :30], rows[1, :0], rows[2, :5]]
+    state = remembering(*parts, [probs[0, :20] * 0.5, probs[1, :0], probs[2, :40]])
+    length = [frames - 9, frames, 40]  # the last sits out
+    found, past = rows_by_voice(probs, rows, state, coming(length, state), CLUSTERING, 3)
+    for row, count in enumerate(length[:2]):
+        own = remembering(*([part[row]] for part in parts), [state.fifo_probs[row, : int(state.fifo_length[row])]])
+        alone, known = rows_by_voice(
+            probs[row, None, :count], rows[row, None, :count], own, coming([count], own), CLUSTERING, 3
+        )
         torch.testing.assert_close(found[row, :count], alone[0], rtol=0, atol=0)
-    torch.testing.assert_close(found[0, frames - 9 :], probs[0, frames - 9 :], rtol=0, atol=0)
+        torch.testing.assert_close(past[row], known[0], rtol=0, atol=0)
+    assert torch.equal(found[0, frames - 9 :], probs[0, frames - 9 :])
+    assert torch.equal(found[2], probs[2])
+    assert torch.equal(past[2], state.voice_probs[2])
 
 
 def test_a_finer_output_follows_the_voices_of_its_frames():
     who, emb = conversation(2, 2, turns=4)
     probs = torch.from_numpy(slots_at_random(2, len(who)))[None]
     rows = torch.from_numpy(emb.astype(np.float32))[None]
-    length, nothing = torch.tensor([len(who)]), [probs[0, :0]]
-    coarse = rows_by_voice(probs, rows, nothing, length, CLUSTERING, 3)[0]
-    fine = rows_by_voice(probs.repeat_interleave(4, dim=1), rows, nothing, length, CLUSTERING, 3)[0]
+    state = remembering([probs[0, :0]], [rows[0, :0]], [probs[0, :0]])
+    chunk = coming([len(who)], state)
+    coarse = rows_by_voice(probs, rows, state, chunk, CLUSTERING, 3)[0][0]
+    fine = rows_by_voice(probs.repeat_interleave(4, dim=1), rows, state, chunk, CLUSTERING, 3)[0][0]
     assert (fine.argmax(dim=1) == coarse.repeat_interleave(4, dim=0).argmax(dim=1)).float().mean() > 0.9
 
 
-def test_a_finer_output_keeps_the_columns_of_its_past():
-    who = torch.arange(100) // 40 % 2
-    probs = torch.from_numpy(slots_at_random(0, 100).repeat(4, axis=0))[None]
-    before = 0.9 * torch.eye(3)[2 - who[:80]]
-    found = rows_by_voice(probs, torch.eye(DIM)[who][None], [before], torch.tensor([100]), CLUSTERING, 3)[0]
-    expected = (2 - who).repeat_interleave(4)
-    assert (found.argmax(dim=1) == expected).float().mean() > 0.9
+@pytest.mark.parametrize("finer", [1, 4])
+def test_a_voice_that_is_remembered_keeps_its_column(finer):
+    who = torch.arange(200) // 40 % 2
+    rows, before = torch.eye(DIM)[who], 0.9 * torch.eye(3)[2 - who]
+    state = remembering([before[:120]], [rows[:120]], [before[120:180]])  # the FIFO begins with the second voice
+    probs = torch.from_numpy(slots_at_random(0, 80).repeat(finer, axis=0))[None]
+    found, past = rows_by_voice(probs, rows[None, 120:], state, coming([80], state), CLUSTERING, 3)
+    assert (found[0].argmax(dim=1) == (2 - who[120:]).repeat_interleave(finer)).float().mean() > 0.9
+    torch.testing.assert_close(past[0, :120].argmax(dim=1), 2 - who[:120])
+    new = remembering([before[:0]], [rows[:0]], [before[:0]])
+    assert not rows_by_voice(probs, rows[None, 120:], new, coming([80], new), CLUSTERING, 3)[0][..., 2].any()
+
+
+def test_a_voice_that_is_forgotten_leaves_its_column():
+    who = torch.arange(120) // 40 % 2
+    rows, before = torch.eye(DIM)[who], 0.9 * torch.eye(3)[who + 1]
+    after = forget(remembering([before], [rows], [before[:0]]), 1)
+    assert int(after.voice_length) == 40
+    assert torch.equal(after.voice_emb[0, :40], rows[40:80])
+    assert torch.equal(after.voice_probs[0, :40], 0.9 * torch.eye(3)[torch.ones(40, dtype=torch.int64)])
+    assert not after.voice_emb[0, 40:].any()
+
+
+def test_who_was_taken_for_two_is_remembered_as_one_from_then_on():
+    rows, before = torch.eye(DIM)[torch.zeros(100, dtype=torch.int64)], torch.zeros(80, 3)
+    before[:30, 1] = before[30:, 2] = 0.9
+    state = remembering([before], [rows[:80]], [before[:0]])
+    probs = torch.from_numpy(slots_at_random(0, 20))[None]
+    _, past = rows_by_voice(probs, rows[None, 80:], state, coming([20], state), CLUSTERING, 3)
+    assert past[0, :80].any(dim=0).tolist() == [False, True, False]
+
+
+@given(seed=st.integers(0, 1000), frames=st.integers(0, 90))
+@settings(max_examples=100)
+def test_what_is_kept_of_a_past_tells_voices_apart(seed, frames):
+    rng = np.random.default_rng(seed)
+    who = np.repeat(rng.integers(-1, 3, 12), rng.integers(1, 12, 12))  # -1 is silence
+    probs = np.where(who[:, None] == np.arange(3), 0.9, 0.02).astype(np.float32)
+    kept = worth_keeping(probs, frames)
+    assert len(kept) <= frames
+    assert (np.diff(kept) > 0).all()
+    assert np.array_equal(worth_keeping(probs[kept], frames), np.arange(len(kept)))
+    speech = [np.flatnonzero(who == speaker) for speaker in range(3)]
+    of_each = [kept[who[kept] == speaker] for speaker in range(3)]
+    for own, left in zip(speech, of_each, strict=True):
+        np.testing.assert_array_equal(left, own[len(own) - len(left) :])  # the oldest go first
+    most = max(map(len, of_each))
+    for own, left in zip(speech, of_each, strict=True):
+        assert len(left) in (len(own), most)
+    # Nobody's speech runs into what comes after a silence.
+    for before, after in itertools.pairwise(kept):
+        if who[before] >= 0 and who[after] >= 0:
+            assert (who[before:after] >= 0).all()
+    # One frame more of each who has more would not fit.
+    more = sum(len(own) > len(left) for own, left in zip(speech, of_each, strict=True))
+    gaps = np.count_nonzero((who < 0) & (np.concatenate([[-1], who[:-1]]) >= 0))
+    assert not more or sum(map(len, of_each)) + more + gaps > frames
+
+
+def test_those_who_leave_the_fifo_are_remembered_as_they_sounded(monkeypatch: pytest.MonkeyPatch):
+    model, seen = hearing_model(3.0, -5.0, -5.0), []
+    forward = model.forward_frames
+    monkeypatch.setattr(model, "forward_frames", lambda *given: seen.append(forward(*given)) or seen[-1])
+    rng = torch.Generator().manual_seed(0)
+    state, expected = start(CONFIG, 16, 3), []
+    for _ in range(9):
+        emb = torch.randn(1, 9, 16, generator=rng)
+        chunk = Chunk(emb, *(torch.tensor([count]) for count in (2, 5, 2)))
+        first, queued = int(state.cache_length), int(state.fifo_length)
+        with torch.no_grad():
+            state, _ = step(model, CONFIG, state, chunk)
+        heard = seen[-1].emb[0, first:]
+        heard = torch.cat([heard[:queued], heard[queued + 2 : queued + 7]])  # without the contexts
+        expected.append(heard[: queued + 5 - int(state.fifo_length)])
+        remembered = int(state.voice_length)
+        assert torch.equal(state.voice_emb[0, :remembered], torch.cat(expected))
+        assert (state.voice_probs[0, :remembered].sum(dim=1) > 0.9).all()
+    assert remembered > 30
+
+
+def test_a_row_that_sits_out_keeps_its_bits():
+    model, rng = hearing_model(3.0, -5.0, -5.0), torch.Generator().manual_seed(0)
+    state, none = start(CONFIG, 16, 3, 2), torch.tensor([0, 0])
+    with torch.no_grad():
+        for lengths in ([5, 5], [5, 5], [5, 5], [5, 0]):
+            before = state
+            chunk = Chunk(torch.randn(2, 5, 16, generator=rng), none, torch.tensor(lengths), none)
+            state, _ = step(model, CONFIG, state, chunk)
+    assert before.voice_length[1] > 0
+    for field in fields(StreamState):
+        assert torch.equal(getattr(state, field.name)[1], getattr(before, field.name)[1]), field.name
 
 
 @pytest.mark.parametrize("size", [700, 9_000])
