@@ -300,7 +300,7 @@ def test_the_file_is_written_though_nobody_reads_the_lines_any_more(model: Path,
 def test_a_terminal_shows_who_speaks_now(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     outcome = cli("stream", wav, "--model", model, "--preset", "0.3s")
-    assert "0:00:00.72  speaker_0, speaker_1" in outcome.err
+    assert "0:00:00.80  speaker_0, speaker_1" in outcome.err
     assert outcome.err.endswith("\r\x1b[K")
     assert turns(outcome.out) == EXPECTED
 
