@@ -80,19 +80,9 @@ def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, emb: Tens
     gone = state.fifo_length + chunk.length - after.fifo_length
     if not gone.any():
         return after
-    longest, queued = int(chunk.length.max()), state.cache_length + state.fifo_length
     known, known_probs, length = after.voice_emb.clone(), after.voice_probs.clone(), after.voice_length.clone()
-
-    def with_those_gone(before: Tensor, frames: Tensor) -> Tensor:
-        queue, _ = end_to_end(
-            [
-                (window(frames, state.cache_length, state.fifo_length, state.fifo.shape[1]), state.fifo_length),
-                (window(frames, queued + chunk.left, chunk.length, longest), chunk.length),
-            ]
-        )
-        return end_to_end([(before, after.voice_length), (queue, gone)])[0]
-
-    all_emb, all_probs = with_those_gone(after.voice_emb, emb), with_those_gone(after.voice_probs, probs)
+    all_emb, _ = end_to_end([(known, length), (_queue(state, chunk, emb), gone)])
+    all_probs, _ = end_to_end([(known_probs, length), (_queue(state, chunk, probs), gone)])
     for row in torch.nonzero(gone)[:, 0].tolist():
         heard = all_probs[row, : int(length[row] + gone[row])]
         kept = torch.from_numpy(worth_keeping(heard.float().cpu().numpy(), known.shape[1])).to(heard.device)
@@ -112,13 +102,9 @@ def update(
     """
     longest = int(chunk.length.max())
     chunk_emb = window(chunk.emb, chunk.left, chunk.length, longest)
-    chunk_probs = window(probs, state.cache_length + state.fifo_length + chunk.left, chunk.length, longest)
-    # The FIFO's probabilities are estimated anew in every step.
-    fifo_probs = window(probs, state.cache_length, state.fifo_length, config.fifo_frames)
-
     room = config.fifo_frames + longest
     queue, queued = end_to_end([(state.fifo, state.fifo_length), (chunk_emb, chunk.length)], room)
-    queue_probs, _ = end_to_end([(fifo_probs, state.fifo_length), (chunk_probs, chunk.length)], room)
+    queue_probs = _queue(state, chunk, probs)  # the FIFO's are estimated anew in every step
     overflow = queued - config.fifo_frames
     popped = overflow.clamp(min=config.update_period_frames).minimum(queued) * (overflow > 0)
 
@@ -135,6 +121,14 @@ def update(
         ),
         fifo_length=left,
     )
+
+
+def _queue(state: StreamState, chunk: Chunk, frames: Tensor) -> Tensor:
+    """Return those of the FIFO and the chunk, end to end, of ``frames`` of [cache | FIFO | chunk with its contexts]."""
+    room, longest = state.fifo.shape[1], int(chunk.length.max())
+    fifo = window(frames, state.cache_length, state.fifo_length, room)
+    new = window(frames, state.cache_length + state.fifo_length + chunk.left, chunk.length, longest)
+    return end_to_end([(fifo, state.fifo_length), (new, chunk.length)], room + longest)[0]
 
 
 def _remember(
