@@ -97,9 +97,13 @@ class Diarizer:
 
     def speaker_limit(self, preset: str | None = None, postprocess: PostprocessConfig | None = None) -> int:
         """Return the greatest number of speakers that a call with these arguments tells apart."""
-        clustering = (postprocess or self.postprocess).clustering
+        settings = postprocess or self.postprocess
         whole = preset == OFFLINE or (preset is None and not streams_files(self.model.config))
-        return clustering.max_speakers if whole and clustering is not None else self.num_slots
+        if whole:
+            return self.num_slots if settings.clustering is None else settings.clustering.max_speakers
+        if preset is None:
+            preset = nearest_preset(self.model.config, FILE_S)
+        return self._stream_config(preset, settings).speaker_limit(self.num_slots)
 
     @property
     def presets(self) -> dict[str, StreamConfig]:
@@ -237,11 +241,11 @@ class Diarizer:
         max_speakers: int | None = None,
     ) -> SessionPool:
         """Return what opens live streams that advance together, in batches; arguments and errors as of a stream."""
-        _, most = speaker_range(self.num_slots, max_speakers=max_speakers)
         if preset is None:
             preset = nearest_preset(self.model.config, LIVE_S)
         settings = postprocess or self.postprocess
         config = preset if isinstance(preset, StreamConfig) else self._stream_config(preset, settings)
+        _, most = speaker_range(config.speaker_limit(self.num_slots), max_speakers=max_speakers)
         if max_speakers is not None:
             config = replace(config, max_speakers=most)
         return SessionPool(self.model, config, settings)

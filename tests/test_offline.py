@@ -39,7 +39,7 @@ def test_speech_is_given_to_voices_where_the_postprocessing_says_so(alone: Diari
     voices = grouped(alone)
     assert voices.probabilities(wav).data.shape[1] != SLOTS
     streamed = [each.probabilities(wav, preset="1s").data for each in (voices, alone)]
-    assert [each.shape[1] for each in streamed] == [SLOTS, SLOTS]
+    assert [each.shape[1] for each in streamed] == [8, SLOTS]
     assert not streamed[0][-1, 1:].any()  # by slot only while there is too little to cluster
     assert streamed[1][:, 1:].all()
     slots = voices(wav, postprocess=alone.postprocess)
@@ -50,14 +50,17 @@ def test_speech_is_given_to_voices_where_the_postprocessing_says_so(alone: Diari
 
 def test_the_number_of_voices_is_not_that_of_the_slots(alone: Diarizer, wav: Path):
     voices = grouped(alone)
-    assert (alone.speaker_limit(), voices.speaker_limit(), voices.speaker_limit("1s")) == (SLOTS, 8, SLOTS)
+    assert (alone.speaker_limit(), voices.speaker_limit(), voices.speaker_limit("1s")) == (SLOTS, 8, 8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # two seconds may hold fewer than asked for
         voices(wav, num_speakers=SLOTS + 1)
         with pytest.raises(InputError, match="at most 8"):
             voices(wav, num_speakers=9)
+        voices(wav, num_speakers=SLOTS + 1, preset="1s")
+        with pytest.raises(InputError, match="at most 8"):
+            voices(wav, num_speakers=9, preset="1s")
         with pytest.raises(InputError, match=f"at most {SLOTS}"):
-            voices(wav, num_speakers=SLOTS + 1, preset="1s")
+            alone(wav, num_speakers=SLOTS + 1, preset="1s")
 
 
 def test_enrolled_voices_are_looked_for_among_the_voices_of_a_whole_recording(

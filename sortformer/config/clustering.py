@@ -14,8 +14,8 @@ class ClusteringConfig:
     Attributes:
         threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices;
             in whole recordings two that take turns are two from 0.9 times as much on; streams, whose stretches are
-            shorter and scatter more, go by 1.1 times as much.
-        max_speakers: no more than so many, those who speak most; bound to the model's slots in streams only.
+            shorter and scatter more, go by 1.2 times as much.
+        max_speakers: no more than so many, those who speak most.
 
     Raises:
         ConfigError: when the threshold is not in (0, 2), or ``max_speakers`` is below 1.

@@ -40,11 +40,16 @@ class SpeakerCacheConfig:
         for name in ("newcomer_bonus", "silence_threshold", "strong_share", "weak_share", "min_positive_share"):
             require(getattr(self, name) >= 0, f"{name} must be 0 or more, got {getattr(self, name)}")
 
+    @property
+    def most_slots(self) -> int | None:
+        """For how many slots there is room: a frame, and the silence after it, of each (None: there is no cache)."""
+        return self.frames // (1 + self.silence_frames) if self.frames else None
+
     def check_slots(self, num_slots: int) -> None:
-        """Raise a ConfigError if the cache is too small to hold a frame, and the silence after it, of every slot."""
-        least = (1 + self.silence_frames) * num_slots
+        """Raise a ConfigError if the cache is too small for so many slots."""
+        most, least = self.most_slots, (1 + self.silence_frames) * num_slots
         require(
-            self.frames == 0 or self.frames >= least,
+            most is None or most >= num_slots,
             f"a speaker cache of {self.frames} frames is too small for {num_slots} slots: it needs {least} (or 0)",
         )
 
@@ -68,10 +73,10 @@ class StreamConfig:
     """Frames, at least, that leave a full FIFO for the speaker cache at once, if it has so many."""
     speaker_cache: SpeakerCacheConfig = field(default_factory=SpeakerCacheConfig)
     max_speakers: int | None = None
-    """Only the first so many slots may speak (None: all)."""
+    """Only the first so many slots may speak (None: all, or as many as ``clustering`` allows)."""
     clustering: ClusteringConfig | None = None
-    """Slots stay with their voices, by the encoder's embeddings (None: with what the head calls them). No more voices
-    than the model has slots, and not for models whose layers remember."""
+    """Slots stay with their voices, by the encoder's embeddings (None: with what the head calls them), and there are
+    as many as voices may be found. Not for models whose layers remember."""
     voice_frames: int = 1024
     """Frames that have left the FIFO, at most, by which voices are told apart where there is ``clustering``."""
 
@@ -93,9 +98,20 @@ class StreamConfig:
         return cls(chunk_frames, speaker_cache=SpeakerCacheConfig(frames=0))
 
     def speaker_limit(self, num_slots: int) -> int:
-        """Return how many of a model's slots may speak: the first so many."""
-        voices = num_slots if self.clustering is None else self.clustering.max_speakers
-        return min(num_slots, voices, self.max_speakers or num_slots)
+        """Return how many slots of a stream may speak, where the model has ``num_slots``: the first so many."""
+        most = self.slots(num_slots)
+        voices = most if self.clustering is None else self.clustering.max_speakers
+        return min(most, voices, self.max_speakers or most)
+
+    def slots(self, num_slots: int) -> int:
+        """Return how many slots a stream has: the model's ``num_slots``, or, by voice, as many more as may be found.
+
+        So far as the speaker cache has room for them: 47 in one of 188 frames.
+        """
+        if self.clustering is None:
+            return num_slots
+        most = self.clustering.max_speakers
+        return max(num_slots, min(most, self.speaker_cache.most_slots or most))
 
     @property
     def latency_s(self) -> float:

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
-from torch import Tensor
+from torch import Tensor, nn
 
 from sortformer.clustering import alone, by_voice
 from sortformer.config.clustering import ClusteringConfig
@@ -34,16 +34,19 @@ def rows_by_voice(
 ) -> tuple[Tensor, Tensor]:
     """Return who speaks in the frames that a step looks at, and in those that ``state.voice_emb`` remembers.
 
-    Both as :func:`by_known_voice` has it, but for the speaker cache, whose speakers stay as they were.
+    Both as :func:`by_known_voice` has it, but for the speaker cache, whose speakers stay as they were: (B, T, S) and
+    (B, V, S), where the stream may have more slots than the model.
 
     Args:
-        probs: (B, T, S) of [speaker cache | FIFO | chunk with its contexts], at a multiple of the embeddings' rate.
+        probs: (B, T, s) of [speaker cache | FIFO | chunk with its contexts], at a multiple of the embeddings' rate.
         emb: (B, T', D) with T = T' times a whole number.
         state: before the step.
         chunk: what is new; a row that sits the step out stays as it is.
     """
     finer = probs.shape[1] // emb.shape[1]
-    found, past = probs.clone(), state.voice_probs.clone()
+    past = state.voice_probs.clone()
+    probs = nn.functional.pad(probs, (0, past.shape[2] - probs.shape[2]))
+    found = probs.clone()
     new = chunk.left + chunk.length + chunk.right
     counts = torch.stack([state.voice_length, state.cache_length, state.fifo_length, new], dim=1).tolist()
     for row in torch.nonzero(chunk.length)[:, 0].tolist():
@@ -105,7 +108,7 @@ def by_known_voice(
     worth = common + claims * len(common) * (1 + common.max(initial=0.0)) * np.arange(most, 0, -1)
     pairs = zip(*linear_sum_assignment(worth, maximize=True), strict=True)
     column = {voice: slot for voice, slot in pairs if common[voice, slot] >= _LEAST_COMMON}
-    had = set(np.flatnonzero(before.any(axis=0)).tolist())
+    had = set(np.flatnonzero((before > 0.5).any(axis=0)).tolist())
     free = sorted(set(range(most)) - set(column.values()), key=lambda slot: (slot in had, slot))
     new = [voice for voice in range(voices.shape[1]) if voice not in column]  # in order of arrival
     column.update(zip(new, free, strict=False))

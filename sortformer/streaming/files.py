@@ -12,8 +12,8 @@ __all__ = ["stream_probabilities"]
 def stream_probabilities(session: Session, blocks: Iterable[np.ndarray]) -> np.ndarray:
     """Return the probabilities (T, S) float32 of a recording given as blocks of samples (n,) at 16 kHz.
 
-    The session ends with it. Only the result grows with the recording: 16 bytes for each frame of four slots, 7 MB for
-    ten hours.
+    The session ends with it. Only the result grows with the recording: 32 bytes for each frame of eight slots, 14 MB
+    for ten hours.
 
     Raises:
         InputError: if a sample is NaN, infinite or far out of scale.

@@ -53,7 +53,7 @@ class _Position:
     memory: Any
     """The state of the model's ``StreamMemory``."""
     turns: TurnState
-    channels: tuple[int, ...]  # the model's output channel of each slot
+    channels: tuple[int, ...]  # the memory's output channel of each slot
     frames: int = 0  # output frames that are final
 
 
@@ -77,7 +77,7 @@ class Session:
 
         Raises:
             ConfigError: if the model cannot stream, the configuration is for another kind of model, or the speaker
-                cache is too small for its slots.
+                cache is too small for the slots of the stream.
             ValueError: if the model is in training mode.
         """
         if model.training:
@@ -94,6 +94,7 @@ class Session:
         self._memory = stream_memory(model, config)
         self._grid = model.config.grid
         self._limit = config.speaker_limit(model.config.head.num_slots)
+        self._slots = config.slots(model.config.head.num_slots)
         self._frame_ticks = round(self._grid.step_s * 100)
         self._device = next(model.parameters()).device
         # Streams apply no gain: the loudest sample of the recording may be yet to come.
@@ -117,9 +118,8 @@ class Session:
 
     def reset(self) -> None:
         """Forget everything and begin another stream."""
-        slots = self.model.config.head.num_slots
         self._position = _Position(
-            start_front(self._log_mel), self._memory.start(), start_turns(slots), tuple(range(slots))
+            start_front(self._log_mel), self._memory.start(), start_turns(self._slots), tuple(range(self._slots))
         )
         self._heard = 0  # samples
         self._waiting: list[np.ndarray] = []  # the last of them, which do not fill a chunk
@@ -335,7 +335,7 @@ class Session:
         return hear(self._log_mel, front, wave, last=last)
 
     def _by_slot(self, probs: Tensor) -> np.ndarray:
-        """The probabilities of this stream's slots, given those (t, S) of the model's output channels."""
+        """The probabilities of this stream's slots, given those (t, S) of the memory's output channels."""
         return probs[:, list(self._position.channels)].cpu().numpy()
 
     def _no_probs(self) -> np.ndarray:

@@ -1,7 +1,7 @@
 """What streams remember between steps, and the ragged rows that it is made of.
 
-Axes: B streams, M frames of speaker cache, L frames of FIFO, V frames of voices, D channels, S slots. A ragged tensor
-(B, T, C) comes with its lengths (B,): its first frames count, the rest are zero.
+Axes: B streams, M frames of speaker cache, L frames of FIFO, V frames of voices, D channels, S slots of the stream. A
+ragged tensor (B, T, C) comes with its lengths (B,): its first frames count, the rest are zero.
 """
 
 from collections.abc import Sequence
@@ -37,11 +37,12 @@ class StreamState:
 def start(
     config: StreamConfig, dim: int, num_slots: int, rows: int = 1, device: torch.device | None = None
 ) -> StreamState:
-    """Return the empty state of ``rows`` streams of a model with embeddings of size ``dim``.
+    """Return the empty state of ``rows`` streams of a model with embeddings of size ``dim`` and so many slots.
 
     Raises:
         ConfigError: if the speaker cache is too small for the slots.
     """
+    num_slots = config.slots(num_slots)
     config.speaker_cache.check_slots(num_slots)
     counts = torch.zeros(rows, dtype=torch.int64, device=device)
     voice_frames = 0 if config.clustering is None else config.voice_frames

@@ -32,7 +32,7 @@ class SpeakerCache:
         """Return the state of ``rows`` streams before the first frame.
 
         Raises:
-            ConfigError: if the speaker cache is too small for the model's slots.
+            ConfigError: if the speaker cache is too small for the slots of the stream.
         """
         model = self.model.config
         device = next(self.model.parameters()).device
@@ -56,8 +56,7 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     shown = chunk.left + chunk.length + chunk.right
     emb, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (chunk.emb, shown)])
     output = model.forward_frames(emb, length_mask(total, emb.shape[1]))
-    probs, slots = output.probs, output.probs.shape[2]
-    most = config.speaker_limit(slots)
+    probs, most = output.probs, config.speaker_limit(output.probs.shape[2])
     if config.clustering is not None:
         probs, past = rows_by_voice(probs, output.emb, state, chunk, config.clustering, most)
         state = replace(state, voice_probs=past)
@@ -65,7 +64,7 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     first = state.cache_length + state.fifo_length + chunk.left
     final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)
     # The cache's bookkeeping stays at one probability for each subsampled frame.
-    pooled = probs.unflatten(1, (-1, finer)).mean(dim=2) * (torch.arange(slots, device=probs.device) < most)
+    pooled = probs.unflatten(1, (-1, finer)).mean(dim=2) * (torch.arange(probs.shape[2], device=probs.device) < most)
     after = update(config, state, chunk, pooled, model.encoder.silence)
     if config.clustering is not None:
         after = _with_voices(state, after, chunk, output.emb, pooled)

@@ -88,6 +88,13 @@ def test_who_is_new_gets_the_first_free_column():
     np.testing.assert_allclose(full.sum(axis=1), probs.sum(axis=1), atol=1e-5)
 
 
+def test_who_comes_first_gets_the_first_column():
+    before = np.zeros((20, 4), np.float32)
+    before[:, :3] = 0.05  # nobody has been heard in any
+    found = by_known_voice(slots_at_random(0, 60, slots=4), np.tile(np.eye(DIM)[0], (60, 1)), before, CLUSTERING, 4)
+    assert found.any(axis=0).tolist() == [True, False, False, False]
+
+
 def test_one_voice_that_was_taken_for_two_is_the_first_of_them_from_then_on():
     who, emb = conversation(0, 1, turns=3)
     probs = slots_at_random(0, len(who), slots=4)
@@ -130,7 +137,7 @@ def test_the_widest_threshold_makes_everybody_one():
 
 def remembering(known: list[torch.Tensor], emb: list[torch.Tensor], queued: list[torch.Tensor]) -> StreamState:
     """Streams that remember voices (t, 3), which sounded as ``emb`` (t, DIM) has it, and a FIFO with these speakers."""
-    config = replace(CONFIG, fifo_frames=200)
+    config = replace(CONFIG, fifo_frames=200, clustering=replace(CLUSTERING, max_speakers=3))
     state = start(config, DIM, 3, len(known))
     for row, (probs, sounds, fifo) in enumerate(zip(known, emb, queued, strict=True)):
         state.voice_probs[row, : len(probs)], state.voice_emb[row, : len(sounds)] = probs, sounds
@@ -176,6 +183,19 @@ def test_a_finer_output_follows_the_voices_of_its_frames():
     coarse = rows_by_voice(probs, rows, state, chunk, CLUSTERING, 3)[0][0]
     fine = rows_by_voice(probs.repeat_interleave(4, dim=1), rows, state, chunk, CLUSTERING, 3)[0][0]
     assert (fine.argmax(dim=1) == coarse.repeat_interleave(4, dim=0).argmax(dim=1)).float().mean() > 0.9
+
+
+def test_there_may_be_more_voices_than_the_model_has_slots():
+    who, emb = conversation(3, 5, turns=10)
+    state = start(replace(CONFIG, clustering=replace(CLUSTERING, max_speakers=5)), DIM, 3)
+    probs = torch.from_numpy(slots_at_random(3, len(who)))[None]
+    found, past = rows_by_voice(
+        probs, torch.from_numpy(emb)[None].float(), state, coming([len(who)], state), CLUSTERING, 5
+    )
+    assert (found.shape, past.shape) == ((1, len(who), 5), (1, CONFIG.voice_frames, 5))
+    first = [list(dict.fromkeys(who.tolist())).index(voice) for voice in who]  # columns in order of arrival
+    assert (found[0].argmax(dim=1) == torch.tensor(first)).float().mean() > 0.8
+    torch.testing.assert_close(found.sum(dim=2), probs.sum(dim=2), atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("finer", [1, 4])
@@ -318,6 +338,21 @@ def test_presets_stream_as_the_postprocessing_says():
     assert diarizer.stream(StreamConfig(9)).config.clustering is None  # a configuration is taken as it stands
     remembering = Diarizer(remembering_model("xl"), by_voice, "remembering")
     assert remembering.stream().config.clustering is None
+
+
+@pytest.mark.parametrize(
+    ("frames", "voices", "slots", "limit"), [(14, 8, 7, 7), (0, 8, 8, 8), (14, 5, 5, 5), (14, 2, 3, 2), (6, 8, 3, 3)]
+)
+def test_a_stream_has_a_slot_for_each_voice_as_far_as_the_speaker_cache_has_room(frames, voices, slots, limit):
+    config = replace(
+        CONFIG,
+        speaker_cache=SpeakerCacheConfig(frames, 1),
+        clustering=replace(CLUSTERING, max_speakers=voices),
+    )
+    assert (config.slots(3), config.speaker_limit(3)) == (slots, limit)
+    assert replace(config, max_speakers=1).speaker_limit(3) == 1
+    assert Session(MODEL, config).push(noise(40_000)).probs.shape[1] == slots
+    assert replace(config, clustering=None).slots(3) == 3
 
 
 def test_more_speakers_may_be_allowed_than_there_are_slots():
