@@ -7,7 +7,7 @@ frames join the FIFO, and what a full FIFO gives away goes to the speaker cache.
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sortformer.config.stream import StreamConfig
 from sortformer.layers.subsampling import length_mask
@@ -56,7 +56,8 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     shown = chunk.left + chunk.length + chunk.right
     emb, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (chunk.emb, shown)])
     output = model.forward_frames(emb, length_mask(total, emb.shape[1]))
-    probs, most = output.probs, config.speaker_limit(output.probs.shape[2])
+    probs, slots = output.probs, output.probs.shape[2]
+    most = config.speaker_limit(slots)
     if config.clustering is not None:
         probs, past = rows_by_voice(probs, output.emb, state, chunk, config.clustering, most)
         state = replace(state, voice_probs=past)
@@ -65,7 +66,7 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)
     # The cache's bookkeeping stays at one probability for each subsampled frame.
     pooled = probs.unflatten(1, (-1, finer)).mean(dim=2) * (torch.arange(probs.shape[2], device=probs.device) < most)
-    after = update(config, state, chunk, pooled, model.encoder.silence)
+    after = update(config, state, chunk, pooled, model.encoder.silence, slots)
     if config.clustering is not None:
         after = _with_voices(state, after, chunk, output.emb, pooled)
     return after, final
@@ -91,12 +92,18 @@ def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, emb: Tens
 
 
 def update(
-    config: StreamConfig, state: StreamState, chunk: Chunk, probs: Tensor, silence: Tensor | None = None
+    config: StreamConfig,
+    state: StreamState,
+    chunk: Chunk,
+    probs: Tensor,
+    silence: Tensor | None = None,
+    slots: int | None = None,
 ) -> StreamState:
     """Return the state after a chunk, given what the model thinks of [cache | FIFO | chunk with its contexts].
 
     ``probs`` are (B, T, S), one for each subsampled frame; ``silence`` (D,) is the model's embedding of silence, where
-    it has learned one. Synchronous rule of NeMo 3.0.0: up to its first compression, the cache takes its probabilities
+    it has learned one. The cache has room for the model's own ``slots`` (None: all of a stream's), and for others once
+    they have spoken. Synchronous rule of NeMo 3.0.0: up to its first compression, the cache takes its probabilities
     from the latest step; from then on they stay as they were.
     """
     longest = int(chunk.length.max())
@@ -110,7 +117,8 @@ def update(
     fresh = window(probs, torch.zeros_like(popped), state.cache_length, config.speaker_cache.frames)
     frozen = state.compressed | (chunk.length == 0)
     cache_probs = torch.where(frozen[:, None, None], state.cache_probs, fresh)
-    state = _remember(config, replace(state, cache_probs=cache_probs), queue, queue_probs, popped, silence)
+    state = replace(state, cache_probs=cache_probs)
+    state = _remember(config, state, queue, queue_probs, popped, silence, slots or probs.shape[2])
     left = queued - popped
     return replace(
         state,
@@ -131,7 +139,13 @@ def _queue(state: StreamState, chunk: Chunk, frames: Tensor) -> Tensor:
 
 
 def _remember(
-    config: StreamConfig, state: StreamState, emb: Tensor, probs: Tensor, length: Tensor, silence: Tensor | None
+    config: StreamConfig,
+    state: StreamState,
+    emb: Tensor,
+    probs: Tensor,
+    length: Tensor,
+    silence: Tensor | None,
+    slots: int,
 ) -> StreamState:
     """Move the first ``length`` (B,) frames of ``emb`` (B, T, D) into the speaker cache."""
     mean, count = add_silence(
@@ -143,11 +157,14 @@ def _remember(
     probs, _ = end_to_end([(state.cache_probs, state.cache_length), (probs, length)], room)
     cache, cache_probs, full = emb[:, :frames].clone(), probs[:, :frames].clone(), total > frames
     filler = mean if silence is None else silence.expand_as(mean)
-    for size in total[full].unique().tolist():  # rows of one length at a time, so that none is padded to another's
-        rows = total == size
-        cache[rows], cache_probs[rows] = compress(
-            emb[rows, :size], probs[rows, :size], filler[rows], config.speaker_cache
+    last = ((probs > 0.5).any(dim=1) * torch.arange(1, probs.shape[2] + 1, device=probs.device)).amax(dim=1)
+    shapes = torch.stack([total, last.clamp(min=slots)], dim=1)
+    for shape in shapes[full].unique(dim=0):  # rows of one shape at a time, so that none is padded to another's
+        rows, (size, used) = (shapes == shape).all(dim=1), shape.tolist()
+        cache[rows], kept_probs = compress(
+            emb[rows, :size], probs[rows, :size, :used], filler[rows], config.speaker_cache
         )
+        cache_probs[rows] = nn.functional.pad(kept_probs, (0, probs.shape[2] - used))
     return replace(
         state,
         cache=cache,

@@ -1,7 +1,7 @@
 """The speaker cache: equal to NeMo's recorded steps, and to loops that anybody can check."""
 
 import ast
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.speaker_cache import add_silence, compress, scores
@@ -140,6 +141,27 @@ def test_a_row_that_sits_out_keeps_its_bits_while_the_cache_fills():
     assert before.cache_length[1] > 0
     for field in fields(StreamState):
         assert torch.equal(getattr(after, field.name)[1], getattr(before, field.name)[1]), field.name
+
+
+def test_slots_that_nobody_has_had_take_no_room_in_the_cache():
+    cache = SpeakerCacheConfig(24, 1)
+    by_slot = StreamConfig(40, speaker_cache=cache)
+    by_voice = replace(by_slot, clustering=ClusteringConfig(0.4, max_speakers=6))
+    emb, count, none = torch.rand(2, 40, 4), torch.tensor([40, 40]), torch.tensor([0, 0])
+    probs = torch.rand(2, 40, 6) * torch.tensor([[1, 1, 0.4, 0.4, 0.4, 0.4], [1, 1, 1, 1, 0.4, 0.4]])[:, None]
+    chunk = Chunk(emb, none, count, none)
+    found = update(by_voice, start(by_voice, 4, 2, 2), chunk, probs, slots=2)
+    assert found.compressed.all()
+    for row, used in enumerate((2, 4)):  # whose speakers have been heard
+        alone = Chunk(emb[row, None], none[:1], count[:1], none[:1])
+        expected = update(by_slot, start(by_slot, 4, used), alone, probs[row, None, :, :used])
+        assert torch.equal(found.cache[row], expected.cache[0])
+        silent = ~found.cache[row].any(dim=1)
+        assert silent.sum() == used  # the frame after each slot
+        torch.testing.assert_close(
+            found.cache_probs[row, ~silent, :used], expected.cache_probs[0, ~silent], rtol=0, atol=0
+        )
+        assert not found.cache_probs[row, :, used:].any()
 
 
 @pytest.mark.parametrize("upsampling", [1, 8])
