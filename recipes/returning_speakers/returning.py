@@ -135,7 +135,7 @@ def main() -> None:
     if options.no_cache:
         config = replace(config, speaker_cache=SpeakerCacheConfig(frames=0))
     session = diarizer.stream(config)
-    ledger, grid = Ledger(diarizer.num_slots), FrameGrid()
+    ledger, grid = Ledger(session.num_slots), FrameGrid()
     samples, minutes, started = 0, [], time.perf_counter()
     loud = np.float32(0.05 * 10 ** (NOISE_DB / 20))
     for speaker, length, gap in script(rng, 3600 * options.hours):

@@ -94,12 +94,16 @@ class Session:
         self._memory = stream_memory(model, config)
         self._grid = model.config.grid
         self._limit = config.speaker_limit(model.config.head.num_slots)
-        self._slots = config.slots(model.config.head.num_slots)
         self._frame_ticks = round(self._grid.step_s * 100)
         self._device = next(model.parameters()).device
         # Streams apply no gain: the loudest sample of the recording may be yet to come.
         self._log_mel = LogMel(replace(model.config.features, gain="none")).to(self._device)
         self.reset()
+
+    @property
+    def num_slots(self) -> int:
+        """Columns of the probabilities: the model's slots or, by voice, as many as voices may be found."""
+        return self.config.slots(self.model.config.head.num_slots)
 
     @property
     def step_s(self) -> float:
@@ -119,7 +123,7 @@ class Session:
     def reset(self) -> None:
         """Forget everything and begin another stream."""
         self._position = _Position(
-            start_front(self._log_mel), self._memory.start(), start_turns(self._slots), tuple(range(self._slots))
+            start_front(self._log_mel), self._memory.start(), start_turns(self.num_slots), tuple(range(self.num_slots))
         )
         self._heard = 0  # samples
         self._waiting: list[np.ndarray] = []  # the last of them, which do not fill a chunk

@@ -351,7 +351,8 @@ def test_a_stream_has_a_slot_for_each_voice_as_far_as_the_speaker_cache_has_room
     )
     assert (config.slots(3), config.speaker_limit(3)) == (slots, limit)
     assert replace(config, max_speakers=1).speaker_limit(3) == 1
-    assert Session(MODEL, config).push(noise(40_000)).probs.shape[1] == slots
+    session = Session(MODEL, config)
+    assert session.push(noise(40_000)).probs.shape[1] == session.num_slots == slots
     assert replace(config, clustering=None).slots(3) == 3
 
 
