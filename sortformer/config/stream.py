@@ -144,7 +144,7 @@ STREAM_PRESETS = MappingProxyType(
     {
         "30s": StreamConfig(340, 35, fifo_frames=40, update_period_frames=300),
         "10s": StreamConfig(112, 13, fifo_frames=60, update_period_frames=112),
-        "1s": StreamConfig(6, 6, fifo_frames=62, update_period_frames=40),
+        "1s": StreamConfig(6, 6, fifo_frames=94, update_period_frames=40),
         "0.3s": StreamConfig(2, 2, fifo_frames=62, update_period_frames=40),
         # NVIDIA's model cards: nvidia/diar_streaming_sortformer_4spk-v2 and nvidia/Nemotron-3-Diarization.
         "nvidia-30.4s": _nvidia(340, 40, 40, 300),

@@ -116,11 +116,11 @@ def test_samples_that_are_taken_as_they_come_have_no_level():
     assert session._position.front.level is None
 
 
-@pytest.mark.parametrize("db", [-10, -20])
-def test_a_quiet_microphone_is_heard(db: int):
-    """By all that sounds, 15.8 and 12.7 s of the demo's speech are found at 1 s, where 17.2 are as it is."""
+@pytest.mark.parametrize(("db", "least"), [(-10, 17.0), (-20, 15.0)])
+def test_a_quiet_microphone_is_heard(db: int, least: float):
+    """By all that sounds, 16.2 and 12.6 s of the demo's speech are found at 1 s, where 17.2 are as it is."""
     samples = audio.read(DEMO)
     assert decibels(UNHEARD.after(samples).value) == pytest.approx(-21.7, abs=0.1)
     quiet = samples * np.float32(10 ** (db / 20))
     found = Diarizer.load()(quiet, sample_rate=16_000, preset="1s")
-    assert sum(turn.end - turn.start for turn in found.turns) > 16.0
+    assert sum(turn.end - turn.start for turn in found.turns) > least
