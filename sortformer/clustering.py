@@ -65,7 +65,7 @@ def by_voice(
     count = -(-size // _SAMPLE_FRAMES)
     samples = np.repeat(np.arange(len(stretches)), count)
     samples = samples[:: -(-len(samples) // _MOST_SAMPLES)]  # of hours some are enough: the means are of all
-    points, size = points[samples], (size / count)[samples]
+    points, size = points[samples], (size / count).astype(np.float32)[samples]
     most = config.max_speakers if most is None else most
     sure = int(np.count_nonzero(((probs > _SURE) & single[:, None]).sum(axis=0) >= _SURE_FRAMES))
     labels = _labels(points, size, config.threshold, fewest, most, sure)
