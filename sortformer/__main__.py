@@ -12,6 +12,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line; Ctrl-C while it is still being imported is a line and exit code 130, as it is later."""
     _open_streams()
+    _spin_briefly()
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:  # scripts start what runs in the background so, and it shall go on
         signal.signal(signal.SIGINT, _leave)
@@ -28,6 +29,17 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _spin_briefly() -> None:
+    """Let torch's threads, once it is loaded, wait for each other asleep instead of busily, as far as GNU's OpenMP.
+
+    They do so thousands of times in a minute of audio, by themselves for milliseconds each. On processors that others
+    use as well, a second ``sortformer`` for one, nearly all of the time can go into that (recipes/benchmark). Who has
+    set how threads wait has decided otherwise.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:

@@ -1,5 +1,6 @@
 """How fast and how light commands start, and what they say about themselves."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -67,6 +68,22 @@ def test_what_was_closed_before_the_start_is_empty_or_goes_nowhere(tmp_path: Pat
     done = subprocess.run(command, shell=True, check=False, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert ("TOTAL" in out.read_text()) == (closed != 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "spin"),
+    [({}, "1000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "ACTIVE"}, None)],
+    ids=["nobody decided", "another count", "another policy"],
+)
+def test_threads_wait_asleep_unless_it_was_decided_otherwise(given: dict[str, str], spin: str | None):
+    program = (
+        "import os, sys\nimport sortformer.__main__ as command\nassert 'torch' not in sys.modules\n"
+        "sys.argv = ['sortformer', '--version']\n"
+        "try:\n    command.main()\nexcept SystemExit:\n    print(os.environ.get('GOMP_SPINCOUNT'))"
+    )
+    free = {name: value for name, value in os.environ.items() if name not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    done = subprocess.run([sys.executable, "-c", program], env=free | given, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == str(spin)
 
 
 def test_version(cli: Cli):
