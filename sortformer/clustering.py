@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from sortformer.config.clustering import ClusteringConfig
 
-__all__ = ["alone", "by_turns", "by_voice", "shared_out", "staying", "unit_rows"]
+__all__ = ["alone", "by_turns", "by_voice", "in_finer_frames", "shared_out", "staying", "unit_rows"]
 
 _STRETCH_FRAMES = (6, 20)
 _SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
@@ -175,6 +175,16 @@ def shared_out(weight: np.ndarray, spoken: np.ndarray) -> np.ndarray:
         rest = wanted - share.sum(axis=1, keepdims=True)
         share = np.minimum(1.0, share + rest * open_weight / np.maximum(open_weight.sum(axis=1, keepdims=True), 1e-12))
     return share
+
+
+def in_finer_frames(share: np.ndarray, probs: np.ndarray, finer: int) -> np.ndarray:
+    """Share the speech of frames (U, S), ``finer`` of which are one of ``share`` (T, K), out as that has it: (U, K)."""
+    if finer == 1:
+        return share
+    found, heard = np.zeros((len(probs), share.shape[1]), share.dtype), share.any(axis=0)
+    weight = np.repeat(share[:, heard], finer, axis=0)[: len(probs)]
+    found[:, heard] = shared_out(weight, probs.sum(axis=1))
+    return found
 
 
 def _arrivals(share: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sortformer.audio.loudness import UNHEARD, levelled
 from sortformer.audio.windows import windows
-from sortformer.clustering import by_voice
+from sortformer.clustering import by_voice, in_finer_frames
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.estimates import only_row
 from sortformer.grid import FrameGrid
@@ -33,21 +33,27 @@ class Whole:
 
     Attributes:
         probs: (U, S) probabilities of the slots, in order of arrival; of the slots of each window if there are several.
-        emb: (T, D) the encoder's embeddings, U / T of the frames of ``probs`` to each.
+        emb: (T, D) the encoder's embeddings.
         layers: blocks of the head that it took.
+        finer: frames of ``probs`` to each of ``emb``; the last one may lack some.
     """
 
     probs: np.ndarray
     emb: np.ndarray
     layers: int
+    finer: int = 1
 
     def voices(
         self, clustering: ClusteringConfig, fewest: int = 1, most: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return probabilities (U, K) of the voices, and the embeddings (U, D) at the same rate; see ``by_voice``."""
-        times = max(1, round(len(self.probs) / max(1, len(self.emb))))
-        emb = (np.repeat(self.emb, times, axis=0) if times > 1 else self.emb)[: len(self.probs)]
-        return by_voice(self.probs, emb, clustering, max(1, fewest), most), emb
+        if self.finer == 1:
+            return by_voice(self.probs, self.emb, clustering, max(1, fewest), most), self.emb
+        starts = np.arange(0, len(self.probs), self.finer)
+        pooled = np.add.reduceat(self.probs, starts, axis=0) / np.diff(starts, append=len(self.probs))[:, None]
+        share = by_voice(pooled.astype(np.float32), self.emb, clustering, max(1, fewest), most)
+        emb = np.repeat(self.emb, self.finer, axis=0)[: len(self.probs)]
+        return in_finer_frames(share, self.probs, self.finer), emb
 
 
 def at_once(
@@ -70,7 +76,7 @@ def at_once(
     else:
         output = forward(model, partial(leave_early, model, confidence=exit_confidence), blocks, progress, level)
         layers = int(output.layers)
-    return Whole(only_row(output.probs), only_row(output.emb), layers)
+    return Whole(only_row(output.probs), only_row(output.emb), layers, model.config.head.upsampling)
 
 
 def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence: float | None = None) -> Whole:
@@ -78,11 +84,12 @@ def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence:
 
     Its level is that of what has been read so far.
     """
-    grid, parts = model.config.grid, list[Whole]()
-    finer = FrameGrid().step_samples // grid.step_samples  # output frames in one of the encoder
-    step, level = FrameGrid().step_samples, UNHEARD
+    grid, parts, finer = model.config.grid, list[Whole](), model.config.head.upsampling
+    step, level, start, heard = FrameGrid().step_samples, UNHEARD, 0, 0
     for window in windows(blocks, WINDOW_FRAMES * step, MARGIN_FRAMES * step):
-        level = level.after(window.samples)
+        end = start - window.before + len(window.samples)
+        level = level.after(window.samples[len(window.samples) - (end - heard) :])  # windows overlap
+        start, heard = start + window.length, end
         found, first = at_once(model, [window.samples], exit_confidence, level=level.value), window.before // step
         count = grid.output_frames(window.length)
         parts.append(
@@ -93,7 +100,7 @@ def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence:
             )
         )
     probs, emb = (np.concatenate([getattr(part, name) for part in parts]) for name in ("probs", "emb"))
-    return Whole(probs, emb, max(part.layers for part in parts))
+    return Whole(probs, emb, max(part.layers for part in parts), finer)
 
 
 def forward(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sortformer.annotation import Diarization
-from sortformer.audio.loudness import UNHEARD, levelled
+from sortformer.audio.loudness import UNHEARD, Level, levelled
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
@@ -161,6 +161,21 @@ def test_as_many_voices_are_looked_for_as_are_asked_for():
     assert [whole.voices(ClusteringConfig(0.4), *count)[0].shape[1] for count in ((), (3,), (1, 1))] == [2, 3, 1]
 
 
+@pytest.mark.parametrize("frames", [127, 124])
+def test_a_finer_output_is_of_the_voices_that_its_mean_is_of(frames: int):
+    who, rng = np.repeat([0, 1, 2], [60, 60, 7]), np.random.default_rng(0)
+    emb = np.eye(8)[who] + 0.1 * rng.normal(size=(len(who), 8))
+    probs = np.zeros((8 * len(who), 2), np.float32)
+    probs[:, 0] = rng.uniform(0.5, 0.9, len(probs))
+    fine = Whole(probs[: 8 * frames - 3], emb[:frames], 1, 8)
+    coarse = Whole(np.stack([part.mean(axis=0) for part in np.split(probs[: 8 * frames], frames)]), emb[:frames], 1)
+    (found, near), (expected, _) = (whole.voices(ClusteringConfig(0.4)) for whole in (fine, coarse))
+    assert expected.shape[1] == 2
+    np.testing.assert_allclose(found.sum(axis=1), fine.probs.sum(axis=1), atol=1e-5)
+    assert (found.argmax(axis=1) == expected.argmax(axis=1).repeat(8)[: len(found)]).all()
+    np.testing.assert_array_equal(near, emb[:frames].repeat(8, axis=0)[: len(found)])
+
+
 @pytest.mark.parametrize("voices", [False, True])
 def test_models_of_ours_hear_recordings_alike_loud_and_nvidias_as_they_are(voices: bool):
     wave = chirp(3.0, 16_000)
@@ -190,3 +205,14 @@ def test_how_loud_a_recording_is_is_what_was_heard_of_it_and_not_what_a_window_h
         np.testing.assert_allclose(found, diarizer.embeddings(fading, sample_rate=16_000).data, atol=0.05)
     alone = diarizer.embeddings(fading[32_000:], sample_rate=16_000).data
     assert not np.allclose(found[25:], alone[: len(found) - 25], atol=0.05)
+
+
+def test_what_two_windows_hold_is_heard_once(monkeypatch: pytest.MonkeyPatch):
+    heard, after = list[np.ndarray](), Level.after
+    monkeypatch.setattr(Level, "after", lambda level, samples: heard.append(samples) or after(level, samples))
+    monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 12)
+    monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 6)
+    wave = chirp(4.0, 16_000)
+    in_windows(small_model(small_config()), np.array_split(wave, 7))
+    np.testing.assert_array_equal(np.concatenate(heard), wave)
+    assert len(heard) > 3

@@ -14,7 +14,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 
-from sortformer.clustering import alone, by_voice
+from sortformer.clustering import alone, by_voice, in_finer_frames
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.state import StreamState
@@ -46,7 +46,7 @@ def rows_by_voice(
     finer = probs.shape[1] // emb.shape[1]
     past = state.voice_probs.clone()
     probs = nn.functional.pad(probs, (0, past.shape[2] - probs.shape[2]))
-    found = probs.clone()
+    pooled, found = probs.unflatten(1, (-1, finer)).mean(dim=2), probs.clone()
     new = chunk.left + chunk.length + chunk.right
     counts = torch.stack([state.voice_length, state.cache_length, state.fifo_length, new], dim=1).tolist()
     for row in torch.nonzero(chunk.length)[:, 0].tolist():
@@ -54,14 +54,12 @@ def rows_by_voice(
         end = cached + queued + coming
         here = slice(cached * finer, end * finer)
         found[row, : here.start] = state.cache_probs[row, :cached].repeat_interleave(finer, dim=0)
-        said = torch.cat([past[row, :known].repeat_interleave(finer, dim=0), probs[row, here]])
+        said = torch.cat([past[row, :known], pooled[row, cached:end]])
         heard = torch.cat([state.voice_emb[row, :known], emb[row, cached:end]])
         before = torch.cat([past[row, :known], state.fifo_probs[row, :queued]])
-        voices = torch.from_numpy(
-            by_known_voice(_array(said, 1), _array(heard, finer), _array(before, finer), config, most)
-        ).to(found)
-        found[row, here] = voices[known * finer :]
-        past[row, :known] = voices[: known * finer].unflatten(0, (known, finer)).mean(dim=1)
+        voices = by_known_voice(_array(said), _array(heard), _array(before), config, most)
+        past[row, :known] = torch.from_numpy(voices[:known])
+        found[row, here] = torch.from_numpy(in_finer_frames(voices[known:], _array(probs[row, here]), finer))
     return found, past
 
 
@@ -123,5 +121,5 @@ def _and_after(single: np.ndarray) -> np.ndarray:
     return single | np.concatenate([[False], single[:-1]])
 
 
-def _array(rows: Tensor, times: int) -> np.ndarray:
-    return rows.float().repeat_interleave(times, dim=0).cpu().numpy()
+def _array(rows: Tensor) -> np.ndarray:
+    return rows.float().cpu().numpy()
