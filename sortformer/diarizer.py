@@ -14,6 +14,7 @@ import sortformer
 from sortformer import checkpoint
 from sortformer.annotation import Diarization, Origin, TimeAxis
 from sortformer.audio import AudioSource
+from sortformer.audio.arrays import is_array
 from sortformer.audio.files import name_of, uri_of
 from sortformer.audio.loudness import how_quiet
 from sortformer.audio.signal import INAUDIBLE
@@ -59,6 +60,10 @@ class Diarizer:
         licence: of the weights, where it is known.
         exit_confidence: stop in the head with the first estimate of this ``confidence``, where a recording is taken
             whole; None runs all of it. `calibrate_exit` finds a value that changes results little.
+
+    Raises:
+        InputError: when the model is in training mode.
+        ConfigError: when it cannot stop early and ``exit_confidence`` asks for it.
     """
 
     model: Sortformer
@@ -68,6 +73,8 @@ class Diarizer:
     exit_confidence: float | None = None
 
     def __post_init__(self) -> None:
+        if self.model.training:
+            raise InputError("a model in training mode answers with dropout: call model.eval() first")
         if self.exit_confidence is not None:
             check_exits(self.model, self.exit_confidence)
 
@@ -78,7 +85,9 @@ class Diarizer:
     def load(
         cls, model: str | Path | None = None, device: str = "auto", exit_confidence: float | None = None
     ) -> "Diarizer":
-        """Load a model: None for the one inside the package, or the folder of another one.
+        """Load a model: None for the one inside the package, or another one.
+
+        ``model`` is a folder, a ``.nemo`` file, or the id of a model of Hugging Face's.
 
         Raises:
             InputError: when the device or the model is absent, or the model's files are damaged.
@@ -109,7 +118,7 @@ class Diarizer:
     def presets(self) -> dict[str, StreamConfig]:
         """How the model streams with its post-processing, by latency, the longest first.
 
-        None where it needs the whole recording. To change one, take it with ``dataclasses.replace``.
+        Empty where it needs the whole recording. To change one, take it with ``dataclasses.replace``.
         """
         return {name: self._stream_config(name, self.postprocess) for name in model_presets(self.model.config)}
 
@@ -147,11 +156,13 @@ class Diarizer:
             num_speakers: so many. Excludes the other two.
             min_speakers: at least so many. Where the post-processing clusters, the likeliest voices are split until
                 there are; slots are never split, and where fewer are heard in the end a warning says so.
-            max_speakers: no more than so many, those who speak most.
+            max_speakers: no more than so many, those who speak most. Where the post-processing clusters, what others
+                say goes to those whom they sound like.
             exclusive: one speaker at a time, for joining with a transcript.
             enroll: clips of voices by the names that their turns shall bear: of who speaks most in the clip. Where the
                 post-processing clusters and the recording is taken whole, the voices that were found are compared with
-                the clips; otherwise the stream hears the clips first (see ``Session.enroll``).
+                the clips; otherwise the stream hears the clips first (see ``Session.enroll``). A clip that is an array
+                is at the ``sample_rate`` (None: at 16 kHz).
             postprocess: instead of the model's own.
             progress: told how far the work is; may cancel it.
 
@@ -173,7 +184,8 @@ class Diarizer:
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, progress)
         blocks = heard.blocks(sample_rate, channel)
-        found, names, preset = self._hear(heard, blocks, preset, enroll, settings, (fewest, most))
+        clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in enroll.items()}
+        found, names, preset = self._hear(heard, blocks, preset, clips, settings, (fewest, most))
         result = turns(
             found.data,
             settings,
@@ -289,21 +301,24 @@ class Diarizer:
         heard: Heard,
         blocks: Iterator[np.ndarray],
         preset: str | None,
-        enroll: Mapping[str, AudioSource],
+        clips: Mapping[str, tuple[AudioSource, int | None]],
         settings: PostprocessConfig,
         count: tuple[int, int | None] = (1, None),
     ) -> tuple[Probabilities, dict[int, str], str]:
-        """Probabilities, the names of the slots that were enrolled, and the preset that was used."""
+        """Probabilities, the names of the slots that were enrolled, and the preset that was used.
+
+        ``clips`` are voices to enroll and the sample rate of each, where that has to be said.
+        """
         clustering = settings.clustering
-        if preset is None and (streams_files(self.model.config) or (enroll and clustering is None)):
+        if preset is None and (streams_files(self.model.config) or (clips and clustering is None)):
             preset = nearest_preset(self.model.config, FILE_S)
         if preset in (None, OFFLINE):
             if clustering is not None:
-                known = {name: self._voice(name, clip, clustering) for name, clip in enroll.items()}
+                known = {name: self._voice(name, *clip, clustering) for name, clip in clips.items()}
                 found = in_windows(self.model, blocks, self.exit_confidence)
                 probs, emb = found.voices(clustering, *count)
                 return self._probabilities(probs, heard, found.layers), names_of_voices(probs, emb, known), OFFLINE
-            if enroll:
+            if clips:
                 raise InputError(
                     "voices can be enrolled only in a stream where clustering is off: leave the preset out, or give "
                     "another one"
@@ -321,14 +336,19 @@ class Diarizer:
                 stacklevel=3,
             )
             blocks = heard.again(taken, blocks)
-        session = Session(self.model, self._stream_config(preset, settings))
-        names = {session.enroll(name, clip): name for name, clip in enroll.items()}
+        config, (_, most) = self._stream_config(preset, settings), count
+        if config.clustering is not None and most is not None:
+            config = replace(config, max_speakers=max(most, len(clips)))  # who is enrolled may be absent
+        session = Session(self.model, config)
+        names = {session.enroll(name, *clip): name for name, clip in clips.items()}
         return self._probabilities(stream_probabilities(session, blocks), heard), names, preset
 
-    def _voice(self, name: str, clip: AudioSource, clustering: ClusteringConfig) -> np.ndarray:
+    def _voice(self, name: str, clip: AudioSource, sample_rate: int | None, clustering: ClusteringConfig) -> np.ndarray:
         """The direction of the embeddings of who speaks most in a clip."""
         check_person(name)
-        probs, emb = in_windows(self.model, [read_clip(name, clip)], self.exit_confidence).voices(clustering)
+        probs, emb = in_windows(self.model, [read_clip(name, clip, sample_rate)], self.exit_confidence).voices(
+            clustering
+        )
         spoken = (probs > 0.5).sum(axis=0) * self.model.config.grid.step_s
         mean = mean_voice(probs, emb, int(spoken.argmax()))
         if spoken.max() < LEAST_SPEECH_S or mean is None:

@@ -40,3 +40,13 @@ def test_the_demo_may_be_a_thousandth_as_powerful():
     loud, quiet = (diarizer(each, sample_rate=16_000).turns for each in (samples, samples * np.float32(10**-1.5)))
     found = der(loud, quiet, whole)
     assert (found.miss + found.false_alarm + found.confusion) / found.total < 0.15
+
+
+def test_fewer_speakers_than_were_heard_share_all_of_the_speech_also_in_a_stream():
+    samples, diarizer = audio.read(DEMOS / "meeting.wav"), Diarizer.load()
+    found = diarizer(samples, sample_rate=16_000, preset="10s", max_speakers=1)
+    session = diarizer.stream("10s", max_speakers=1)
+    session.push(samples)
+    spans = [[(turn.start, turn.end) for turn in each.turns] for each in (found, session.finish())]
+    assert spans[0] == spans[1]
+    assert found.speakers == ("speaker_0",)

@@ -289,6 +289,11 @@ def test_a_live_stream_is_that_of_its_preset(diarizer: Diarizer):
         diarizer.stream(max_speakers=0)
 
 
+def test_a_model_in_training_mode_is_refused():
+    with pytest.raises(InputError, match="training mode"):
+        Diarizer(small_model(small_config()).train(), PostprocessConfig(), "small")
+
+
 def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):
     result = diarizer(wav, enroll={"chair": chirp(1.0, 16_000)})
     assert [(turn.end, turn.speaker) for turn in result] == [(1.99, "chair"), (1.99, "speaker_0")]

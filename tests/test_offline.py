@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from sortformer.annotation import Diarization
+from sortformer.audio import AudioSource
 from sortformer.audio.loudness import UNHEARD, Level, levelled
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
+from sortformer.enrolled import read_clip
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
 from sortformer.offline import Whole, at_once, in_windows
@@ -82,6 +84,24 @@ def test_enrolled_voices_are_looked_for_among_the_voices_of_a_whole_recording(
     ):
         with pytest.raises(InputError, match=reason):
             voices(wav, enroll={name: clip})
+
+
+@pytest.mark.parametrize("preset", [None, "1s"])
+def test_a_clip_that_is_an_array_is_at_the_rate_of_the_call(
+    alone: Diarizer, wav: Path, preset: str | None, monkeypatch: pytest.MonkeyPatch
+):
+    heard = list[int]()
+
+    def reading(name: str, audio: AudioSource, sample_rate: int | None) -> np.ndarray:
+        heard.append(len(read_clip(name, audio, sample_rate)))
+        return read_clip(name, audio, sample_rate)
+
+    monkeypatch.setattr("sortformer.diarizer.read_clip", reading)
+    monkeypatch.setattr("sortformer.streaming.session.read_clip", reading)
+    wave = chirp(2.0, 8_000)
+    for clip in (wave, wav, {"waveform": wave, "sample_rate": 8_000}):
+        grouped(alone)(wave, sample_rate=8_000, preset=preset, enroll={"chair": clip})
+    assert heard == [32_000, 32_000, 32_000]
 
 
 def _times(result: Diarization) -> list[tuple[float, float, str]]:
@@ -209,7 +229,12 @@ def test_how_loud_a_recording_is_is_what_was_heard_of_it_and_not_what_a_window_h
 
 def test_what_two_windows_hold_is_heard_once(monkeypatch: pytest.MonkeyPatch):
     heard, after = list[np.ndarray](), Level.after
-    monkeypatch.setattr(Level, "after", lambda level, samples: heard.append(samples) or after(level, samples))
+
+    def counting(level: Level, samples: np.ndarray) -> Level:
+        heard.append(samples)
+        return after(level, samples)
+
+    monkeypatch.setattr(Level, "after", counting)
     monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 12)
     monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 6)
     wave = chirp(4.0, 16_000)
