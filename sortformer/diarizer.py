@@ -317,7 +317,8 @@ class Diarizer:
                 known = {name: self._voice(name, *clip, clustering) for name, clip in clips.items()}
                 found = in_windows(self.model, blocks, self.exit_confidence)
                 probs, emb = found.voices(clustering, *count)
-                return self._probabilities(probs, heard, found.layers), names_of_voices(probs, emb, known), OFFLINE
+                names = names_of_voices(probs, emb, known, clustering.threshold)
+                return self._probabilities(probs, heard, found.layers), names, OFFLINE
             if clips:
                 raise InputError(
                     "voices can be enrolled only in a stream where clustering is off: leave the preset out, or give "

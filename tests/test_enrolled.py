@@ -30,23 +30,29 @@ def test_voices_that_are_known_get_their_names_and_others_none(seed, voices, dat
     absent = np.linalg.qr(np.random.default_rng(seed + 1).normal(size=(DIM, DIM)))[0]
     absent -= absent @ directions.T @ directions  # people who are not in the recording
     clips = {f"person {k}": directions[k] if k < voices else absent[k] / np.linalg.norm(absent[k]) for k in known}
-    assert names_of_voices(probs, emb, clips) == {k: f"person {k}" for k in known if k < voices}
+    assert names_of_voices(probs, emb, clips, 0.4) == {k: f"person {k}" for k in known if k < voices}
 
 
 def test_one_name_is_given_once_and_to_the_nearest():
     probs, emb, directions = recording(0, 2)
     between = 0.9 * directions[0] + np.sqrt(1 - 0.81) * directions[1]
-    assert names_of_voices(probs, emb, {"Ada": between}) == {0: "Ada"}
+    assert names_of_voices(probs, emb, {"Ada": between}, 0.4) == {0: "Ada"}
     # Both are nearest to the first speaker: all together are nearest if the second clip is of the second speaker.
     close = 0.75 * directions[0] + np.sqrt(1 - 0.75**2) * directions[1]
-    assert names_of_voices(probs, emb, {"Bob": close, "Ada": between}) == {0: "Ada", 1: "Bob"}
+    assert names_of_voices(probs, emb, {"Bob": close, "Ada": between}, 0.4) == {0: "Ada", 1: "Bob"}
+
+
+def test_a_clip_is_of_nobody_who_is_as_far_from_it_as_two_voices_are():
+    probs, emb, directions = recording(0, 2)
+    near = 0.7 * directions[0] + np.sqrt(1 - 0.49) * np.linalg.qr(directions.T, mode="complete")[0][:, -1]
+    assert [names_of_voices(probs, emb, {"Ada": near}, distance) for distance in (0.32, 0.28)] == [{0: "Ada"}, {}]
 
 
 def test_who_is_never_alone_has_no_voice():
     probs, emb, directions = recording(0, 2)
     probs[:, 1] = 0.9
     assert mean_voice(probs, emb, 0) is None
-    assert names_of_voices(np.ones_like(probs), emb, {"Ada": directions[0]}) == {}
+    assert names_of_voices(np.ones_like(probs), emb, {"Ada": directions[0]}, 0.4) == {}
     np.testing.assert_allclose(mean_voice(probs[:, ::-1], 5 * emb, 0), mean_voice(probs[:, ::-1], emb, 0), atol=1e-6)
 
 
