@@ -41,7 +41,7 @@ class SessionPool:
             InputError: as for a session alone, or if one has another model or configuration. No block is then taken in.
         """
         for session in blocks:
-            if session.model is not self.model or session.config != self.config:
+            if not isinstance(session, Session) or session.model is not self.model or session.config != self.config:
                 raise InputError("a pool takes sessions of its own model and configuration: open() them with it")
         for session, block in [(session, session._checked(samples)) for session, samples in blocks.items()]:
             session._take(block)

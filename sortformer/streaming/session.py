@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -78,10 +79,10 @@ class Session:
         Raises:
             ConfigError: if the model cannot stream, the configuration is for another kind of model, or the speaker
                 cache is too small for the slots of the stream.
-            ValueError: if the model is in training mode.
+            InputError: if the model is in training mode.
         """
         if model.training:
-            raise ValueError("a session needs a model in evaluation mode: call model.eval()")
+            raise InputError("a session needs a model in evaluation mode: call model.eval()")
         if model.config.features.normalize == "per_feature":
             raise ConfigError(
                 "this model normalises its features over the whole recording, which a stream does not have: "
@@ -163,7 +164,10 @@ class Session:
         if max(spoken[slot], spoken[rival]) < LEAST_SPEECH_S:
             raise no_voice(name)
         if spoken[rival] > spoken[slot]:
-            raise InputError(f"the clip of '{name}' sounds like '{taken[rival]}': give a clip with one voice only")
+            raise InputError(
+                f"the clip of '{name}' sounds like '{taken[rival]}': give longer clips with one voice only, or leave "
+                "one of the two out"
+            )
         self._position = replace(here, memory=memory, turns=name_slot(here.turns, slot, name))
         return slot
 
@@ -218,7 +222,7 @@ class Session:
         """
         self._require_open()
         here = self._position
-        if not 0 <= slot < len(here.channels):
+        if not (hasattr(slot, "__index__") and 0 <= slot < len(here.channels)):
             raise InputError(f"slot must be between 0 and {len(here.channels) - 1}, got {slot}")
         gone = here.channels[slot]
         # Those who arrived later move up, and the free channel is the last of those that may speak.
@@ -301,8 +305,9 @@ class Session:
                 f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first, by what "
                 "remembers the block before (soxr.ResampleStream)"
             )
-        if 0 in np.shape(samples):
-            return []
+        with suppress(ValueError):  # of lists that are no array, which are refused below
+            if 0 in np.shape(samples):
+                return []
         pieces = mixed(float_pieces(as_samples(samples, block=True)), None, self.uri)
         return list(checked(pieces, SAMPLE_RATE, f"the block pushed to {self.uri} at {self.duration_s:.2f} s"))
 

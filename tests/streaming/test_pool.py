@@ -87,7 +87,7 @@ def test_a_block_that_is_refused_is_named_and_can_be_left_out():
 
 def test_a_session_of_another_configuration_is_refused():
     pool = SessionPool(MODEL, CONFIG)
-    for stranger in (Session(MODEL, StreamConfig(5)), Session(tiny_model(), CONFIG)):
+    for stranger in (Session(MODEL, StreamConfig(5)), Session(tiny_model(), CONFIG), "its name"):
         with pytest.raises(InputError, match="its own model and configuration"):
             pool.push({stranger: WAVES[0]})
 

@@ -99,6 +99,15 @@ def test_another_sample_rate_is_refused(session):
         session.push(WAVE, sample_rate=8_000)
 
 
+def test_what_is_no_array_and_no_slot_is_refused(session):
+    with pytest.raises(InputError, match="cannot be read as an array"):
+        session.push([[1.0, 2.0], [3.0]])
+    for slot in (-1, 3, 1.0, "1", None):
+        with pytest.raises(InputError, match="slot must be between 0 and 2"):
+            session.reset_slot(slot)
+    assert session.duration_s == 0
+
+
 def test_a_stream_ends_once(session):
     session.push(WAVE)
     diarization = session.finish()
@@ -215,7 +224,7 @@ def test_a_cache_too_small_for_the_slots_is_refused():
 
 
 def test_a_model_in_training_mode_is_refused():
-    with pytest.raises(ValueError, match="evaluation mode"):
+    with pytest.raises(InputError, match="evaluation mode"):
         Session(tiny_model().train(), CONFIG)
 
 
