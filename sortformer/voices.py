@@ -1,6 +1,7 @@
 """Voices by name: what stored frames of known voices say about the speakers of a recording."""
 
 import json
+import warnings
 from dataclasses import dataclass, field, replace
 from os import PathLike
 
@@ -58,6 +59,7 @@ class VoiceStore:
             InputError: when the name is empty or one that the toolkit gives, or less than a second of one voice alone
                 is heard in the clip.
         """
+        check_person(name)
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         alone = found.alone(self._turns(found, {}))
         frames = max(alone.values(), key=len, default=np.zeros(0, np.int64))
@@ -111,6 +113,9 @@ class VoiceStore:
         Raises:
             InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns, which
                 may not have a speaker with a stored name already.
+
+        Warns:
+            UserWarning: when the store knows no voices.
         """
         if known := set(self.names) & set(diarization.speakers):
             raise InputError(f"{diarization.uri} has a speaker called '{min(known)}' already: give turns without names")
@@ -134,6 +139,9 @@ class VoiceStore:
 
         Raises:
             InputError: when the audio cannot be used, or ``lam`` is not between 0 and 1.
+
+        Warns:
+            UserWarning: when the store knows no voices.
         """
         if not 0 <= lam <= 1:
             raise InputError(f"lam, the share of the memory, must be between 0 and 1, got {lam}")
@@ -209,6 +217,11 @@ class VoiceStore:
 
     def _names(self, found: Embeddings, labels: Tensor, diarization: Diarization, confidence: float) -> dict[str, str]:
         """The names of speakers, given what the memory says of each frame (T, names)."""
+        if not self.names:
+            warnings.warn(
+                "this store knows no voices, so nobody is named: add and learn return another store, which does",
+                stacklevel=3,
+            )
         alone = {speaker: at for speaker, at in found.alone(diarization).items() if len(at)}
         if not alone or not self.names:
             return {}

@@ -63,7 +63,7 @@ def meetings(draw) -> np.ndarray:
     return np.concatenate([np.repeat((who, -1), (spoken, silent)) for who, spoken, silent in parts])
 
 
-@given(who=meetings(), stored=st.sets(st.sampled_from(sorted(DIRECTIONS))))
+@given(who=meetings(), stored=st.sets(st.sampled_from(sorted(DIRECTIONS)), min_size=1))
 def test_who_is_stored_is_named_and_nobody_else(puppet: Puppet, who: np.ndarray, stored: set[str]):
     store = of(puppet, *sorted(stored))
     said = store.diarize(who)
@@ -150,7 +150,13 @@ def test_where_two_speak_nothing_is_learned(puppet: Puppet):
 
 def test_a_certainty_that_nobody_reaches_names_nobody(puppet: Puppet):
     assert of(puppet, "ada").diarize(clip("ada"), confidence=1.01).speakers == ("speaker_0",)
-    assert VoiceStore(puppet).diarize(clip("ada")).speakers == ("speaker_0",)
+
+
+def test_who_threw_the_store_with_the_voice_away_is_told(puppet: Puppet):
+    store = VoiceStore(puppet)
+    store.add("ada", clip("ada"))
+    with pytest.warns(UserWarning, match="add and learn return another store"):
+        assert store.diarize(clip("ada")).speakers == ("speaker_0",)
 
 
 def test_without_strangers_the_only_voice_is_everybodys(puppet: Puppet):
