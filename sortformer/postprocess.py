@@ -1,7 +1,7 @@
-"""The bridge from probabilities to turns: hysteresis, padding, shortest durations, one speaker at a time.
+"""The bridge from probabilities to turns: whose voice it is, when each speaks, one speaker at a time.
 
 Follows NVIDIA's post-processing step by step, so that its tuned settings mean the same here: probabilities are repeated
-to 10 ms, all comparisons are strict, and times are rounded to 10 ms. Inside, times are whole microseconds.
+to 10 ms, and the slots' stretches are those of :mod:`sortformer.stretches`.
 """
 
 import warnings
@@ -14,22 +14,17 @@ from sortformer.annotation import Diarization, Turn, arrival_name
 from sortformer.config.checks import whole
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
+from sortformer.stretches import Stretches
 
 __all__ = [
-    "TICK_US",
     "decisive",
     "expected_gain",
-    "in_microseconds",
     "keep_slots",
     "only_slots",
     "speaker_range",
-    "speaking",
     "turns",
     "warn_if_full",
 ]
-
-TICK_US = 10_000
-"""Times are rounded to so many microseconds."""
 
 
 def turns(
@@ -173,51 +168,8 @@ def _ticks(probs: np.ndarray, step_s: float) -> np.ndarray:
 
 def _spans(column: np.ndarray, config: PostprocessConfig) -> np.ndarray:
     """Stretches of one slot, (K, 2) start and end in ticks, from its probability at every tick."""
-    pad_on, pad_off, min_on, min_off = in_microseconds(config)
-    spans = _hysteresis(column, config.onset, config.offset) * TICK_US + (-pad_on, pad_off)
-    spans = _joined(np.maximum(spans, 0), gap=0)
-    spans = spans[spans[:, 1] - spans[:, 0] >= min_on]
-    spans = _joined(spans, gap=min_off - 1)
-    ticks = np.minimum((spans + TICK_US // 2) // TICK_US, len(column))
-    return _joined(ticks[ticks[:, 0] < ticks[:, 1]], gap=0)
-
-
-def in_microseconds(config: PostprocessConfig) -> tuple[int, ...]:
-    """Return ``pad_on``, ``pad_off``, ``min_on`` and ``min_off``."""
-    return tuple(round(1e6 * time) for time in (config.pad_on_s, config.pad_off_s, config.min_on_s, config.min_off_s))
-
-
-def speaking(column: np.ndarray, onset: float, offset: float, before: bool = False) -> np.ndarray:
-    """Return whether a slot speaks at each tick (T,): from one above ``onset`` until one below ``offset``.
-
-    The tick that ends a stretch cannot start the next, so one that is above ``onset`` and below ``offset`` (where
-    ``offset`` is the greater) turns speech into silence and silence into speech. ``before`` says whether the slot spoke
-    before the first tick.
-    """
-    above, below = column > onset, column < offset
-    ticks = np.arange(len(column))
-    decided = np.maximum.accumulate(np.where(above != below, ticks, -1))  # last tick that leaves no doubt
-    flips = np.cumsum(above & below)
-    known = decided >= 0
-    flips_since = flips - np.where(known, flips[decided], 0)
-    return np.where(known, above[decided], before) ^ (flips_since % 2 == 1)
-
-
-def _hysteresis(column: np.ndarray, onset: float, offset: float) -> np.ndarray:
-    """Stretches (K, 2) in which a slot speaks; one that is open at the end stops 10 ms early, as NVIDIA's does."""
-    borders = np.flatnonzero(np.diff(speaking(column, onset, offset), prepend=False))
-    if len(borders) % 2:
-        borders = np.append(borders, len(column) - 1)
-    return borders.reshape(-1, 2)
-
-
-def _joined(spans: np.ndarray, gap: int) -> np.ndarray:
-    """Join sorted stretches (K, 2) that overlap or are at most ``gap`` apart (0: touching, negative: none)."""
-    if len(spans) == 0:
-        return spans
-    reach = np.maximum.accumulate(spans[:, 1])
-    apart = spans[1:, 0] - reach[:-1] > gap
-    return np.stack([spans[np.append(True, apart), 0], reach[np.append(apart, True)]], axis=1)
+    state, spans = Stretches().hear(config, column, 0)
+    return np.concatenate([spans, state.end(config, len(column))[1]])
 
 
 def _exclusive(spans: list[np.ndarray], ticks: np.ndarray) -> list[np.ndarray]:

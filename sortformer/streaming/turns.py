@@ -1,34 +1,26 @@
 """Post-processing as the frames come: the turns of :func:`sortformer.postprocess.turns`, each as soon as it is certain.
 
-A slot's stretches of speech go through the same stages as there: padded and joined where they touch, dropped when too
-short, joined across short gaps, rounded to ticks of 10 ms and joined where they touch. Each stage holds back its last
-stretch until whatever may still come starts too late to join it.
+A slot's stretches of speech are those of :mod:`sortformer.stretches`, as there. They become turns once the slot has a
+name, and names are given in order of arrival, as far as that is certain.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sortformer.annotation import Turn, arrival_name
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.postprocess import TICK_US, decisive, in_microseconds, speaking
+from sortformer.postprocess import decisive
+from sortformer.stretches import Span, Stretches
 
 __all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "start_turns", "tentative_turns"]
 
-Span = tuple[int, int]  # start and end
-
-_NEVER = 1 << 60
-
 
 @dataclass(frozen=True, slots=True)
-class SlotState:
+class SlotState(Stretches):
     """What is known, and not yet given, of one slot."""
 
-    since: int | None = None  # tick at which it began to speak; None while silent
-    padded: Span | None = None  # the last padded stretch, in microseconds
-    bridged: Span | None = None  # the last one that is long enough, in microseconds
-    rounded: Span | None = None  # the last one in ticks
     unnamed: tuple[Span, ...] = ()  # certain turns, in ticks, that wait for the slot's name
     name: str | None = None
 
@@ -61,21 +53,11 @@ def add_frames(
     A frame lasts ``frame_ticks`` of 10 ms. Speakers are named in order of arrival: a turn waits until nobody who has no
     name yet can turn out to have spoken before it. Only the slots ``speakers`` have turns (None: all).
     """
-    now = state.ticks + len(probs) * frame_ticks
-    slots = []
-    for slot, column in zip(state.slots, decisive(probs, config, speakers).T, strict=True):
-        spoke = slot.since is not None
-        changes = speaking(np.repeat(column, frame_ticks), config.onset, config.offset, spoke)
-        closed, since = [], slot.since
-        for border in (np.flatnonzero(np.diff(changes, prepend=spoke)) + state.ticks).tolist():
-            if since is None:
-                since = border
-            else:
-                closed.append((since, border))
-                since = None
-        slots.append(_settle(config, replace(slot, since=since), closed, now if since is None else since, now))
+    columns = np.repeat(decisive(probs, config, speakers), frame_ticks, axis=0).T
+    heard = (slot.hear(config, column, state.ticks) for slot, column in zip(state.slots, columns, strict=True))
+    slots = tuple(_with_turns(*each) for each in heard)
     sums = np.concatenate([state.sums, state.sums[-1] + np.cumsum(probs, axis=0, dtype=np.float64)])
-    return _give(config, replace(state, slots=tuple(slots), sums=sums, ticks=now), frame_ticks)
+    return _give(config, replace(state, slots=slots, sums=sums, ticks=state.ticks + columns.shape[1]), frame_ticks)
 
 
 def tentative_turns(config: PostprocessConfig, state: TurnState, frame_ticks: int) -> tuple[Turn, ...]:
@@ -103,58 +85,24 @@ def name_slot(state: TurnState, slot: int, name: str) -> TurnState:
     return replace(state, slots=_with(state.slots, slot, replace(state.slots[slot], name=name)))
 
 
-def _settle(config: PostprocessConfig, slot: SlotState, closed: Iterable[Span], open_from: int, now: int) -> SlotState:
-    """Add closed stretches, in ticks, to a slot; nothing that comes later starts before the tick ``open_from``."""
-    pad_on, pad_off, min_on, min_off = in_microseconds(config)
-    spans = [(max(0, start * TICK_US - pad_on), max(0, end * TICK_US + pad_off)) for start, end in closed]
-    frontier = max(0, open_from * TICK_US - pad_on)
-    spans, padded = _join(slot.padded, spans, frontier, gap=0)
-    frontier = padded[0] if padded else frontier
-    spans = [(start, end) for start, end in spans if end - start >= min_on]
-    spans, bridged = _join(slot.bridged, spans, frontier, gap=min_off - 1)
-    frontier = bridged[0] if bridged else frontier
-    spans = [(_tick(start), min(_tick(end), now)) for start, end in spans]
-    spans = [(start, end) for start, end in spans if start < end]
-    spans, rounded = _join(slot.rounded, spans, _tick(frontier), gap=0)
-    return replace(slot, padded=padded, bridged=bridged, rounded=rounded, unnamed=(*slot.unnamed, *spans))
-
-
-def _join(pending: Span | None, spans: list[Span], frontier: int, gap: int) -> tuple[list[Span], Span | None]:
-    """Join stretches at most ``gap`` apart; return those that nothing from ``frontier`` on can join, and the last."""
-    done = []
-    for span in spans:
-        if pending and span[0] - pending[1] <= gap:
-            pending = (pending[0], max(pending[1], span[1]))
-            continue
-        if pending:
-            done.append(pending)
-        pending = span
-    if pending and frontier - pending[1] > gap:
-        done.append(pending)
-        pending = None
-    return done, pending
-
-
-def _tick(time_us: int) -> int:
-    return (time_us + TICK_US // 2) // TICK_US
+def _with_turns(slot: SlotState, spans: np.ndarray) -> SlotState:
+    """Return a slot with more certain turns, (K, 2) start and end in ticks."""
+    return replace(slot, unnamed=(*slot.unnamed, *map(tuple, spans.tolist())))
 
 
 def _closed(config: PostprocessConfig, slot: SlotState, now: int) -> SlotState:
-    """Return the slot as if the stream ended now: an open stretch stops 10 ms early, as NVIDIA's does."""
-    closed = [] if slot.since is None else [(slot.since, now - 1)]
-    return _settle(config, replace(slot, since=None), closed, _NEVER, now)
+    """Return the slot as if the stream ended now."""
+    return _with_turns(*slot.end(config, now))
 
 
 def _named(config: PostprocessConfig, state: TurnState, *, certain_only: bool) -> TurnState:
     """Name the slots that have spoken in order of their first turns, as far as that order is certain or all."""
-    pad_on = in_microseconds(config)[0]
     arrivals = []
     for index, slot in enumerate(state.slots):
         if slot.name is None:
             turns = _closed(config, slot, state.ticks).unnamed
-            since = state.ticks if slot.since is None else slot.since
-            earliest = slot.padded[0] if slot.padded else max(0, since * TICK_US - pad_on)
-            arrivals.append((turns[0][0] if turns else _tick(earliest), index, bool(turns)))
+            first = turns[0][0] if turns else slot.earliest(config, state.ticks)
+            arrivals.append((first, index, bool(turns)))
     slots, names = state.slots, state.names
     for _, index, certain in sorted(arrivals):
         if certain:
@@ -177,8 +125,8 @@ def _give(
                 low, high = (_sum_at(state, index, tick, frame_ticks) for tick in (start, end))
                 given.append(Turn(start / 100, end / 100, slot.name, (high - low) / (end - start)))
     slots = tuple(replace(slot, unnamed=()) if slot.name else slot for slot in state.slots)
-    needed = min((_earliest(config, slot, state.ticks) for slot in slots), default=state.ticks) // frame_ticks
-    cut = max(0, needed - state.first)
+    starts = (slot.unnamed[0][0] if slot.unnamed else slot.earliest(config, state.ticks) for slot in slots)
+    cut = max(0, min(starts, default=state.ticks) // frame_ticks - state.first)
     state = replace(state, slots=slots, sums=state.sums[cut:], first=state.first + cut)
     return state, tuple(sorted(given))
 
@@ -190,19 +138,6 @@ def _sum_at(state: TurnState, slot: int, tick: int, frame_ticks: int) -> float:
     if not rest:
         return float(low) * frame_ticks
     return float(low * (frame_ticks - rest) + state.sums[frame - state.first + 1, slot] * rest)
-
-
-def _earliest(config: PostprocessConfig, slot: SlotState, now: int) -> int:
-    """The first tick that a coming turn of the slot may begin at."""
-    if slot.unnamed:
-        return slot.unnamed[0][0]
-    if slot.rounded:
-        return slot.rounded[0]
-    pad_on = in_microseconds(config)[0]
-    start = max(0, (now if slot.since is None else slot.since) * TICK_US - pad_on)
-    for pending in (slot.padded, slot.bridged):
-        start = pending[0] if pending else start
-    return _tick(start)
 
 
 def _with(slots: tuple[SlotState, ...], index: int, slot: SlotState) -> tuple[SlotState, ...]:

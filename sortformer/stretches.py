@@ -1,0 +1,115 @@
+"""When one slot speaks, as its probabilities come: hysteresis, padding, shortest durations, rounding.
+
+Stretches of speech go through NVIDIA's stages: padded and joined where they touch, dropped when too short, joined
+across short gaps, rounded to ticks of 10 ms and joined where they touch. Each stage holds back its last stretch until
+whatever may still come starts too late to join it. All comparisons are strict, and times are whole microseconds.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from sortformer.config.postprocess import PostprocessConfig
+
+__all__ = ["Span", "Stretches", "speaking"]
+
+Span = tuple[int, int]  # start and end
+
+_TICK_US = 10_000
+_NEVER = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """What is known of a slot and not yet certain."""
+
+    since: int | None = None  # tick at which it began to speak; None while silent
+    padded: Span | None = None  # the last padded stretch, in microseconds
+    bridged: Span | None = None  # the last one that is long enough, in microseconds
+    rounded: Span | None = None  # the last one in ticks
+
+    def hear(self, config: PostprocessConfig, column: np.ndarray, before: int) -> tuple[Self, np.ndarray]:
+        """Take in the slot's values at some more ticks (t,), after ``before`` others.
+
+        Returns:
+            The new state, and the stretches that have become certain: (K, 2) start and end in ticks.
+        """
+        spoke, now = self.since is not None, before + len(column)
+        borders = np.flatnonzero(np.diff(speaking(column, config.onset, config.offset, spoke), prepend=spoke)) + before
+        if self.since is not None:
+            borders = np.append(self.since, borders)
+        since = int(borders[-1]) if len(borders) % 2 else None
+        closed = borders[: len(borders) // 2 * 2].reshape(-1, 2)
+        return replace(self, since=since)._settle(config, closed, now if since is None else since, now)
+
+    def end(self, config: PostprocessConfig, now: int) -> tuple[Self, np.ndarray]:
+        """Close all after ``now`` ticks, as :meth:`hear` returns it; what is open stops 10 ms early, as NVIDIA's."""
+        still_open = [] if self.since is None else [self.since, now - 1]
+        closed = np.array(still_open, dtype=np.int64).reshape(-1, 2)
+        return replace(self, since=None)._settle(config, closed, _NEVER, now)
+
+    def earliest(self, config: PostprocessConfig, now: int) -> int:
+        """Return the first tick that a stretch not yet certain may begin at, after ``now`` ticks."""
+        if self.rounded:
+            return self.rounded[0]
+        if pending := self.bridged or self.padded:
+            return _tick(pending[0])
+        pad_on, *_ = _in_microseconds(config)
+        return _tick(max(0, (now if self.since is None else self.since) * _TICK_US - pad_on))
+
+    def _settle(
+        self, config: PostprocessConfig, closed: np.ndarray, open_from: int, now: int
+    ) -> tuple[Self, np.ndarray]:
+        """Add closed stretches (K, 2), in ticks; nothing that comes later starts before the tick ``open_from``."""
+        pad_on, pad_off, min_on, min_off = _in_microseconds(config)
+        spans = np.maximum(closed * _TICK_US + (-pad_on, pad_off), 0)
+        frontier = max(0, open_from * _TICK_US - pad_on)
+        spans, padded = _join(self.padded, spans, frontier, gap=0)
+        frontier = padded[0] if padded else frontier
+        spans = spans[spans[:, 1] - spans[:, 0] >= min_on]
+        spans, bridged = _join(self.bridged, spans, frontier, gap=min_off - 1)
+        frontier = bridged[0] if bridged else frontier
+        spans = np.minimum(_tick(spans), now)
+        spans = spans[spans[:, 0] < spans[:, 1]]
+        spans, rounded = _join(self.rounded, spans, _tick(frontier), gap=0)
+        return replace(self, padded=padded, bridged=bridged, rounded=rounded), spans
+
+
+def speaking(column: np.ndarray, onset: float, offset: float, before: bool = False) -> np.ndarray:
+    """Return whether a slot speaks at each tick (T,): from one above ``onset`` until one below ``offset``.
+
+    The tick that ends a stretch cannot start the next, so one that is above ``onset`` and below ``offset`` (where
+    ``offset`` is the greater) turns speech into silence and silence into speech. ``before`` says whether the slot spoke
+    before the first tick.
+    """
+    above, below = column > onset, column < offset
+    ticks = np.arange(len(column))
+    decided = np.maximum.accumulate(np.where(above != below, ticks, -1))  # last tick that leaves no doubt
+    flips = np.cumsum(above & below)
+    known = decided >= 0
+    flips_since = flips - np.where(known, flips[decided], 0)
+    return np.where(known, above[decided], before) ^ (flips_since % 2 == 1)
+
+
+def _join(pending: Span | None, spans: np.ndarray, frontier: int, gap: int) -> tuple[np.ndarray, Span | None]:
+    """Join stretches at most ``gap`` apart; return those that nothing from ``frontier`` on can join, and the last."""
+    if pending:
+        spans = np.concatenate([[pending], spans])
+    if len(spans) == 0:
+        return spans, None
+    reach = np.maximum.accumulate(spans[:, 1])
+    apart = spans[1:, 0] - reach[:-1] > gap
+    spans = np.stack([spans[np.append(True, apart), 0], reach[np.append(apart, True)]], axis=1)
+    start, end = spans[-1].tolist()
+    return (spans, None) if frontier - end > gap else (spans[:-1], (start, end))
+
+
+def _tick(time_us: Any) -> Any:
+    """The nearest tick of one time or of many."""
+    return (time_us + _TICK_US // 2) // _TICK_US
+
+
+def _in_microseconds(config: PostprocessConfig) -> tuple[int, ...]:
+    """``pad_on``, ``pad_off``, ``min_on`` and ``min_off``."""
+    return tuple(round(1e6 * time) for time in (config.pad_on_s, config.pad_off_s, config.min_on_s, config.min_off_s))

@@ -1,0 +1,22 @@
+"""When one slot speaks: the stretches of the loop over ticks in any cut, and nothing before what is said to come."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.stretches import Stretches
+from tests.oracles.postprocess_loops import slot_segments
+from tests.strategies import probabilities
+from tests.test_postprocess import configs
+
+
+@given(probabilities(max_slots=1), configs, st.lists(st.integers(0, 40), max_size=6))
+def test_in_any_cut_the_stretches_are_those_of_the_loop(probs, config, cuts):
+    state, now, found, before = Stretches(), 0, [], 0
+    for part in np.split(probs[:, 0], sorted(cuts)):
+        state, new = state.hear(config, part, now)
+        assert all(start >= before for start, _ in new)
+        found, now = [*found, *new.tolist()], now + len(part)
+        before = state.earliest(config, now)
+    found += state.end(config, now)[1].tolist()
+    assert found == [[100 * start, 100 * end] for start, end in slot_segments(probs[:, 0], config, 1)]
