@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ __all__ = [
     "arrival_name",
     "is_arrival_name",
     "merged",
+    "moments",
     "shifted",
     "speakers",
     "to_pyannote",
@@ -310,6 +311,20 @@ def to_pyannote(turns: Iterable[Turn], uri: str = "audio") -> Annotation:
     for track, turn in enumerate(turns):
         annotation[Segment(turn.start, turn.end), track] = turn.speaker
     return annotation
+
+
+def moments(stretches: Iterable[tuple[float, float, Hashable]]) -> Iterator[tuple[float, float, set[Any]]]:
+    """Yield the times between borders, from 0 to the last: start, end, and who is active all the while, if anybody.
+
+    ``stretches`` are start, end and who; two of one do not overlap.
+    """
+    edges = [(time, starts, who) for start, end, who in stretches for time, starts in ((start, True), (end, False))]
+    active, before = set(), 0.0
+    for time, starts, who in sorted(edges, key=lambda edge: edge[:2]):  # who ends goes before who starts
+        if before < time:
+            yield before, time, active.copy()
+        (active.add if starts else active.discard)(who)
+        before = time
 
 
 def shifted(turns: Iterable[Turn], seconds: float) -> tuple[Turn, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sortformer.annotation import Turn, merged
+from sortformer.annotation import Turn, merged, moments
 from sortformer.errors import counted
 
 __all__ = ["Statistics"]
@@ -38,13 +38,10 @@ class Statistics:
         if turns is None:
             return cls(1, duration_s or 0.0)
         whole = merged(turns)
-        edges = sorted((time, step) for turn in whole for time, step in ((turn.start, 1), (turn.end, -1)))
-        speech = overlap = before = 0.0
-        active = 0
-        for time, step in edges:
-            speech += (time - before) * (active > 0)
-            overlap += (time - before) * (active > 1)
-            before, active = time, active + step
+        speech = overlap = 0.0
+        for start, end, active in moments((turn.start, turn.end, turn.speaker) for turn in whole):
+            speech += (end - start) * (len(active) > 0)
+            overlap += (end - start) * (len(active) > 1)
         spoken = sum(turn.duration for turn in whole)
         speakers = len({turn.speaker for turn in whole})
         return cls(1, duration_s or 0.0, speech, overlap, len(whole), spoken, (speakers,))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sortformer.annotation import Turn, merged
+from sortformer.annotation import Turn, merged, moments
 from sortformer.errors import InputError
 from sortformer.formats.names import without_white_space
 from sortformer.formats.source import read_text
@@ -87,15 +87,8 @@ def voices_of(
 
 def alone(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """Return the stretches in which exactly one speaker is active, as turns of that speaker."""
-    edges = ((time, starts, turn) for turn in merged(turns) for time, starts in ((turn.start, True), (turn.end, False)))
-    active: set[str] = set()
-    found, before = [], 0.0
-    for time, starts, turn in sorted(edges, key=lambda edge: edge[:2]):  # who ends goes before who starts
-        if len(active) == 1 and before < time:
-            found.append(Turn(before, time, next(iter(active))))
-        (active.add if starts else active.remove)(turn.speaker)
-        before = time
-    return merged(found)
+    whole = ((turn.start, turn.end, turn.speaker) for turn in merged(turns))
+    return merged(Turn(start, end, *active) for start, end, active in moments(whole) if len(active) == 1)
 
 
 def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite: bool = False) -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sortformer.annotation import Diarization, Turn, merged, to_pyannote
+from sortformer.annotation import Diarization, Turn, merged, moments, to_pyannote
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import scored_region
@@ -64,29 +64,23 @@ def der_by_overlap(
     kept = metric.extrude(scored, ours, collar=2 * protocol.collar_s, skip_overlap=protocol.skip_overlap)
     ours, theirs = (each.crop(kept, mode="intersection") for each in (ours, theirs))
     pairing = metric.optimal_mapping(ours, theirs)
-    edges = [
-        (time, change, side, label)
+    stretches = (
+        (segment.start, segment.end, (side, label))
         for side, each in enumerate((ours, theirs))
         for label in each.labels()
         for segment in each.label_timeline(label)
-        for time, change in ((segment.start, 1), (segment.end, -1))
-    ]
-    active: tuple[set[object], set[object]] = (set(), set())
+    )
     counts: dict[int, DerCounts] = {}
-    before = 0.0
-    for time, change, side, label in sorted(edges, key=lambda edge: edge[:2]):
-        if time > before:
-            there, said = active
-            right = sum(pairing.get(each) in there for each in said)
-            step = time - before
-            counts[len(there)] = counts.get(len(there), DerCounts.zero()) + DerCounts(
-                step * len(there),
-                step * max(0, len(there) - len(said)),
-                step * max(0, len(said) - len(there)),
-                step * (min(len(there), len(said)) - right),
-            )
-            before = time
-        (active[side].add if change > 0 else active[side].discard)(label)
+    for start, end, active in moments(stretches):
+        there, said = ({label for whose, label in active if whose == side} for side in (0, 1))
+        right = sum(pairing.get(each) in there for each in said)
+        step = end - start
+        counts[len(there)] = counts.get(len(there), DerCounts.zero()) + DerCounts(
+            step * len(there),
+            step * max(0, len(there) - len(said)),
+            step * max(0, len(said) - len(there)),
+            step * (min(len(there), len(said)) - right),
+        )
     return dict(sorted(counts.items()))
 
 
