@@ -50,7 +50,8 @@ class CombinerHierarchical(CombinerTree, RecurrentCore):
     def init_state(self, query: Tensor) -> TreeState:
         """Return the state of a stream without frames."""
         none = query[:, :, :0]
-        return TreeState((), Parts(none, none, none, none[:, :1, :, 0].long()))
+        nothing = Parts(none, none, none, none[:, :1, :, 0].long())
+        return TreeState((nothing,), nothing)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: TreeState

@@ -64,7 +64,8 @@ def rebuilt(like: Value, values: Any, device: torch.device | None = None) -> Val
     if isinstance(like, np.ndarray):
         return values.numpy()
     if isinstance(like, tuple):
-        return tuple(rebuilt(part, value, device) for part, value in zip(like, values, strict=True))  # pyright: ignore
+        grown = (*like, *like[-1:] * (len(values) - len(like)))  # such as the levels of a tree, of which each is alike
+        return tuple(rebuilt(part, value, device) for part, value in zip(grown, values, strict=True))  # pyright: ignore
     if dataclasses.is_dataclass(like):
         names = [field.name for field in dataclasses.fields(like)]
         return type(like)(*(rebuilt(getattr(like, name), values[name], device) for name in names))  # pyright: ignore

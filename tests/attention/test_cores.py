@@ -207,8 +207,9 @@ def test_streams_side_by_side_may_be_at_different_places(case: Case):
                 torch.testing.assert_close(following, core.step(*part, Context(), own)[0], atol=1e-9, rtol=0)
 
 
-GROWING = {"combiner_fixed": 1 / 3, "combiner_hierarchical": 0.2, "fixed": 1 / 4}
-"""Numbers that a state gains with each frame, relative to its key and value: one of each block, or a logarithm."""
+GROWING = {"combiner_fixed": 1 / 2, "combiner_hierarchical": 0.2, "fixed": 1 / 4}
+"""Numbers that a state gains with each frame, relative to its key and value: one of each block, in a Combiner with its
+query, or a logarithm."""
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,16 @@ def test_a_restored_session_goes_on_as_the_other_would_have(kind, wave, chunk_fr
     assert restored.finish() == session.finish()
 
 
+@pytest.mark.parametrize("cut", [100, 20_000, 60_000])
+@pytest.mark.parametrize("kind", sorted(REMEMBERING))
+def test_every_kind_of_memory_is_restored_whatever_it_has_grown_to(kind, cut):
+    session, wave = Session(MODELS[kind], StreamConfig.by_memory(4)), noise(90_000)
+    session.push(wave[:cut])
+    restored = Session.restore(MODELS[kind], session.snapshot())
+    rest = [stream_probabilities(each, [wave[cut:]]) for each in (session, restored)]
+    np.testing.assert_array_equal(*rest)
+
+
 @given(kind=kinds, chunk_frames=st.integers(2, 9), ahead=st.integers(0, 40_000), seed=st.integers(0, 99))
 @few
 def test_sessions_of_a_pool_get_what_they_would_get_alone_wherever_they_are(kind, chunk_frames, ahead, seed):
