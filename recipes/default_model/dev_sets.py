@@ -9,7 +9,6 @@ calls-6 or rooms-6 is a set, too.
 """
 
 import argparse
-import itertools
 from pathlib import Path
 
 import soundfile
@@ -20,6 +19,7 @@ from sortformer.formats import rttm, uem
 from sortformer.grid import FrameGrid
 from sortformer.simulate import Conversations, Rooms, VoiceBank
 from sortformer.simulate.dev_set import dev_set
+from sortformer.simulate.speech_activity import active_runs
 
 SETS = {
     "near-2": ("near", 2, 14, 60.0),
@@ -48,13 +48,11 @@ def described(name: str) -> tuple[str, str, int, int, float]:
 
 def turns(activity: torch.Tensor, grid: FrameGrid) -> tuple[Turn, ...]:
     """Return the runs of each column of an activity matrix (T, S) as turns."""
-    found = []
-    for slot, column in enumerate(activity.T):
-        edges = [0, *(column[1:] != column[:-1]).nonzero().flatten().add(1).tolist(), len(column)]
-        for start, end in itertools.pairwise(edges):
-            if column[start]:
-                found.append(Turn(grid.seconds(start), grid.seconds(end), f"speaker_{slot}"))
-    return tuple(found)
+    return tuple(
+        Turn(grid.seconds(start), grid.seconds(end), f"speaker_{slot}")
+        for slot, column in enumerate(activity.numpy().T)
+        for start, end in zip(*active_runs(column), strict=True)
+    )
 
 
 def write(folder: Path, name: str, conversations: Conversations) -> None:

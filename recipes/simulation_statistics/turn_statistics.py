@@ -24,6 +24,7 @@ from sortformer.config.model import HeadConfig, ModelConfig
 from sortformer.config.simulation import ChannelConfig, SimulationConfig
 from sortformer.config.train import TrainConfig
 from sortformer.simulate import Simulator, TurnPatterns, VoiceBank
+from sortformer.simulate.labels import bridged
 from sortformer.simulate.speech_activity import active_runs
 
 WINDOW_S = 60
@@ -92,13 +93,7 @@ QUANTITIES = {
 
 def closed(active: np.ndarray) -> np.ndarray:
     """Return the activity (T, S) with each speaker's gaps shorter than 0.3 s filled."""
-    active = active.copy()
-    for column in active.T:
-        starts, ends = active_runs(column)
-        for end, start in zip(ends[:-1], starts[1:], strict=True):
-            if start - end < SHORTEST_GAP:
-                column[end:start] = True
-    return active
+    return bridged(active.T, SHORTEST_GAP).T
 
 
 def real_windows(patterns: TurnPatterns) -> Windows:
