@@ -1,7 +1,7 @@
 """Attention: one wrapper that owns the projections, one small file a core; what a core is, is in ``protocol``."""
 
 from sortformer.attention.build import build_core
-from sortformer.attention.drawn import DrawnAttention, drawn, redraw, redrawn
+from sortformer.attention.drawn import DrawnAttention, drawn, redraw
 from sortformer.attention.full import full_attention
 from sortformer.attention.local import local_attention
 from sortformer.attention.multi_head import AttentionState, MultiHeadAttention
@@ -21,5 +21,4 @@ __all__ = [
     "full_attention",
     "local_attention",
     "redraw",
-    "redrawn",
 ]

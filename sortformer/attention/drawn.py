@@ -1,14 +1,12 @@
 """Kernels whose features are random: directions that are drawn once, or anew now and then while a model is trained."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 
 from sortformer.attention.kernel import KernelAttention
 from sortformer.seeds import mixed_seed
 
-__all__ = ["DrawnAttention", "drawn", "orthogonal_directions", "redraw", "redrawn"]
+__all__ = ["DrawnAttention", "drawn", "orthogonal_directions", "redraw"]
 
 _PURPOSE = 1  # tells these draws from others that are seeded by the run and the step
 
@@ -33,17 +31,13 @@ class DrawnAttention(KernelAttention):
         self.directions.copy_(orthogonal_directions(count, dim, generator))
 
 
-def redrawn(model: nn.Module) -> list[DrawnAttention]:
-    """Return the cores of a model that are to draw anew in training, in their order."""
-    return [module for module in model.modules() if isinstance(module, DrawnAttention) and module.redraw_every]
+def redraw(model: nn.Module, seed: int, step: int) -> None:
+    """Let the cores of a model that are due before a ``step`` of training (from 0) draw.
 
-
-def redraw(cores: Sequence[DrawnAttention], seed: int, step: int) -> None:
-    """Let those of a model's ``redrawn`` cores that are due before a ``step`` of training (from 0) draw.
-
-    What they draw depends on the seed, the step and their place in the model alone: it is the same in every process, in
-    a copy of the model, and in a run that was stopped and goes on.
+    What they draw depends on the seed, the step and their place among those that ever do so: it is the same in every
+    process, in a copy of the model, and in a run that was stopped and goes on.
     """
+    cores = [module for module in model.modules() if isinstance(module, DrawnAttention) and module.redraw_every]
     for number, core in enumerate(cores):
         if step > 0 and step % core.redraw_every == 0:
             core.redraw(torch.Generator().manual_seed(mixed_seed(seed, step, number, _PURPOSE)))

@@ -165,8 +165,8 @@ class TrainConfig:
     def __post_init__(self) -> None:
         if min(self.steps, self.accumulate, self.checkpoint_every, self.evaluate_every) < 1:
             raise ConfigError("steps, accumulate, checkpoint_every and evaluate_every of a run must be at least 1")
-        if abs(self.seed) > _GREATEST_SEED:
-            raise ConfigError(f"the seed of a run must lie within {_GREATEST_SEED:,} of 0, got {self.seed}")
+        if not 0 <= self.seed <= _GREATEST_SEED:
+            raise ConfigError(f"the seed of a run must lie between 0 and {_GREATEST_SEED:,}, got {self.seed}")
         if min(self.workers, self.evaluate_conversations) < 0:
             raise ConfigError("workers and evaluate_conversations of a run must be at least 0")
         ends = [stage.until_step for stage in self.stages]

@@ -88,7 +88,7 @@ class Batches(Dataset[Conversations]):
         simulated: list[int] = []
         with _one_thread():
             for row in rows:
-                rng = np.random.default_rng([self.config.seed % 2**64, step, row])
+                rng = np.random.default_rng([self.config.seed, step, row])
                 source = int(rng.choice(len(self.shares), p=self.shares))
                 if source:
                     crops[row] = self._crop(stage, source - 1, rng)

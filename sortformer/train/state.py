@@ -1,14 +1,12 @@
 """Everything that a run must remember to go on as if it had never stopped."""
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention import DrawnAttention, redrawn
 from sortformer.config.train import OptimizerConfig
 from sortformer.draft import drafted
 from sortformer.errors import InputError
@@ -30,8 +28,6 @@ class TrainState:
     teacher: VoiceTeacher | None
     optimizer: torch.optim.AdamW
     step: int = 0
-    redrawn: tuple[Sequence[DrawnAttention], ...] = ()
-    """Of the model and of the average: the cores whose features are drawn anew now and then."""
     begun_as: str = ""
     """Which model it began as; a run that goes on must be told the same."""
 
@@ -51,7 +47,7 @@ class TrainState:
         if teacher is not None:
             modules.append(teacher.to(device))
         optimizer = torch.optim.AdamW(parameter_groups(modules, config), config.learning_rate, config.betas)
-        return cls(model, average, teacher, optimizer, 0, (redrawn(model), redrawn(average)), begun_as)
+        return cls(model, average, teacher, optimizer, begun_as=begun_as)
 
     @torch.no_grad()
     def update_average(self, decay: float) -> None:

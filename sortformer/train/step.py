@@ -34,8 +34,8 @@ def take_step(
     started = time.perf_counter()
     # Before the step, not after it: the features that a run leaves are those that it trained with. The average has the
     # same ones, as a mean of draws is no draw.
-    for cores in state.redrawn:
-        redraw(cores, config.seed % 2**64, state.step)
+    for model in (state.model, state.average):
+        redraw(model, config.seed, state.step)
     rate = learning_rate(config.optimizer, state.step, config.steps)
     for group in state.optimizer.param_groups:
         group["lr"] = rate
@@ -89,7 +89,7 @@ def _descend(
     device = batch.wave.device
     # Dropout draws from the global generator; seeding it by step and row makes a resumed run draw the same.
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(mixed_seed(config.seed % 2**64, state.step, rows.start))
+        torch.manual_seed(mixed_seed(config.seed, state.step, rows.start))
         with torch.no_grad():
             feats, lengths = state.model.features(batch.wave, batch.num_samples)
         with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):

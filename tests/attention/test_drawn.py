@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from sortformer.attention import Context, DrawnAttention, build_core, drawn, redraw, redrawn
+from sortformer.attention import Context, DrawnAttention, build_core, drawn, redraw
 from sortformer.attention.drawn import orthogonal_directions
-from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, RandomFeatureCore
+from sortformer.config.cores import Core, FavorCore, FullCore, RandomFeatureCore
 
 DRAWS, DIM = 1500, 4
 
@@ -67,7 +67,7 @@ def directions(cores: nn.ModuleList) -> list[torch.Tensor]:
 def test_cores_draw_when_their_steps_are_over_and_at_no_other_time(kind, every: int, step: int):
     cores = stack(kind(features=6, redraw_every=every))
     before = directions(cores)
-    redraw(redrawn(cores), 3, step)
+    redraw(cores, 3, step)
     due = every > 0 and step > 0 and step % every == 0
     assert directions(cores)[0].equal(before[0]) is not due
 
@@ -77,17 +77,17 @@ def test_cores_draw_when_their_steps_are_over_and_at_no_other_time(kind, every: 
 def test_a_draw_is_that_of_seed_step_and_place_whatever_has_been(seed: int, step: int):
     cores = stack(*[FavorCore(features=6, redraw_every=1)] * 2)
     other = copy.deepcopy(cores)
-    redraw(redrawn(other), seed, step + 1)
+    redraw(other, seed, step + 1)
     torch.rand(1)  # the world goes on in between
     state = torch.get_rng_state()
     for each in (cores, other):
-        redraw(redrawn(each), seed, step)
+        redraw(each, seed, step)
     assert torch.get_rng_state().equal(state)
     one, two = directions(cores)
     assert one.equal(directions(other)[0])
     assert two.equal(directions(other)[1])
     assert not torch.allclose(one, two)
-    redraw(redrawn(cores), seed, step + 1)
+    redraw(cores, seed, step + 1)
     assert not torch.allclose(one, directions(cores)[0])
 
 
@@ -95,12 +95,11 @@ def test_one_who_never_draws_shifts_nobody():
     cores = stack(FavorCore(features=6), FavorCore(features=6, redraw_every=2))
     alone = stack(FavorCore(features=6, redraw_every=2))
     for each in (cores, alone):
-        redraw(redrawn(each), 1, 2)
+        redraw(each, 1, 2)
     assert directions(cores)[1].equal(directions(alone)[0])
 
 
-def test_models_without_such_cores_have_nothing_to_draw():
-    assert redrawn(stack(FullCore(), LinearCore(), FavorCore(features=6))) == []
+def test_what_was_drawn_is_named():
     assert drawn(stack(FullCore(), FavorCore(features=6))) == {"1.directions"}
 
 
@@ -110,7 +109,7 @@ def test_estimates_stay_unbiased_over_redraws():
     q, k = torch.tensor([0.5, -0.5, 0.5, 0.1]), torch.tensor([0.3, -0.6, -0.1, 0.4])
     estimates = []
     for step in range(1, DRAWS):
-        redraw(redrawn(core), 0, step)
+        redraw(core, 0, step)
         (w,) = directions(core)
         estimates.append((w @ q - q @ q / 2 + w @ k - k @ k / 2).exp().mean())
     found = torch.stack(estimates)
@@ -122,5 +121,5 @@ def test_the_features_of_a_core_follow_its_directions(kind):
     cores = stack(kind(features=6, redraw_every=1))
     query, key, value = torch.randn(3, 1, 2, 5, DIM, generator=torch.Generator().manual_seed(1)).unbind()
     before = cores[0](query, key, value, Context())
-    redraw(redrawn(cores), 0, 1)
+    redraw(cores, 0, 1)
     assert not torch.allclose(cores[0](query, key, value, Context()), before)

@@ -117,7 +117,8 @@ def test_a_training_config_comes_back_from_its_dictionary():
         (RECIPE + "[optimizer]\nbetas = [0.9, 1.0]\n", "betas are two numbers"),
         (RECIPE + "[optimizer]\nlearning_rate = nan\n", "optimizer.learning_rate must be a number, got nan"),
         (RECIPE.replace("duration_s = 3", "duration_s = inf"), "positive until_step, duration_s and batch_size"),
-        ("seed = 99_999_999_999_999_999_999" + RECIPE, "the seed of a run must lie within"),
+        ("seed = 99_999_999_999_999_999_999" + RECIPE, "the seed of a run must lie between 0 and 2,147,"),
+        ("seed = -1" + RECIPE, "the seed of a run must lie between 0 and .*, got -1"),
     ],
 )
 def test_a_wrong_recipe_is_one_sentence(tmp_path, text, message):
