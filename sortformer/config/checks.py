@@ -1,13 +1,16 @@
 """What configs and calls demand of their values, refused with the reason."""
 
+import dataclasses
+import numbers
 import operator
+import types
 import typing
 from functools import cache
 from typing import Any
 
 from sortformer.errors import ConfigError, InputError
 
-__all__ = ["as_annotated", "at_least", "fraction", "require", "whole"]
+__all__ = ["alternatives", "as_annotated", "at_least", "fraction", "require", "whole"]
 
 
 def require(condition: bool, message: str) -> None:
@@ -21,7 +24,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def as_annotated(config: Any) -> None:
-    """Refuse a config with a whole number that is none, or a word that its field's ``Literal`` does not list.
+    """Refuse a config with a number that is none, a word that its field's ``Literal`` does not list, or another config.
 
     Files are read so strictly anyway (``strict.from_dict``); this is for configs that Python makes.
 
@@ -29,17 +32,41 @@ def as_annotated(config: Any) -> None:
         ConfigError: naming the field.
     """
     for name, hint in _hints(type(config)).items():
-        value = getattr(config, name)
-        if typing.get_origin(hint) is typing.Literal:
-            known = typing.get_args(hint)
-            known_type = any(value == each and type(value) is type(each) for each in known)
-            require(known_type, f"{name} must be one of {', '.join(map(str, known))}, got {value!r}")
-        elif hint is int or (hint == int | None and value is not None):
-            whole_number = hasattr(value, "__index__") and not isinstance(value, bool)
-            require(whole_number, f"{name} must be a whole number, got {value!r}")
+        _check(name, hint, getattr(config, name))
 
 
 _hints = cache(typing.get_type_hints)
+
+
+def _check(name: str, hint: Any, value: Any) -> None:
+    kinds, optional = alternatives(hint)
+    kind = kinds[0]
+    if value is None and optional:
+        return
+    if typing.get_origin(kind) is tuple:
+        require(isinstance(value, tuple), f"{name} must be a tuple, got {value!r}")
+        for item in typing.cast(tuple, value):
+            _check(name, typing.get_args(kind)[0], item)
+    elif typing.get_origin(kind) is typing.Literal:
+        known = typing.get_args(kind)
+        known_type = any(value == each and type(value) is type(each) for each in known)
+        require(known_type, f"{name} must be one of {', '.join(map(str, known))}, got {value!r}")
+    elif kind is int:
+        whole_number = hasattr(value, "__index__") and not isinstance(value, bool)
+        require(whole_number, f"{name} must be a whole number, got {value!r}")
+    elif kind is float:
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value  # no NaN
+        require(number, f"{name} must be a number, got {value!r}")
+    elif dataclasses.is_dataclass(kind):
+        names = " or ".join(each.__name__ for each in kinds)
+        require(isinstance(value, tuple(kinds)), f"{name} must be of type {names}, got {value!r}")
+
+
+def alternatives(hint: Any) -> tuple[list[Any], bool]:
+    """Return the types of which a field's value has one, and whether it may be None instead."""
+    union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    kinds = typing.get_args(hint) if union else (hint,)
+    return [kind for kind in kinds if kind is not type(None)], type(None) in kinds
 
 
 def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:

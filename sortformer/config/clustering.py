@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sortformer.config.checks import as_annotated
 from sortformer.errors import ConfigError
 
 __all__ = ["ClusteringConfig"]
@@ -25,6 +26,7 @@ class ClusteringConfig:
     max_speakers: int = 8
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         if not 0 < self.threshold < 2:
             raise ConfigError(f"the threshold of clustering must lie between 0 and 2, got {self.threshold}")
         if self.max_speakers < 1:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from sortformer.config.checks import as_annotated
 from sortformer.errors import ConfigError
 
 __all__ = ["DataConfig", "RecordingsConfig"]
@@ -25,6 +26,7 @@ class RecordingsConfig:
     channel_probability: float = 0.0
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         if not 0 < self.weight < math.inf or not 0 <= self.channel_probability <= 1:
             raise ConfigError(
                 f"recordings need a positive weight and a channel_probability between 0 and 1, got {self.weight} and "
@@ -64,6 +66,7 @@ class DataConfig:
     dev: str | None = None
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         if self.pool is not None and self.pool < 1:
             raise ConfigError(f"pool of data must be at least one speaker, got {self.pool}")
         for name in ("speeds", "formants"):

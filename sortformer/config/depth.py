@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sortformer.config.attention import AttentionConfig
-from sortformer.config.checks import require
+from sortformer.config.checks import as_annotated, require
 from sortformer.config.memories import NoMemory
 
 __all__ = ["Depth", "ReversibleDepth", "StackedDepth", "UniversalDepth", "check_depth"]
@@ -57,6 +57,7 @@ def check_depth(place: str, depth: Depth, attention: tuple[AttentionConfig, ...]
     Raises:
         ConfigError: with the reason.
     """
+    as_annotated(depth)
     if isinstance(depth, ReversibleDepth):
         require(irreversible is None, f"depth 'reversible' of the {place} does not go with {irreversible}")
         for layer in attention:

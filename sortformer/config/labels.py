@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from sortformer.config.checks import require
+from sortformer.config.checks import as_annotated, require
 
 __all__ = ["LabelConfig"]
 
@@ -24,6 +24,7 @@ class LabelConfig:
     """Neighbours at this distance are as likely somebody else's: infinite trusts them at any distance."""
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         require(self.neighbours >= 1, f"at least 1 neighbour is needed to read a label, got {self.neighbours}")
         require(
             0 < self.temperature < math.inf,

@@ -4,12 +4,14 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from sortformer.config.checks import as_annotated
 from sortformer.errors import ConfigError
 
 __all__ = ["CastingConfig", "ChannelConfig", "SimulationConfig", "TurnTakingConfig"]
 
 
 def _check(config: Any) -> None:
+    as_annotated(config)
     for field in fields(config):
         value = getattr(config, field.name)
         if field.name.endswith("_probability"):

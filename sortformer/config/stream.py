@@ -82,8 +82,6 @@ class StreamConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        cache = self.speaker_cache
-        require(isinstance(cache, SpeakerCacheConfig), f"speaker_cache must be a SpeakerCacheConfig, got {cache!r}")
         require(self.chunk_frames >= 1, f"chunk_frames must be 1 or more, got {self.chunk_frames}")
         require(self.update_period_frames >= 1, f"update_period_frames must be >= 1, got {self.update_period_frames}")
         for name in ("right_context_frames", "left_context_frames", "margin_frames", "fifo_frames", "voice_frames"):

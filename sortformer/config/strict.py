@@ -2,11 +2,11 @@
 
 import dataclasses
 import difflib
-import types
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from sortformer.config.checks import alternatives
 from sortformer.errors import ConfigError
 
 __all__ = ["flat", "from_dict", "to_dict"]
@@ -43,15 +43,14 @@ def from_dict(kind: type[Config], values: Mapping[str, Any], where: str = "") ->
 
 
 def _convert(hint: Any, value: Any, where: str) -> Any:
-    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        if value is None:
-            return None
-        options = [option for option in typing.get_args(hint) if option is not type(None)]
-        if len(options) > 1:
-            return _convert_tagged(options, value, where)
-        hint = options[0]
+    kinds, optional = alternatives(hint)
+    if value is None and optional:
+        return None
+    if len(kinds) > 1:
+        return _convert_tagged(kinds, value, where)
+    hint = kinds[0]
     if dataclasses.is_dataclass(hint):
-        return from_dict(typing.cast(type, hint), value, where)
+        return from_dict(hint, value, where)  # pyright: ignore[reportArgumentType]
     if typing.get_origin(hint) is tuple:
         if not isinstance(value, list | tuple):
             raise ConfigError(f"{where} must be a list, got {value!r}")

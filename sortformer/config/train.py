@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from sortformer.config.checks import as_annotated
 from sortformer.config.data import DataConfig
 from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
@@ -35,6 +36,7 @@ class StageConfig:
     """Share of batches that are seen as in a step of a stream: speaker cache, FIFO, chunk and little lookahead."""
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         if self.until_step < 1 or not 0 < self.duration_s < math.inf or self.batch_size < 1:
             raise ConfigError(f"a stage needs positive until_step, duration_s and batch_size, got {self}")
         if not 0 <= self.streamed_probability <= 1:
@@ -66,6 +68,7 @@ class OptimizerConfig:
     ema_decay: float = 0.999
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         if not 0 < self.learning_rate < math.inf or self.clip_norm <= 0 or self.warmup_steps < 0:
             raise ConfigError("learning_rate and clip_norm must be positive, warmup_steps at least 0")
         if not 0 <= self.weight_decay < math.inf or not 0 <= self.final_ratio <= 1 or not 0 <= self.ema_decay < 1:
@@ -96,6 +99,7 @@ class LossConfig:
     voice_pairs_threshold: float = 0.4
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         if not 0 < self.voice_pairs_threshold < 2:
             raise ConfigError(f"voice_pairs_threshold must lie between 0 and 2, got {self.voice_pairs_threshold}")
         for name in ("ponder_weight", "memory_weight", "span_weight", "voice_pairs_weight"):
@@ -125,6 +129,9 @@ class TeacherConfig:
     weight: float = 1.0
     final_weight: float = 0.1
     """The weight falls linearly to this one at the last step."""
+
+    def __post_init__(self) -> None:
+        as_annotated(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +170,7 @@ class TrainConfig:
     evaluate_conversations: int = 8
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         if min(self.steps, self.accumulate, self.checkpoint_every, self.evaluate_every) < 1:
             raise ConfigError("steps, accumulate, checkpoint_every and evaluate_every of a run must be at least 1")
         if not 0 <= self.seed <= _GREATEST_SEED:

@@ -49,6 +49,7 @@ def test_a_name_alone_stands_for_a_mechanism_with_its_defaults():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
+        ({"core": None}, "core must be a table whose kind is one of full, local, .*, got None"),
         ({"core": "favour"}, "core must be a table whose kind is one of full, local, .*, got 'favour'"),
         ({"core": {"features": 3}}, "core must be a table whose kind is one of"),
         ({"core": {"kind": "favor", "feature": 3}}, "unknown key 'feature' in core .*did you mean 'features'"),

@@ -41,7 +41,7 @@ def test_a_model_config_comes_back_from_its_dictionary(config):
         (
             StreamConfig,
             {"chunk_frames": 6, "speaker_cache": None},
-            "speaker_cache must be a SpeakerCacheConfig, got None",
+            "speaker_cache must be of type SpeakerCacheConfig, got None",
         ),
         (FeatureConfig, {"num_mels": 0}, "num_mels must be between 1 and 257"),
         (FeatureConfig, {"num_mels": 258}, "num_mels must be between 1 and 257"),
