@@ -1,6 +1,5 @@
 """The two files of a model folder, ``config.json`` and ``model.safetensors``, read with errors that name them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from sortformer.config.values import json_object
 from sortformer.errors import InputError, refusal
 
 __all__ = ["read_config", "read_weights"]
@@ -20,14 +20,10 @@ def read_config(path: Path) -> dict[str, Any]:
         InputError: if it cannot be read or is no JSON object.
     """
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is damaged: {error}") from error
-    if not isinstance(values, dict):
-        raise InputError(f"{path} is not the config of a model (it is no JSON object)")
-    return values
+    return json_object(content, path, "the config of a model")
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:

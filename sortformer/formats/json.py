@@ -16,6 +16,7 @@ import os
 from typing import Any
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
+from sortformer.config.values import json_object, number_of, text_of, whole_number_of
 from sortformer.errors import InputError
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
@@ -69,11 +70,8 @@ def parse(text: str, source: str = "JSON") -> Diarization:
     Raises:
         InputError: with the source, when it is no JSON, of another schema version, or a value is missing or wrong.
     """
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{source} is not JSON: {error}") from error
-    if not isinstance(document, dict) or "schema_version" not in document:
+    document = json_object(text, source, "a diarization")
+    if "schema_version" not in document:
         raise InputError(f"{source} is not a diarization: it has no schema_version")
     version = document["schema_version"]
     if version != SCHEMA_VERSION:
@@ -88,10 +86,10 @@ def parse(text: str, source: str = "JSON") -> Diarization:
 def _recording(document: dict[str, Any]) -> Diarization:
     turns = tuple(
         Turn(
-            _number(turn["start"], "start"),
-            _number(turn["end"], "end"),
-            _text(turn["speaker"], "speaker"),
-            None if turn["confidence"] is None else _number(turn["confidence"], "confidence"),
+            number_of(turn["start"], "start"),
+            number_of(turn["end"], "end"),
+            text_of(turn["speaker"], "speaker"),
+            None if turn["confidence"] is None else number_of(turn["confidence"], "confidence"),
         )
         for turn in document["turns"]
     )
@@ -99,28 +97,18 @@ def _recording(document: dict[str, Any]) -> Diarization:
     time_axis = None
     if axis is not None:
         time_axis = TimeAxis(
-            _number(axis["start_s"], "start_s"), _number(axis["step_s"], "step_s"), int(axis["num_frames"])
+            number_of(axis["start_s"], "start_s"),
+            number_of(axis["step_s"], "step_s"),
+            whole_number_of(axis["num_frames"], "num_frames"),
         )
-    model, version = (None if document[key] is None else _text(document[key], key) for key in ("model", "version"))
+    model, version = (None if document[key] is None else text_of(document[key], key) for key in ("model", "version"))
     origin = Origin(model, version, dict(document["settings"]), time_axis)
     return Diarization(
         turns,
-        _number(document["duration"], "duration"),
-        _text(document["uri"], "uri"),
+        number_of(document["duration"], "duration"),
+        text_of(document["uri"], "uri"),
         None if origin == Origin() else origin,
     )
-
-
-def _number(value: Any, key: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"{key} must be a number, got {value!r}")
-    return float(value)
-
-
-def _text(value: Any, key: str) -> str:
-    if not isinstance(value, str):
-        raise InputError(f"{key} must be text, got {value!r}")
-    return value
 
 
 def read(path: str | os.PathLike[str]) -> Diarization:

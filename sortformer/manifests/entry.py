@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +10,8 @@ from sortformer.errors import InputError
 from sortformer.formats.names import check_name
 
 __all__ = ["Draft", "Entry"]
+
+_LONGEST_S = 1e9  # 31 years, whose samples can still be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class Entry:
         num_speakers: how many speak, where that is known.
 
     Raises:
-        InputError: when the id has white space or is no name for a file, or a time is negative or not finite.
+        InputError: when the id has white space or is no name for a file, or a time is negative or not to be
+            counted in samples.
     """
 
     id: str
@@ -39,12 +41,12 @@ class Entry:
 
     def __post_init__(self) -> None:
         check_name(self.id, "recording")
-        if {"/", "\\"} & set(self.id):
-            raise InputError(f"the id {self.id!r} is to name files, so it may have no / or \\; write - instead")
-        if not 0 <= self.offset < math.inf:
-            raise InputError(f"the offset of {self.id!r} must be a number of seconds >= 0, got {self.offset}")
-        if self.duration is not None and not 0 < self.duration < math.inf:
-            raise InputError(f"the duration of {self.id!r} must be a number of seconds > 0, got {self.duration}")
+        if {"/", "\\", "\0"} & set(self.id):
+            raise InputError(f"the id {self.id!r} is to name files, so it may have no /, \\ or \\0; write - instead")
+        if not 0 <= self.offset <= _LONGEST_S:
+            raise InputError(f"the offset of {self.id!r} must be in [0, {_LONGEST_S:g}] s, got {self.offset}")
+        if self.duration is not None and not 0 < self.duration <= _LONGEST_S:
+            raise InputError(f"the duration of {self.id!r} must be in (0, {_LONGEST_S:g}] s, got {self.duration}")
 
 
 @dataclass(frozen=True, slots=True)

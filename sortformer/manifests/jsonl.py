@@ -8,17 +8,18 @@ their times in milliseconds: ``call_0_30000``. Relative paths are relative to th
 
 import itertools
 import json
-import math
 import os
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sortformer.annotation import Diarization
+from sortformer.config.values import json_lines, number_of, path_of, text_of, whole_number_of
 from sortformer.errors import InputError
 from sortformer.formats import rttm
-from sortformer.formats.names import without_white_space
+from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.manifests.entry import Draft, Entry
@@ -59,44 +60,28 @@ def parse(text: str, source: Path) -> list[Entry]:
     Raises:
         InputError: with source and line number, on a line that is no entry.
     """
-    entries: list[Entry] = []
-    unnamed: dict[Path, list[int]] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            try:
-                fields = json.loads(line)
-                entries.append(_entry(fields, source.parent))
-                if not fields.get("uniq_id"):
-                    unnamed.setdefault(entries[-1].audio, []).append(len(entries) - 1)
-            except json.JSONDecodeError as error:
-                raise InputError(f"{source}, line {number}: not JSON ({error.msg}); is this a manifest?") from error
-            except InputError as error:
-                raise InputError(f"{source}, line {number}: {error}") from error
-    for windows in unnamed.values():
-        for place in windows if len(windows) > 1 else ():
-            entries[place] = _named_by_times(entries[place])
-    return entries
+
+    def read(fields: dict[str, Any]) -> tuple[Entry, bool]:
+        return _entry(fields, source.parent), bool(fields.get("uniq_id"))
+
+    found = json_lines(text, source, "a manifest", read)
+    windows = Counter(entry.audio for entry, named in found if not named)
+    return [entry if named or windows[entry.audio] == 1 else _named_by_times(entry) for entry, named in found]
 
 
-def _entry(fields: Any, base: Path) -> Entry:
-    if not isinstance(fields, dict):
-        raise InputError("a manifest has one JSON object a line, with 'audio_filepath'")
+def _entry(fields: dict[str, Any], base: Path) -> Entry:
     audio = _path(fields, "audio_filepath", base)
     if audio is None:
         raise InputError("there is no 'audio_filepath'")
-    name, speakers = fields.get("uniq_id") or audio.stem, fields.get("num_speakers")
-    if not isinstance(name, str):
-        raise InputError(f"'uniq_id' must be text, got {name!r}")
-    if speakers is not None and (isinstance(speakers, bool) or not isinstance(speakers, int)):
-        raise InputError(f"'num_speakers' must be a whole number or null, got {speakers!r}")
+    speakers = fields.get("num_speakers")
     return Entry(
-        id=without_white_space(name),
+        id=without_white_space(text_of(fields.get("uniq_id") or in_unicode(audio.stem), "'uniq_id'")),
         audio=audio,
         offset=_seconds(fields, "offset") or 0.0,
         duration=_seconds(fields, "duration"),
         rttm=_path(fields, "rttm_filepath", base),
         uem=_path(fields, "uem_filepath", base),
-        num_speakers=speakers,
+        num_speakers=None if speakers is None else whole_number_of(speakers, "'num_speakers'"),
     )
 
 
@@ -107,20 +92,12 @@ def _named_by_times(entry: Entry) -> Entry:
 
 def _path(fields: dict[str, Any], key: str, base: Path) -> Path | None:
     value = fields.get(key)
-    if value in (None, ""):
-        return None
-    if not isinstance(value, str):
-        raise InputError(f"'{key}' must be one path, got {value!r}")
-    return base / value
+    return None if value in (None, "") else base / path_of(value, f"'{key}'")
 
 
 def _seconds(fields: dict[str, Any], key: str) -> float | None:
     value = fields.get(key)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"'{key}' must be a number of seconds or null, got {value!r}")
-    return float(value)
+    return None if value is None else number_of(value, f"'{key}'")
 
 
 def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, overwrite: bool = False) -> list[Entry]:

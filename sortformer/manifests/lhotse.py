@@ -1,19 +1,21 @@
 """A manifest of lhotse's JSON lines: recordings with supervisions, or cuts."""
 
 import gzip
-import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sortformer.annotation import Turn
+from sortformer.config.values import json_lines, number_of, path_of, text_of
 from sortformer.errors import InputError
 from sortformer.formats.names import without_white_space
 from sortformer.formats.source import read_text
 from sortformer.manifests.entry import Draft, Entry
 
 __all__ = ["from_lhotse"]
+
+Value = TypeVar("Value")
 
 
 def from_lhotse(recordings: str | Path, supervisions: str | Path | None = None) -> list[Draft]:
@@ -25,97 +27,81 @@ def from_lhotse(recordings: str | Path, supervisions: str | Path | None = None) 
     Raises:
         InputError: when a file is missing or broken, audio is not one local file, or a supervision names no speaker.
     """
-    recordings = Path(recordings)
     spoken: dict[str, list[Turn]] | None = None
     if supervisions is not None:
         spoken = {}
-        for where, row in _rows(Path(supervisions)):
-            spoken.setdefault(_text(where, row, "recording_id"), []).extend(_turn(where, row, 0.0))
-    drafts = []
-    for where, row in _rows(recordings):
-        if "tracks" in row:
-            raise InputError(f"{where}: a MixedCut has no file of its own; save it first (CutSet.save_audios)")
-        if "recording" in row:
-            drafts.append(_cut(where, row))
-        else:
-            turns = None if spoken is None else tuple(sorted(spoken.pop(_text(where, row, "id"), ())))
-            drafts.append(
-                Draft(_entry(where, row, _text(where, row, "id"), 0.0, _number(where, row, "duration")), turns)
-            )
+        for name, turns in _rows(supervisions, lambda row: (_text(row, "recording_id"), _turn(row, 0.0))):
+            spoken.setdefault(name, []).extend(turns)
+    drafts = _rows(recordings, lambda row: _draft(row, spoken))
     if spoken:
         raise InputError(f"{supervisions} speaks of the recording {min(spoken)!r}, which is not in {recordings}")
     return drafts
 
 
-def _cut(where: str, row: dict[str, Any]) -> Draft:
-    start, duration = _number(where, row, "start"), _number(where, row, "duration")
-    turns = [turn for each in _mappings(where, row, "supervisions") for turn in _turn(where, each, start)]
+def _draft(row: dict[str, Any], spoken: dict[str, list[Turn]] | None) -> Draft:
+    """A cut, or a recording with the turns that are taken out of what is ``spoken``."""
+    if "tracks" in row:
+        raise InputError("a MixedCut has no file of its own; save it first (CutSet.save_audios)")
+    if "recording" in row:
+        return _cut(row)
+    name = _text(row, "id")
+    turns = None if spoken is None else tuple(sorted(spoken.pop(name, ())))
+    return Draft(_entry(row, name, 0.0, _number(row, "duration")), turns)
+
+
+def _cut(row: dict[str, Any]) -> Draft:
+    start, duration = _number(row, "start"), _number(row, "duration")
+    turns = [turn for each in _mappings(row, "supervisions") for turn in _turn(each, start)]
     recording = row["recording"]
     if not isinstance(recording, dict):
-        raise InputError(f"{where}: 'recording' must be a mapping, got {recording!r}")
-    entry = _entry(where, recording, _text(where, row, "id"), start, duration)
-    return Draft(entry, tuple(sorted(turns)))
+        raise InputError(f"'recording' must be a mapping, got {recording!r}")
+    return Draft(_entry(recording, _text(row, "id"), start, duration), tuple(sorted(turns)))
 
 
-def _entry(where: str, recording: dict[str, Any], name: str, offset: float, duration: float) -> Entry:
-    sources = _mappings(where, recording, "sources") or [{}]
+def _entry(recording: dict[str, Any], name: str, offset: float, duration: float) -> Entry:
+    sources = _mappings(recording, "sources") or [{}]
     if len(sources) > 1 or sources[0].get("type") != "file":
         kinds = " and ".join(str(source.get("type")) for source in sources)
-        raise InputError(f"{where}: the audio of {name!r} must be one local file, got {kinds}; save it first")
-    return Entry(without_white_space(name), Path(_text(where, sources[0], "source")), offset, duration)
+        raise InputError(f"the audio of {name!r} must be one local file, got {kinds}; save it first")
+    return Entry(without_white_space(name), path_of(sources[0].get("source") or None, "'source'"), offset, duration)
 
 
-def _turn(where: str, row: dict[str, Any], shift: float) -> list[Turn]:
+def _turn(row: dict[str, Any], shift: float) -> list[Turn]:
     """The turn of a supervision, none where it has no length; what a cut holds of it may start before the cut."""
-    start = shift + _number(where, row, "start")
-    end = round(start + _number(where, row, "duration"), 6)
+    start = shift + _number(row, "start")
+    end = round(start + _number(row, "duration"), 6)
     start = max(0.0, round(start, 6))
-    speaker = without_white_space(_text(where, row, "speaker"))
+    speaker = without_white_space(_text(row, "speaker"))
     return [Turn(start, end, speaker)] if start < end else []
 
 
-def _mappings(where: str, row: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def _mappings(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """A list of mappings, empty where there is none."""
     found = row.get(key) or []
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise InputError(f"{where}: {key!r} must be a list of mappings, got {found!r}")
+        raise InputError(f"{key!r} must be a list of mappings, got {found!r}")
     return found
 
 
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each line as where it is and what it holds."""
-    for number, line in enumerate(_lines(path), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{path}, line {number}: not JSON ({error.msg}); is this from lhotse?") from error
-        if not isinstance(row, dict):
-            raise InputError(f"{path}, line {number}: lhotse has one JSON object a line, got {line[:40]!r}")
-        yield f"{path}, line {number}", row
+def _text(row: dict[str, Any], key: str) -> str:
+    return text_of(row.get(key) or None, repr(key))
 
 
-def _lines(path: Path) -> list[str]:
+def _number(row: dict[str, Any], key: str) -> float:
+    return number_of(row.get(key), repr(key))
+
+
+def _rows(path: str | Path, read: Callable[[dict[str, Any]], Value]) -> list[Value]:
+    """What is made of each line."""
+    return json_lines(_content(Path(path)), path, "from lhotse", read)
+
+
+def _content(path: Path) -> str:
     if path.suffix != ".gz":
-        return read_text(path).split("\n")
+        return read_text(path)
     try:
-        return gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")
+        return gzip.decompress(path.read_bytes()).decode("utf-8")
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist") from error
     except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be unpacked ({error}); copy it again") from error
-
-
-def _text(where: str, row: dict[str, Any], key: str) -> str:
-    value = row.get(key)
-    if not isinstance(value, str) or not value:
-        raise InputError(f"{where}: {key!r} must be text, got {value!r}")
-    return value
-
-
-def _number(where: str, row: dict[str, Any], key: str) -> float:
-    value = row.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputError(f"{where}: {key!r} must be a number of seconds, got {value!r}")
-    return float(value)

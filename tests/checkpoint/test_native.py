@@ -103,15 +103,19 @@ def test_weights_that_are_not_finite_are_refused(saved):
 DAMAGE = {
     "no config": (lambda folder: (folder / "config.json").unlink(), r"cannot read .*config.json: No such file"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"cannot read .*safetensors: no such file"),
-    "empty config": (lambda folder: (folder / "config.json").write_text(""), r"config.json is damaged"),
-    "binary config": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), r"config.json is damaged"),
-    "deep config": (lambda folder: (folder / "config.json").write_text(99_999 * "["), r"config.json is damaged"),
+    "empty config": (lambda folder: (folder / "config.json").write_text(""), r"config.json: not JSON"),
+    "binary config": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), r"config.json: not JSON"),
+    "deep config": (lambda folder: (folder / "config.json").write_text(99_999 * "["), r"config.json: not JSON"),
     "endless number": (
         lambda folder: change_config(folder, model={"encoder": {"dropout": 10**400}}),
         r"does not describe a model: int too large",
     ),
     "config is a list": (lambda folder: (folder / "config.json").write_text("[]"), r"no JSON object"),
     "no format": (lambda folder: (folder / "config.json").write_text("{}"), r"not the config of a sortformer model"),
+    "no depth": (
+        lambda folder: change_config(folder, model={"encoder": {"depth": None}}),
+        r"model.encoder.depth must be a table whose kind is one of stacked, .*, got None",
+    ),
     "later format": (
         lambda folder: change_config(folder, format="sortformer/9"),
         r"its format is not 'sortformer/1'",

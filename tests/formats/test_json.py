@@ -1,6 +1,7 @@
 """JSON: reading back what was written; a document of another kind or version is refused."""
 
 import json as standard
+import math
 
 import pytest
 from hypothesis import given
@@ -72,6 +73,10 @@ def test_a_later_key_is_ignored_and_a_later_schema_refused():
         {"turns": 5},
         {"time_axis": {"start_s": 0}},
         {"time_axis": {"start_s": 0, "step_s": 0.08, "num_frames": "many"}},
+        {"time_axis": {"start_s": 0, "step_s": 0.08, "num_frames": 2.7}},
+        {"time_axis": {"start_s": 0, "step_s": 0.08, "num_frames": math.inf}},
+        {"duration": 10**400},
+        {"uri": "\ud800"},
         {"settings": ["a"]},
     ],
 )
@@ -81,9 +86,9 @@ def test_a_wrong_value_is_refused(change):
         json.parse(standard.dumps({**document, **change}), "x.json")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "5"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "5", pytest.param(99_999 * "[", id="deep")])
 def test_other_documents_are_refused(text):
-    with pytest.raises(InputError, match=r"^x\.json is not "):
+    with pytest.raises(InputError, match=r"^x\.json: (not JSON|no JSON object)|^x\.json is not a diarization"):
         json.parse(text, "x.json")
 
 

@@ -101,19 +101,27 @@ def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Pa
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("SPEAKER a 1 0 1", "line 1: not JSON"),
-        ("[1]", "one JSON object a line"),
+        ("SPEAKER a 1 0 1", "not JSON"),
+        ("[1]", r"no JSON object, but \[1\]; is this a manifest"),
         ("{}", "no 'audio_filepath'"),
-        ('{"audio_filepath": ["a.wav", "b.wav"]}', "must be one path"),
+        ('{"audio_filepath": ["a.wav", "b.wav"]}', "'audio_filepath' must be a path"),
         ('{"audio_filepath": "a.wav", "offset": "now"}', "'offset' must be a number"),
         ('{"audio_filepath": "a.wav", "duration": -1}', "the duration of 'a'"),
         ('{"audio_filepath": "a.wav", "offset": NaN}', "'offset' must be a number"),
+        ('{"audio_filepath": "a.wav", "offset": 1e308}', "the offset of 'a'"),
+        pytest.param(f'{{"audio_filepath": "a.wav", "duration": {10**400}}}', "'duration' must be a number", id="long"),
+        pytest.param(99_999 * "[", "not JSON", id="deep"),
+        (r'{"audio_filepath": "a\u0000.wav"}', "'audio_filepath' must be a path"),
+        (r'{"audio_filepath": "\ud800.wav"}', "'audio_filepath' must be a path"),
+        (r'{"audio_filepath": "a.wav", "rttm_filepath": "a\u0000.rttm"}', "'rttm_filepath' must be a path"),
+        (r'{"audio_filepath": "a.wav", "uniq_id": "a\u0000"}', "is to name files"),
+        (r'{"audio_filepath": "a.wav", "uniq_id": "\ud800"}', "'uniq_id' must be text"),
         ('{"audio_filepath": "a.wav", "num_speakers": 2.5}', "'num_speakers' must be"),
         ('{"audio_filepath": "a.wav", "uniq_id": 7}', "'uniq_id' must be text"),
     ],
 )
 def test_what_is_no_entry_is_refused(line: str, said: str):
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=rf"^m\.jsonl, line 1: .*{said}"):
         parse(line, Path("m.jsonl"))
 
 

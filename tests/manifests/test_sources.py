@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -175,7 +176,12 @@ def test_a_mixture_of_lhotse_is_to_be_saved_first(tmp_path: Path):
         ({}, {"speaker": None}, "'speaker' must be text"),
         ({}, {"recording_id": "three"}, "speaks of the recording 'three'"),
         ({"duration": "long"}, {}, "'duration' must be a number"),
-        ({"sources": [{"type": "file"}]}, {}, "'source' must be text"),
+        ({"duration": -1.0}, {}, r"recordings\.jsonl, line 1: the duration of 'one'"),
+        ({}, {"start": math.nan}, r"supervisions\.jsonl, line 1: 'start' must be a number, got nan"),
+        ({}, {"duration": math.nan}, "'duration' must be a number, got nan"),
+        ({}, {"duration": 10**400}, "'duration' must be a number"),
+        ({"sources": [{"type": "file", "source": "a\0"}]}, {}, "'source' must be a path"),
+        ({"sources": [{"type": "file"}]}, {}, "'source' must be a path"),
         ({"sources": ["one.wav"]}, {}, "'sources' must be a list of mappings"),
         ({"recording": None, "start": 0.0}, {}, "'recording' must be a mapping, got None"),
     ],
@@ -186,6 +192,12 @@ def test_what_lhotse_cannot_mean_is_refused(tmp_path: Path, recording: dict, spo
             lines(tmp_path / "recordings.jsonl", RECORDING | recording),
             lines(tmp_path / "supervisions.jsonl", SPOKEN | spoken),
         )
+
+
+def test_what_is_not_lhotses_is_refused_by_line(tmp_path: Path):
+    (tmp_path / "cuts.jsonl").write_text("\n" + 99_999 * "[")
+    with pytest.raises(InputError, match=r"cuts\.jsonl, line 2: not JSON \(.*\); is this from lhotse\?"):
+        from_lhotse(tmp_path / "cuts.jsonl")
 
 
 def test_a_damaged_archive_is_refused(tmp_path: Path):

@@ -1,0 +1,75 @@
+"""JSON that others wrote: its objects, and the numbers, words and paths in them, refused where they are none.
+
+``what`` names a value in the error; ``where`` is the file, and the line in it; ``kind`` is what the file ought to be.
+"""
+
+import json
+import os
+import reprlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sortformer.errors import InputError
+
+__all__ = ["json_lines", "json_object", "number_of", "path_of", "text_of", "whole_number_of"]
+
+Value = TypeVar("Value")
+
+
+def json_object(content: str | bytes, where: str | Path, kind: str) -> dict[str, Any]:
+    """Return the one object of a JSON document; an InputError when it is something else."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not JSON ({error}); is this {kind}?") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{where}: no JSON object, but {reprlib.repr(found)}; is this {kind}?")
+    return found
+
+
+def json_lines(text: str, source: str | Path, kind: str, read: Callable[[dict[str, Any]], Value]) -> list[Value]:
+    """Return what ``read`` makes of the object on each line; an InputError, with the line, of that or of no object."""
+    found = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            where = f"{source}, line {number}"
+            fields = json_object(line, where, kind)
+            try:
+                found.append(read(fields))
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from error
+    return found
+
+
+def number_of(value: Any, what: str) -> float:
+    """Return a finite number; an InputError otherwise, as for NaN and whole numbers that no float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise InputError(f"{what} must be a number, got {reprlib.repr(value)}")
+    return float(value)
+
+
+def whole_number_of(value: Any, what: str) -> int:
+    """Return a whole number; an InputError otherwise, as for 2.0."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InputError(f"{what} must be a whole number, got {reprlib.repr(value)}")
+    return value
+
+
+def text_of(value: Any, what: str) -> str:
+    """Return text; an InputError otherwise, as for half a character, which JSON can escape and no file can hold."""
+    if not isinstance(value, str) or any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise InputError(f"{what} must be text, got {reprlib.repr(value)}")
+    return value
+
+
+def path_of(value: Any, what: str) -> Path:
+    """Return a path; an InputError when it is no text, or none that the system takes as the name of a file."""
+    try:
+        possible = isinstance(value, str) and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise InputError(f"{what} must be a path, got {reprlib.repr(value)}")
+    return Path(value)
