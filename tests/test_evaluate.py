@@ -2,8 +2,10 @@
 
 import csv
 import json
+import os
 import re
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -73,9 +75,27 @@ def test_an_empty_file_in_a_folder_is_silence(folders):
 
 def test_a_single_empty_file_is_silence_for_the_other_side(tmp_path, folders):
     (tmp_path / "silence.rttm").write_text("")
-    assert score(folders[0], tmp_path / "silence.rttm").der.rate == 1
+    with pytest.warns(UserWarning, match=r"silence.rttm has no turn: it is taken for silence in 'one', 'two'"):
+        assert score(folders[0], tmp_path / "silence.rttm").der.rate == 1
     assert score(tmp_path / "silence.rttm", folders[1]).der.false_alarm == pytest.approx(10)
     assert score(tmp_path / "silence.rttm", tmp_path / "silence.rttm").der.rate == 0
+
+
+def test_a_pipe_through_which_no_turn_comes_is_no_silence(tmp_path, folders):
+    os.mkfifo(tmp_path / "pipe")
+    for sides in ((folders[0], tmp_path / "pipe"), (tmp_path / "pipe", folders[1])):
+        with ThreadPoolExecutor() as others:
+            others.submit((tmp_path / "pipe").write_text, "")
+            with pytest.raises(InputError, match=r"no turn came through .*pipe: .* give an empty file by its name"):
+                score(*sides)
+
+
+def test_what_is_no_path_is_refused(folders):
+    for given in ((folders[0], ONE_FOUND), (ONE, folders[1])):
+        with pytest.raises(InputError, match=r"takes paths, .* got Diarization: give turns to score_recordings"):
+            score(*given)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="got dict"):
+        score(*folders, uem={"one": [(0, 4)]})  # pyright: ignore[reportArgumentType]
 
 
 def test_errors_are_in_seconds_where_the_reference_has_no_speech(folders):

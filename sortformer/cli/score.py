@@ -24,7 +24,7 @@ _TABLES = {
 def score(
     reference: Annotated[Path, typer.Argument(metavar="REF", help="The truth: RTTM, a folder of it, or a manifest.")],
     hypothesis: Annotated[
-        Path, typer.Argument(metavar="HYP", help="What a system said: RTTM, a folder of it, or -, stdin.")
+        Path, typer.Argument(metavar="HYP", help="What a system said: RTTM, a folder of it, or - (stdin).")
     ],
     uem: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Which parts to score; a file or a folder of UEM.")
@@ -49,7 +49,8 @@ def score(
     """Score RTTM against RTTM: error rates and their parts.
 
     DER with miss, false alarm and confusion, JER, speaker counts: one line a recording, and the total with its 95 %
-    interval, by a bootstrap over recordings. A recording that is on one side only is an error.
+    interval, by a bootstrap over recordings. A recording that is on one side only is an error, and so is a pipe through
+    which no turn comes; an empty file means that nobody speaks.
     """
     with usage_errors():
         chosen = changed(protocol_named(protocol), collar, skip_overlap)

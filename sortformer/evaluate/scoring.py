@@ -21,6 +21,8 @@ __all__ = ["Parts", "score", "score_recordings"]
 
 Parts = Iterable[tuple[float, float]]
 
+_STDIN = Path("/dev/stdin")
+
 
 def score(
     reference: str | os.PathLike[str],
@@ -33,17 +35,31 @@ def score(
 
     The reference may be a manifest, which names the RTTM and may name the UEM; else its durations are the scored parts.
     A file of a folder without a turn stands for a recording of its own name in which nobody speaks; a single file
-    without a turn for silence in all recordings of the other side.
+    without a turn for silence in all recordings of the other side. Through a pipe, no turn is no answer: whoever should
+    have sent some may have failed.
 
     Raises:
-        InputError: when a path is missing or broken, or a recording is on one side only or missing in the UEM.
+        InputError: when a path is none, missing or broken, no turn comes through a pipe, or a recording is on one side
+            only or missing in the UEM.
         ConfigError: when there is no such protocol.
 
     Warns:
-        UserWarning: when a UEM begins after the last turn of both sides, as that of another recording may.
+        UserWarning: when a single file without a turn is taken for silence where the reference has turns; and when a
+            UEM begins after the last turn of both sides, as that of another recording may.
     """
+    for given in (reference, hypothesis, "" if uem is None else uem):
+        if not isinstance(given, str | os.PathLike):
+            raise InputError(
+                f"score takes paths, of files or folders, got {type(given).__name__}: "
+                "give turns to score_recordings, each under the id of its recording"
+            )
     chosen = protocol_named(protocol)
     truth, hypotheses = truth_in(reference, uem), turns_in(Path(hypothesis))
+    _check_sent(Path(reference), truth.turns)
+    _check_sent(Path(hypothesis), hypotheses)
+    if not hypotheses and any(truth.turns.values()):
+        silent = listed(sorted(truth.turns))
+        warnings.warn(f"{hypothesis} has no turn: it is taken for silence in {silent}", stacklevel=2)
     names = truth.turns or hypotheses or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())
     hypotheses = hypotheses or dict.fromkeys(names, ())
@@ -88,6 +104,14 @@ def score_recordings(
         overlap = der_by_overlap(reference, hypothesis, region.parts, protocol)
         rows.append(Row(uri, counts, jaccard, *speakers, region, overlap))
     return Report(protocol, tuple(rows))
+
+
+def _check_sent(path: Path, turns: Collection[str]) -> None:
+    if not turns and (path == _STDIN or not path.is_file()):
+        raise InputError(
+            f"no turn came through {path}: see whether the command that should send some failed; "
+            "where nobody speaks, give an empty file by its name"
+        )
 
 
 def _check_same(

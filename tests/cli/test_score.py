@@ -1,8 +1,10 @@
 """``sortformer score`` prints what ``evaluate.score`` counts."""
 
 import json
+import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cli.conftest import Cli, started
@@ -32,6 +34,28 @@ def test_what_a_system_said_may_come_through_a_pipe(cli: Cli, files: tuple[Path,
     with files[1].open() as pipe:
         out, err = started("score", files[0], "-", stdin=pipe).communicate()
     assert (out, err) == (cli("score", *files).out, "")
+
+
+@pytest.mark.parametrize("content", [None, "", "; no line of a turn\n"])
+def test_a_pipe_through_which_no_turn_comes_is_an_error(files: tuple[Path, Path], tmp_path: Path, content: str | None):
+    (tmp_path / "sent").write_text(content or "")
+    with (tmp_path / "sent").open() as sent:
+        scoring = started("score", files[0], "-", stdin=subprocess.DEVNULL if content is None else sent)
+        out, err = scoring.communicate()
+    assert (scoring.returncode, out, len(err.splitlines())) == (1, "", 1)
+    assert err.startswith("error: no turn came through /dev/stdin: see whether the command that should send")
+
+
+def test_what_was_written_of_a_silent_recording_is_scored(cli: Cli, model: Path, make, tmp_path: Path):
+    silent = make("quiet.wav", np.zeros(16_000, np.float32))
+    assert cli("diarize", silent, "--model", model, "-o", tmp_path / "out").code == 0
+    (tmp_path / "quiet.rttm").write_text(REFERENCE.replace(" a ", " quiet "))
+    (tmp_path / "nobody.rttm").write_text("")
+    found = tmp_path / "out" / "quiet.rttm"
+    outcome = cli("score", tmp_path / "quiet.rttm", found)
+    assert (outcome.code, outcome.out.splitlines()[1].split()[:2]) == (0, ["quiet", "100.00"])
+    assert outcome.err == f"warning: {found} has no turn: it is taken for silence in 'quiet'\n"
+    assert cli("score", tmp_path / "nobody.rttm", found).err == ""
 
 
 def test_json_names_the_protocol(cli: Cli, files: tuple[Path, Path]):
