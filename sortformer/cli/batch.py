@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from sortformer.cli.console import about, bar, say, sentence, unforeseen, usage_errors
+from sortformer.cli.console import about, bar, say, sentence, unforeseen
 from sortformer.cli.interrupt import INTERRUPTED, interrupts
-from sortformer.cli.recordings import Recording, distinct, recordings
+from sortformer.cli.recordings import Recording, namesakes, once, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import SortformerError, counted
 
@@ -32,7 +32,6 @@ def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, 
         quiet: no bar and no summary; errors and warnings stay.
 
     Raises:
-        typer.BadParameter: when two recordings have one name.
         InputError: when the folder of the results cannot be made, or the model not be loaded.
     """
     tally = _Tally()
@@ -40,14 +39,16 @@ def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, 
     for argument in arguments:
         with tally.past_errors(argument):
             found.extend(recordings(argument))
-    with usage_errors():
-        found = distinct(found)
+    found = once(found)
+    refused = namesakes(found)
     several = len(found) + len(tally.failed) > 1
     results = replace(results, several=several)
     results.prepare()
     todo: list[tuple[Recording, tuple[str, ...]]] = []
     for recording in found:
         with tally.past_errors(recording.name):
+            if recording in refused:
+                raise refused[recording]
             wanted = results.wanted(recording)
             todo += [(recording, wanted)] if wanted else []
             tally.skipped += not wanted

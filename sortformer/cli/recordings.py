@@ -11,7 +11,7 @@ from sortformer.formats.names import AUDIO_SUFFIXES, in_unicode, without_white_s
 from sortformer.grid import SAMPLE_RATE
 from sortformer.manifests import is_manifest, read
 
-__all__ = ["Recording", "distinct", "recordings"]
+__all__ = ["Recording", "namesakes", "once", "recordings"]
 
 _SLACK_S = 0.05  # a manifest's duration may be rounded
 
@@ -85,22 +85,25 @@ def recordings(argument: str) -> Iterator[Recording]:
         yield Recording(path, in_unicode(path.stem))
 
 
-def distinct(found: Iterable[Recording]) -> list[Recording]:
-    """Return the recordings without those that were named twice.
+def once(found: Iterable[Recording]) -> list[Recording]:
+    """Return the recordings without those that were named twice."""
+    return list({(_place(each), each.offset_s, each.duration_s): each for each in found}.values())
 
-    Raises:
-        InputError: when two that differ have one name, because their results would overwrite each other.
-    """
-    once = {(_place(each), each.offset_s, each.duration_s): each for each in found}
-    taken: dict[str, Recording] = {}
-    for each in once.values():
-        other = taken.setdefault(each.id, each)
-        if other is not each:
-            raise InputError(
-                f"{_place(other)} and {_place(each)} are both called {each.id!r}, and so would be their results: "
-                "rename one, give each a 'uniq_id' in a manifest, or diarize them one by one, into two folders"
-            )
-    return list(once.values())
+
+def namesakes(found: Iterable[Recording]) -> dict[Recording, InputError]:
+    """Return an error for each recording that has its name with another: their results would overwrite each other."""
+    named: dict[str, list[Recording]] = {}
+    for each in found:
+        named.setdefault(each.id, []).append(each)
+    return {
+        each: InputError(
+            f"{_place(each)} is called {each.id!r} as {_place(other)} is, and so would be their results: rename one, "
+            "give each a 'uniq_id' in a manifest, or diarize them one by one, into two folders"
+        )
+        for alike in named.values()
+        for each, other in zip(alike, [*alike[1:], alike[0]], strict=True)
+        if other is not each
+    }
 
 
 def _place(recording: Recording) -> Path | str:

@@ -11,7 +11,7 @@ import typer
 from sortformer.annotation import Diarization, Turn
 from sortformer.cli.console import bar, say, usage_errors
 from sortformer.cli.options import Clustering, Device, Model, ProtocolName, check_preset, clustered
-from sortformer.cli.recordings import distinct, recordings
+from sortformer.cli.recordings import namesakes, once, recordings
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, counted
 from sortformer.evaluate import truth_in
@@ -51,7 +51,9 @@ def tune(
     with usage_errors():
         chosen = protocol_named(protocol)
     check_out(out, overwrite, folder=True)
-    found = distinct(recording for argument in inputs for recording in recordings(argument))
+    found = once(recording for argument in inputs for recording in recordings(argument))
+    if refused := list(namesakes(found).values()):
+        raise refused[0]
     truth, regions = _truth(inputs, reference, uem)
     if absent := [recording.id for recording in found if recording.id not in truth]:
         raise InputError(f"{reference or 'the manifest'} says nothing about {listed(absent)}")
