@@ -55,16 +55,17 @@ class _Pipe:
         return False
 
 
-def piped(pipe: BinaryIO, rate: int | None = None) -> Iterator[np.ndarray]:
+def piped(pipe: BinaryIO, rate: int | None = None, channel: int | None = None) -> Iterator[np.ndarray]:
     """Yield what comes through a pipe as (n,) float32 blocks at 16 kHz, each as soon as it is there.
 
     These are raw samples (16-bit, little-endian, mono; at 16 kHz unless a ``rate`` is given), or a recording with a
     header, or what would be noise as samples, that FFmpeg can decode as it comes (WAV, FLAC, Ogg, WebM, MP3, AAC,
-    MPEG-TS), of which channels are averaged.
+    MPEG-TS), of which channels are averaged, or one is taken, a ``channel`` counted from 1.
 
     Raises:
-        InputError: if the rate is not one of sound, or given for what is no such samples; if nothing comes, a recording
-            that can only be read from a file, or samples of another kind.
+        InputError: if the rate is not one of sound, or given for what is no such samples; if a channel is given for
+            samples, or not there; if nothing comes, a recording that can only be read from a file, or samples of
+            another kind.
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
@@ -76,9 +77,14 @@ def piped(pipe: BinaryIO, rate: int | None = None) -> Iterator[np.ndarray]:
             "a rate is for 16-bit samples, and these are none: a recording says its own rate, so leave it out; samples "
             "of another kind have to be converted (ffmpeg -f s16le)"
         )
+    if not recorded and channel is not None:
+        raise InputError(
+            "a channel is for recordings, and these are 16-bit samples, which are taken for mono: leave it out, and "
+            "send the samples of that channel alone"
+        )
     rate = checked_rate(SAMPLE_RATE if rate is None else rate)
     try:
-        for block in _recording(source, name_of(pipe)) if recorded else resampled(_samples(source), rate):
+        for block in _recording(source, name_of(pipe), channel) if recorded else resampled(_samples(source), rate):
             if source.interrupt is not None:
                 break  # what is left are the last milliseconds, cut anywhere
             yield block
@@ -96,7 +102,7 @@ def _is_noise(head: bytes) -> bool:
     return bool(np.dot(samples[1:], samples[:-1]) < _NOISE_CORRELATION * power)
 
 
-def _recording(source: _Pipe, name: str) -> Iterator[np.ndarray]:
+def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.ndarray]:
     try:
         found = FfmpegDecoder(source)
     except NotDecodable as error:
@@ -105,7 +111,7 @@ def _recording(source: _Pipe, name: str) -> Iterator[np.ndarray]:
             f"({error}): give its file instead, or decode it first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -)"
         ) from error
     with contextlib.closing(found):
-        blocks = signal_of(found, name)
+        blocks = signal_of(found, name, channel)
         try:
             first = next(blocks)
         except InputError as error:

@@ -80,11 +80,11 @@ def blocks(
     The same samples as ``read`` gives, bit for bit; sources, errors and warnings are those of ``read``, raised when the
     stream reaches them.
     """
-    length = round(block_s * SAMPLE_RATE)
-    if length < 1:
-        raise InputError(f"block_s must be positive, got {block_s}")
+    samples = block_s * SAMPLE_RATE
+    if not 0.5 < samples < math.inf:
+        raise InputError(f"block_s must be positive and finite, got {block_s}")
     with _opened(source, sample_rate) as recording:
-        yield from rechunked(_signal(recording, channel), length)
+        yield from rechunked(_signal(recording, channel), round(samples))
 
 
 def crop(
@@ -120,9 +120,9 @@ def crop(
     return wave[first - offset : None if last is None else last - offset]
 
 
-def signal_of(found: Decoder, name: str) -> Iterator[np.ndarray]:
+def signal_of(found: Decoder, name: str, channel: int | None = None) -> Iterator[np.ndarray]:
     """Yield all that an open decoder gives, as (n,) float32 pieces at 16 kHz; errors and warnings as of ``read``."""
-    return _signal(_recording(found, name), None)
+    return _signal(_recording(found, name), channel)
 
 
 def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.ndarray]:
@@ -253,5 +253,9 @@ def _watched(recording: _Recording) -> Iterator[np.ndarray]:
             apart += float(np.square(some).mean(axis=1).sum()) / piece.shape[1]
             together += float(np.square(some.mean(axis=1)).sum())
     if together < CANCELLED * apart:
-        what = f"the channels of {recording.name} cancel each other out in their mean: take one of them, with channel=1"
-        warnings.warn(what, AudioWarning, stacklevel=2)
+        warnings.warn(
+            f"the channels of {recording.name} cancel each other out in their mean: take one of them, such as the "
+            "first (--channel 1; in Python, channel=1)",
+            AudioWarning,
+            stacklevel=2,
+        )

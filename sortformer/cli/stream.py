@@ -15,7 +15,7 @@ import typer
 from sortformer.annotation import Diarization
 from sortformer.cli.console import say, usage_errors
 from sortformer.cli.interrupt import INTERRUPTED, interrupts
-from sortformer.cli.options import Clustering, Device, Enroll, Model, clips, clustered
+from sortformer.cli.options import Channel, Clustering, Device, Enroll, Model, clips, clustered
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm
@@ -47,6 +47,7 @@ def stream(
         str | None, typer.Option(help="The latency: 30s, 10s, 1s, 0.3s; about a second if not given.")
     ] = None,
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
+    channel: Channel = None,
     enroll: Enroll = None,
     rate: Annotated[
         int | None, typer.Option(metavar="HZ", help="Of raw samples (16-bit mono) or microphone; 16000 if not given.")
@@ -74,6 +75,10 @@ def stream(
             checked_rate(rate)
         if pace and live:
             raise InputError("--pace is for files; what is live has its own pace")
+        if channel is not None and source is None:
+            raise InputError("--channel is for recordings; of the microphone one channel is heard anyway")
+        if overwrite and out is None:
+            raise InputError("--overwrite is for a file: give one with -o")
     if out is not None:
         check_out(out, overwrite)
     if source == _PIPE and sys.stdin.isatty():
@@ -96,9 +101,9 @@ def stream(
         if source is None:
             blocks = microphone(rate or SAMPLE_RATE)
         elif piped:
-            blocks = _piped(source, rate)
+            blocks = _piped(source, rate, channel)
         else:
-            blocks = file_blocks(source, block_s=0.1 if pace else 1.0)
+            blocks = file_blocks(source, channel=channel, block_s=0.1 if pace else 1.0)
         highest, lag_s, failure = 0.0, 0.0, None
         try:
             for block in _paced(blocks) if pace else blocks:
@@ -131,11 +136,11 @@ def stream(
             raise failure
 
 
-def _piped(source: str, rate: int | None) -> Iterator[np.ndarray]:
+def _piped(source: str, rate: int | None, channel: int | None) -> Iterator[np.ndarray]:
     from sortformer.audio.live import piped
 
     with contextlib.nullcontext(sys.stdin.buffer) if source == _PIPE else open(source, "rb") as pipe:
-        yield from piped(pipe, rate)
+        yield from piped(pipe, rate, channel)
 
 
 def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

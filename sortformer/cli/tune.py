@@ -10,7 +10,7 @@ import typer
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.cli.console import bar, say, usage_errors
-from sortformer.cli.options import Clustering, Device, Model, ProtocolName, check_preset, clustered
+from sortformer.cli.options import Channel, Clustering, Device, Model, ProtocolName, check_preset, clustered
 from sortformer.cli.recordings import namesakes, once, recordings
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, counted
@@ -39,6 +39,7 @@ def tune(
     protocol: ProtocolName = "full",
     model: Model = None,
     device: Device = "auto",
+    channel: Channel = None,
     preset: Annotated[str | None, typer.Option(help="Tune for a stream: 30s, 10s, ...")] = None,
     clustering: Clustering = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
@@ -72,7 +73,7 @@ def tune(
         task = shown.add_task("listening", total=len(found))
         probabilities = {}
         for recording in found:
-            probabilities[recording.id] = diarizer.probabilities(**recording.heard(), preset=preset)
+            probabilities[recording.id] = diarizer.probabilities(**recording.heard(channel), preset=preset)
             shown.advance(task)
     tuned = search(
         probabilities,

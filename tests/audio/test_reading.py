@@ -154,8 +154,9 @@ def test_blocks_are_the_recording_cut_in_equal_parts(tmp_path, block_s):
 
 
 def test_blocks_must_have_a_length():
-    with pytest.raises(InputError, match="block_s must be positive"):
-        next(audio.blocks(np.zeros(16_000, np.float32), 16_000, block_s=0.0))
+    for block_s in (0.0, -1.0, 1e-5, np.nan, np.inf, 1e308):
+        with pytest.raises(InputError, match="block_s must be positive and finite"):
+            next(audio.blocks(np.zeros(16_000, np.float32), 16_000, block_s=block_s))
 
 
 def test_a_recording_is_in_memory_once(tmp_path):

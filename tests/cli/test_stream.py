@@ -220,6 +220,31 @@ def test_a_recording_through_a_pipe_is_the_file(cli: Cli, model: Path, wav: Path
     assert turns(outcome.out) == EXPECTED
 
 
+def test_one_channel_is_heard_of_a_file_or_of_a_recording_through_a_pipe(
+    cli: Cli, model: Path, make: Callable[..., Path], pipe, monkeypatch: pytest.MonkeyPatch
+):
+    wave = chirp(2.0, 16_000)
+    two, heard, push = make("two.wav", np.stack([0 * wave, wave], axis=1)), [], Session.push
+    monkeypatch.setattr(Session, "push", lambda self, block: (heard.append(block), push(self, block))[1])
+    for source in (two, "-"):
+        for channel, loud in ((1, 0), (2, np.abs(wave).max())):
+            pipe(two.read_bytes())
+            heard.clear()
+            assert cli("stream", source, "--model", model, "--channel", channel).code == 0
+            assert np.abs(np.concatenate(heard)).max() == pytest.approx(loud, abs=1e-3)
+        pipe(two.read_bytes())
+        outcome = cli("stream", source, "--model", model, "--channel", 3)
+        assert outcome.code == 1
+        assert "has 2 channels: channel 3 does not exist" in outcome.errors[0]
+
+
+def test_raw_samples_have_no_channels_to_choose_from(cli: Cli, model: Path, wav: Path, pipe: Callable[..., None]):
+    pipe(raw(wav))
+    outcome = cli("stream", "-", "--model", model, "--channel", 1)
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+    assert "these are 16-bit samples, which are taken for mono" in outcome.errors[0]
+
+
 @pytest.mark.parametrize("piece", [2, 1000])
 def test_a_pipe_that_only_a_file_can_be_read_from_asks_for_it(cli: Cli, model: Path, pipe, piece: int):
     pipe(b"fLaC" + bytes(4000), piece=piece)
@@ -395,6 +420,9 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
         (["{wav}", "--rate", 8_000], "its own"),
         (["-", "--rate", 10], "between 1000 and 768000 Hz"),
         (["-", "--pace"], "its own pace"),
+        (["--channel", 1], "of the microphone one channel is heard anyway"),
+        (["{wav}", "--channel", 0], "--channel"),
+        (["{wav}", "--overwrite"], "give one with -o"),
         (["{fifo}", "--pace"], "its own pace"),
         (["{wav}", "--preset", "psychic"], "known: 30s"),
         (["{wav}", "--max-speakers", 0], "1 or more"),

@@ -12,8 +12,10 @@ from sortformer.cli.options import clustered
 from sortformer.cli.tune import _parts
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.diarizer import Diarizer
 from sortformer.estimates import Probabilities
 from sortformer.formats import rttm
+from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
 
 
@@ -35,6 +37,20 @@ def test_it_writes_a_model_with_its_settings_and_says_what_they_gain(cli: Cli, m
     assert float(flags["--onset"]) == settings["onset"]
     assert float(flags["--min-off"]) == settings["min_off_s"]
     assert cli("diarize", wav, "--model", out).code == 0
+
+
+def test_one_channel_is_tuned_on(cli: Cli, model: Path, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    heard, inside = [], Diarizer.probabilities
+    monkeypatch.setattr(
+        Diarizer,
+        "probabilities",
+        lambda self, audio, **options: (heard.append(options["channel"]), inside(self, audio, **options))[1],
+    )
+    two = make("meeting.wav", np.stack([chirp(2.0, 16_000), np.zeros(32_000, np.float32)], axis=1))
+    arguments = ("tune", two, "--reference", truth(tmp_path, "meeting"), "--model", model, "-o", tmp_path / "tuned")
+    assert (cli(*arguments, "--channel", 1).code, heard) == (0, [1])
+    outcome = cli(*arguments, "--channel", 3, "--overwrite")
+    assert (outcome.code, outcome.errors) == (1, [f"{two} has 2 channels: channel 3 does not exist"])
 
 
 def test_the_licence_of_the_weights_stays_theirs(cli: Cli, model: Path, wav: Path, tmp_path: Path):
