@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sortformer.cli.console import say, usage_errors
+from sortformer.cli.results import check_out
 from sortformer.errors import InputError, counted
 
 if TYPE_CHECKING:
@@ -196,6 +197,8 @@ def _files(out: Path, splits: Mapping[str, Iterable[Draft]]) -> dict[Path, Itera
 def _write(manifests: Mapping[Path, Iterable[Draft]], overwrite: bool) -> None:
     from sortformer.manifests import write
 
+    for path in manifests:
+        check_out(path, overwrite)
     for path, drafts in manifests.items():
         entries = write(path, drafts, overwrite=overwrite)
         typer.echo(f"{path}: {counted(len(entries), 'recording')}")
@@ -204,6 +207,7 @@ def _write(manifests: Mapping[Path, Iterable[Draft]], overwrite: bool) -> None:
 def _bank(out: Path, utterances: list[Utterance], overwrite: bool) -> None:
     from sortformer.manifests.voices import write_bank
 
+    check_out(out / "segments.tsv", overwrite)
     path = write_bank(out, utterances, overwrite=overwrite)
     speakers = len({each.speaker for each in utterances})
     hours = sum(each.end_s - each.start_s for each in utterances) / 3600

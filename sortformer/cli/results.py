@@ -69,6 +69,8 @@ class Results:
             raise InputError("give either --overwrite or --skip-existing, not both")
         if self.folder is None and self.skip_existing:
             raise InputError("--skip-existing looks for results in a folder: give one with -o")
+        if self.folder is None and self.overwrite:
+            raise InputError("--overwrite replaces results in a folder: give one with -o")
         if self.folder is None and len(self.formats) > 1:
             raise InputError("several formats do not fit on stdout: give a folder with -o")
 

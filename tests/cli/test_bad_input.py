@@ -98,6 +98,15 @@ def test_a_channel_that_is_not_there(cli: Cli, model: Path, wav: Path):
     assert (outcome.code, outcome.errors) == (1, [f"{wav} has 1 channel: channel 2 does not exist"])
 
 
+def test_channels_that_cancel_say_how_to_take_one(cli: Cli, model: Path, make: Callable[..., Path]):
+    wave = chirp(1.0, 16_000)
+    balanced = make("balanced.wav", np.stack([wave, -wave], axis=1))
+    assert "take one of them, such as the first (--channel 1; in Python, channel=1)" in (
+        cli("diarize", balanced, "--model", model).err
+    )
+    assert cli("diarize", balanced, "--model", model, "--channel", 1).err == ""
+
+
 def test_a_directory_without_audio(cli: Cli, model: Path, tmp_path: Path):
     (tmp_path / "notes.txt").write_text("nothing to hear")
     one_error(cli, tmp_path, model, "no audio files", "suffixes")
@@ -136,15 +145,24 @@ def test_unicode_names_stay(cli: Cli, model: Path, make: Callable[..., Path], tm
 
 
 @pytest.mark.parametrize("other", ["b/meeting.wav", "a/meeting.flac"])
-def test_two_files_of_one_name_are_refused_before_the_work(
-    cli: Cli, model: Path, make: Callable[..., Path], other: str
+def test_two_files_of_one_name_are_errors_and_the_others_are_done(
+    cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path, other: str
 ):
-    first, second = make("a/meeting.wav"), make(other)
-    outcome = cli("diarize", first, second, "--model", model)
-    assert (outcome.code, outcome.out) == (USAGE, "")
-    assert str(first) in outcome.err
-    assert str(second) in outcome.err
-    assert "'uniq_id' in a manifest" in " ".join(outcome.err.split())
+    first, second, third = make("a/meeting.wav"), make(other), make("talk.wav")
+    outcome = cli("diarize", first, second, third, "--model", model, "-o", tmp_path / "out")
+    assert (outcome.code, outcome.out) == (1, "")
+    for error, (one, two) in zip(outcome.errors, [(first, second), (second, first)], strict=True):
+        assert error.startswith(f"{one} is called 'meeting' as {two} is, and so would be their results: ")
+        assert "'uniq_id' in a manifest" in error
+    assert outcome.err.splitlines()[-1] == "1 recording diarized, 2 failed: meeting, meeting"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["talk.rttm"]
+
+
+def test_two_files_of_one_name_are_nothing_to_tune_on(cli: Cli, make: Callable[..., Path], tmp_path: Path):
+    first, second = make("a/meeting.wav"), make("b/meeting.wav")
+    outcome = cli("tune", first, second, "--reference", tmp_path, "-o", tmp_path / "tuned")
+    assert (outcome.code, len(outcome.errors)) == (1, 1)
+    assert f"as {second} is" in outcome.errors[0]
 
 
 def test_two_files_of_one_name_have_ids_in_a_manifest(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
@@ -155,7 +173,8 @@ def test_two_files_of_one_name_have_ids_in_a_manifest(cli: Cli, model: Path, mak
 
 
 def test_names_that_differ_only_in_white_space_are_one_name_in_rttm(cli: Cli, model: Path, make: Callable[..., Path]):
-    assert cli("diarize", make("a b.wav"), make("a_b.wav"), "--model", model).code == USAGE
+    outcome = cli("diarize", make("a b.wav"), make("a_b.wav"), "--model", model)
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 2)
 
 
 @pytest.mark.parametrize("damage", ["cut", "noise", "absent"])
@@ -208,6 +227,7 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["-f", "srt"], "choose from rttm, json, txt"),
         (["-f", "rttm,json"], "-o"),
         (["--skip-existing"], "-o"),
+        (["--overwrite"], "replaces results in a folder: give one with -o"),
         (["-o", "out", "--skip-existing", "--overwrite"], "not both"),
         (["--no-such-option"], "--no-such-option"),
     ],

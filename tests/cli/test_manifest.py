@@ -33,6 +33,23 @@ def test_ami_makes_a_manifest_a_split_and_says_what_the_corpus_lacks(cli: Cli, t
     assert cli("manifest", "check", *sorted((tmp_path / "m").iterdir())).code == 0
 
 
+def test_what_is_there_is_replaced_when_asked_and_else_nothing_is_written(cli: Cli, calls: Path, tmp_path: Path):
+    kept = calls.read_text()
+    again = ("manifest", "folder", tmp_path / "calls", "-o", calls)
+    outcome = cli(*again)
+    assert (outcome.code, outcome.errors) == (1, [f"{calls} exists already; use --overwrite, or another name with -o"])
+    assert (cli(*again, "--overwrite").code, calls.read_text()) == (0, kept)
+    bank = ("manifest", "voices", calls, "--shortest", 0.5, "-o", tmp_path / "bank")
+    assert (cli(*bank).code, cli(*bank).code, cli(*bank, "--overwrite").code) == (0, 1, 0)
+    assert "use --overwrite" in cli(*bank).errors[0]
+    root = trees.voxconverse(tmp_path)
+    (tmp_path / "vox").mkdir()
+    (tmp_path / "vox" / "test.jsonl").write_text("mine")
+    outcome = cli("manifest", "voxconverse", root, "--rttm", root / "voxconverse", "-o", tmp_path / "vox")
+    assert "test.jsonl exists already; use --overwrite" in outcome.errors[0]
+    assert [path.name for path in (tmp_path / "vox").iterdir()] == ["test.jsonl"]
+
+
 def test_callhome_gets_its_references_as_files_of_their_own(cli: Cli, tmp_path: Path):
     root = trees.callhome(tmp_path)
     key = root / "sre2000-key" / "fullref.rttm"
