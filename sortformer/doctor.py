@@ -14,7 +14,6 @@ import numpy as np
 import soundfile
 import torch
 
-from sortformer import checkpoint
 from sortformer.audio import read
 from sortformer.device import device_named
 from sortformer.diarizer import Diarizer
@@ -101,10 +100,10 @@ def _check_heard(wave: np.ndarray, kind: str) -> None:
 
 
 def _weights(model: str | Path | None) -> str:
-    network, _ = checkpoint.load(checkpoint.EMBEDDED if model is None else model)
-    millions = sum(parameter.numel() for parameter in network.parameters()) / 1e6
+    diarizer = Diarizer.load(model, "cpu")
+    millions = sum(parameter.numel() for parameter in diarizer.model.parameters()) / 1e6
     where = "inside the package" if model is None else str(model)
-    return f"{where}: {millions:.1f} million parameters, up to {network.config.head.num_slots} speakers"
+    return f"{where}: {millions:.1f} million parameters, up to {diarizer.speaker_limit()} speakers"
 
 
 def _self_test(model: str | Path | None, device: str) -> str:

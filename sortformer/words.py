@@ -93,14 +93,19 @@ def _known(last: float, time: float | None) -> float:
     return last if time is None else time
 
 
-def _parts(transcript: Iterable[Any] | Mapping[str, Any]) -> Iterable[Any]:
+def _parts(transcript: Iterable[Any] | Mapping[str, Any]) -> Iterator[Any]:
     """The segments or words of a transcript, which may be these themselves."""
-    if not isinstance(transcript, Mapping):
-        return transcript
-    for name in ("segments", "chunks"):
-        if name in transcript:
-            return transcript[name]
-    raise InputError(f"a transcript needs segments or chunks, with times, and this one has {', '.join(transcript)}")
+    parts = transcript
+    if isinstance(transcript, Mapping):
+        name = next((name for name in ("segments", "chunks") if name in transcript), None)
+        if name is None:
+            keys = ", ".join(map(str, transcript))
+            raise InputError(f"a transcript needs segments or chunks, with times, and this one has {keys}")
+        parts = transcript[name]
+    try:
+        return iter(parts)
+    except TypeError:
+        raise InputError(f"a transcript is a list of words or segments, or a mapping with one, got {parts!r}") from None
 
 
 def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from sortformer import doctor
+from sortformer import checkpoint, doctor
+from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from tests.tiny import tiny_model
 
@@ -22,6 +24,13 @@ def test_a_sound_installation_passes_every_check(model: Path):
     assert f"torch {torch.__version__}" in findings["versions"].detail
     assert "up to 4 speakers" in findings["weights"].detail
     assert "5 s of sound to 63 frames" in findings["self-test"].detail
+
+
+def test_it_says_how_many_speakers_are_told_apart_by_voice(model: Path, tmp_path: Path):
+    network, _ = checkpoint.load(model)
+    checkpoint.save(tmp_path / "voices", network, PostprocessConfig(clustering=ClusteringConfig(0.4)))
+    findings = {finding.name: finding for finding in doctor.examine(tmp_path / "voices", "cpu")}
+    assert "up to 8 speakers" in findings["weights"].detail
 
 
 def test_a_missing_model_spoils_its_checks_only(tmp_path: Path):

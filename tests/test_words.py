@@ -143,6 +143,12 @@ def test_what_is_no_word_is_refused(item, reason):
         assign_speakers([item], Diarization((), 1))
 
 
+@pytest.mark.parametrize("transcript", [5, None, {"segments": None}, {"text": "x", "chunks": 5}])
+def test_what_is_no_transcript_is_refused(transcript):
+    with pytest.raises(InputError, match="a transcript is a list of words or segments, or a mapping with one, got "):
+        assign_speakers(transcript, Diarization((), 1))
+
+
 def test_the_words_come_first():
     with pytest.raises(InputError, match="first, and then their Diarization, got list"):
         assign_speakers(Diarization((), 1), [(0.0, 1.0, "x")])  # pyright: ignore[reportArgumentType]
