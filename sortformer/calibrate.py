@@ -1,7 +1,7 @@
 """Calibrate early exit on recordings: the lowest confidence that changes results as little as was asked for."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from sortformer.estimates import Estimates, LayerEstimate
 from sortformer.metrics.der import der
 from sortformer.metrics.protocol import FULL
 from sortformer.metrics.risk import boldest_safe, fewest_samples
-from sortformer.postprocess import turns
 
 __all__ = ["ExitCalibration", "calibrate_exit"]
 
@@ -95,10 +94,8 @@ def _losses(
     """The loss of each recording (rows, in order of their names) at each exit, the end among them."""
 
     def decided(given: Mapping[str, np.ndarray]) -> dict[str, tuple[Turn, ...]]:
-        whole = {uri: estimates[uri].output for uri in given}
         return {
-            uri: turns(probs, postprocess, whole[uri].step_s, duration=whole[uri].duration).turns
-            for uri, probs in given.items()
+            uri: replace(estimates[uri].output, data=probs).turns(postprocess).turns for uri, probs in given.items()
         }
 
     said = decided({uri: found.output.data for uri, found in estimates.items()})

@@ -35,7 +35,7 @@ from sortformer.heard import Heard, Progress, report, up_to
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import check_exits
 from sortformer.offline import at_once, forward, in_windows
-from sortformer.postprocess import keep_slots, speaker_range, turns, warn_if_full
+from sortformer.postprocess import keep_slots, speaker_range, warn_if_full
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
 __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
@@ -186,16 +186,8 @@ class Diarizer:
         blocks = heard.blocks(sample_rate, channel)
         clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in enroll.items()}
         found, names, preset = self._hear(heard, blocks, preset, clips, settings, (fewest, most))
-        result = turns(
-            found.data,
-            settings,
-            found.step_s,
-            duration=found.duration,
-            uri=uri_of(audio),
-            exclusive=exclusive,
-            names=names,
-            slots=keep_slots(found.data, settings, found.step_s, fewest, most),
-        )
+        kept = keep_slots(found.data, settings, found.step_s, fewest, most)
+        result = found.turns(settings, uri=uri_of(audio), exclusive=exclusive, names=names, slots=kept)
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
         if num_speakers is None and max_speakers is None:

@@ -1,6 +1,8 @@
 """What a model says of a recording, in the end and layer by layer, as values to look at."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import torch
@@ -8,11 +10,13 @@ from torch import Tensor
 
 from sortformer.annotation import Diarization
 from sortformer.clustering import unit_rows
+from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.grid import FrameGrid
 from sortformer.model import SortformerOutput
 from sortformer.model.arrival import arrival_frames, arrival_ranks
 from sortformer.model.early_exit import agreement, in_order_of_arrival
+from sortformer.postprocess import turns
 from sortformer.targets import activity
 
 __all__ = ["Embeddings", "Estimates", "LayerEstimate", "Probabilities", "layer_estimates", "only_row"]
@@ -32,6 +36,31 @@ class Probabilities:
     start_s: float = 0.0
     layers: int | None = None
     """Blocks of the head that it took, for a recording that was taken whole."""
+
+    def turns(
+        self,
+        postprocess: PostprocessConfig,
+        *,
+        uri: str = "audio",
+        exclusive: bool = False,
+        names: Mapping[int, str] = MappingProxyType({}),
+        slots: Collection[int] | None = None,
+    ) -> Diarization:
+        """Return the turns that they amount to; arguments as for :func:`sortformer.postprocess.turns`.
+
+        Raises:
+            InputError: when the step is not a multiple of 10 ms.
+        """
+        return turns(
+            self.data,
+            postprocess,
+            self.step_s,
+            duration=self.duration,
+            uri=uri,
+            exclusive=exclusive,
+            names=names,
+            slots=slots,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

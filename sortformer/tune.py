@@ -13,7 +13,6 @@ from sortformer.evaluate import Parts, Report, score_recordings
 from sortformer.metrics.bootstrap import ratio_interval
 from sortformer.metrics.frames import frame_der
 from sortformer.metrics.protocol import FULL, Protocol
-from sortformer.postprocess import turns
 
 __all__ = ["Tuned", "tune"]
 
@@ -71,10 +70,7 @@ def tune(
     regions = uem or {uri: ((0.0, found.duration),) for uri, found in probabilities.items()}
 
     def decided(settings: PostprocessConfig) -> dict[str, tuple[Turn, ...]]:
-        return {
-            uri: turns(found.data, settings, found.step_s, duration=found.duration).turns
-            for uri, found in probabilities.items()
-        }
+        return {uri: found.turns(settings).turns for uri, found in probabilities.items()}
 
     def errors(settings: PostprocessConfig) -> float:
         return sum(ticks[uri].errors(found) for uri, found in decided(settings).items())

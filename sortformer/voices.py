@@ -24,7 +24,6 @@ from sortformer.estimates import Embeddings
 from sortformer.formats.write import write_bytes
 from sortformer.memory import LabelMemory, interpolate
 from sortformer.model.identity import identity
-from sortformer.postprocess import turns
 
 __all__ = ["VoiceStore"]
 
@@ -212,8 +211,7 @@ class VoiceStore:
         return self.memory.read(torch.from_numpy(found.data), len(self.names))
 
     def _turns(self, found: Embeddings, names: dict[int, str]) -> Diarization:
-        said = found.output
-        return turns(said.data, self.diarizer.postprocess, said.step_s, duration=said.duration, names=names)
+        return found.output.turns(self.diarizer.postprocess, names=names)
 
     def _names(self, found: Embeddings, labels: Tensor, diarization: Diarization, confidence: float) -> dict[str, str]:
         """The names of speakers, given what the memory says of each frame (T, names)."""

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from sortformer import Diarization, InputError, Turn
+from sortformer import Diarization, InputError, PostprocessConfig, Turn
 from sortformer.estimates import Embeddings, Probabilities, layer_estimates
 from sortformer.grid import FrameGrid
 
@@ -16,6 +16,15 @@ FRAMES = 50
 
 def heard(emb: np.ndarray) -> Embeddings:
     return Embeddings(emb, FrameGrid(), Probabilities(np.zeros((FRAMES, 2), np.float32), 0.08, FRAMES * 0.08))
+
+
+def test_probabilities_amount_to_turns_by_any_thresholds():
+    probs = Probabilities(np.repeat([[0.0, 0.6], [0.9, 0.0]], 25, axis=0), 0.08, 3.9)
+    found = probs.turns(PostprocessConfig(0.5), uri="meeting", names={1: "Ada"})
+    assert [(turn.start, turn.end, turn.speaker) for turn in found] == [(0, 2, "Ada"), (2, 3.9, "speaker_0")]
+    assert (found.uri, found.duration) == ("meeting", 3.9)
+    assert [turn.start for turn in probs.turns(PostprocessConfig(0.7))] == [2]
+    assert [turn.start for turn in probs.turns(PostprocessConfig(0.5), slots=[1])] == [0]
 
 
 def test_a_voice_is_the_direction_of_the_frames_of_one_speaker_alone():

@@ -42,7 +42,6 @@ def plot(
 
     from sortformer.diarizer import Diarizer
     from sortformer.plot import FORMATS, figure, image
-    from sortformer.postprocess import turns
 
     format = target.suffix.removeprefix(".").lower()
     with usage_errors():
@@ -53,6 +52,6 @@ def plot(
         check_preset(diarizer, preset)
         diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
     found = diarizer.probabilities(recording, channel=channel, preset=preset)
-    result = turns(found.data, diarizer.postprocess, found.step_s, duration=found.duration, uri=recording.stem)
+    result = found.turns(diarizer.postprocess, uri=recording.stem)
     write_bytes(target, image(figure(found, result, known), format), overwrite=overwrite)
     typer.echo(str(target))
