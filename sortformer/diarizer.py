@@ -179,7 +179,7 @@ class Diarizer:
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
         channel = whole("channel", channel)
-        settings = postprocess or self.postprocess
+        settings = (postprocess or self.postprocess).with_room_for(max(filter(None, wanted.values()), default=0))
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, progress)
@@ -247,7 +247,7 @@ class Diarizer:
         """Return what opens live streams that advance together, in batches; arguments and errors as of a stream."""
         if preset is None:
             preset = nearest_preset(self.model.config, LIVE_S)
-        settings = postprocess or self.postprocess
+        settings = (postprocess or self.postprocess).with_room_for(whole("max_speakers", max_speakers) or 0)
         config = preset if isinstance(preset, StreamConfig) else self._stream_config(preset, settings)
         _, most = speaker_range(config.speaker_limit(self.num_slots), max_speakers=max_speakers)
         if max_speakers is not None:

@@ -120,7 +120,7 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
 
 
 def speaker_range(
-    num_slots: int,
+    limit: int,
     num_speakers: int | None = None,
     min_speakers: int | None = None,
     max_speakers: int | None = None,
@@ -128,7 +128,7 @@ def speaker_range(
     """Return the least and the greatest number of speakers to keep.
 
     Raises:
-        InputError: when a number is not whole, below 1 or above the number of slots, or the numbers contradict each
+        InputError: when a number is not whole, below 1 or above the limit of the model, or the numbers contradict each
             other.
     """
     if num_speakers is not None and (min_speakers is not None or max_speakers is not None):
@@ -136,11 +136,11 @@ def speaker_range(
     num_speakers, min_speakers = whole("num_speakers", num_speakers), whole("min_speakers", min_speakers)
     max_speakers = whole("max_speakers", max_speakers)
     for name, number in (("num_speakers", num_speakers), ("min_speakers", min_speakers)):
-        if number is not None and number > num_slots:
-            raise InputError(f"{name} is {number}, but this model can tell apart at most {num_slots} speakers")
+        if number is not None and number > limit:
+            raise InputError(f"{name} is {number}, but this model can tell apart at most {limit} speakers")
     if num_speakers is not None:
         return num_speakers, num_speakers
-    fewest, most = min_speakers or 0, min(num_slots, max_speakers or num_slots)
+    fewest, most = min_speakers or 0, min(limit, max_speakers or limit)
     if fewest > most:
         raise InputError(f"min_speakers is {fewest}, which is above max_speakers, {most}")
     return fewest, most

@@ -1,6 +1,7 @@
 """Whole recordings: speech is given to voices where that is wished, windows join without a seam, all are alike loud."""
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -55,12 +56,12 @@ def test_the_number_of_voices_is_not_that_of_the_slots(alone: Diarizer, wav: Pat
     assert (alone.speaker_limit(), voices.speaker_limit(), voices.speaker_limit("1s")) == (SLOTS, 8, 8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # two seconds may hold fewer than asked for
-        voices(wav, num_speakers=SLOTS + 1)
-        with pytest.raises(InputError, match="at most 8"):
-            voices(wav, num_speakers=9)
-        voices(wav, num_speakers=SLOTS + 1, preset="1s")
-        with pytest.raises(InputError, match="at most 8"):
-            voices(wav, num_speakers=9, preset="1s")
+        for preset in (None, "1s"):
+            for number in (SLOTS + 1, 9):
+                voices(wav, num_speakers=number, preset=preset)
+            with pytest.raises(InputError, match="at most 40"):
+                voices(wav, num_speakers=41, preset=preset)
+            voices(wav, max_speakers=41, preset=preset)
         with pytest.raises(InputError, match=f"at most {SLOTS}"):
             alone(wav, num_speakers=SLOTS + 1, preset="1s")
 
@@ -190,6 +191,22 @@ def test_a_finer_output_is_of_the_voices_that_its_mean_is_of(frames: int):
     np.testing.assert_allclose(found.sum(axis=1), fine.probs.sum(axis=1), atol=1e-5)
     assert (found.argmax(axis=1) == expected.argmax(axis=1).repeat(8)[: len(found)]).all()
     np.testing.assert_array_equal(near, emb[:frames].repeat(8, axis=0)[: len(found)])
+
+
+def test_more_than_eight_are_found_where_more_are_asked_for(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
+    emb = np.repeat(np.eye(12), 30, axis=0)
+    probs = np.tile(np.float32([0.9, 0.0]), (len(emb), 1))
+
+    def heard(_: Sortformer, blocks: Iterable[np.ndarray], *__: object) -> Whole:
+        assert len(list(blocks)) > 1
+        return Whole(probs, emb, 1)
+
+    monkeypatch.setattr("sortformer.diarizer.in_windows", heard)
+    wave = chirp(28.8, 16_000)
+    for asked, count in (({}, 8), ({"num_speakers": 12}, 12), ({"max_speakers": 10}, 10), ({"min_speakers": 9}, 9)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # as many as are told apart
+            assert len(grouped(alone)(wave, sample_rate=16_000, **asked).speakers) == count
 
 
 @pytest.mark.parametrize("voices", [False, True])

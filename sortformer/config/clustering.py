@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from sortformer.config.checks import as_annotated
 from sortformer.errors import ConfigError
 
-__all__ = ["ClusteringConfig"]
+__all__ = ["MOST_SPEAKERS", "ClusteringConfig"]
+
+MOST_SPEAKERS = 40
+"""Speakers that clustering tells apart at most: each frame weighs every voice against every other one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,10 +19,10 @@ class ClusteringConfig:
         threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices;
             in whole recordings two that take turns are two from 0.9 times as much on; streams, whose stretches are
             shorter and scatter more, go by 1.2 times as much.
-        max_speakers: no more than so many, those who speak most.
+        max_speakers: no more than so many, those who speak most, where a call does not ask for more; 40 at most.
 
     Raises:
-        ConfigError: when the threshold is not in (0, 2), or ``max_speakers`` is below 1.
+        ConfigError: when the threshold is not in (0, 2), or ``max_speakers`` is below 1 or above 40.
     """
 
     threshold: float
@@ -29,5 +32,5 @@ class ClusteringConfig:
         as_annotated(self)
         if not 0 < self.threshold < 2:
             raise ConfigError(f"the threshold of clustering must lie between 0 and 2, got {self.threshold}")
-        if self.max_speakers < 1:
-            raise ConfigError(f"clustering needs at least one speaker, got {self.max_speakers}")
+        if not 1 <= self.max_speakers <= MOST_SPEAKERS:
+            raise ConfigError(f"clustering tells apart 1 to {MOST_SPEAKERS} speakers, got {self.max_speakers}")

@@ -1,11 +1,11 @@
 """How probabilities become turns: whose voice it is, thresholds, padding and shortest durations."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 from sortformer.config.checks import as_annotated
-from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
 from sortformer.errors import ConfigError
 
 __all__ = ["PostprocessConfig"]
@@ -47,3 +47,10 @@ class PostprocessConfig:
                     raise ConfigError(f"{name} must be a number of seconds >= 0, got {value}")
             elif name not in ("decision", "clustering") and not 0 <= value <= 1:
                 raise ConfigError(f"{name} must be a probability between 0 and 1, got {value}")
+
+    def with_room_for(self, speakers: int) -> "PostprocessConfig":
+        """Return settings by which so many speakers can be told apart, as far as clustering can."""
+        speakers = min(speakers, MOST_SPEAKERS)
+        if self.clustering is None or speakers <= self.clustering.max_speakers:
+            return self
+        return replace(self, clustering=replace(self.clustering, max_speakers=speakers))
