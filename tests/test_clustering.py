@@ -284,9 +284,10 @@ def test_a_threshold_is_a_cosine_distance(threshold):
         ClusteringConfig(threshold)
 
 
-def test_at_least_one_speaker_is_allowed():
-    with pytest.raises(ConfigError, match="at least one"):
-        ClusteringConfig(0.4, 0)
+@pytest.mark.parametrize("speakers", [0, 41])
+def test_one_to_forty_speakers_are_told_apart(speakers):
+    with pytest.raises(ConfigError, match=f"1 to 40 speakers, got {speakers}"):
+        ClusteringConfig(0.4, speakers)
 
 
 def test_it_is_part_of_the_post_processing():
