@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sortformer.streaming.state import StreamState, take
 
@@ -18,7 +18,8 @@ def forget(state: StreamState, channel: int) -> StreamState:
     """
     cache, cache_probs, cache_length = _without(state.cache, state.cache_probs, state.cache_length, channel)
     fifo, fifo_probs, fifo_length = _without(state.fifo, state.fifo_probs, state.fifo_length, channel)
-    voice_emb, voice_probs, voice_length = _without(state.voice_emb, state.voice_probs, state.voice_length, channel)
+    voices = _silenced(state.voice_emb, state.voice_probs, channel)
+    voice_emb, voice_probs, voice_length = _without(*voices, state.voice_length, channel)
     return replace(
         state,
         cache=cache,
@@ -31,6 +32,16 @@ def forget(state: StreamState, channel: int) -> StreamState:
         voice_probs=voice_probs,
         voice_length=voice_length,
     )
+
+
+def _silenced(emb: Tensor, probs: Tensor, channel: int) -> tuple[Tensor, Tensor]:
+    """Return frames (B, V, D) and who spoke in them (B, V, S), the first of each stretch of a speaker's emptied.
+
+    It stays, so that what was said before and after the speaker's stretch is not taken for one.
+    """
+    said = probs[..., channel] > 0.5
+    first = said & ~nn.functional.pad(said[:, :-1], (1, 0))
+    return emb * ~first[..., None], probs * ~first[..., None]
 
 
 def _without(emb: Tensor, probs: Tensor, length: Tensor, channel: int) -> tuple[Tensor, Tensor, Tensor]:

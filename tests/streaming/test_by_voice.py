@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from sortformer.clustering import alone
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
@@ -215,10 +216,20 @@ def test_a_voice_that_is_forgotten_leaves_its_column():
     who = torch.arange(120) // 40 % 2
     rows, before = torch.eye(DIM)[who], 0.9 * torch.eye(3)[who + 1]
     after = forget(remembering([before], [rows], [before[:0]]), 1)
-    assert int(after.voice_length) == 40
-    assert torch.equal(after.voice_emb[0, :40], rows[40:80])
-    assert torch.equal(after.voice_probs[0, :40], 0.9 * torch.eye(3)[torch.ones(40, dtype=torch.int64)])
-    assert not after.voice_emb[0, 40:].any()
+    assert int(after.voice_length) == 42
+    assert torch.equal(after.voice_emb[0, 1:41], rows[40:80])
+    assert torch.equal(after.voice_probs[0, 1:41], 0.9 * torch.eye(3)[torch.ones(40, dtype=torch.int64)])
+    assert not after.voice_emb[0, [0, *range(41, 150)]].any()
+    assert not after.voice_probs[0, [0, *range(41, 150)]].any()
+
+
+def test_what_was_said_before_and_after_who_is_forgotten_is_no_stretch_of_one():
+    who = torch.tensor([0] * 12 + [1] * 12 + [2] * 12)
+    state = remembering([0.9 * torch.eye(3)[who]], [torch.eye(DIM)[who]], [torch.zeros(0, 3)])
+    after = forget(state, 1)
+    count = int(after.voice_length)
+    kept = worth_keeping(after.voice_probs[0, :count].numpy(), 100)
+    assert alone(after.voice_probs[0, kept].numpy()).tolist() == [True] * 12 + [False] + [True] * 12
 
 
 def test_who_was_taken_for_two_is_remembered_as_one_from_then_on():
