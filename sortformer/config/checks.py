@@ -24,7 +24,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def as_annotated(config: Any) -> None:
-    """Refuse a config with a number that is none, a word that its field's ``Literal`` does not list, or another config.
+    """Refuse a config with a value that is of none of its field's types, or that its ``Literal`` does not list.
 
     Files are read so strictly anyway (``strict.from_dict``); this is for configs that Python makes.
 
@@ -57,6 +57,8 @@ def _check(name: str, hint: Any, value: Any) -> None:
     elif kind is float:
         number = isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value  # no NaN
         require(number, f"{name} must be a number, got {value!r}")
+    elif kind in (bool, str):
+        require(isinstance(value, kind), f"{name} must be {kind.__name__}, got {value!r}")
     elif dataclasses.is_dataclass(kind):
         names = " or ".join(each.__name__ for each in kinds)
         require(isinstance(value, tuple(kinds)), f"{name} must be of type {names}, got {value!r}")
