@@ -13,7 +13,7 @@ from sortformer.audio.container import NotDecodable
 from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.files import name_of
 from sortformer.audio.reading import signal_of
-from sortformer.audio.signal import resampled
+from sortformer.audio.signal import check_channel, resampled
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
@@ -111,6 +111,8 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
             f"({error}): give its file instead, or decode it first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -)"
         ) from error
     with contextlib.closing(found):
+        if channel is not None:
+            check_channel(channel, found.info.channels, name)
         blocks = signal_of(found, name, channel)
         try:
             first = next(blocks)

@@ -8,7 +8,7 @@ import soxr
 from sortformer.errors import InputError, counted
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["FASTEST_RATE", "INAUDIBLE", "SLOWEST_RATE", "checked", "mixed", "rechunked", "resampled"]
+__all__ = ["FASTEST_RATE", "INAUDIBLE", "SLOWEST_RATE", "check_channel", "checked", "mixed", "rechunked", "resampled"]
 
 SLOWEST_RATE, FASTEST_RATE = 1_000, 768_000  # in Hz; what is outside is no sound, but a mistake or a broken header
 LOUDEST = 64.0  # float audio spans -1 to 1; 36 dB above that, the numbers were scaled as integers
@@ -24,14 +24,23 @@ def mixed(pieces: Iterable[np.ndarray], channel: int | None, name: str) -> Itera
     for piece in pieces:
         count = piece.shape[1]
         if channel is not None:
-            if channel > count:
-                raise InputError(f"{name} has {counted(count, 'channel')}: channel {channel} does not exist")
+            check_channel(channel, count, name)
             yield piece[:, channel - 1]
             continue
         total = piece[:, 0]
         for other in range(1, count):  # in this order for any length, so that the cut does not change a bit
             total = total + piece[:, other]
         yield total / np.float32(count) if count > 1 else total
+
+
+def check_channel(channel: int, count: int, name: str) -> None:
+    """Refuse a channel, counted from 1, that a recording of ``count`` channels does not have.
+
+    Raises:
+        InputError: if it has not.
+    """
+    if channel > count:
+        raise InputError(f"{name} has {counted(count, 'channel')}: channel {channel} does not exist")
 
 
 def checked(pieces: Iterable[np.ndarray], rate: int, name: str, start: int = 0) -> Iterator[np.ndarray]:
