@@ -46,7 +46,9 @@ class Probabilities:
         names: Mapping[int, str] = MappingProxyType({}),
         slots: Collection[int] | None = None,
     ) -> Diarization:
-        """Return the turns that they amount to; arguments as for :func:`sortformer.postprocess.turns`.
+        """Return the turns that they amount to, from ``start_s`` on.
+
+        Arguments are those of :func:`sortformer.postprocess.turns`.
 
         Raises:
             InputError: when the step is not a multiple of 10 ms.
@@ -60,7 +62,7 @@ class Probabilities:
             exclusive=exclusive,
             names=names,
             slots=slots,
-        )
+        ).shift(self.start_s)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,6 +25,9 @@ def test_probabilities_amount_to_turns_by_any_thresholds():
     assert (found.uri, found.duration) == ("meeting", 3.9)
     assert [turn.start for turn in probs.turns(PostprocessConfig(0.7))] == [2]
     assert [turn.start for turn in probs.turns(PostprocessConfig(0.5), slots=[1])] == [0]
+    both = Probabilities(np.full((25, 2), 0.9), 0.08, 2.0, start_s=5.0)
+    assert [(turn.start, turn.end) for turn in both.turns(PostprocessConfig(0.5))] == [(5, 6.99), (5, 6.99)]
+    assert len(both.turns(PostprocessConfig(0.5), exclusive=True).turns) == 1
 
 
 def test_a_voice_is_the_direction_of_the_frames_of_one_speaker_alone():
