@@ -171,9 +171,9 @@ def test_more_clips_of_a_name_join(puppet: Puppet):
 
 
 @pytest.mark.parametrize("name", ["", "speaker_3", "7"])
-def test_a_name_that_is_none_is_refused(puppet: Puppet, name: str):
+def test_a_name_that_is_none_is_refused_before_the_clip_is_read(puppet: Puppet, name: str):
     with pytest.raises(InputError, match="choose another"):
-        VoiceStore(puppet).add(name, clip("ada"))
+        VoiceStore(puppet).add(name, "absent.wav")
 
 
 @pytest.mark.parametrize("clip", [np.full(30, -1), np.full(10, 0)], ids=["silent", "short"])

@@ -37,7 +37,8 @@ def forget(state: StreamState, channel: int) -> StreamState:
 def _silenced(emb: Tensor, probs: Tensor, channel: int) -> tuple[Tensor, Tensor]:
     """Return frames (B, V, D) and who spoke in them (B, V, S), the first of each stretch of a speaker's emptied.
 
-    It stays, so that what was said before and after the speaker's stretch is not taken for one.
+    It stays, so that what was said before and after the speaker's stretch is not taken for one. The FIFO has no such
+    frames: the model hears it, and they would be pauses to it.
     """
     said = probs[..., channel] > 0.5
     first = said & ~nn.functional.pad(said[:, :-1], (1, 0))

@@ -86,10 +86,20 @@ def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Pa
         {"audio_filepath": "call.wav", "offset": 32.75},
         {"audio_filepath": "call.wav", "offset": 40, "uniq_id": "call"},
         {"audio_filepath": "more.wav", "offset": 1, "duration": 2},
+        {"audio_filepath": "two.wav", "duration": 2},
+        {"audio_filepath": "two.wav", "offset": 2},
     ]
     (tmp_path / "m.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = read(tmp_path / "m.jsonl")
-    assert [entry.id for entry in found] == ["call_0_30000", "call_29500_32750", "call_32750", "call", "more"]
+    assert [entry.id for entry in found] == [
+        "call_0_30000",
+        "call_29500_32750",
+        "call_32750",
+        "call",
+        "more",
+        "two_0_2000",
+        "two_2000",
+    ]
     one, two = (Diarization((Turn(30, 31, uri),), 60, uri) for uri in ("call", "more"))
     rttm.write(tmp_path / "all.rttm", one, two)
     (tmp_path / "all.uem").write_text("call 1 30 60\nmore 1 0 60\n")
