@@ -21,7 +21,7 @@ from sortformer.audio.signal import INAUDIBLE
 from sortformer.checkpoint.licences import remind
 from sortformer.config.carrying import carries
 from sortformer.config.checks import whole
-from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import model_preset, model_presets, nearest_preset, streams_files
 from sortformer.config.stream import StreamConfig
@@ -105,7 +105,7 @@ class Diarizer:
         return self.model.config.head.num_slots
 
     def speaker_limit(self, preset: str | None = None, postprocess: PostprocessConfig | None = None) -> int:
-        """Return the greatest number of speakers that a call with these arguments tells apart."""
+        """Return how many speakers a call with these arguments tells apart, if it does not ask for more."""
         settings = postprocess or self.postprocess
         whole = preset == OFFLINE or (preset is None and not streams_files(self.model.config))
         if whole:
@@ -179,7 +179,7 @@ class Diarizer:
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
         channel = whole("channel", channel)
-        settings = (postprocess or self.postprocess).with_room_for(max(filter(None, wanted.values()), default=0))
+        settings = (postprocess or self.postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, progress)
@@ -191,7 +191,8 @@ class Diarizer:
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
         if num_speakers is None and max_speakers is None:
-            warn_if_full(name_of(audio), len(result.speakers), limit)
+            most = limit if settings.clustering is None else MOST_SPEAKERS
+            warn_if_full(name_of(audio), len(result.speakers), limit, most)
         report(progress, "turns", 1, 1)
         asked = {"preset": preset, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
         if self.exit_confidence is not None:
@@ -228,7 +229,8 @@ class Diarizer:
             preset: one of ``presets``, each called by its latency, or a configuration, which is taken as it stands;
                 None takes the latency nearest to a second.
             postprocess: instead of the model's own.
-            max_speakers: no more than so many: those who come first.
+            max_speakers: no more than so many: those who come first. By voice, there may be more than eight, up to 40,
+                where ``preset`` is no configuration, which says itself how many there may be.
             uri: the recording's id in the result.
 
         Raises:
@@ -247,8 +249,12 @@ class Diarizer:
         """Return what opens live streams that advance together, in batches; arguments and errors as of a stream."""
         if preset is None:
             preset = nearest_preset(self.model.config, LIVE_S)
-        settings = (postprocess or self.postprocess).with_room_for(whole("max_speakers", max_speakers) or 0)
-        config = preset if isinstance(preset, StreamConfig) else self._stream_config(preset, settings)
+        settings = postprocess or self.postprocess
+        if isinstance(preset, StreamConfig):
+            config = preset
+        else:
+            settings = settings.with_room_for(max_speakers=whole("max_speakers", max_speakers))
+            config = self._stream_config(preset, settings)
         _, most = speaker_range(config.speaker_limit(self.num_slots), max_speakers=max_speakers)
         if max_speakers is not None:
             config = replace(config, max_speakers=most)

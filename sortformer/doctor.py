@@ -15,6 +15,7 @@ import soundfile
 import torch
 
 from sortformer.audio import read
+from sortformer.config.clustering import MOST_SPEAKERS
 from sortformer.device import device_named
 from sortformer.diarizer import Diarizer
 from sortformer.errors import InputError
@@ -102,8 +103,9 @@ def _check_heard(wave: np.ndarray, kind: str) -> None:
 def _weights(model: str | Path | None) -> str:
     diarizer = Diarizer.load(model, "cpu")
     millions = sum(parameter.numel() for parameter in diarizer.model.parameters()) / 1e6
+    more = "" if diarizer.postprocess.clustering is None else f", {MOST_SPEAKERS} where that is asked for"
     where = "inside the package" if model is None else str(model)
-    return f"{where}: {millions:.1f} million parameters, up to {diarizer.speaker_limit()} speakers"
+    return f"{where}: {millions:.1f} million parameters, up to {diarizer.speaker_limit()} speakers{more}"
 
 
 def _self_test(model: str | Path | None, device: str) -> str:

@@ -146,12 +146,16 @@ def speaker_range(
     return fewest, most
 
 
-def warn_if_full(name: str, speakers: int, limit: int) -> None:
-    """Warn that a recording has as many speakers as are told apart, so that others may hide among them."""
+def warn_if_full(name: str, speakers: int, limit: int, most: int) -> None:
+    """Warn that a recording has as many speakers as are told apart, so that others may hide among them.
+
+    ``limit`` is how many these are, and ``most`` how many they could be if that were asked for.
+    """
     if speakers >= limit:
+        more = f"give max_speakers, up to {most}, if there may be more, or " if most > limit else ""
         warnings.warn(
-            f"{name} has {limit} speakers, as many as are told apart: others would be taken for these "
-            f"(with max_speakers={limit} this is not said)",
+            f"{name} has {limit} speakers, as many as are told apart, and others would be taken for these: "
+            f"{more}max_speakers={limit} if there are no more",
             stacklevel=3,
         )
 

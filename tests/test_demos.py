@@ -50,3 +50,10 @@ def test_fewer_speakers_than_were_heard_share_all_of_the_speech_also_in_a_stream
     spans = [[(turn.start, turn.end) for turn in each.turns] for each in (found, session.finish())]
     assert spans[0] == spans[1]
     assert found.speakers == ("speaker_0",)
+
+
+def test_more_voices_may_be_enrolled_than_there_are_speakers():
+    samples = audio.read(DEMOS / "meeting.wav")
+    clips = {"Ann": samples[177_000:249_000], "Ben": samples[272_000:332_000]}
+    found = Diarizer.load()(samples, sample_rate=16_000, preset="10s", max_speakers=1, enroll=clips)
+    assert len(found.speakers) == 1

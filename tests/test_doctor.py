@@ -30,7 +30,7 @@ def test_it_says_how_many_speakers_are_told_apart_by_voice(model: Path, tmp_path
     network, _ = checkpoint.load(model)
     checkpoint.save(tmp_path / "voices", network, PostprocessConfig(clustering=ClusteringConfig(0.4)))
     findings = {finding.name: finding for finding in doctor.examine(tmp_path / "voices", "cpu")}
-    assert "up to 8 speakers" in findings["weights"].detail
+    assert "up to 8 speakers, 40 where that is asked for" in findings["weights"].detail
 
 
 def test_a_missing_model_spoils_its_checks_only(tmp_path: Path):

@@ -83,6 +83,12 @@ def test_enrolled_voices_are_looked_for_among_the_voices_of_a_whole_recording(al
             voices(wav, enroll={name: clip})
 
 
+def test_a_voice_that_is_two_by_the_distance_of_clustering_is_not_named(alone: Diarizer, wav: Path):
+    clip = chirp(2.0, 16_000)[::-1].copy()
+    named = [grouped(alone, threshold)(wav, enroll={"chair": clip}).speakers for threshold in (1.99, 1e-6)]
+    assert ["chair" in speakers for speakers in named] == [True, False]
+
+
 @pytest.mark.parametrize("preset", [None, "1s"])
 def test_a_clip_that_is_an_array_is_at_the_rate_of_the_call(
     alone: Diarizer, wav: Path, preset: str | None, monkeypatch: pytest.MonkeyPatch
@@ -193,6 +199,13 @@ def test_a_finer_output_is_of_the_voices_that_its_mean_is_of(frames: int):
     np.testing.assert_array_equal(near, emb[:frames].repeat(8, axis=0)[: len(found)])
 
 
+def test_a_stream_has_as_many_slots_as_speakers_are_asked_for(alone: Diarizer):
+    voices = grouped(alone)
+    assert [voices.stream("1s", max_speakers=most).num_slots for most in (None, 3, 12, 100)] == [8, 8, 12, 40]
+    fixed = voices.stream(voices.presets["1s"], max_speakers=12)
+    assert (fixed.num_slots, fixed.postprocess) == (8, voices.postprocess)
+
+
 def test_more_than_eight_are_found_where_more_are_asked_for(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
     emb = np.repeat(np.eye(12), 30, axis=0)
     probs = np.tile(np.float32([0.9, 0.0]), (len(emb), 1))
@@ -203,7 +216,9 @@ def test_more_than_eight_are_found_where_more_are_asked_for(alone: Diarizer, mon
 
     monkeypatch.setattr("sortformer.diarizer.in_windows", heard)
     wave = chirp(28.8, 16_000)
-    for asked, count in (({}, 8), ({"num_speakers": 12}, 12), ({"max_speakers": 10}, 10), ({"min_speakers": 9}, 9)):
+    with pytest.warns(UserWarning, match="give max_speakers, up to 40, if there may be more"):
+        grouped(alone)(wave, sample_rate=16_000)
+    for asked, count in (({}, 8), ({"num_speakers": 12}, 12), ({"max_speakers": 10}, 10), ({"min_speakers": 9}, 12)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # as many as are told apart
             assert len(grouped(alone)(wave, sample_rate=16_000, **asked).speakers) == count

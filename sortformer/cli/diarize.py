@@ -93,9 +93,9 @@ def diarize(
             check_preset(diarizer, preset)
             given = {name: value for name, value in tuned.items() if value is not None}
             base = diarizer.postprocess if postprocess is None else postprocess_preset(postprocess)
-            wanted = max(filter(None, (num_speakers, min_speakers, max_speakers)), default=0)
-            settings = clustered(replace(base, **given), clustering).with_room_for(wanted)
-            speaker_range(diarizer.speaker_limit(preset, settings), num_speakers, min_speakers, max_speakers)
+            wanted = (num_speakers, min_speakers, max_speakers)
+            settings = clustered(replace(base, **given), clustering).with_room_for(*wanted)
+            speaker_range(diarizer.speaker_limit(preset, settings), *wanted)
         own = diarizer.postprocess.clustering
         if settings.clustering is None and own is not None and clustering is None:
             say(

@@ -48,9 +48,13 @@ class PostprocessConfig:
             elif name not in ("decision", "clustering") and not 0 <= value <= 1:
                 raise ConfigError(f"{name} must be a probability between 0 and 1, got {value}")
 
-    def with_room_for(self, speakers: int) -> "PostprocessConfig":
-        """Return settings by which so many speakers can be told apart, as far as clustering can."""
-        speakers = min(speakers, MOST_SPEAKERS)
-        if self.clustering is None or speakers <= self.clustering.max_speakers:
+    def with_room_for(
+        self, num_speakers: int | None = None, min_speakers: int | None = None, max_speakers: int | None = None
+    ) -> "PostprocessConfig":
+        """Return settings by which the speakers that are asked for can be told apart, as far as clustering can."""
+        if self.clustering is None:
             return self
-        return replace(self, clustering=replace(self.clustering, max_speakers=speakers))
+        usual = self.clustering.max_speakers
+        wanted = num_speakers or max_speakers or (MOST_SPEAKERS if (min_speakers or 0) > usual else usual)
+        room = min(max(wanted, usual), MOST_SPEAKERS)
+        return replace(self, clustering=replace(self.clustering, max_speakers=room))

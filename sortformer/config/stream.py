@@ -104,7 +104,7 @@ class StreamConfig:
     def slots(self, num_slots: int) -> int:
         """Return how many slots a stream has: the model's ``num_slots``, or, by voice, as many more as may be found.
 
-        So far as the speaker cache has room for them: 47 in one of 188 frames.
+        So far as the speaker cache has room for them: one of 188 frames has for all.
         """
         if self.clustering is None:
             return num_slots

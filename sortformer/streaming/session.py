@@ -16,6 +16,7 @@ from sortformer.audio.arrays import as_samples, float_pieces
 from sortformer.audio.loudness import UNHEARD
 from sortformer.audio.reading import AudioSource
 from sortformer.audio.signal import checked, mixed
+from sortformer.config.clustering import MOST_SPEAKERS
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
@@ -210,7 +211,8 @@ class Session:
             self.flush()
         if self.config.max_speakers is None:
             named = [slot for slot in self._position.turns.slots if slot.name is not None]
-            warn_if_full(self.uri, len(named), self._limit)
+            most = self._limit if self.config.clustering is None else MOST_SPEAKERS
+            warn_if_full(self.uri, len(named), self._limit, most)
         return Diarization(tuple(self._turns), self.duration_s, self.uri)
 
     def reset_slot(self, slot: int) -> None:

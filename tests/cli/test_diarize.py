@@ -79,6 +79,13 @@ def test_the_distance_of_voices_can_be_set_and_clustering_left_out(cli, wav, mod
     assert document["settings"]["postprocess"]["clustering"] == expected
 
 
+@pytest.mark.parametrize(("option", "number", "room"), [("num", 9, 9), ("max", 12, 12), ("min", 9, 40), ("max", 3, 8)])
+def test_there_is_room_for_the_speakers_that_are_asked_for(cli, wav, model, option, number, room):
+    options = (f"--{option}-speakers", number, "--clustering", 0.4, "-f", "json")
+    document = json.loads(cli("diarize", wav, "--model", model, *options).out)
+    assert document["settings"]["postprocess"]["clustering"]["max_speakers"] == room
+
+
 def test_who_leaves_the_models_clustering_out_by_a_name_is_told(cli: Cli, wav: Path, tmp_path: Path):
     model, _ = checkpoint.load(tiny_model(tmp_path / "tiny"))
     checkpoint.save(tmp_path / "voices", model, PostprocessConfig(clustering=ClusteringConfig(0.4)))
