@@ -1,7 +1,9 @@
 """Strict conversion between configs and plain dictionaries (JSON, TOML)."""
 
+import contextlib
 import dataclasses
 import difflib
+import reprlib
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -60,13 +62,19 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         if value not in typing.get_args(hint):
             raise ConfigError(f"{where} must be one of {', '.join(map(str, typing.get_args(hint)))}, got {value!r}")
         return value
-    if hint is float and value != value:  # NaN, which passes whatever comparison was to keep it out
-        raise ConfigError(f"{where} must be a number, got {value!r}")
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return _number(value, where)
     if hint in (int, float, str, bool) and (not isinstance(value, hint) or (hint is int and isinstance(value, bool))):
         raise ConfigError(f"{where} must be {hint.__name__}, got {value!r}")
     return value
+
+
+def _number(value: float, where: str) -> float:
+    """A number, which NaN is not: it passes whatever comparison was to keep it out."""
+    with contextlib.suppress(OverflowError):  # of 400 digits
+        if value == value:
+            return float(value)
+    raise ConfigError(f"{where} must be a number, got {reprlib.repr(value)}")
 
 
 def _convert_tagged(options: list[Any], value: Any, where: str) -> Any:
