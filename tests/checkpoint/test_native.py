@@ -108,7 +108,7 @@ DAMAGE = {
     "deep config": (lambda folder: (folder / "config.json").write_text(99_999 * "["), r"config.json: not JSON"),
     "endless number": (
         lambda folder: change_config(folder, model={"encoder": {"dropout": 10**400}}),
-        r"does not describe a model: int too large",
+        r"does not describe a model: model.encoder.dropout must be a number",
     ),
     "config is a list": (lambda folder: (folder / "config.json").write_text("[]"), r"no JSON object"),
     "no format": (lambda folder: (folder / "config.json").write_text("{}"), r"not the config of a sortformer model"),
