@@ -6,13 +6,13 @@ import signal
 import sys
 from types import FrameType
 
-__all__ = ["main"]
+__all__ = ["main", "spin_briefly"]
 
 
 def main() -> None:
     """Run the command line; Ctrl-C while it is still being imported is a line and exit code 130, as it is later."""
     _open_streams()
-    _spin_briefly()
+    spin_briefly()
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.SIG_IGN:  # scripts start what runs in the background so, and it shall go on
         signal.signal(signal.SIGINT, _leave)
@@ -31,12 +31,12 @@ def _open_streams() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _spin_briefly() -> None:
-    """Let torch's threads, once it is loaded, wait for each other asleep instead of busily, as far as GNU's OpenMP.
+def spin_briefly() -> None:
+    """Let torch's threads, if GNU's OpenMP is theirs, wait for each other asleep; to be called before torch is loaded.
 
-    They do so thousands of times in a minute of audio, by themselves for milliseconds each. On processors that others
-    use as well, a second ``sortformer`` for one, nearly all of the time can go into that (recipes/benchmark). Who has
-    set how threads wait has decided otherwise.
+    They wait thousands of times in a minute of audio, and left alone they spin for milliseconds before they sleep. On
+    processors that others use as well, a second ``sortformer`` for one, nearly all of the time can go into that
+    (``recipes/benchmark/diarize.md``). Who has set how threads wait has decided otherwise.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")

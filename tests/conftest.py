@@ -4,11 +4,11 @@ Neither examples nor their making have a deadline, and torch's threads, once it 
 as those of the command do: beside another run the tests would take many times as long.
 """
 
-import os
-
 from hypothesis import HealthCheck, settings
 
-os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+from sortformer.__main__ import spin_briefly
+
+spin_briefly()
 
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")
