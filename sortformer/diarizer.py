@@ -21,7 +21,7 @@ from sortformer.audio.signal import INAUDIBLE
 from sortformer.checkpoint.licences import remind
 from sortformer.config.carrying import carries
 from sortformer.config.checks import whole
-from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import model_preset, model_presets, nearest_preset, streams_files
 from sortformer.config.stream import StreamConfig
@@ -191,8 +191,7 @@ class Diarizer:
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
         if num_speakers is None and max_speakers is None:
-            most = limit if settings.clustering is None else MOST_SPEAKERS
-            warn_if_full(name_of(audio), len(result.speakers), limit, most)
+            warn_if_full(name_of(audio), len(result.speakers), limit, settings.clustering)
         report(progress, "turns", 1, 1)
         asked = {"preset": preset, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
         if self.exit_confidence is not None:
@@ -345,9 +344,8 @@ class Diarizer:
     def _voice(self, name: str, clip: AudioSource, sample_rate: int | None, clustering: ClusteringConfig) -> np.ndarray:
         """The direction of the embeddings of who speaks most in a clip."""
         check_person(name)
-        probs, emb = in_windows(self.model, [read_clip(name, clip, sample_rate)], self.exit_confidence).voices(
-            clustering
-        )
+        wave = read_clip(name, clip, sample_rate)
+        probs, emb = in_windows(self.model, [wave], self.exit_confidence).voices(clustering)
         spoken = (probs > 0.5).sum(axis=0) * self.model.config.grid.step_s
         mean = mean_voice(probs, emb, int(spoken.argmax()))
         if spoken.max() < LEAST_SPEECH_S or mean is None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sortformer.annotation import Diarization, Turn, arrival_name
 from sortformer.config.checks import whole
+from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.stretches import Stretches
@@ -146,13 +147,14 @@ def speaker_range(
     return fewest, most
 
 
-def warn_if_full(name: str, speakers: int, limit: int, most: int) -> None:
+def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringConfig | None) -> None:
     """Warn that a recording has as many speakers as are told apart, so that others may hide among them.
 
-    ``limit`` is how many these are, and ``most`` how many they could be if that were asked for.
+    ``limit`` is how many these are; with ``clustering`` there may be more where that is asked for.
     """
     if speakers >= limit:
-        more = f"give max_speakers, up to {most}, if there may be more, or " if most > limit else ""
+        further = clustering is not None and limit < MOST_SPEAKERS
+        more = f"give max_speakers, up to {MOST_SPEAKERS}, if there may be more, or " if further else ""
         warnings.warn(
             f"{name} has {limit} speakers, as many as are told apart, and others would be taken for these: "
             f"{more}max_speakers={limit} if there are no more",

@@ -56,6 +56,6 @@ def score(
         chosen = changed(protocol_named(protocol), collar, skip_overlap)
         if table not in _TABLES:
             raise InputError(f"there is no format {table!r}; choose one of {', '.join(_TABLES)}")
-    said = Path("/dev/stdin") if hypothesis == Path("-") else hypothesis
+    said = evaluate.STDIN if hypothesis == Path("-") else hypothesis
     report = evaluate.score(reference, said, uem=uem, protocol=chosen)
     typer.echo(_TABLES[table](report, breakdown), nl=False)

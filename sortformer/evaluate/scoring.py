@@ -17,11 +17,12 @@ from sortformer.metrics.der import Turns, der, der_by_overlap, jer, speaker_coun
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import scored_region
 
-__all__ = ["Parts", "score", "score_recordings"]
+__all__ = ["STDIN", "Parts", "score", "score_recordings"]
 
 Parts = Iterable[tuple[float, float]]
 
-_STDIN = Path("/dev/stdin")
+STDIN = Path("/dev/stdin")
+"""A pipe, also where a file is sent through it."""
 
 
 def score(
@@ -107,7 +108,7 @@ def score_recordings(
 
 
 def _check_sent(path: Path, turns: Collection[str]) -> None:
-    if not turns and (path == _STDIN or not path.is_file()):
+    if not turns and (path == STDIN or not path.is_file()):
         raise InputError(
             f"no turn came through {path}: see whether the command that should send some failed; "
             "where nobody speaks, give an empty file by its name"

@@ -16,7 +16,6 @@ from sortformer.audio.arrays import as_samples, float_pieces
 from sortformer.audio.loudness import UNHEARD
 from sortformer.audio.reading import AudioSource
 from sortformer.audio.signal import checked, mixed
-from sortformer.config.clustering import MOST_SPEAKERS
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
@@ -211,8 +210,7 @@ class Session:
             self.flush()
         if self.config.max_speakers is None:
             named = [slot for slot in self._position.turns.slots if slot.name is not None]
-            most = self._limit if self.config.clustering is None else MOST_SPEAKERS
-            warn_if_full(self.uri, len(named), self._limit, most)
+            warn_if_full(self.uri, len(named), self._limit, self.config.clustering)
         return Diarization(tuple(self._turns), self.duration_s, self.uri)
 
     def reset_slot(self, slot: int) -> None:
@@ -327,23 +325,20 @@ class Session:
         if len(self._waiting) > 1:
             self._waiting = [_joined(self._waiting)]
         (wave,) = self._waiting
-        front, chunk = next_chunk(self.model.encoder, self.config, self._hear(here.front, wave[:need]))
+        front, chunk = next_chunk(self.model.encoder, self.config, hear(self._log_mel, here.front, wave[:need]))
         assert chunk is not None
         return front, chunk, wave[need:]
 
     @torch.no_grad()
     def _to_the_end(self, front: Front, memory: Any, wave: np.ndarray) -> tuple[Front, Any, np.ndarray]:
         """Work through a stream that ends with these samples: its last state, and the probabilities (t, S)."""
-        front, found = self._hear(front, wave, last=True), [self._no_probs()]
+        front, found = hear(self._log_mel, front, wave, last=True), [self._no_probs()]
         while True:
             front, chunk = next_chunk(self.model.encoder, self.config, front)
             if chunk is None:
                 return front, memory, np.concatenate(found)
             memory, probs = self._memory.step(memory, chunk)
             found.append(self._by_slot(probs[0]))
-
-    def _hear(self, front: Front, wave: np.ndarray, *, last: bool = False) -> Front:
-        return hear(self._log_mel, front, wave, last=last)
 
     def _by_slot(self, probs: Tensor) -> np.ndarray:
         """The probabilities of this stream's slots, given those (t, S) of the memory's output channels."""
