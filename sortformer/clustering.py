@@ -54,7 +54,7 @@ def by_voice(
         most: no more than so many voices (None: as the config says).
         stretch_frames: shortest and longest stretch of speech that is clustered as one.
     """
-    unit = unit_rows(emb.astype(np.float32))
+    unit = unit_rows(emb)
     spoken = probs.sum(axis=1)
     single = alone(probs)
     stretches = _stretches(single, *stretch_frames)
@@ -194,6 +194,7 @@ def _arrivals(share: np.ndarray) -> np.ndarray:
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:
-    """Return rows (..., D) brought to length one; what is next to nothing stays so."""
-    length = np.sqrt(np.einsum("...d,...d->...", rows, rows))  # which squares no copy of hours of them
+    """Return rows (..., D) brought to length one, at least in float32; what is next to nothing stays so."""
+    dtype = np.result_type(rows, np.float32)
+    length = np.sqrt(np.einsum("...d,...d->...", rows, rows, dtype=dtype))  # which makes no copy of hours of them
     return rows / np.maximum(length, 1e-6)[..., None]

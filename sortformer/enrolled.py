@@ -70,7 +70,7 @@ def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray |
     alone = (probs[:, speaker] > 0.5) & ((probs > 0.5).sum(axis=1) == 1)
     if not alone.any():
         return None
-    return unit_rows(unit_rows(emb[alone].astype(np.float32)).mean(axis=0))
+    return unit_rows(unit_rows(emb[alone]).mean(axis=0))
 
 
 def names_of_voices(
