@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.audio.loudness import UNHEARD, levelled
+from sortformer.audio.loudness import UNHEARD, alike_loud
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice, in_finer_frames
 from sortformer.config.clustering import ClusteringConfig
@@ -112,15 +112,15 @@ def forward(
 ) -> Output:
     """Return what ``run`` makes of the features of all samples, in two steps between which it can be stopped.
 
-    Where the features want it (``LogMel.alike_loud``), all recordings are made alike loud (see ``levelled``). ``level``
-    is that of the whole recording (None: of these samples).
+    Where the features want it (``LogMel.alike_loud``), all recordings are made alike loud first (the function of that
+    name). ``level`` is that of the whole recording (None: of these samples).
 
     Raises:
         Cancelled: if ``progress`` wants no more.
     """
     samples = np.concatenate(list(blocks))
     if model.features.alike_loud:
-        samples = levelled(samples, UNHEARD.after(samples).value if level is None else level)
+        samples = alike_loud(samples, level)
     wave = torch.from_numpy(samples)
     with torch.inference_mode():
         feats, lengths = model.features(wave[None].to(next(model.parameters()).device))

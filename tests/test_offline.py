@@ -10,7 +10,7 @@ import pytest
 
 from sortformer.annotation import Diarization
 from sortformer.audio import AudioSource
-from sortformer.audio.loudness import UNHEARD, Level, levelled
+from sortformer.audio.loudness import UNHEARD, Level, alike_loud
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
@@ -249,7 +249,7 @@ def test_how_loud_a_recording_is_is_what_was_heard_of_it_and_not_what_a_window_h
     level = UNHEARD.after(fading[:32_000])
     found = diarizer.embeddings(fading, sample_rate=16_000).data
     with monkeypatch.context() as patch:
-        patch.setattr("sortformer.offline.levelled", lambda samples, _: levelled(samples, level.value))
+        patch.setattr("sortformer.offline.alike_loud", lambda samples, _: alike_loud(samples, level.value))
         np.testing.assert_allclose(found, diarizer.embeddings(fading, sample_rate=16_000).data, atol=0.05)
     alone = diarizer.embeddings(fading[32_000:], sample_rate=16_000).data
     assert not np.allclose(found[25:], alone[: len(found) - 25], atol=0.05)

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sortformer.audio.offset import centred
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["UNHEARD", "Level", "Peaks", "decibels", "how_quiet", "levelled", "peak", "peaks_of"]
+__all__ = ["UNHEARD", "Level", "Peaks", "alike_loud", "decibels", "how_quiet", "levelled", "peak", "peaks_of"]
 
 _WANTED = 10 ** (-24 / 20)
 _MOST = 31.6  # 30 dB
@@ -115,6 +116,15 @@ def levelled(samples: np.ndarray, level: float) -> np.ndarray:
     Louder by 30 dB at most, so that silence stays what it is.
     """
     return samples * np.float32(min(_MOST, _WANTED / max(level, np.finfo(np.float32).tiny)))
+
+
+def alike_loud(samples: np.ndarray, level: float | None = None) -> np.ndarray:
+    """Return samples (N,) of a recording around 0 (``centred``) and ``levelled``: as models of ours hear it.
+
+    ``level`` is that of the whole recording (None: of these samples).
+    """
+    level = UNHEARD.after(samples).value if level is None else level
+    return levelled(centred(samples)[0], level)
 
 
 def how_quiet(highest: float) -> str:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from sortformer.audio.loudness import Level, levelled
+from sortformer.audio.offset import centred
 from sortformer.bandwidth import is_narrow, sounding
 from sortformer.config.stream import StreamConfig
 from sortformer.features import FFT_SAMPLES, FeatureState, LogMel
@@ -29,6 +30,7 @@ class Front:
     """What one stream remembers of its samples; frames are subsampled ones (80 ms)."""
 
     level: StreamLevel | Level | None  # None: samples are taken as they come
+    offset: np.ndarray | None  # see `centred`; None before the first sample
     features: FeatureState
     sounds: Tensor  # (1, 2) frames of 10 ms that sounded below and above 4 kHz
     mel: Tensor  # (1, n, M) log-mel features from frame `first` on
@@ -47,7 +49,7 @@ def start_front(log_mel: LogMel, level: StreamLevel | Level = NEW) -> Front:
     features = log_mel.start()
     mel = features.tail.new_zeros(1, 0, log_mel.config.num_mels)
     sounds = torch.zeros(1, 2, dtype=torch.int64, device=mel.device)
-    return Front(level if log_mel.alike_loud else None, features, sounds, mel, 0, 0, 0, ended=False)
+    return Front(level if log_mel.alike_loud else None, None, features, sounds, mel, 0, 0, 0, ended=False)
 
 
 def missing_samples(config: StreamConfig, front: Front) -> int:
@@ -58,15 +60,17 @@ def missing_samples(config: StreamConfig, front: Front) -> int:
 
 def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = False) -> Front:
     """Take in ``samples`` (n,), the stream's ``last`` ones or not."""
-    level = front.level
+    level, offset = front.level, front.offset
     if level is not None:
         level = level.after(samples)
+        samples, offset = centred(samples, offset)
         samples = levelled(samples, level.value)
     wave = torch.as_tensor(samples, device=front.mel.device)[None]
     features, mel = log_mel.step(front.features, wave, last=last)
     return replace(
         front,
         level=level,
+        offset=offset,
         features=features,
         sounds=front.sounds + sounding(mel, torch.ones(mel.shape[:2], dtype=torch.bool, device=mel.device)),
         mel=torch.cat([front.mel, mel], dim=1),
