@@ -1,6 +1,8 @@
 """Decode mp3, m4a, mp4, webm, mkv and whatever else FFmpeg's libraries (inside the PyAV wheel) understand."""
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import BinaryIO, Protocol, cast
 
 import av
@@ -14,8 +16,11 @@ __all__ = ["ByteSource", "FfmpegDecoder"]
 # A playlist inside a file may name other files and addresses: nothing but the file itself is ever opened.
 NO_PROTOCOLS = {"protocol_whitelist": "none"}
 # Containers that store a duration; elsewhere FFmpeg estimates it from the bit rate.
-KEEP_DURATION = {"mov", "matroska", "avi", "asf", "flv", "wav"}
+KEEP_DURATION = {"mov", "matroska", "avi", "asf", "flv", "wav", "caf"}
+KEEP_TIME = {"mov", "matroska"}  # containers that say of each packet when it is heard, from the beginning of the file
 LONGEST_PACKET_S = 1.0  # a damaged packet may claim hours
+SHORTEST_GAP_S, LONGEST_GAP_S = 0.1, 3600.0  # less is the rounding or the priming of an encoder, more a broken time
+TO_THE_END = {"ignore_length": "1"}
 MPEG_FRAME_COUNT = (b"Xing", b"Info", b"VBRI")
 
 
@@ -34,7 +39,8 @@ class ByteSource(Protocol):
 class FfmpegDecoder:
     """A file in which FFmpeg finds an audio stream; of several, the first is decoded.
 
-    What cannot be sought in is decoded as it comes, and promises no duration.
+    What cannot be sought in is decoded as it comes, and promises no duration. Where packets are damaged, and where MP4,
+    MKV and WebM say that nothing was recorded for a while, there is silence.
 
     Raises:
         NotDecodable: if the format is unknown or there is no audio in it.
@@ -43,8 +49,9 @@ class FfmpegDecoder:
     def __init__(self, file: ByteSource) -> None:
         self._live = not file.seekable()
         self._frames_counted = not self._live and _counts_its_frames(cast(BinaryIO, file))
+        unfinished = not self._live and _is_unfinished(cast(BinaryIO, file))
         try:
-            self._container = av.open(file, mode="r", options=NO_PROTOCOLS)
+            self._container = av.open(file, mode="r", options=NO_PROTOCOLS | (TO_THE_END if unfinished else {}))
         except (av.error.FFmpegError, ValueError) as error:
             raise NotDecodable("its format is not known, or its index is missing") from error
         if not self._container.streams.audio:
@@ -59,7 +66,7 @@ class FfmpegDecoder:
     @property
     def info(self) -> AudioInfo:
         return AudioInfo(
-            duration_s=self._stream_s() or self._container_s(),
+            duration_s=self._duration_s(),
             sample_rate=self._rate,
             channels=self._channels,
             codec=f"{self._format()}/{self._stream.codec_context.name}",
@@ -71,10 +78,10 @@ class FfmpegDecoder:
             return None
         if self._format() not in KEEP_DURATION and not (self._format() == "mp3" and self._frames_counted):
             return None
-        if self._stream_s():
-            return self._stream_s()
+        if self._format() == "caf" and self._stream.codec_context.name.startswith("pcm_"):
+            return self._stream.frames / self._rate or None  # its duration is that of what is there
         # The duration of a whole video may be that of its pictures.
-        return None if self._container.streams.video else self._container_s()
+        return self._duration_s() if self._stream_s() or not self._container.streams.video else None
 
     def seek(self, sample: int) -> int:  # noqa: ARG002
         return 0  # where a compressed stream lands is not exact to the sample
@@ -82,7 +89,7 @@ class FfmpegDecoder:
     def pieces(self) -> Iterator[np.ndarray]:
         # Sample format only: rate and channels stay, so a stream whose header was wrong about them is noticed.
         to_float = av.AudioResampler(format="flt", rate=self._rate)
-        bad_packets, good_frames = 0, 0
+        bad_packets, good_frames, given, lost_s = 0, 0, 0, 0.0
         try:
             for packet in self._container.demux(self._stream):
                 try:
@@ -90,10 +97,14 @@ class FfmpegDecoder:
                 except av.error.FFmpegError:
                     bad_packets += 1
                     frames = []
-                    yield self._silence(packet)  # keeps what follows at its time
+                    lost_s += min(_seconds(packet.duration, packet.time_base), LONGEST_PACKET_S)
                 good_frames += len(frames)
                 for frame in frames:
-                    yield from (_samples(part) for part in to_float.resample(frame))
+                    pieces = [_samples(part) for part in to_float.resample(frame)]
+                    silence = round(max(lost_s, self._gap_s(frame, given / self._rate)) * self._rate)
+                    given, lost_s = given + silence + sum(map(len, pieces)), 0.0
+                    yield from self._silence(silence)  # keeps what follows at its time
+                    yield from pieces
             yield from (_samples(part) for part in to_float.resample(None))
         except (av.error.FFmpegError, ValueError) as error:
             raise Damaged(f"the rest cannot be decoded ({_reason(error)})") from error
@@ -116,9 +127,34 @@ class FfmpegDecoder:
         duration = self._container.duration
         return duration / av.time_base if duration and duration > 0 else None
 
-    def _silence(self, packet: av.Packet) -> np.ndarray:
-        seconds = float(packet.duration * packet.time_base) if packet.duration and packet.time_base else 0.0
-        return np.zeros((round(min(seconds, LONGEST_PACKET_S) * self._rate), self._channels), np.float32)
+    def _duration_s(self) -> float | None:
+        """Seconds until the sound ends, from where the time of the file begins."""
+        if self._format() == "ogg":  # that of the last of several streams behind each other
+            return None
+        stream_s = self._stream_s()
+        if stream_s is None:
+            return self._container_s()
+        return stream_s + self._believed_s(_seconds(self._stream.start_time, self._stream.time_base) - self._origin_s())
+
+    def _origin_s(self) -> float:
+        """The time at which the file begins: what is heard as it comes, or does not say how long it is, at any."""
+        known = not self._live and self._container_s()
+        return 0.0 if known else _seconds(self._container.start_time, Fraction(1, av.time_base))
+
+    def _gap_s(self, frame: av.AudioFrame, given_s: float) -> float:
+        """Seconds that a frame lies behind what has been given, where that can be believed: nobody was recorded."""
+        if frame.pts is None:
+            return 0.0
+        time_s = _seconds(frame.pts, frame.time_base) - self._origin_s()
+        gap_s = self._believed_s(time_s - given_s)
+        return gap_s if gap_s and time_s < (self._duration_s() or math.inf) else 0.0
+
+    def _believed_s(self, gap_s: float) -> float:
+        return gap_s if self._format() in KEEP_TIME and SHORTEST_GAP_S < gap_s < LONGEST_GAP_S else 0.0
+
+    def _silence(self, samples: int) -> Iterator[np.ndarray]:
+        for start in range(0, samples, self._rate):
+            yield np.zeros((min(self._rate, samples - start), self._channels), np.float32)
 
 
 def _counts_its_frames(file: BinaryIO) -> bool:
@@ -130,6 +166,17 @@ def _counts_its_frames(file: BinaryIO) -> bool:
     first_frame = head + file.read(200)
     file.seek(0)
     return any(tag in first_frame for tag in MPEG_FRAME_COUNT)
+
+
+def _is_unfinished(file: BinaryIO) -> bool:
+    """Whether an RF64 (EBU Tech 3306) counts no samples, as after a crash; the file is left at its beginning."""
+    head = file.read(36)
+    file.seek(0)
+    return head.startswith(b"RF64") and head[12:16] == b"ds64" and not any(head[28:])
+
+
+def _seconds(count: int | None, unit: Fraction | None) -> float:
+    return float(count * unit) if count and unit else 0.0
 
 
 def _samples(frame: av.AudioFrame) -> np.ndarray:

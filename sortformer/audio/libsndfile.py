@@ -14,8 +14,14 @@ from sortformer.audio.container import AudioInfo, Damaged, NotDecodable
 __all__ = ["LibsndfileDecoder"]
 
 PIECE_SAMPLES = 4096  # a piece in which decoding fails is lost, so pieces are short
-UNKNOWN_SIZE = 0x7FFF0000  # programs that write to a pipe put the largest number where the size belongs
-CUT_CHUNK = re.compile(r"^ ?(?:data|SSND) : (\d+) \(should be (\d+)\)", re.MULTILINE)
+# Programs that write to a pipe put the largest number where the size belongs, of as many bits as there are.
+UNKNOWN_SIZE, UNKNOWN_LONG_SIZE = 0x7FFF0000, 1 << 62
+LONG_SIZES = {"RF64", "W64"}  # those whose sizes have 64 bits
+CUT_CHUNK = re.compile(
+    r"^ *(?:data|SSND|BODY|riff|Riff size|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE
+)  # of WAV, AIFF, SVX, W64, RF64 and AU
+NIST_COUNT = re.compile(rb"^sample_count -i (\d{1,18})", re.MULTILINE)
+NIST_HEADER_BYTES = 1024
 SIZES = re.compile(r"(?ms)^Length : (\d+)\nRIFF : (\d+)\n.*^  Bytes/sec +: (\d+)\n.*^data : (\d+)\n")
 UNCOUNTED_S = 10.0  # more than a picture or a tag behind the samples would fill
 
@@ -28,13 +34,22 @@ class LibsndfileDecoder:
     """
 
     def __init__(self, file: BinaryIO) -> None:
+        if _is_chain(file):
+            raise NotDecodable("it is a chain of streams, of which libsndfile decodes the first")
+        found = NIST_COUNT.search(file.read(NIST_HEADER_BYTES))
+        self._nist_frames = int(found[1]) if found else 0
+        file.seek(0)
         try:
             self._file = soundfile.SoundFile(cast(BinaryIO, _Steady(file)))
         except (soundfile.LibsndfileError, TypeError, ValueError) as error:
             raise NotDecodable("its format is not known") from error
-        if not self._file.frames:  # a recorder that crashed leaves a size of 0 before the samples: FFmpeg reads them
+        # A recorder that crashed leaves a size of 0 before the samples, and a FLAC from a pipe does not count them.
+        if not 0 < self._file.frames < UNKNOWN_LONG_SIZE:
             self._file.close()
             raise NotDecodable("there are no samples in it")
+        if self._file.subtype == "MPEG_LAYER_III":  # libsndfile's decoder writes complaints to the terminal
+            self._file.close()
+            raise NotDecodable("it is an MP3")
 
     @property
     def info(self) -> AudioInfo:
@@ -46,11 +61,16 @@ class LibsndfileDecoder:
     def promised_s(self) -> float | None:
         frames, log = self._file.frames, self._file.extra_info
         cut = CUT_CHUNK.search(log)
-        if cut and int(cut[2]) and int(cut[1]) < UNKNOWN_SIZE:
+        unknown = UNKNOWN_LONG_SIZE if self._file.format in LONG_SIZES else UNKNOWN_SIZE
+        if cut and int(cut[2]) and int(cut[1]) < unknown:
             frames = round(frames * int(cut[1]) / int(cut[2]))
+        if self._file.format == "NIST":
+            frames = max(frames, self._nist_frames)
         return frames / self._file.samplerate
 
     def seek(self, sample: int) -> int:
+        if not self._file.seekable():  # GSM and other old codecs of the telephone
+            return 0
         try:
             return self._file.seek(min(sample, self._file.frames))
         except soundfile.LibsndfileError as error:
@@ -80,6 +100,20 @@ class LibsndfileDecoder:
             return 0.0
         length, riff, per_second, data = map(int, found.groups())
         return (length - max(riff, data)) / per_second if per_second else 0.0
+
+
+def _is_chain(file: BinaryIO) -> bool:
+    """Whether an Ogg file has streams behind each other: one that begins after the pages of another (RFC 3533, 4).
+
+    Only the headers of the pages are read; the file is at its beginning before and after.
+    """
+    found, within = False, False
+    while not found and len(header := file.read(27)) == 27 and header.startswith(b"OggS"):
+        begins = bool(header[5] & 2)
+        found, within = begins and within, not begins
+        file.seek(sum(file.read(header[26])), io.SEEK_CUR)
+    file.seek(0)
+    return found
 
 
 class _Steady:

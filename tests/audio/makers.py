@@ -7,7 +7,7 @@ import av
 import numpy as np
 import soundfile
 
-__all__ = ["FFMPEG_FORMATS", "SOUNDFILE_FORMATS", "chirp", "encode", "lag", "live_mp3", "write"]
+__all__ = ["FFMPEG_FORMATS", "SOUNDFILE_FORMATS", "chirp", "delay", "encode", "lag", "live_mp3", "piped_flac", "write"]
 
 SOUNDFILE_FORMATS = {
     "wav": {},
@@ -43,6 +43,28 @@ def live_mp3(path: Path) -> Path:
     assert tag > 0
     path.write_bytes(content[content.index(first, tag) :])
     return path
+
+
+def piped_flac(path: Path, samples: np.ndarray, rate: int) -> Path:
+    """Write a FLAC as it comes out of a pipe: its header does not count the samples."""
+    content = bytearray(write(path, samples, rate).read_bytes())
+    content[21] &= 0xF0  # 36 bits of STREAMINFO (RFC 9639, 8.2)
+    content[22:26] = bytes(4)
+    path.write_bytes(content)
+    return path
+
+
+def delay(source: Path, target: Path, after_s: float, by_s: float, **options: str) -> Path:
+    """Write what an encoded file holds with everything from a time on that much later."""
+    with av.open(str(source)) as found, av.open(str(target), "w", options=options) as made:
+        stream = made.add_stream_from_template(found.streams.audio[0])
+        for packet in found.demux(found.streams.audio[0]):
+            if packet.pts is None or packet.dts is None:
+                continue
+            late = round(by_s / packet.time_base) if packet.pts * packet.time_base >= after_s else 0
+            packet.pts, packet.dts, packet.stream = packet.pts + late, packet.dts + late, stream
+            made.mux(packet)
+    return target
 
 
 def encode(path: Path, samples: np.ndarray, rate: int, codec: str, **options: str) -> Path:

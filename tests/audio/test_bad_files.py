@@ -50,6 +50,11 @@ def test_a_directory_is_named(tmp_path):
         audio.read(tmp_path)
 
 
+def test_an_empty_path_is_said_to_be_one():
+    with pytest.raises(InputError, match="the path of a recording is empty: give one"):
+        audio.read("")
+
+
 def test_a_name_that_no_file_can_have_is_refused():
     with pytest.raises(InputError, match="cannot be opened"):
         audio.read("nul\0byte.wav")
@@ -108,6 +113,12 @@ def test_less_than_a_tenth_of_a_second_is_refused(tmp_path, seconds, rate):
         list(audio.blocks(path))
 
 
+def test_what_is_shorter_by_a_sample_is_said_to_be_shorter(tmp_path):
+    path = write(tmp_path / "blip.wav", np.ones(1_599, np.float32), 16_000)
+    with pytest.raises(InputError, match=r"holds only 0\.099 s of audio: at least 0\.1 s is needed"):
+        audio.read(path)
+
+
 def test_a_tenth_of_a_second_is_enough(tmp_path):
     assert len(audio.read(write(tmp_path / "blip.wav", chirp(0.1, 16_000), 16_000))) == 1_600
 
@@ -148,6 +159,25 @@ def test_a_file_that_was_cut_gives_what_is_left_and_a_warning(tmp_path, extensio
     assert len(caught) == 1
     assert 1.0 < len(part) / 16_000 < 4.9
     np.testing.assert_allclose(part[:15_000], whole[:15_000], atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["AIFF", "AU", "CAF", "NIST", "RF64", "SVX", "W64", "WAV", "WAVEX"])
+def test_a_header_that_promises_more_than_there_is_is_quoted(tmp_path, kind):
+    path = write(tmp_path / "cut.wav", chirp(4, 16_000), 16_000, format=kind, subtype="PCM_16")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 3 // 4])
+    with pytest.warns(audio.AudioWarning, match=r"using [23]\.\d s of the 4\.0 s that its header promises"):
+        audio.read(path)
+
+
+@pytest.mark.parametrize(("kind", "at"), [("RF64", 20), ("W64", 16)])
+def test_the_length_of_what_is_cut_may_need_more_than_32_bits(tmp_path, kind, at):
+    path = write(tmp_path / "cut.wav", chirp(4, 16_000), 16_000, format=kind, subtype="PCM_16")
+    content = bytearray(path.read_bytes())
+    content[at : at + 8] = struct.pack("<Q", 1000 * len(content))
+    path.write_bytes(content)
+    with pytest.warns(audio.AudioWarning, match=r"using 4\.0 s of the 400\d\.\d s that its header promises"):
+        audio.read(path)
 
 
 def test_an_mp4_that_was_cut_gives_what_is_left_and_a_warning(tmp_path):
@@ -211,6 +241,29 @@ def test_a_wav_from_a_pipe_has_no_true_size_and_is_whole_all_the_same(tmp_path, 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(audio.read(path)) == 32_000
+
+
+def test_an_rf64_that_nobody_finished_is_whole_all_the_same(tmp_path):
+    path = write(tmp_path / "crashed.wav", chirp(2, 16_000), 16_000, format="RF64", subtype="PCM_16")
+    content = bytearray(path.read_bytes())
+    content[20:44] = bytes(24)  # the sizes of the file and of its samples, and their count
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(audio.read(path)) == 32_000
+
+
+@pytest.mark.parametrize(("kind", "places"), [("W64", (16, 120)), ("AU", (8,))])
+def test_a_size_of_all_ones_promises_nothing(tmp_path, kind, places):
+    path = write(tmp_path / "piped.wav", chirp(2, 16_000), 16_000, format=kind, subtype="PCM_16")
+    content = bytearray(path.read_bytes())
+    for at in places:
+        size = 8 if kind == "W64" else 4
+        content[at : at + size] = b"\xff" * size
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(audio.read(path)) == pytest.approx(32_000, abs=16)
 
 
 def test_an_mp3_whose_length_is_only_guessed_gives_no_warning(tmp_path):
