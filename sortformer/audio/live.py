@@ -1,8 +1,10 @@
 """Audio as it comes, through a pipe or from the microphone, as blocks at 16 kHz."""
 
+import codecs
 import contextlib
 import os
 import queue
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -21,7 +23,9 @@ __all__ = ["microphone", "piped"]
 
 _BLOCK_BYTES = 1 << 15
 _HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff", b"\x1aE\xdf\xa3")
-_HEAD_BYTES = 2_000
+_HEAD_BYTES = 2_000  # by which it is told what comes: no more, however many are there at once
+_TEXT_BYTES = 8  # fewer may be samples by chance
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 # Samples so loud and so unlike their neighbours are none: music at full scale is half as loud, and a wave.
 _NOISE_RMS, _NOISE_CORRELATION = 0.3, 0.3
 
@@ -64,14 +68,19 @@ def piped(pipe: BinaryIO, rate: int | None = None, channel: int | None = None) -
 
     Raises:
         InputError: if the rate is not one of sound, or given for what is no such samples; if a channel is given for
-            samples, or not there; if nothing comes, a recording that can only be read from a file, or samples of
-            another kind.
+            samples, or not there; if nothing comes, text, a recording that can only be read from a file, or samples
+            of another kind.
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
     """
     source = _Pipe(pipe)
-    recorded = source.head.startswith(_HEADERS) or source.head[4:8] == b"ftyp" or _is_noise(source.head)  # ftyp: MP4
+    head = source.head[:_HEAD_BYTES]
+    if _is_text(head):
+        raise InputError(
+            "what comes through this pipe is text, not sound: check the program, or the address, that should send it"
+        )
+    recorded = head.startswith(_HEADERS) or head[4:8] == b"ftyp" or _is_noise(head)  # ftyp: MP4
     if recorded and rate is not None:
         raise InputError(
             "a rate is for 16-bit samples, and these are none: a recording says its own rate, so leave it out; samples "
@@ -91,6 +100,15 @@ def piped(pipe: BinaryIO, rate: int | None = None, channel: int | None = None) -
     finally:
         if source.interrupt is not None:
             raise source.interrupt
+
+
+def _is_text(head: bytes) -> bool:
+    """Whether bytes are UTF-8 without control characters: 16-bit samples of quiet and of loud sound hold others."""
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)  # of which the last character may be cut
+    except UnicodeDecodeError:
+        return False
+    return len(head) >= _TEXT_BYTES and not _CONTROL.search(text)
 
 
 def _is_noise(head: bytes) -> bool:

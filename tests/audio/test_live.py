@@ -3,6 +3,7 @@
 import contextlib
 import os
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,6 +124,23 @@ def test_what_only_begins_like_a_recording_asks_for_the_file(head: bytes):
         sent(head + bytes(4_000))
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["<!DOCTYPE html>\n<title>404 – nicht gefunden</title>\n" + 99 * "<p>é</p>", "not found", "\ufeff会议\t" * 2_000],
+)
+def test_a_page_in_place_of_the_sound_is_refused(text: str):
+    with pytest.raises(InputError, match="is text, not sound: check the program, or the address"):
+        sent(text.encode())
+
+
+@pytest.mark.parametrize("loudest", [0, 1, 100, 3_000])
+@pytest.mark.parametrize("count", [1, 3, 50, 4_000])
+def test_samples_are_no_text(loudest: int, count: int):
+    samples = np.random.default_rng(0).integers(-loudest, loudest, count, "<i2", endpoint=True)
+    assert len(sent(samples.tobytes())) == count
+    assert len(sent(b"quiet!")) == 3
+
+
 @pytest.mark.parametrize(("extension", "codec"), [("mp3", "libmp3lame"), ("aac", "aac"), ("ts", "aac")])
 def test_a_broadcast_is_heard_from_wherever_one_joins_it(tmp_path: Path, extension: str, codec: str):
     content = encode(tmp_path / f"radio.{extension}", audio.read(DEMO), 16_000, codec).read_bytes()
@@ -140,6 +158,26 @@ def test_samples_of_another_kind_are_no_speech(kind: str):
         sent(content)
     with pytest.raises(InputError, match="a rate is for 16-bit samples, and these are none"):
         sent(content, rate=48_000)
+
+
+@pytest.mark.parametrize("piece", [500, 3_200, 64_000])
+def test_what_it_is_does_not_depend_on_how_fast_it_comes(piece: int):
+    samples = np.random.default_rng(0).normal(0, 0.5, 32_000).clip(-1, 1) * np.r_[np.ones(1_600), np.full(30_400, 0.02)]
+    content = (32_767 * samples).astype("<i2").tobytes()
+
+    def send() -> None:
+        for start in range(0, len(content), piece):
+            sender.write(content[start : start + piece])
+            time.sleep(0.01 if start < 8_000 else 0)
+        sender.close()
+
+    with pipe() as (hearer, sender):
+        sending = threading.Thread(target=send)
+        sending.start()
+        with pytest.raises(InputError, match="neither 16-bit samples nor a recording"):
+            list(piped(hearer))
+        hearer.read()
+        sending.join()
 
 
 @pytest.mark.parametrize("gain", [1, 1_000])
