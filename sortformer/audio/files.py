@@ -47,7 +47,7 @@ def decoder(source: Any) -> Iterator[Decoder]:
     """
     name = name_of(source)
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(_opened(Path(source), name)) if _is_path(source) else source
+        file = stack.enter_context(_opened(source, name)) if _is_path(source) else source
         found = _understood(_seekable(file, name, stack), name)
         stack.callback(found.close)
         yield found
@@ -65,7 +65,10 @@ def _path_in(source: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _opened(path: Path, name: str) -> BinaryIO:
+def _opened(source: str | os.PathLike[str], name: str) -> BinaryIO:
+    if not os.fspath(source):
+        raise InputError("the path of a recording is empty: give one")
+    path = Path(source)
     if path.is_dir():
         raise InputError(f"{name} is a directory: pass the recordings in it")
     try:

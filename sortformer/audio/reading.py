@@ -57,7 +57,8 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
             channel.
 
     Warns:
-        AudioWarning: if the end of the file is missing or parts of it are damaged; the rest is returned.
+        AudioWarning: if the end of the file is missing or parts of it are damaged, the rest is returned; or if its
+            channels cancel each other out in their mean.
     """
     with _opened(source, sample_rate) as recording:
         wave = np.empty(round(min(recording.duration_s or 0.0, FIRST_GUESS_S) * SAMPLE_RATE) + SAMPLE_RATE, np.float32)
@@ -93,14 +94,16 @@ def crop(
     """Read a stretch of a file (None: to its end), as (n,) float32 at 16 kHz; shorter where the file ends before.
 
     The samples are those of ``read`` there: the same bits at 16 kHz, and nearly so (below -80 dB) where the rate is
-    another. Nothing after the stretch is decoded, and of wav, flac and ogg nothing before it. ``channel`` is as there.
+    another. Nothing after the stretch is decoded, and of most wav, flac and ogg files nothing before it. ``channel`` is
+    as there.
 
     Raises:
         InputError: if the times are no stretch, the file is missing or no audio, has NaN or infinite samples there, or
             lacks the channel.
 
     Warns:
-        AudioWarning: if the file is damaged before the stretch ends; what comes before that is returned.
+        AudioWarning: if the file is damaged before the stretch ends, what comes before that is returned; or if its
+            channels cancel each other out in their mean.
     """
     if not (0 <= start_s < math.inf and 0 <= (duration_s or 0.0) < math.inf):
         raise InputError(f"a stretch needs a start and a duration of 0 s or more, got {start_s} and {duration_s}")
@@ -114,7 +117,8 @@ def crop(
         beat = rate // math.gcd(rate, SAMPLE_RATE)
         begin = max(0, int((start_s - margin) * rate)) // beat * beat
         end = math.inf if duration_s is None else math.ceil((end_s + margin) * rate)
-        pieces = mixed(_stretch(found, begin, end, name), whole("channel", channel), name)
+        stretch = _stretch(found, begin, end, name)
+        pieces = mixed(_watched(stretch, name) if channel is None else stretch, whole("channel", channel), name)
         wave = np.concatenate([*resampled(checked(pieces, rate, name, begin), rate), np.zeros(0, np.float32)])
     offset = begin * SAMPLE_RATE // rate
     return wave[first - offset : None if last is None else last - offset]
@@ -232,21 +236,21 @@ def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
 
 def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
     """Yield (n,) float32 pieces at 16 kHz."""
-    pieces = _watched(recording) if channel is None else recording.pieces
+    pieces = _watched(recording.pieces, recording.name) if channel is None else recording.pieces
     mono = checked(mixed(pieces, whole("channel", channel), recording.name), recording.rate, recording.name)
     count = 0
     for piece in resampled(mono, recording.rate):
         count += len(piece)
         yield piece
     if count < SHORTEST_S * SAMPLE_RATE:
-        length_s = count / SAMPLE_RATE
+        length_s = count * 1000 // SAMPLE_RATE / 1000  # rounded down, so that it is less than it has to be
         raise InputError(f"{recording.name} holds only {length_s:.3f} s of audio: at least {SHORTEST_S} s is needed")
 
 
-def _watched(recording: _Recording) -> Iterator[np.ndarray]:
-    """Yield the pieces of a recording, and warn at its end if little is left of its channels in their mean."""
+def _watched(pieces: Iterable[np.ndarray], name: str) -> Iterator[np.ndarray]:
+    """Yield the (n, channels) pieces, and warn at their end if little is left of the channels in their mean."""
     apart = together = 0.0
-    for piece in recording.pieces:
+    for piece in pieces:
         yield piece  # which who takes it has checked when it goes on here
         if piece.shape[1] > 1:
             some = piece[::EVERY].astype(np.float64)
@@ -254,7 +258,7 @@ def _watched(recording: _Recording) -> Iterator[np.ndarray]:
             together += float(np.square(some.mean(axis=1)).sum())
     if together < CANCELLED * apart:
         warnings.warn(
-            f"the channels of {recording.name} cancel each other out in their mean: take one of them, such as the "
+            f"the channels of {name} cancel each other out in their mean: take one of them, such as the "
             "first (--channel 1; in Python, channel=1)",
             AudioWarning,
             stacklevel=2,

@@ -1,5 +1,6 @@
 """A stretch of a recording: the samples that the whole has there, from any file."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from sortformer import audio
 from sortformer.errors import InputError
-from tests.audio.makers import SOUNDFILE_FORMATS, chirp, encode, write
+from tests.audio.makers import SOUNDFILE_FORMATS, chirp, encode, piped_flac, write
 
 SECONDS = 3.0
 
@@ -66,6 +67,29 @@ def test_compressed_files_are_entered_in_the_middle(tmp_path: Path, extension: s
 def test_other_formats_are_decoded_up_to_it(tmp_path: Path):
     path = encode(tmp_path / "clip.m4a", chirp(2, 16_000), 16_000, "aac")
     np.testing.assert_array_equal(audio.crop(path, 1.1, 0.5), audio.read(path)[17_600:25_600])
+
+
+@pytest.mark.parametrize("subtype", ["GSM610", "G721_32", "NMS_ADPCM_32"])
+def test_what_has_no_way_to_its_middle_is_decoded_up_to_it(tmp_path: Path, subtype: str):
+    path = write(tmp_path / "call.wav", chirp(3, 8_000), 8_000, subtype=subtype)
+    whole = audio.read(path)
+    np.testing.assert_allclose(audio.crop(path, 1.1, 0.5), whole[17_600:25_600], atol=1e-4)
+    np.testing.assert_allclose(audio.crop(path, 0.0, None), whole, atol=1e-4)
+
+
+def test_a_flac_that_does_not_count_its_samples_is_no_exception(tmp_path: Path):
+    path = piped_flac(tmp_path / "piped.flac", chirp(2, 16_000), 16_000)
+    np.testing.assert_array_equal(audio.crop(path, 1.1, 0.5), audio.read(path)[17_600:25_600])
+
+
+def test_channels_that_cancel_each_other_out_there_are_said(tmp_path: Path):
+    wave = chirp(3, 16_000)
+    path = write(tmp_path / "balanced.wav", np.stack([wave, -wave], axis=1), 16_000)
+    with pytest.warns(audio.AudioWarning, match=r"balanced\.wav cancel each other out"):
+        audio.crop(path, 1.0, 1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audio.crop(path, 1.0, 1.0, channel=1)
 
 
 @pytest.mark.parametrize("rate", [16_000, 44_100])

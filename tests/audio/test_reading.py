@@ -4,6 +4,7 @@ import io
 import os
 import threading
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import soundfile
 
 from sortformer import audio
 from sortformer.errors import InputError
-from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, write
+from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, piped_flac, write
 
 
 @pytest.mark.parametrize("extension", SOUNDFILE_FORMATS)
@@ -57,6 +58,40 @@ def test_every_width_of_sample_is_read(tmp_path, subtype):
     wave = chirp(0.5, 16_000)
     path = write(tmp_path / "clip.wav", wave, 16_000, subtype=subtype)
     np.testing.assert_allclose(audio.read(path), wave, atol=0.02)
+
+
+@pytest.mark.parametrize("extension", ["ogg", "opus"])
+@pytest.mark.parametrize("ended", [True, False])
+def test_an_ogg_of_several_streams_behind_each_other_is_read_to_its_end(tmp_path, extension, ended):
+    """As radio stations send them, and ``cat`` makes them; a recorder that crashed does not end its stream."""
+    wave = chirp(10, 16_000)
+    part = write(tmp_path / "part.ogg", wave, 16_000, **SOUNDFILE_FORMATS[extension]).read_bytes()
+    first = part if ended else part[: part.rindex(b"OggS")]
+    path = tmp_path / f"chain.{extension}"
+    path.write_bytes(first + part + part)
+    heard = audio.read(path)
+    assert (29.9 if ended else 25) * 16_000 < len(heard) < 30.1 * 16_000
+    assert np.corrcoef(heard[-31_000:-1_000], wave[-31_000:-1_000])[0, 1] > 0.98
+    assert audio.probe(path).duration_s is None  # no header says it
+
+
+@pytest.mark.parametrize("seconds", [0.2, 3.0])
+def test_a_flac_from_a_pipe_is_read_to_its_end(tmp_path, seconds):
+    wave = chirp(seconds, 16_000)
+    path = piped_flac(tmp_path / "piped.flac", wave, 16_000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_allclose(audio.read(path), wave, atol=1e-4)
+    assert audio.probe(path).duration_s is None
+
+
+def test_an_mp3_in_a_wav_is_read_without_a_word_on_the_terminal(tmp_path, capfd):
+    rng = np.random.default_rng(0)
+    wave = (chirp(3, 22_050) + 0.05 * rng.standard_normal(3 * 22_050)).astype(np.float32)
+    path = encode(tmp_path / "call.wav", wave, 22_050, "libmp3lame")
+    assert len(audio.read(path)) == pytest.approx(3 * 16_000, abs=0.1 * 16_000)
+    assert len(audio.crop(path, 1.0, 1.0)) == 16_000
+    assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(("rate", "channels"), [(8_000, 1), (44_100, 2), (16_000, 32), (48_000, 6), (96_000, 1)])
