@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -240,7 +239,7 @@ class Session:
         here = self._position
         return to_bytes(
             {
-                "model": self._model_identity,
+                "model": identity(self.model, self.model.config),
                 "stream": to_dict(self.config),
                 "postprocess": to_dict(self.postprocess),
                 "uri": self.uri,
@@ -288,10 +287,6 @@ class Session:
         session._new_turns = [Turn(**turn) for turn in values["new_turns"]]
         session._ended = values["ended"]
         return session
-
-    @cached_property
-    def _model_identity(self) -> str:
-        return identity(self.model, self.model.config)
 
     def _require_open(self) -> None:
         if self._ended:

@@ -11,6 +11,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
+from sortformer.model.identity import identity
 from sortformer.streaming import Session, StreamState, stream_probabilities
 from sortformer.streaming.forget import forget
 from tests.small_models import small_config, small_model
@@ -210,6 +211,18 @@ def test_snapshots_that_do_not_fit_are_refused(session):
         Session.restore(tiny_model(num_slots=4), data)
     with pytest.raises(InputError, match="another model"):
         Session.restore(tiny_model(seed=1), data)
+
+
+def test_weights_are_looked_at_once_for_all_that_is_moved_and_again_when_they_change(monkeypatch):
+    model, looked = tiny_model(seed=2), []
+    monkeypatch.setattr(torch.Tensor, "numpy", lambda tensor, own=torch.Tensor.numpy: looked.append(0) or own(tensor))
+    first = identity(model, model.config)
+    count = len(looked)
+    assert identity(model, model.config) == first
+    assert len(looked) == count > 0
+    with torch.no_grad():
+        next(model.parameters()).add_(1)
+    assert identity(model, model.config) != first
 
 
 def test_a_model_that_needs_the_whole_recording_is_refused():
