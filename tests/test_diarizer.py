@@ -212,6 +212,10 @@ def test_silence_is_no_speech_whatever_the_model_says(diarizer: Diarizer):
     with pytest.warns(UserWarning, match="no speech found in the array: it is silent"):
         assert diarizer(silence, sample_rate=16_000).turns == ()
     assert not diarizer.probabilities(silence, sample_rate=16_000).data.any()
+    session = diarizer.stream("0.3s")
+    assert not session.push(silence).probs.any()
+    assert session.push(chirp(1.0, 16_000)).probs.any()
+    assert not diarizer.stream().finish().turns
 
 
 def test_as_many_speakers_as_are_told_apart_may_be_more(tmp_path: Path, wav: Path):

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.audio.loudness import Level, levelled
+from sortformer.audio.loudness import Level, levelled, peak
 from sortformer.audio.offset import centred
 from sortformer.bandwidth import is_narrow, sounding
 from sortformer.config.stream import StreamConfig
@@ -37,6 +37,7 @@ class Front:
     first: int
     next_frame: int  # the first frame that no chunk has had
     received: int  # samples
+    peak: float  # of them
     ended: bool
 
 
@@ -49,7 +50,7 @@ def start_front(log_mel: LogMel, level: StreamLevel | Level = NEW) -> Front:
     features = log_mel.start()
     mel = features.tail.new_zeros(1, 0, log_mel.config.num_mels)
     sounds = torch.zeros(1, 2, dtype=torch.int64, device=mel.device)
-    return Front(level if log_mel.alike_loud else None, None, features, sounds, mel, 0, 0, 0, ended=False)
+    return Front(level if log_mel.alike_loud else None, None, features, sounds, mel, 0, 0, 0, 0.0, ended=False)
 
 
 def missing_samples(config: StreamConfig, front: Front) -> int:
@@ -60,7 +61,7 @@ def missing_samples(config: StreamConfig, front: Front) -> int:
 
 def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = False) -> Front:
     """Take in ``samples`` (n,), the stream's ``last`` ones or not."""
-    level, offset = front.level, front.offset
+    level, offset, highest = front.level, front.offset, max(front.peak, peak(samples))
     if level is not None:
         level = level.after(samples)
         samples, offset = centred(samples, offset)
@@ -75,6 +76,7 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
         sounds=front.sounds + sounding(mel, torch.ones(mel.shape[:2], dtype=torch.bool, device=mel.device)),
         mel=torch.cat([front.mel, mel], dim=1),
         received=front.received + len(samples),
+        peak=highest,
         ended=last,
     )
 

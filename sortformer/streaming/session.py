@@ -14,7 +14,7 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.audio.arrays import as_samples, float_pieces
 from sortformer.audio.loudness import UNHEARD
 from sortformer.audio.reading import AudioSource
-from sortformer.audio.signal import checked, mixed
+from sortformer.audio.signal import INAUDIBLE, checked, mixed
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
@@ -345,6 +345,9 @@ class Session:
     def _commit(self, front: Front, memory: Any, probs: np.ndarray, rest: np.ndarray, *, last: bool = False) -> None:
         """Move on: past final probabilities (t, S), to the samples that still wait."""
         here = self._position
+        if front.peak < INAUDIBLE:
+            # What a model says about digital silence is an accident of its training.
+            probs = np.zeros_like(probs)
         speakers = [slot for slot, channel in enumerate(here.channels) if channel < self._limit]
         turns, given = add_frames(self.postprocess, here.turns, probs, self._frame_ticks, speakers)
         if last:
