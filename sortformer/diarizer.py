@@ -23,7 +23,7 @@ from sortformer.config.carrying import carries
 from sortformer.config.checks import whole
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.presets import model_preset, model_presets, nearest_preset, streams_files
+from sortformer.config.presets import model_preset, model_presets, nearest_preset, postprocess_preset, streams_files
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
@@ -104,9 +104,11 @@ class Diarizer:
         """How many speakers the model's own output has room for."""
         return self.model.config.head.num_slots
 
-    def speaker_limit(self, preset: str | None = None, postprocess: PostprocessConfig | None = None) -> int:
+    def speaker_limit(
+        self, preset: str | StreamConfig | None = None, postprocess: PostprocessConfig | str | None = None
+    ) -> int:
         """Return how many speakers a call with these arguments tells apart, if it does not ask for more."""
-        settings = postprocess or self.postprocess
+        settings = self._settings(postprocess)
         whole = preset == OFFLINE or (preset is None and not streams_files(self.model.config))
         if whole:
             return self.num_slots if settings.clustering is None else settings.clustering.max_speakers
@@ -133,13 +135,13 @@ class Diarizer:
         *,
         sample_rate: int | None = None,
         channel: int | None = None,
-        preset: str | None = None,
+        preset: str | StreamConfig | None = None,
         num_speakers: int | None = None,
         min_speakers: int | None = None,
         max_speakers: int | None = None,
         exclusive: bool = False,
         enroll: Mapping[str, AudioSource] = MappingProxyType({}),
-        postprocess: PostprocessConfig | None = None,
+        postprocess: PostprocessConfig | str | None = None,
         progress: Progress | None = None,
     ) -> Diarization:
         """Return who spoke when; speakers are ``speaker_0``, ``speaker_1``, ... in order of arrival.
@@ -149,10 +151,10 @@ class Diarizer:
                 and ``sample_rate``, of ``array`` and ``sampling_rate``, or of ``audio``, which may have a ``uri``: the
                 recording's id in the result. Else that is the name of the file without its ending, or ``audio``.
             channel: take this channel, counted from 1, instead of the mean of all.
-            preset: ``offline`` takes the recording whole; one of ``presets`` streams through it, in memory that does
-                not grow with it. None is ``offline`` where the post-processing clusters, or up to
-                :data:`MAX_OFFLINE_S` without voices to ``enroll``, and the longest of ``presets`` otherwise, and for
-                NVIDIA's models that stream.
+            preset: ``offline`` takes the recording whole; one of ``presets``, or a configuration of a stream, streams
+                through it, in memory that does not grow with it. None is ``offline`` where the post-processing
+                clusters, or up to :data:`MAX_OFFLINE_S` without voices to ``enroll``, and the longest of ``presets``
+                otherwise, and for NVIDIA's models that stream.
             num_speakers: so many. Excludes the other two.
             min_speakers: at least so many. Where the post-processing clusters, the likeliest voices are split until
                 there are; slots are never split, and where fewer are heard in the end a warning says so.
@@ -163,7 +165,7 @@ class Diarizer:
                 post-processing clusters and the recording is taken whole, the voices that were found are compared with
                 the clips; otherwise the stream hears the clips first (see ``Session.enroll``). A clip that is an array
                 is at the ``sample_rate`` (None: at 16 kHz).
-            postprocess: instead of the model's own.
+            postprocess: instead of the model's own; also by the name under which it was published: ``v2-dihard3``, ...
             progress: told how far the work is; may cancel it.
 
         Raises:
@@ -179,13 +181,13 @@ class Diarizer:
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
         channel = whole("channel", channel)
-        settings = (postprocess or self.postprocess).with_room_for(**wanted)
+        settings = self._settings(postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, progress)
         blocks = heard.blocks(sample_rate, channel)
         clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in enroll.items()}
-        found, names, preset = self._hear(heard, blocks, preset, clips, settings, (fewest, most))
+        found, names, used = self._hear(heard, blocks, preset, clips, settings, (fewest, most))
         kept = keep_slots(found.data, settings, found.step_s, fewest, most)
         result = found.turns(settings, uri=uri_of(audio), exclusive=exclusive, names=names, slots=kept)
         if not result.turns:
@@ -193,7 +195,8 @@ class Diarizer:
         if num_speakers is None and max_speakers is None:
             warn_if_full(name_of(audio), len(result.speakers), limit, settings.clustering)
         report(progress, "turns", 1, 1)
-        asked = {"preset": preset, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
+        used = to_dict(used) if isinstance(used, StreamConfig) else used
+        asked = {"preset": used, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
         if self.exit_confidence is not None:
             asked["exit_confidence"] = self.exit_confidence
         return replace(result, origin=self._origin(found, asked | {"postprocess": to_dict(settings)}))
@@ -204,21 +207,22 @@ class Diarizer:
         *,
         sample_rate: int | None = None,
         channel: int | None = None,
-        preset: str | None = None,
+        preset: str | StreamConfig | None = None,
+        postprocess: PostprocessConfig | str | None = None,
         progress: Progress | None = None,
     ) -> Probabilities:
         """Return how probable it is, frame by frame, that each slot speaks; arguments and errors as in a call.
 
-        Where the model's post-processing clusters, and the recording is taken whole, voices stand in place of slots.
+        Where the post-processing clusters, voices stand in place of slots; that is all that it does to probabilities.
         """
         heard = Heard(audio, progress)
-        return self._hear(heard, heard.blocks(sample_rate, channel), preset, {}, self.postprocess)[0]
+        return self._hear(heard, heard.blocks(sample_rate, channel), preset, {}, self._settings(postprocess))[0]
 
     def stream(
         self,
         preset: str | StreamConfig | None = None,
         *,
-        postprocess: PostprocessConfig | None = None,
+        postprocess: PostprocessConfig | str | None = None,
         max_speakers: int | None = None,
         uri: str = "audio",
     ) -> Session:
@@ -227,7 +231,7 @@ class Diarizer:
         Args:
             preset: one of ``presets``, each called by its latency, or a configuration, which is taken as it stands;
                 None takes the latency nearest to a second.
-            postprocess: instead of the model's own.
+            postprocess: instead of the model's own, as in a call.
             max_speakers: no more than so many: those who come first. By voice, there may be more than eight, up to 40,
                 where ``preset`` is no configuration, which says itself how many there may be.
             uri: the recording's id in the result.
@@ -242,18 +246,16 @@ class Diarizer:
         self,
         preset: str | StreamConfig | None = None,
         *,
-        postprocess: PostprocessConfig | None = None,
+        postprocess: PostprocessConfig | str | None = None,
         max_speakers: int | None = None,
     ) -> SessionPool:
         """Return what opens live streams that advance together, in batches; arguments and errors as of a stream."""
         if preset is None:
             preset = nearest_preset(self.model.config, LIVE_S)
-        settings = postprocess or self.postprocess
-        if isinstance(preset, StreamConfig):
-            config = preset
-        else:
-            settings = settings.with_room_for(max_speakers=whole("max_speakers", max_speakers))
-            config = self._stream_config(preset, settings)
+        settings, wanted = self._settings(postprocess), whole("max_speakers", max_speakers)
+        if not isinstance(preset, StreamConfig):
+            settings = settings.with_room_for(max_speakers=wanted)
+        config = self._stream_config(preset, settings)
         _, most = speaker_range(config.speaker_limit(self.num_slots), max_speakers=max_speakers)
         if max_speakers is not None:
             config = replace(config, max_speakers=most)
@@ -297,11 +299,11 @@ class Diarizer:
         self,
         heard: Heard,
         blocks: Iterator[np.ndarray],
-        preset: str | None,
+        preset: str | StreamConfig | None,
         clips: Mapping[str, tuple[AudioSource, int | None]],
         settings: PostprocessConfig,
         count: tuple[int, int | None] = (1, None),
-    ) -> tuple[Probabilities, dict[int, str], str]:
+    ) -> tuple[Probabilities, dict[int, str], str | StreamConfig]:
         """Probabilities, the names of the slots that were enrolled, and the preset that was used.
 
         ``clips`` are voices to enroll and the sample rate of each, where that has to be said.
@@ -352,8 +354,20 @@ class Diarizer:
             raise no_voice(name)
         return mean
 
-    def _stream_config(self, preset: str, settings: PostprocessConfig) -> StreamConfig:
+    def _settings(self, postprocess: PostprocessConfig | str | None) -> PostprocessConfig:
+        """The post-processing that a call asks for."""
+        if postprocess is None:
+            return self.postprocess
+        if isinstance(postprocess, str):
+            return postprocess_preset(postprocess)
+        if not isinstance(postprocess, PostprocessConfig):
+            raise InputError(f"postprocess must be a PostprocessConfig, or a name, got {type(postprocess).__name__}")
+        return postprocess
+
+    def _stream_config(self, preset: str | StreamConfig, settings: PostprocessConfig) -> StreamConfig:
         """How the model streams at a latency, by voice where that is how its recordings are taken."""
+        if isinstance(preset, StreamConfig):
+            return preset
         config = model_preset(self.model.config, preset)
         return config if carries(self.model.config) else replace(config, clustering=settings.clustering)
 

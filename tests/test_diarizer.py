@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 import sortformer
 from sortformer import audio, checkpoint
 from sortformer.annotation import Diarization
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.presets import postprocess_preset
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, ConfigError, InputError
@@ -291,6 +293,33 @@ def test_a_live_stream_is_that_of_its_preset(diarizer: Diarizer):
     assert diarizer.stream(config).config == config
     with pytest.raises(InputError, match="1 or more"):
         diarizer.stream(max_speakers=0)
+
+
+def test_a_file_streams_by_a_configuration_as_a_live_stream_does(diarizer: Diarizer, wav: Path):
+    config = replace(diarizer.presets["0.3s"], chunk_frames=7)
+    session = diarizer.stream(config)
+    expected = session.push(audio.read(wav)).probs
+    np.testing.assert_array_equal(diarizer.probabilities(wav, preset=config).data[: len(expected)], expected)
+    result = diarizer(wav, preset=config, max_speakers=1)
+    assert len(result.speakers) == 1
+    assert '"chunk_frames": 7' in json.format(result)
+
+
+def test_post_processing_goes_by_its_published_name_too(diarizer: Diarizer, wav: Path):
+    known = postprocess_preset("v2-dihard3")
+    assert diarizer(wav, postprocess="v2-dihard3") == diarizer(wav, postprocess=known)
+    assert diarizer.stream(postprocess="v2-dihard3").postprocess == known
+    with pytest.raises(ConfigError, match="there is no post-processing 'x'"):
+        diarizer("absent.wav", postprocess="x")
+    with pytest.raises(InputError, match="PostprocessConfig, or a name, got dict"):
+        diarizer.stream(postprocess={"onset": 0.5})  # type: ignore[arg-type]
+
+
+def test_probabilities_are_of_slots_where_one_wishes(diarizer: Diarizer, wav: Path):
+    by_voice = replace(diarizer, postprocess=PostprocessConfig(clustering=ClusteringConfig(0.4)))
+    assert by_voice.probabilities(wav, preset="1s").data.shape[1] == 8
+    found = by_voice.probabilities(wav, preset="1s", postprocess=diarizer.postprocess).data
+    np.testing.assert_array_equal(found, diarizer.probabilities(wav, preset="1s").data)
 
 
 def test_a_model_in_training_mode_is_refused():

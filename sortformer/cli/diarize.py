@@ -12,8 +12,25 @@ import typer
 
 from sortformer.cli.allocator import keep_freed_memory
 from sortformer.cli.batch import Job, run
-from sortformer.cli.console import say, usage_errors
-from sortformer.cli.options import Channel, Clustering, Device, Enroll, Model, check_preset, clips, clustered
+from sortformer.cli.console import usage_errors
+from sortformer.cli.options import (
+    Channel,
+    Clustering,
+    Decision,
+    Device,
+    Enroll,
+    MinOff,
+    MinOn,
+    Model,
+    Offset,
+    Onset,
+    PadOff,
+    PadOn,
+    Postprocess,
+    check_preset,
+    clips,
+    postprocessed,
+)
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import FORMATS, Results, formats_named
 from sortformer.errors import InputError
@@ -49,20 +66,15 @@ def diarize(
     channel: Channel = None,
     enroll: Enroll = None,
     exclusive: Annotated[bool, typer.Option("--exclusive", help="One speaker at a time.")] = False,
-    postprocess: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Published settings instead of the model's own: v2-dihard3, none, ..."),
-    ] = None,
-    decision: Annotated[
-        str | None, typer.Option(metavar="slots|least_error", help="Judge each slot alone, or by all together.")
-    ] = None,
+    postprocess: Postprocess = None,
+    decision: Decision = None,
     clustering: Clustering = None,
-    onset: Annotated[float | None, typer.Option(help="A turn starts above this probability.")] = None,
-    offset: Annotated[float | None, typer.Option(help="A turn ends below this probability.")] = None,
-    pad_on: Annotated[float | None, typer.Option(help="Seconds by which turns start earlier.")] = None,
-    pad_off: Annotated[float | None, typer.Option(help="Seconds by which turns end later.")] = None,
-    min_on: Annotated[float | None, typer.Option(help="Drop turns shorter than so many seconds.")] = None,
-    min_off: Annotated[float | None, typer.Option(help="Fill pauses shorter than so many seconds.")] = None,
+    onset: Onset = None,
+    offset: Offset = None,
+    pad_on: PadOn = None,
+    pad_off: PadOff = None,
+    min_on: MinOn = None,
+    min_off: MinOff = None,
     uem: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep only what lies in this UEM's regions.")] = None,
     skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Leave out results that are there.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
@@ -81,7 +93,6 @@ def diarize(
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
-        from sortformer.config.presets import postprocess_preset
         from sortformer.diarizer import Diarizer
         from sortformer.enrolled import read_clip
         from sortformer.postprocess import speaker_range
@@ -91,16 +102,9 @@ def diarize(
         diarizer = Diarizer.load(model, device)
         with usage_errors():
             check_preset(diarizer, preset)
-            given = {name: value for name, value in tuned.items() if value is not None}
-            base = diarizer.postprocess if postprocess is None else postprocess_preset(postprocess)
             wanted = (num_speakers, min_speakers, max_speakers)
-            settings = clustered(replace(base, **given), clustering).with_room_for(*wanted)
+            settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned).with_room_for(*wanted)
             speaker_range(diarizer.speaker_limit(preset, settings), *wanted)
-        own = diarizer.postprocess.clustering
-        if settings.clustering is None and own is not None and clustering is None:
-            say(
-                f"note: '{postprocess}' has no clustering, which this model goes by: add --clustering {own.threshold:g}"
-            )
 
         def job(recording: Recording, progress: Progress) -> Diarization:
             result = diarizer(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sortformer.cli.console import say
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
@@ -16,7 +17,26 @@ from sortformer.metrics.protocol import PROTOCOLS
 if TYPE_CHECKING:
     from sortformer.diarizer import Diarizer
 
-__all__ = ["Channel", "Clustering", "Device", "Enroll", "Model", "ProtocolName", "check_preset", "clips", "clustered"]
+__all__ = [
+    "Channel",
+    "Clustering",
+    "Decision",
+    "Device",
+    "Enroll",
+    "MinOff",
+    "MinOn",
+    "Model",
+    "Offset",
+    "Onset",
+    "PadOff",
+    "PadOn",
+    "Postprocess",
+    "ProtocolName",
+    "check_preset",
+    "clips",
+    "clustered",
+    "postprocessed",
+]
 
 Model = Annotated[
     str | None,
@@ -43,6 +63,19 @@ Clustering = Annotated[
     float | None,
     typer.Option(metavar="DISTANCE", help="Voices further apart than that are two (more: fewer speakers); 0: by slot."),
 ]
+Postprocess = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Published settings instead of the model's own: v2-dihard3, none, ..."),
+]
+Decision = Annotated[
+    str | None, typer.Option(metavar="slots|least_error", help="Judge each slot alone, or by all together.")
+]
+Onset = Annotated[float | None, typer.Option(help="A turn starts above this probability.")]
+Offset = Annotated[float | None, typer.Option(help="A turn ends below this probability.")]
+PadOn = Annotated[float | None, typer.Option(help="Seconds by which turns start earlier.")]
+PadOff = Annotated[float | None, typer.Option(help="Seconds by which turns end later.")]
+MinOn = Annotated[float | None, typer.Option(help="Drop turns shorter than so many seconds.")]
+MinOff = Annotated[float | None, typer.Option(help="Fill pauses shorter than so many seconds.")]
 
 ProtocolName = Annotated[
     str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
@@ -61,6 +94,25 @@ def clustered(settings: PostprocessConfig, distance: float | None) -> Postproces
         return replace(settings, clustering=None)
     before = settings.clustering or ClusteringConfig(distance)
     return replace(settings, clustering=replace(before, threshold=distance))
+
+
+def postprocessed(
+    own: PostprocessConfig, name: str | None, distance: float | None, **given: str | float | None
+) -> PostprocessConfig:
+    """Return a model's own settings, or those of a name, with what else was given; None is not.
+
+    Raises:
+        ConfigError: when there are none of that name, or a value means nothing.
+    """
+    from sortformer.config.presets import postprocess_preset
+
+    base = own if name is None else postprocess_preset(name)
+    settings = clustered(replace(base, **{key: value for key, value in given.items() if value is not None}), distance)
+    if settings.clustering is None and own.clustering is not None and distance is None:
+        say(
+            f"note: '{name}' has no clustering, which this model goes by: add --clustering {own.clustering.threshold:g}"
+        )
+    return settings
 
 
 def check_preset(diarizer: "Diarizer", preset: str | None) -> None:

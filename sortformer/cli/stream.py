@@ -15,7 +15,23 @@ import typer
 from sortformer.annotation import Diarization
 from sortformer.cli.console import say, usage_errors
 from sortformer.cli.interrupt import INTERRUPTED, interrupts
-from sortformer.cli.options import Channel, Clustering, Device, Enroll, Model, clips, clustered
+from sortformer.cli.options import (
+    Channel,
+    Clustering,
+    Decision,
+    Device,
+    Enroll,
+    MinOff,
+    MinOn,
+    Model,
+    Offset,
+    Onset,
+    PadOff,
+    PadOn,
+    Postprocess,
+    clips,
+    postprocessed,
+)
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm
@@ -44,7 +60,8 @@ def stream(
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RTTM", help="Write all turns here too.")] = None,
     preset: Annotated[
-        str | None, typer.Option(help="The latency: 30s, 10s, 1s, 0.3s; about a second if not given.")
+        str | None,
+        typer.Option(help="The latency, of the package's model 30s, 10s, 1s or 0.3s; about a second if not given."),
     ] = None,
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
     channel: Channel = None,
@@ -53,7 +70,15 @@ def stream(
         int | None, typer.Option(metavar="HZ", help="Of raw samples (16-bit mono) or microphone; 16000 if not given.")
     ] = None,
     pace: Annotated[bool, typer.Option("--pace", help="Take a file as slowly as if it were live.")] = False,
+    postprocess: Postprocess = None,
+    decision: Decision = None,
     clustering: Clustering = None,
+    onset: Onset = None,
+    offset: Offset = None,
+    pad_on: PadOn = None,
+    pad_off: PadOff = None,
+    min_on: MinOn = None,
+    min_off: MinOff = None,
     model: Model = None,
     device: Device = "auto",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a result that is there.")] = False,
@@ -67,6 +92,8 @@ def stream(
 
     piped = source == _PIPE or (source is not None and Path(source).is_fifo())
     live = piped or source is None
+    tuned = {"decision": decision, "onset": onset, "offset": offset}
+    tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
     with usage_errors():
         voices = clips(enroll)
         if rate is not None and not live:
@@ -94,7 +121,7 @@ def stream(
         diarizer = Diarizer.load(model, device)
         uri = {None: "microphone", _PIPE: "stdin"}.get(source) or uri_of(source)
         with usage_errors():
-            settings = clustered(diarizer.postprocess, clustering)
+            settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned)
             session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
         for name, clip in voices.items():
             session.enroll(name, clip)

@@ -69,6 +69,14 @@ def test_a_file_gives_its_turns_on_stdout_and_in_a_file(cli: Cli, model: Path, w
     assert turns(cli("diarize", wav, "--model", model, "--preset", "1s").out) == EXPECTED
 
 
+def test_a_stream_takes_the_post_processing_that_recordings_take(cli: Cli, model: Path, wav: Path):
+    options = ("--model", model, "--preset", "1s", "--postprocess", "v2-dihard3", "--pad-off", 0.5, "--min-on", 0.1)
+    assert turns(cli("stream", wav, *options).out) == turns(cli("diarize", wav, *options).out) != EXPECTED
+    outcome = cli("stream", wav, "--model", model, "--onset", 2)
+    assert outcome.code == USAGE
+    assert "onset" in outcome.err
+
+
 def test_a_model_whose_layers_remember_streams_by_their_chunks(cli: Cli, wav: Path, tmp_path: Path):
     remembering = remembering_model("compressive")
     with torch.no_grad():
