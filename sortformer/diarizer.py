@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -140,7 +139,7 @@ class Diarizer:
         min_speakers: int | None = None,
         max_speakers: int | None = None,
         exclusive: bool = False,
-        enroll: Mapping[str, AudioSource] = MappingProxyType({}),
+        enroll: Mapping[str, AudioSource] | None = None,
         postprocess: PostprocessConfig | str | None = None,
         progress: Progress | None = None,
     ) -> Diarization:
@@ -186,7 +185,7 @@ class Diarizer:
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, progress)
         blocks = heard.blocks(sample_rate, channel)
-        clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in enroll.items()}
+        clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in (enroll or {}).items()}
         found, names, used = self._hear(heard, blocks, preset, clips, settings, (fewest, most))
         kept = keep_slots(found.data, settings, found.step_s, fewest, most)
         result = found.turns(settings, uri=uri_of(audio), exclusive=exclusive, names=names, slots=kept)
@@ -196,7 +195,7 @@ class Diarizer:
             warn_if_full(name_of(audio), len(result.speakers), limit, settings.clustering)
         report(progress, "turns", 1, 1)
         used = to_dict(used) if isinstance(used, StreamConfig) else used
-        asked = {"preset": used, "channel": channel, "exclusive": exclusive, "enroll": list(enroll), **wanted}
+        asked = {"preset": used, "channel": channel, "exclusive": exclusive, "enroll": list(clips), **wanted}
         if self.exit_confidence is not None:
             asked["exit_confidence"] = self.exit_confidence
         return replace(result, origin=self._origin(found, asked | {"postprocess": to_dict(settings)}))

@@ -332,6 +332,7 @@ def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):
     assert [(turn.end, turn.speaker) for turn in result] == [(1.99, "chair"), (1.99, "speaker_0")]
     assert result.origin is not None
     assert (result.origin.settings["preset"], result.origin.settings["enroll"]) == ("30s", ["chair"])
+    assert diarizer(wav, enroll=None) == diarizer(wav, enroll={})
     with pytest.raises(InputError, match="only in a stream where clustering is off"):
         diarizer(wav, preset="offline", enroll={"chair": chirp(1.0, 16_000)})
 
