@@ -132,6 +132,8 @@ class VoiceStore:
     ) -> Diarization:
         """Return who spoke when, by name where known, from what the model and the memory say of each frame.
 
+        The recording is taken whole (``preset="offline"`` of a call), also with a model that a call streams through.
+
         Args:
             lam: share of the memory in the probability of each speaker with a name: 0 is the model alone.
             confidence: below it a name is not given (see ``name``).
