@@ -13,6 +13,9 @@ from sortformer.errors import InputError
 
 __all__ = ["Word", "assign_speakers"]
 
+_WORD = "a word is (start, end, text), or has start, end, and word or text, or is in the words of such a segment"
+_LISTS = ("segments", "chunks", "words", "word_segments")
+
 
 class Word(NamedTuple):
     """A word with its times in seconds, and who said it; None where nobody speaks in the whole recording."""
@@ -32,11 +35,13 @@ def assign_speakers(
 
     Args:
         words: (start, end, text) in seconds; or mappings or objects with ``start``, ``end``, and ``word`` or ``text``,
-            as Whisper, faster-whisper and WhisperX give them. Of a segment with ``words`` these are taken, and one
-            without times, such as a number, has the time between its neighbours; a segment without is one long word.
-            Of a whole transcript, a mapping, its ``segments`` are taken, or its ``chunks`` as transformers gives them,
-            each a ``text`` with its ``timestamp``. One whose end is None, as Whisper leaves that of the last, lasts
-            until the next begins, or to the end of the recording.
+            as Whisper, faster-whisper and WhisperX give them. Of a segment with ``words`` these are taken; a segment
+            without is one long word. A word without times, such as a number, has the time between its neighbours, or
+            the moment at which its only neighbour begins or ends. One whose end is None, as Whisper leaves that of the
+            last, lasts until the next begins, or to the end of the recording.
+            Of a whole transcript, a mapping or an object, its ``segments`` are taken, or its ``chunks`` as transformers
+            gives them, each a ``text`` with its ``timestamp``. Where none of these has words, it is the transcript's
+            own ``words``, as OpenAI gives them, or ``word_segments``, as WhisperX does, if there are any.
 
     Raises:
         InputError: when an argument or an item is none of these, or a word's times are no numbers, or run backwards.
@@ -62,20 +67,24 @@ def assign_speakers(
     return found
 
 
-def _timed(items: Iterable[Any] | Mapping[str, Any], duration: float) -> list[tuple[float, float, str]]:
+def _timed(items: Any, duration: float) -> list[tuple[float, float, str]]:
     """All words, each with both times."""
     said: list[tuple[float | None, float | None, str]] = []
     for item in _parts(items):
         try:
             said += _words(item)
         except (TypeError, ValueError):
-            raise InputError(
-                f"a word is (start, end, text), or has start, end, and word or text, or is in the words of such a "
-                f"segment, got {item!r}"
-            ) from None
+            raise InputError(f"{_WORD}, got {item!r}") from None
     times = [time for start, end, _ in said for time in (start, end)]
-    starts = list(accumulate(times, _known))[::2]
-    ends = list(accumulate(reversed(times), _known, initial=duration))[-2::-2]
+    known = [(index, time) for index, time in enumerate(times) if time is not None]
+    if not known:
+        if said:
+            raise InputError(f"{_WORD}, and none here has a time, not even {said[0][2]!r}")
+        return []
+    last, final = known[-1]
+    starts = list(accumulate(times, _known, initial=known[0][1]))[1::2]
+    # What has begun last, and whose end is not known, lasts as long as the recording.
+    ends = list(accumulate(reversed(times), _known, initial=final if last % 2 else duration))[-2::-2]
     timed = []
     for (start, end, text), begun, ended in zip(said, starts, ends, strict=True):
         # Segments may overlap: a time that was looked for never makes a word run backwards.
@@ -93,19 +102,25 @@ def _known(last: float, time: float | None) -> float:
     return last if time is None else time
 
 
-def _parts(transcript: Iterable[Any] | Mapping[str, Any]) -> Iterator[Any]:
+def _parts(transcript: Any) -> list[Any]:
     """The segments or words of a transcript, which may be these themselves."""
-    parts = transcript
-    if isinstance(transcript, Mapping):
-        name = next((name for name in ("segments", "chunks") if name in transcript), None)
-        if name is None:
-            keys = ", ".join(map(str, transcript))
-            raise InputError(f"a transcript needs segments or chunks, with times, and this one has {keys}")
-        parts = transcript[name]
+    lists = {name: _listed(found) for name in _LISTS if (found := _value(transcript, name)) is not None}
+    if not lists and isinstance(transcript, Mapping):
+        keys = ", ".join(str(key) for key, value in transcript.items() if value is not None) or "nothing"
+        raise InputError(f"a transcript needs segments, chunks or words, with times, and this one has {keys}")
+    if not lists:
+        return _listed(transcript)
+    segments = lists.get("segments") or lists.get("chunks") or []
+    words = lists.get("words") or lists.get("word_segments") or []
+    return segments if not words or any(_value(each, "words") for each in segments) else words
+
+
+def _listed(parts: Any) -> list[Any]:
     try:
-        return iter(parts)
+        found = iter(parts)
     except TypeError:
         raise InputError(f"a transcript is a list of words or segments, or a mapping with one, got {parts!r}") from None
+    return list(found)
 
 
 def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
@@ -122,8 +137,8 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
             start = _value(item, "start")
         if number == len(words) and end is None:
             end = _value(item, "end")
-        if text is None or (number == 1 and start is None):
-            raise ValueError("a word needs its text, and an item its start")
+        if text is None or (number == 1 and start is None and end is not None):
+            raise ValueError("a word needs its text, and an item that has an end its start")
         yield None if start is None else float(start), None if end is None else float(end), str(text)
 
 

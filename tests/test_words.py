@@ -65,11 +65,14 @@ def test_words_without_times_are_spoken_between_their_neighbours():
     texts = ("12", "of", "2", "0", "them", "in", "7")
     times = {"of": (0.5, 0.7), "them": (1.5, 1.8), "in": (2.2, 2.4)}
     words = [{"word": text, **dict(zip(("start", "end"), times.get(text, ()), strict=False))} for text in texts]
+    inside = [(0.5, 0.7), (0.7, 1.5), (0.7, 1.5), (1.5, 1.8), (2.2, 2.4)]
     said = assign_speakers({"segments": [{"start": 0.1, "end": 19.0, "text": "", "words": words}]}, recording)
-    assert [word[:2] for word in said] == [
-        (0.1, 0.5), (0.5, 0.7), (0.7, 1.5), (0.7, 1.5), (1.5, 1.8), (2.2, 2.4), (2.4, 19.0),
-    ]  # fmt: skip
+    assert [word[:2] for word in said] == [(0.1, 0.5), *inside, (2.4, 19.0)]
     assert [word.speaker for word in said] == ["ada"] * 5 + ["bob"] * 2
+    for transcript in (words, {"word_segments": words}):
+        said = assign_speakers(transcript, recording)
+        assert [word[:2] for word in said] == [(0.5, 0.5), *inside, (2.4, 2.4)]
+        assert [word.speaker for word in said] == ["ada"] * 5 + ["bob"] * 2
 
 
 def test_the_last_chunk_of_transformers_has_no_end_and_lasts_as_long_as_the_recording():
@@ -86,6 +89,10 @@ def test_a_time_that_is_looked_for_makes_no_word_run_backwards():
     assert [word[:2] for word in assign_speakers([late, early], recording)] == [(5.0, 5.0), (1.0, 9.0)]
     after_the_end = {"text": "x", "timestamp": (12.0, None)}
     assert [word[:2] for word in assign_speakers([after_the_end], recording)] == [(12.0, 12.0)]
+
+
+LONG = {"start": 0.0, "end": 3.0, "text": "Hello 2"}
+WORDS = [{"word": "Hello", "start": 0.1, "end": 0.6}, {"word": "2", "start": 1.5, "end": 2.0}]
 
 
 class Spoken(NamedTuple):
@@ -110,6 +117,12 @@ class Spoken(NamedTuple):
             "text": "Hello 2",
             "chunks": [{"text": t, "timestamp": at} for t, at in (("Hello", (0.1, 0.6)), ("2", (1.5, 2)))],
         },
+        {"text": "Hello 2", "segments": [LONG], "words": WORDS},
+        SimpleNamespace(text="Hello 2", segments=None, words=[SimpleNamespace(**word) for word in WORDS]),
+        {"segments": [LONG | {"words": WORDS}], "words": [LONG]},
+        {"segments": [LONG], "word_segments": WORDS},
+        {"word_segments": WORDS},
+        {"segments": WORDS, "words": None},
     ],
     ids=[
         "segments of Whisper",
@@ -119,6 +132,12 @@ class Spoken(NamedTuple):
         "its segments with words",
         "all that Whisper gives",
         "all that transformers gives",
+        "segments and words of OpenAI",
+        "its words, as an object",
+        "segments with words go first",
+        "segments without words and all words of WhisperX",
+        "all words of WhisperX",
+        "no words but those of the segments",
     ],
 )
 def test_transcripts_of_others_are_taken_too(transcript):
@@ -133,6 +152,7 @@ def test_transcripts_of_others_are_taken_too(transcript):
         ((0.0, float("nan"), "x"), "needs start <= end"),
         ((0.0, "x"), "a word is"),
         ({"text": "x"}, "a word is"),
+        ({"text": "x", "end": 1.0}, "a word is"),
         ({"start": 0.0, "end": 1.0}, "a word is"),
         ("word", "a word is"),
         ({"text": "x", "timestamp": (None, 1.0)}, "a word is"),
@@ -143,7 +163,7 @@ def test_what_is_no_word_is_refused(item, reason):
         assign_speakers([item], Diarization((), 1))
 
 
-@pytest.mark.parametrize("transcript", [5, None, {"segments": None}, {"text": "x", "chunks": 5}])
+@pytest.mark.parametrize("transcript", [5, None, {"segments": 5}, {"text": "x", "chunks": 5}, {"words": 5}])
 def test_what_is_no_transcript_is_refused(transcript):
     with pytest.raises(InputError, match="a transcript is a list of words or segments, or a mapping with one, got "):
         assign_speakers(transcript, Diarization((), 1))
@@ -154,6 +174,21 @@ def test_the_words_come_first():
         assign_speakers(Diarization((), 1), [(0.0, 1.0, "x")])  # pyright: ignore[reportArgumentType]
 
 
-def test_a_transcript_without_times_is_refused():
-    with pytest.raises(InputError, match="needs segments or chunks, with times, and this one has text, language"):
-        assign_speakers({"text": "Hello 2", "language": "en"}, Diarization((), 1))
+@pytest.mark.parametrize(
+    ("transcript", "has"),
+    [
+        ({"text": "Hello 2", "language": "en"}, "text, language"),
+        ({"text": "Hello 2", "segments": None, "words": None}, "text$"),
+        ({}, "nothing"),
+    ],
+)
+def test_a_transcript_without_times_is_refused(transcript, has):
+    with pytest.raises(InputError, match=f"needs segments, chunks or words, with times, and this one has {has}"):
+        assign_speakers(transcript, Diarization((), 1))
+
+
+@pytest.mark.parametrize("words", [[{"word": "12"}], [{"text": "x", "start": None, "end": None}, {"word": "y"}]])
+def test_words_of_which_none_has_a_time_are_refused(words):
+    with pytest.raises(InputError, match=r"a word is .* none here has a time, not even"):
+        assign_speakers(words, Diarization((Turn(0, 1, "ada"),), 1))
+    assert assign_speakers([], Diarization((), 1)) == []

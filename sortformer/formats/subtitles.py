@@ -4,9 +4,11 @@ SubRip has no definition but its use; WebVTT is that of the W3C ("WebVTT: The We
 subtitle has the words of one speaker, and ends at a pause, or where it would be too long to be read.
 """
 
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape
+from numbers import Real
 from pathlib import Path
 from typing import Literal
 
@@ -26,12 +28,12 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
     """Return subtitles of words as ``assign_speakers`` gives them: start and end in seconds, text, speaker or None.
 
     Raises:
-        InputError: when there is no such kind.
+        InputError: when there is no such kind, or an item is no such word.
     """
     if kind not in ("srt", "vtt"):
         raise InputError(f"subtitles are srt or vtt, not {kind!r}")
     cues = []
-    for number, cue in enumerate(_cues(words), start=1):
+    for number, cue in enumerate(_cues(_checked(words)), start=1):
         speaker, text = cue[0][3], _text(cue)
         start = round(1000 * cue[0][0])
         end = max(start + 1, round(1000 * max(word[1] for word in cue)))
@@ -48,10 +50,22 @@ def write(path: str | os.PathLike[str], words: Iterable[Said], *, overwrite: boo
     """Write subtitles (see :func:`format`) of the kind that the file's name ends in, whole or not at all.
 
     Raises:
-        InputError: when it ends in neither .srt nor .vtt, or is there already.
+        InputError: when it ends in neither .srt nor .vtt, an item is no word, or the file is there already.
     """
     kind = Path(path).suffix.lower().removeprefix(".")
     write_text(path, format(words, kind), overwrite=overwrite)  # pyright: ignore[reportArgumentType]
+
+
+def _checked(words: Iterable[Said]) -> Iterator[Said]:
+    for word in words if isinstance(words, Iterable) else [words]:
+        match word:
+            case (Real() as start, Real() as end, str(), str() | None) if 0 <= start <= end < math.inf:
+                yield word
+            case _:
+                raise InputError(
+                    "subtitles need words as assign_speakers gives them, (start, end, text, speaker) with "
+                    f"0 <= start <= end in seconds, got {word!r}"
+                )
 
 
 def _cues(words: Iterable[Said]) -> list[list[Said]]:

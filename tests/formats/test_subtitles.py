@@ -83,3 +83,22 @@ def test_the_name_of_the_file_says_which(tmp_path):
     for name in ("talk.ass", "talk"):
         with pytest.raises(InputError, match=re.escape("subtitles are srt or vtt")):
             subtitles.write(tmp_path / name, words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [(0.0, 1.0, "x")],
+        [(0.0, 1.0, 5, "Ada")],
+        [(1.0, 0.5, "x", None)],
+        [(float("nan"), 1.0, "x", None)],
+        [(-1.0, 1.0, "x", None)],
+        [{"start": 0.0, "end": 1.0, "word": "x", "speaker": "Ada"}],
+        {"text": "x", "segments": []},
+        5,
+    ],
+)
+@pytest.mark.parametrize("kind", ["srt", "vtt"])
+def test_what_is_no_word_with_its_speaker_is_refused(words, kind):
+    with pytest.raises(InputError, match=r"as assign_speakers gives them, \(start, end, text, speaker\)"):
+        subtitles.format(words, kind)
