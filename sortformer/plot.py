@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,6 +30,7 @@ _WIDTH_IN, _MOST_IN = 12.0, 40.0
 _INCHES_A_MINUTE = 4.0
 _MOST_STEPS = 1000  # of a curve: more would be one block of colour
 _IN_SECONDS = 120.0  # longer recordings have their axis in minutes
+_LACKING = re.compile(r"Glyph (\d+) .*missing from")  # matplotlib's warning about one letter
 
 
 def figure(probabilities: Probabilities, diarization: Diarization, reference: Sequence[Turn] | None = None) -> Figure:
@@ -52,7 +55,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
     slots = probabilities.data.shape[1]
     colours = [COLOURS[slot % len(COLOURS)] for slot in range(slots)]
     _curves(axes[0], probabilities, colours)
-    axes[0].set_title(diarization.uri, loc="left")
+    axes[0].set_title(diarization.uri, loc="left", parse_math=False)
     activity = [probabilities.data[:, slot] for slot in range(slots)]
     own = _matched(diarization, activity, probabilities)
     _bars(axes[1], diarization, {name: colours[slot] for name, slot in own.items()}, "turns")
@@ -72,9 +75,26 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
 
 
 def image(picture: Figure, format: str = "png", dots_per_inch: int = 120) -> bytes:
-    """Return a picture as one of :data:`FORMATS`."""
-    content = io.BytesIO()
-    picture.savefig(content, format=format, dpi=dots_per_inch)
+    """Return a picture as one of :data:`FORMATS`.
+
+    Warns:
+        UserWarning: when matplotlib's font lacks letters, once for all of them.
+    """
+    content, lacking = io.BytesIO(), []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        picture.savefig(content, format=format, dpi=dots_per_inch)
+    for warning in caught:
+        if match := _LACKING.match(str(warning.message)):
+            lacking.append(chr(int(match[1])))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    if lacking:
+        warnings.warn(
+            f"the picture's font lacks {' '.join(dict.fromkeys(lacking))}, and there are boxes instead: "
+            "set font.family in a matplotlibrc file to one that has them",
+            stacklevel=2,
+        )
     return content.getvalue()
 
 
@@ -98,7 +118,7 @@ def _bars(axes: Axes, turns: Iterable[Turn], colours: dict[str, str], title: str
         spans = [(turn.start, turn.duration) for turn in turns if turn.speaker == name]
         axes.broken_barh(spans, (row - 0.35, 0.7), facecolors=colours.get(name, _UNMATCHED))
     axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
-    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
     axes.set_ylabel(title)
     if not names:
         axes.set_yticks([])

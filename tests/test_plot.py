@@ -1,6 +1,8 @@
 """The picture shows each slot, turn and reference speaker, in colours that belong together."""
 
 import sys
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -79,3 +81,25 @@ def test_without_matplotlib_the_way_to_it_is_named(probabilities: Probabilities,
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(InputError, match="pip install matplotlib"):
         figure(probabilities, RESULT)
+
+
+def test_names_are_taken_as_they_are_and_not_as_formulas(probabilities: Probabilities):
+    odd = r"a$\x$_y"
+    picture = figure(probabilities, replace(RESULT.relabel({"speaker_0": odd}), uri=odd), [Turn(0, 1, odd)])
+    assert image(picture).startswith(b"\x89PNG")
+    shown = {text.get_text() for axes in picture.axes for text in axes.get_yticklabels()}
+    assert odd in shown
+
+
+def test_letters_that_the_font_lacks_are_one_warning(probabilities: Probabilities):
+    picture = figure(probabilities, replace(RESULT.relabel({"speaker_0": "会議"}), uri="会議録"))
+    with pytest.warns(UserWarning, match="^the picture's font lacks 会 議 録, and there are boxes") as caught:
+        image(picture)
+    assert len(caught) == 1
+
+
+def test_other_warnings_of_matplotlib_go_through(probabilities: Probabilities, monkeypatch: pytest.MonkeyPatch):
+    picture = figure(probabilities, RESULT)
+    monkeypatch.setattr(picture, "savefig", lambda *_, **__: warnings.warn("something else", stacklevel=1))
+    with pytest.warns(UserWarning, match="^something else$"):
+        image(picture)

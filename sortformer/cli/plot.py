@@ -11,7 +11,7 @@ from sortformer.cli.console import usage_errors
 from sortformer.cli.options import Channel, Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError
-from sortformer.formats.names import without_white_space
+from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.formats.write import write_bytes
 
 __all__ = ["plot"]
@@ -34,11 +34,12 @@ def plot(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that is there.")] = False,
 ) -> None:
     """Draw probabilities, turns and the reference as a picture."""
-    target = out or Path(f"{recording.stem}.png")
+    name = in_unicode(recording.stem)
+    target = out or Path(f"{name}.png")
     check_out(target, overwrite)
     known = None
     if reference is not None:
-        known = Diarization.from_rttm(reference, without_white_space(recording.stem)).turns
+        known = Diarization.from_rttm(reference, without_white_space(name)).turns
 
     from sortformer.diarizer import Diarizer
     from sortformer.plot import FORMATS, figure, image
@@ -52,6 +53,6 @@ def plot(
         check_preset(diarizer, preset)
         diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
     found = diarizer.probabilities(recording, channel=channel, preset=preset)
-    result = found.turns(diarizer.postprocess, uri=recording.stem)
+    result = found.turns(diarizer.postprocess, uri=name)
     write_bytes(target, image(figure(found, result, known), format), overwrite=overwrite)
-    typer.echo(str(target))
+    typer.echo(in_unicode(str(target)))

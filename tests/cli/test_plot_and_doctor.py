@@ -1,5 +1,6 @@
 """``sortformer plot`` and ``sortformer doctor``."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,19 @@ def test_plot_writes_a_picture_and_its_name(cli: Cli, model: Path, wav: Path, mo
     outcome = cli("plot", wav, "--model", model, "--reference", "meeting.rttm")
     assert (outcome.code, outcome.out) == (0, "meeting.png\n")
     assert (wav.parent / "meeting.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", [r"a$\x$_y", os.fsdecode(b"b\xff")], ids=["formula", "no unicode"])
+def test_any_name_of_a_file_can_be_drawn(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch, name: str):
+    monkeypatch.chdir(wav.parent)
+    wav.rename(f"{name}.wav")
+    shown = name.replace("\udcff", "?")
+    Path("truth.rttm").write_text(RTTM.replace("meeting", shown))
+    outcome = cli("plot", f"{name}.wav", "--model", model, "--reference", "truth.rttm")
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"{shown}.png\n", "")
+    assert Path(f"{shown}.png").read_bytes().startswith(b"\x89PNG")
+    outcome = cli("plot", f"{name}.wav", "--model", model, "-o", f"{name}.svg")
+    assert (outcome.code, outcome.out) == (0, f"{shown}.svg\n")
 
 
 def test_plot_replaces_nothing_unasked(cli: Cli, model: Path, wav: Path, tmp_path: Path):
