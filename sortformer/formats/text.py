@@ -11,19 +11,27 @@ __all__ = ["clock", "format", "write"]
 
 
 def format(recording: Diarization) -> str:
-    """Return a summary and one line a turn; times as ``h:mm:ss.ss``."""
+    """Return a summary and one line a turn; times as ``h:mm:ss.ss``, shares as those of the window that was heard."""
     speech = recording.merge()
     spoken = {name: sum(turn.duration for turn in speech if turn.speaker == name) for name in speech.speakers}
     width = max(map(_width, spoken), default=0)
     count = counted(len(spoken), "speaker") if spoken else "nobody speaks"
-    head = [f"{recording.uri}  {clock(recording.duration)}  {count}"]
+    start = _start(recording)
+    heard = f"{clock(start)} - {clock(recording.duration)}" if start else clock(recording.duration)
+    head = [f"{recording.uri}  {heard}  {count}"]
     totals = [
-        f"  {_padded(name, width)}  {clock(seconds)}  {100 * seconds / recording.duration:5.1f} %"
+        f"  {_padded(name, width)}  {clock(seconds)}  {100 * seconds / (recording.duration - start):5.1f} %"
         for name, seconds in spoken.items()
     ]
     body = [f"{clock(turn.start)} - {clock(turn.end)}  {turn.speaker}" for turn in speech]
     blank = [""] if body else []
     return "\n".join(head + totals + blank + body) + "\n"
+
+
+def _start(recording: Diarization) -> float:
+    """Where in its file a window starts, in seconds: 0 unless it was shifted; no turn is before that."""
+    axis = recording.origin.time_axis if recording.origin else None
+    return 0.0 if axis is None else min([axis.start_s, *(turn.start for turn in recording)])
 
 
 def clock(seconds: float) -> str:

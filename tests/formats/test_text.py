@@ -2,7 +2,7 @@
 
 import pytest
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.formats import text
 
 
@@ -31,3 +31,13 @@ def test_the_whole_page(tmp_path):
 
 def test_silence_says_so():
     assert text.format(Diarization((), 0)) == "audio  0:00:00.00  nobody speaks\n"
+
+
+def test_of_a_window_the_shares_are_those_of_the_window():
+    origin = Origin(time_axis=TimeAxis(0.0, 0.08, 125))
+    window = Diarization((Turn(0.5, 8.73, "Anna"),), 10, "call", origin).shift(10)
+    assert text.format(window) == (
+        "call  0:00:10.00 - 0:00:20.00  1 speaker\n  Anna  0:00:08.23   82.3 %\n\n0:00:10.50 - 0:00:18.73  Anna\n"
+    )
+    odd = Diarization((Turn(0, 5, "Anna"),), 10, "call", Origin(time_axis=TimeAxis(10.0, 0.08, 125)))
+    assert " 50.0 %" in text.format(odd)
