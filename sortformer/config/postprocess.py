@@ -1,6 +1,5 @@
 """How probabilities become turns: whose voice it is, thresholds, padding and shortest durations."""
 
-import math
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
@@ -9,6 +8,8 @@ from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
 from sortformer.errors import ConfigError
 
 __all__ = ["PostprocessConfig"]
+
+_LONGEST_S = 1e9  # 31 years, whose microseconds can still be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,7 @@ class PostprocessConfig:
     ``clustering`` says who by the encoder's embeddings; None by the model's slots.
 
     Raises:
-        ConfigError: when there is no such decision, a threshold is outside [0, 1], or a duration is negative or not
-            finite.
+        ConfigError: when there is no such decision, a threshold is outside [0, 1], or a duration outside [0, 1e9].
     """
 
     onset: float = 0.5
@@ -43,8 +43,8 @@ class PostprocessConfig:
         for name in (field.name for field in fields(self)):
             value = getattr(self, name)
             if name.endswith("_s"):
-                if not 0 <= value < math.inf:
-                    raise ConfigError(f"{name} must be a number of seconds >= 0, got {value}")
+                if not 0 <= value <= _LONGEST_S:
+                    raise ConfigError(f"{name} must be between 0 and {_LONGEST_S:g} seconds, got {value}")
             elif name not in ("decision", "clustering") and not 0 <= value <= 1:
                 raise ConfigError(f"{name} must be a probability between 0 and 1, got {value}")
 
