@@ -1,5 +1,6 @@
 """From the arguments of a command to the recordings that they mean."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sortformer.errors import InputError
-from sortformer.formats.names import AUDIO_SUFFIXES, in_unicode, without_white_space
+from sortformer.formats.names import AUDIO_SUFFIXES, in_unicode, names_file, without_white_space
 from sortformer.grid import SAMPLE_RATE
 from sortformer.manifests import is_manifest, read
 
@@ -71,7 +72,7 @@ def recordings(argument: str) -> Iterator[Recording]:
             raise InputError("'-' reads a recording from stdin: pipe one in, or name a file")
         yield Recording(sys.stdin.buffer, "stdin")
     elif path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES and file.is_file())
+        files = sorted(file for file in path.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES and names_file(file))
         if not files:
             deeper = any(each.is_dir() for each in path.iterdir())
             hint = (
@@ -86,8 +87,8 @@ def recordings(argument: str) -> Iterator[Recording]:
 
 
 def once(found: Iterable[Recording]) -> list[Recording]:
-    """Return the recordings without those that were named twice."""
-    return list({(_place(each), each.offset_s, each.duration_s): each for each in found}.values())
+    """Return the recordings without those given twice; one file under two names is two, each with its own result."""
+    return list({(each.name, _place(each), each.offset_s, each.duration_s): each for each in found}.values())
 
 
 def namesakes(found: Iterable[Recording]) -> dict[Recording, InputError]:
@@ -97,7 +98,7 @@ def namesakes(found: Iterable[Recording]) -> dict[Recording, InputError]:
         named.setdefault(each.id, []).append(each)
     return {
         each: InputError(
-            f"{_place(each)} is called {each.id!r} as {_place(other)} is, and so would be their results: rename one, "
+            f"{_shown(each)} is called {each.id!r} as {_shown(other)} is, and so would be their results: rename one, "
             "give each a 'uniq_id' in a manifest, or diarize them one by one, into two folders"
         )
         for alike in named.values()
@@ -106,5 +107,9 @@ def namesakes(found: Iterable[Recording]) -> dict[Recording, InputError]:
     }
 
 
-def _place(recording: Recording) -> Path | str:
-    return recording.source.resolve() if isinstance(recording.source, Path) else recording.name
+def _place(recording: Recording) -> str:
+    return os.path.realpath(recording.source) if isinstance(recording.source, Path) else recording.name
+
+
+def _shown(recording: Recording) -> Path | str:
+    return recording.source if isinstance(recording.source, Path) else recording.name

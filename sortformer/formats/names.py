@@ -1,8 +1,11 @@
 """Names of recordings and speakers: what RTTM and UEM can express."""
 
+import os
+from pathlib import Path
+
 from sortformer.errors import InputError
 
-__all__ = ["AUDIO_SUFFIXES", "check_name", "in_unicode", "without_white_space"]
+__all__ = ["AUDIO_SUFFIXES", "check_name", "in_unicode", "names_file", "without_white_space"]
 
 AUDIO_SUFFIXES = frozenset(
     f".{suffix}"
@@ -13,6 +16,14 @@ AUDIO_SUFFIXES = frozenset(
     for suffix in line.split()
 )
 """What is taken from a folder of recordings; a file that is named itself may have any suffix."""
+
+
+def names_file(path: Path) -> bool:
+    """Return whether what a folder holds is meant as a file: it is one, or a link to what is not there.
+
+    So it is with git-annex, where the content was not fetched: that must fail as missing, not be passed over.
+    """
+    return os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path))
 
 
 def without_white_space(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -82,11 +83,12 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
 def _repeated(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
     """Ids and windows of files that come again."""
     ids: set[str] = set()
-    windows: dict[tuple[Path, float, float | None], str] = {}
+    windows: dict[tuple[str, float, float | None], str] = {}
     for entry in entries:
+        window = (os.path.realpath(entry.audio), entry.offset, entry.duration)
         if entry.id in ids:
             yield entry.id, "another recording has the same id"
-        elif (other := windows.setdefault((entry.audio.resolve(), entry.offset, entry.duration), entry.id)) != entry.id:
+        elif (other := windows.setdefault(window, entry.id)) != entry.id:
             yield entry.id, f"{entry.audio} is also the recording {other!r}"
         ids.add(entry.id)
 
@@ -94,7 +96,7 @@ def _repeated(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
 def _belongings(entry: Entry, turns: Sequence[Turn]) -> Iterator[str]:
     """What must not be in two splits."""
     yield f"the recording {entry.id!r}"
-    yield f"the file {entry.audio.resolve()}"
+    yield f"the file {os.path.realpath(entry.audio)}"
     for speaker in sorted({turn.speaker for turn in turns}):
         if not _NUMBERED.fullmatch(speaker):
             yield f"the speaker {speaker!r}"

@@ -127,6 +127,10 @@ def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, over
 def _with_rttm(draft: Draft, folder: Path, overwrite: bool) -> Entry:
     if draft.turns is None:
         return draft.entry
+    if folder.exists() and not folder.is_dir():
+        raise InputError(
+            f"{folder} is a file, and the references would go into a folder of that name: write the manifest elsewhere"
+        )
     target = folder / f"{draft.entry.id}.rttm"
     end = max((turn.end for turn in draft.turns), default=0.0)
     rttm.write(target, Diarization(draft.turns, end, draft.entry.id), overwrite=overwrite)
@@ -152,5 +156,5 @@ def _line(entry: Entry, base: Path) -> str:
 def _written(path: Path | None, base: Path) -> str | None:
     if path is None:
         return None
-    whole, home = path.resolve(), base.resolve()
+    whole, home = (Path(os.path.realpath(each)) for each in (path, base))
     return whole.relative_to(home).as_posix() if whole.is_relative_to(home) else str(whole)

@@ -8,13 +8,17 @@ from pathlib import Path
 
 from sortformer.audio import probe
 from sortformer.errors import InputError
+from sortformer.formats.names import names_file
 
 __all__ = ["Tree", "check_complete", "duration_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files under a folder with certain suffixes, by name; hidden ones and ``__MACOSX`` are passed over."""
+    """The files under a folder with certain suffixes, by name; hidden ones and ``__MACOSX`` are passed over.
+
+    Links to what is not there are among them, but not found by name.
+    """
 
     root: Path
     files: Mapping[str, tuple[Path, ...]]
@@ -33,7 +37,7 @@ class Tree:
         for path in sorted(root.rglob("*")):
             inside = path.relative_to(root).parts
             hidden = any(part.startswith(".") or part == "__MACOSX" for part in inside)
-            if not hidden and path.suffix.lower() in suffixes and path.is_file():
+            if not hidden and path.suffix.lower() in suffixes and names_file(path):
                 found.setdefault(path.name, []).append(path)
         return cls(root, {name: tuple(paths) for name, paths in found.items()})
 
@@ -65,9 +69,10 @@ class Tree:
 
 
 def _only(paths: Sequence[Path]) -> Path | None:
-    if len(paths) > 1:
-        raise InputError(f"{paths[0]} and {paths[1]} have one name; give the folder that holds only one of them")
-    return paths[0] if paths else None
+    there = [path for path in paths if path.exists()]
+    if len(there) > 1:
+        raise InputError(f"{there[0]} and {there[1]} have one name; give the folder that holds only one of them")
+    return there[0] if there else None
 
 
 def check_complete(corpus: str | Path, missing: Sequence[str], split: str, remedy: str) -> None:

@@ -158,6 +158,27 @@ def test_two_files_of_one_name_are_errors_and_the_others_are_done(
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["talk.rttm"]
 
 
+@pytest.mark.parametrize("form", ["arguments", "folder", "manifest"])
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [("loop.wav", "cannot be opened: Too many levels of symbolic links"), ("/nowhere.wav", "does not exist")],
+)
+def test_a_link_that_leads_nowhere_is_an_error_and_the_others_are_done(
+    cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path, form: str, target: str, said: str
+):
+    good = make("in/good.wav")
+    loop = good.with_name("loop.wav")
+    loop.symlink_to(target)
+    rows = [{"audio_filepath": str(each)} for each in (good, loop)]
+    (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    given = {"arguments": [good, loop], "folder": [good.parent], "manifest": [tmp_path / "m.jsonl"]}[form]
+    outcome = cli("diarize", *given, "--model", model, "-o", tmp_path / "out")
+    assert (outcome.code, len(outcome.errors)) == (1, 1)
+    assert outcome.errors[0].startswith(f"{loop} {said}")
+    assert outcome.err.splitlines()[-1] == "1 recording diarized, 1 failed: loop"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.rttm"]
+
+
 def test_two_files_of_one_name_are_nothing_to_tune_on(cli: Cli, make: Callable[..., Path], tmp_path: Path):
     first, second = make("a/meeting.wav"), make("b/meeting.wav")
     outcome = cli("tune", first, second, "--reference", tmp_path, "-o", tmp_path / "tuned")
@@ -218,6 +239,7 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["--clustering", 3], "between 0 and 2"),
         (["--postprocess", "v3"], "no post-processing 'v3'; known: none, v1-callhome"),
         (["--min-on", -1], "min_on_s"),
+        (["--min-off", 1e17], "min_off_s must be between 0 and 1e+09 seconds"),
         (["--preset", "psychic"], "known: 30s"),
         (["--device", "banana"], "there is no device 'banana'; choose auto, cpu, cuda or mps"),
         (["--device", "meta"], "choose auto, cpu, cuda or mps"),

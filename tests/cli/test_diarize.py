@@ -131,6 +131,18 @@ def test_a_file_that_is_named_twice_is_done_once(cli: Cli, model: Path, wav: Pat
     assert cli("diarize", wav, wav.parent, "--model", model).out.count("speaker_0") == 1
 
 
+def test_one_file_under_two_names_has_two_results(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    for name in ("x1.wav", "x2.wav"):
+        (tmp_path / name).symlink_to(wav)
+    (tmp_path / "ids.jsonl").write_text(
+        "".join(json.dumps({"audio_filepath": wav.name, "uniq_id": name}) + "\n" for name in "AB")
+    )
+    given = (tmp_path / "x1.wav", tmp_path / "x2.wav", wav.parent / "." / "x1.wav", tmp_path / "ids.jsonl")
+    outcome = cli("diarize", *given, "--model", model, "-o", tmp_path / "out")
+    assert (outcome.code, outcome.err) == (0, "4 recordings diarized\n")
+    assert sorted(path.stem for path in (tmp_path / "out").iterdir()) == ["A", "B", "x1", "x2"]
+
+
 def test_a_pipe_is_a_recording(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
     piped = SimpleNamespace(buffer=io.BytesIO(wav.read_bytes()), isatty=lambda: False)
     monkeypatch.setattr(sys, "stdin", piped)
@@ -205,6 +217,17 @@ def test_no_model_is_loaded_when_all_is_there(cli: Cli, wav: Path, tmp_path: Pat
     arguments = ("diarize", wav, "--model", tmp_path / "absent", "-o", tmp_path, "--skip-existing")
     assert cli(*arguments).code == 0
     assert cli(*arguments, "-f", "txt").code == 1
+
+
+def test_a_window_is_heard_in_the_time_of_its_file_and_its_shares_are_its_own(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path
+):
+    row = {"audio_filepath": str(wav), "offset": 1.0, "duration": 0.8}
+    (tmp_path / "window.jsonl").write_text(json.dumps(row) + "\n")
+    outcome = cli("diarize", tmp_path / "window.jsonl", "--model", model, "-f", "txt", "--max-speakers", 1)
+    lines = outcome.out.splitlines()
+    assert lines[0] == "meeting  0:00:01.00 - 0:00:01.80  1 speaker"
+    assert float(lines[1].split()[2]) > 95
 
 
 def test_a_uem_bounds_the_turns(cli: Cli, model: Path, wav: Path, tmp_path: Path):

@@ -152,3 +152,9 @@ def test_statistics_add_up_and_read_well():
         "2 recordings, 0.00 h, 2 to 2 speakers (mean 2.0), speech 50.0 % of the time, overlap 33.3 % of the speech, "
         "2 turns of 2.00 s on average"
     )
+
+
+def test_a_link_to_itself_is_one_problem_more(tmp_path: Path, entry: Entry):
+    (tmp_path / "loop.wav").symlink_to("loop.wav")
+    found = problems(tmp_path, replace(entry, audio=tmp_path / "loop.wav"), replace(entry, id="two"))
+    assert found == [f"{tmp_path / 'loop.wav'} cannot be opened: Too many levels of symbolic links"]

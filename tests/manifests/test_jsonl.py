@@ -172,3 +172,9 @@ def test_a_window_sees_its_part_of_the_truth(tmp_path: Path):
     entry = Entry("call", Path("call.wav"), 2.0, 5.0, source, tmp_path / "call.uem")
     assert reference_of(entry) == Diarization((Turn(0, 2, "a"), Turn(3, 5, "b")), 5.0, "call")
     assert regions_of(entry) == ((0.0, 1.0), (4.0, 5.0))
+
+
+def test_a_link_to_itself_is_written_as_it_is(tmp_path: Path):
+    (tmp_path / "loop.wav").symlink_to("loop.wav")
+    write(tmp_path / "m.jsonl", [Entry("loop", tmp_path / "loop.wav")])
+    assert read(tmp_path / "m.jsonl") == [Entry("loop", tmp_path / "loop.wav")]
