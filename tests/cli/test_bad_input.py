@@ -246,6 +246,7 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["--channel", 0], "--channel"),
         (["-o", ""], "nothing follows '-o': is a shell variable not set?"),
         (["--out="], "nothing follows '--out='"),
+        (["-o", "-"], "results go to stdout without -o"),
         (["-f", "srt"], "choose from rttm, json, txt"),
         (["-f", "rttm,json"], "-o"),
         (["--skip-existing"], "-o"),
@@ -262,6 +263,17 @@ def test_wrong_options_are_usage_errors(
     outcome = cli("diarize", wav, "--model", model, *options)
     assert (outcome.code, outcome.out) == (USAGE, "")
     assert words in " ".join(outcome.err.split())
+
+
+@pytest.mark.parametrize("command", ["stream", "tune"])
+def test_what_is_to_go_to_stdout_is_refused_where_a_name_is_wanted(
+    cli: Cli, wav: Path, monkeypatch: pytest.MonkeyPatch, command: str
+):
+    monkeypatch.chdir(wav.parent)
+    outcome = cli(command, wav, "-o", "-")
+    assert outcome.code in (1, USAGE)
+    assert "- would be stdout: give a name" in " ".join(outcome.err.split())
+    assert [path.name for path in wav.parent.iterdir()] == [wav.name]
 
 
 def test_a_good_file_after_bad_ones_is_done_all_the_same(cli: Cli, model: Path, wav: Path, tmp_path: Path):
