@@ -11,6 +11,7 @@ import typer
 from sortformer.cli.console import say, usage_errors
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, counted
+from sortformer.formats.names import in_unicode
 
 if TYPE_CHECKING:
     from sortformer.manifests import Draft
@@ -182,7 +183,7 @@ def check(
 
     found = look(manifests, listen=not quick)
     for path, statistics in found.statistics.items():
-        typer.echo(f"{path}: {statistics}")
+        typer.echo(f"{in_unicode(str(path))}: {statistics}")
     for problem in found.problems:
         say(f"problem: {problem}")
     if found.problems:
@@ -201,7 +202,7 @@ def _write(manifests: Mapping[Path, Iterable[Draft]], overwrite: bool) -> None:
         check_out(path, overwrite)
     for path, drafts in manifests.items():
         entries = write(path, drafts, overwrite=overwrite)
-        typer.echo(f"{path}: {counted(len(entries), 'recording')}")
+        typer.echo(f"{in_unicode(str(path))}: {counted(len(entries), 'recording')}")
 
 
 def _bank(out: Path, utterances: list[Utterance], overwrite: bool) -> None:
@@ -211,4 +212,5 @@ def _bank(out: Path, utterances: list[Utterance], overwrite: bool) -> None:
     path = write_bank(out, utterances, overwrite=overwrite)
     speakers = len({each.speaker for each in utterances})
     hours = sum(each.end_s - each.start_s for each in utterances) / 3600
-    typer.echo(f"{path}: {counted(speakers, 'voice')}, {counted(len(utterances), 'utterance')}, {hours:.2f} h")
+    said = f"{counted(speakers, 'voice')}, {counted(len(utterances), 'utterance')}, {hours:.2f} h"
+    typer.echo(f"{in_unicode(str(path))}: {said}")
