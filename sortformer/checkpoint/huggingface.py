@@ -1,9 +1,14 @@
 """Models by Hugging Face id: cache, revision, token and offline mode are huggingface-hub's own."""
 
 import re
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from sortformer.checkpoint.files import read_config
+from sortformer.checkpoint.kinds import is_known, model_file
 from sortformer.errors import InputError, first_line
 
 __all__ = ["ModelId", "download", "parse_id"]
@@ -36,8 +41,9 @@ def parse_id(text: str) -> ModelId | None:
 def download(model_id: ModelId) -> Path:
     """Return the local folder of a model, fetched where the cache lacks it.
 
-    It gets ``config.json`` and ``model.safetensors``, or the one ``.nemo`` archive of a repository without them. The
-    hub is asked once and without retries: where it does not answer, the cache must do.
+    It gets ``config.json`` and ``model.safetensors``, or the one ``.nemo`` archive of a repository without them, or
+    with those of another library. The hub is asked once and without retries: where it does not answer, the cache must
+    do.
 
     Raises:
         InputError: if there is no such model, it may not be read, or the hub does not answer and the cache lacks it.
@@ -51,8 +57,9 @@ def download(model_id: ModelId) -> Path:
         info = huggingface_hub.HfApi().model_info(
             name, revision=model_id.revision, timeout=constants.HF_HUB_ETAG_TIMEOUT
         )
-        files = _wanted(name, [sibling.rfilename for sibling in info.siblings or []])
-        places = [Path(huggingface_hub.hf_hub_download(name, file, revision=model_id.revision)) for file in files]
+        fetch = partial(huggingface_hub.hf_hub_download, name, revision=model_id.revision)
+        files = _wanted(name, [sibling.rfilename for sibling in info.siblings or []], fetch)
+        places = [Path(fetch(file)) for file in files]
     except errors.GatedRepoError as error:
         raise InputError(
             f"the model {name} is given to those who accept its terms: do so at {constants.ENDPOINT}/{name}, "
@@ -72,11 +79,13 @@ def download(model_id: ModelId) -> Path:
     return places[0].parent
 
 
-def _wanted(name: str, files: list[str]) -> tuple[str, ...]:
-    if set(_FOLDER_FILES) <= set(files):
-        return _FOLDER_FILES
+def _wanted(name: str, files: Collection[str], fetch: Callable[[str], str]) -> tuple[str, ...]:
+    """Return which files of a repository are the model; ``fetch`` gives the local path of one."""
     archives = tuple(file for file in files if file.endswith(".nemo") and "/" not in file)
-    if len(archives) != 1:
+    one, whole = len(archives) == 1, set(_FOLDER_FILES) <= set(files)
+    if whole and (not one or is_known(read_config(Path(fetch(_FOLDER_FILES[0]))))):
+        return _FOLDER_FILES
+    if not one:
         raise InputError(
             f"the model {name} on Hugging Face has neither config.json and model.safetensors nor one .nemo file"
         )
@@ -88,19 +97,19 @@ def _cached(model_id: ModelId, cause: Exception) -> Path:
     import huggingface_hub
     from huggingface_hub import errors
 
-    try:
-        folder = huggingface_hub.snapshot_download(
-            model_id.repository,
-            revision=model_id.revision,
-            local_files_only=True,
-            allow_patterns=[*_FOLDER_FILES, "*.nemo"],
+    with suppress(errors.LocalEntryNotFoundError, errors.HFValidationError):
+        folder = Path(
+            huggingface_hub.snapshot_download(
+                model_id.repository,
+                revision=model_id.revision,
+                local_files_only=True,
+                allow_patterns=[*_FOLDER_FILES, "*.nemo"],
+            )
         )
-    except (errors.LocalEntryNotFoundError, errors.HFValidationError) as error:
-        offline = isinstance(cause, errors.OfflineModeIsEnabled)
-        reason = (
-            "offline mode is on (HF_HUB_OFFLINE)" if offline else f"Hugging Face does not answer ({first_line(cause)})"
-        )
-        raise InputError(
-            f"'{model_id.repository}' is no file or folder here, it is not in the Hugging Face cache, and {reason}"
-        ) from error
-    return Path(folder)
+        if model_file(folder) is not None:  # another library may have left its own form of it there
+            return folder
+    offline = isinstance(cause, errors.OfflineModeIsEnabled)
+    reason = "offline mode is on (HF_HUB_OFFLINE)" if offline else f"Hugging Face does not answer ({first_line(cause)})"
+    raise InputError(
+        f"'{model_id.repository}' is no file or folder here, it is not in the Hugging Face cache, and {reason}"
+    ) from cause

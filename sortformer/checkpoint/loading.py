@@ -4,8 +4,10 @@ from pathlib import Path
 
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.files import read_config
+from sortformer.checkpoint.kinds import model_file
 from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.native import FORMAT, read_native
+from sortformer.checkpoint.nemotron import MODEL_TYPE, read_nemotron
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
@@ -20,7 +22,8 @@ def load(source: str | Path) -> tuple[Sortformer, PostprocessConfig]:
 
     Args:
         source: a folder with ``config.json`` and ``model.safetensors`` (our own, or Nemotron 3 as Hugging Face has it),
-            a ``.nemo`` archive, a folder with one, or a Hugging Face id ``owner/name``, also ``owner/name@revision``.
+            a ``.nemo`` archive, a folder with one and no such model, or a Hugging Face id ``owner/name``, also
+            ``owner/name@revision``.
 
     Raises:
         InputError: if there is no such model, a file is absent or damaged, or the model is not supported.
@@ -49,11 +52,9 @@ def read(source: str | Path) -> Checkpoint:
 
 
 def _read_folder(folder: Path, name: str) -> Checkpoint:
-    archives = sorted(folder.glob("*.nemo"))
-    if not (folder / "config.json").exists() and len(archives) == 1:
-        return _read_archive(archives[0])
-    from sortformer.checkpoint.nemotron import MODEL_TYPE, read_nemotron
-
+    file = model_file(folder)
+    if file is not None and file.suffix == ".nemo":
+        return _read_archive(file)
     values = read_config(folder / "config.json")
     if values.get("format") == FORMAT:
         return read_native(folder, values)

@@ -100,6 +100,40 @@ def test_a_model_is_fetched_once_and_then_needs_no_hub(hub, name):
     assert again.config == model.config
 
 
+def with_foreign_form(folder: Path, files: dict[str, Path]) -> dict[str, Path]:
+    """Return the files of a repository that holds its model for another library too, whose weights nobody fetches."""
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "sortformer", "architectures": ["Sortformer"]}')
+    return {"model.safetensors": folder / "absent"} | files | {"config.json": folder / "config.json"}
+
+
+def test_an_archive_goes_before_the_form_of_another_library(hub, tmp_path):
+    hub.repositories["acme/both"] = with_foreign_form(tmp_path / "both", V1)
+    model, _ = checkpoint.load("acme/both")
+    assert model.config.features.normalize == "per_feature"
+    assert not any("safetensors" in path for path in hub.asked)
+    hub.fails = True
+    again, _ = checkpoint.load("acme/both")
+    assert again.config == model.config
+
+
+def test_a_form_that_is_read_here_goes_before_an_archive(hub):
+    hub.repositories["acme/both"] = NEMOTRON | V1
+    model, _ = checkpoint.load("acme/both")
+    assert model.config.encoder.kind == "transformer"
+    assert not any(path.endswith(".nemo") for path in hub.asked)
+
+
+def test_what_another_library_has_cached_is_not_the_model(hub, tmp_path):
+    from huggingface_hub import hf_hub_download
+
+    hub.repositories["acme/both"] = with_foreign_form(tmp_path / "both", V1)
+    hf_hub_download("acme/both", "config.json")
+    hub.fails = True
+    with pytest.raises(InputError, match=r"not in the Hugging Face cache, and Hugging Face does not answer"):
+        checkpoint.load("acme/both")
+
+
 def test_offline_mode_asks_nobody(hub, monkeypatch):
     checkpoint.load("acme/nemotron")
     hub.asked.clear()

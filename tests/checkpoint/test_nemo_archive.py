@@ -32,6 +32,14 @@ def test_a_folder_with_one_archive_is_that_archive(tmp_path):
     assert model.config.features.normalize == "per_feature"
 
 
+def test_a_folder_with_the_form_of_another_library_too_is_that_archive(tmp_path):
+    write_archive(tmp_path / "model.nemo", *recorded_parts())
+    (tmp_path / "config.json").write_text('{"model_type": "sortformer"}')
+    (tmp_path / "model.safetensors").write_bytes(b"for another library")
+    model, _ = checkpoint.load(tmp_path)
+    assert model.config.features.normalize == "per_feature"
+
+
 def test_an_empty_file_a_text_and_a_cut_archive(tmp_path):
     empty, text, cut = tmp_path / "empty.nemo", tmp_path / "text.nemo", tmp_path / "cut.nemo"
     empty.write_bytes(b"")
