@@ -1,21 +1,39 @@
 """NeMo's description of a Sortformer (``model_config.yaml``) and ours, one from the other.
 
-Only what a description says of the network is read, and every setting that could change its output is either
-understood or refused; spec: the published training configurations of v1 and v2.
+Only what a description says of the network and of its speaker cache is read, and every setting that could change the
+output is either understood or refused; spec: the published training configurations of v1 and v2, and the signature of
+NeMo's ``SortformerModules``. How a stream is cut is left to our presets, as model cards and NeMo's scripts have it.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
+from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.errors import ConfigError
 
-__all__ = ["TARGET", "model_config"]
+__all__ = ["SPEAKER_CACHE", "TARGET", "model_config"]
 
 TARGET = "nemo.collections.asr.models.sortformer_diar_models.SortformerEncLabelModel"
 
-# Settings of which one value is supported, and NeMo's default for a description that leaves them out.
+SPEAKER_CACHE = {
+    "spkcache_sil_frames_per_spk": "silence_frames",
+    "pred_score_threshold": "probability_floor",
+    "scores_boost_latest": "newcomer_bonus",
+    "sil_threshold": "silence_threshold",
+    "strong_boost_rate": "strong_share",
+    "weak_boost_rate": "weak_share",
+    "min_pos_scores_rate": "min_positive_share",
+}
+"""What ``sortformer_modules`` calls the fields of a ``SpeakerCacheConfig``, which have the same defaults there."""
+
+_LARGEST_CACHE_VALUE = 100_000  # frames are more than two hours
+
+# Settings of which one value is supported, and NeMo's default for a description that leaves them out: of the whole
+# model, and of its sections.
+_FIXED_WHOLE: dict[str, Any] = {"eps": 1e-3, "high_resolution": False, "output_subsampling_factor": 8}
 _FIXED: dict[str, dict[str, Any]] = {
     "preprocessor": {
         "sample_rate": 16000,
@@ -47,6 +65,12 @@ _FIXED: dict[str, dict[str, Any]] = {
         "use_bias": True,
     },
     "transformer_encoder": {"hidden_act": "relu", "pre_ln": False, "mask_future": False},
+    "sortformer_modules": {
+        "subsampling_factor": 8,
+        "upsample_factor": 1,
+        "use_learnable_sil_emb": False,
+        "max_index": 99999,
+    },
 }
 
 # Settings of these that NeMo reads the value of from others where they are null; elsewhere that is off, or an error.
@@ -65,12 +89,20 @@ _FREE: dict[str, set[str]] = {
         *("_target_", "num_layers", "hidden_size", "inner_size", "num_attention_heads", "attn_score_dropout"),
         *("attn_layer_dropout", "ffn_dropout", "pre_ln_final_layer_norm"),
     },
+    "sortformer_modules": {
+        *("_target_", "num_spks", "dropout_rate", "fc_d_model", "tf_d_model", *SPEAKER_CACHE),
+        # Of the stream's cut, which presets say (the fifth is an older name of the fourth), and of training.
+        *("chunk_len", "fifo_len", "spkcache_len", "spkcache_update_period", "spkcache_refresh_rate"),
+        *("chunk_left_context", "chunk_right_context"),
+        *("scores_add_rnd", "causal_attn_rate", "causal_attn_rc"),
+    },
 }
 
 _CLASSES = {
     "preprocessor": "AudioToMelSpectrogramPreprocessor",
     "encoder": "ConformerEncoder",
     "transformer_encoder": "TransformerEncoder",
+    "sortformer_modules": "SortformerModules",
 }
 
 _NORMALIZE = {"per_feature": "per_feature", "NA": "none", None: "none"}
@@ -85,8 +117,10 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     target = str(values.get("target", TARGET))
     if target.rpartition(".")[2] != TARGET.rpartition(".")[2]:
         raise ConfigError(f"it describes NeMo's '{target.rpartition('.')[2]}', which is no Sortformer")
+    for key, only in _FIXED_WHOLE.items():
+        _check_fixed(key, _resolve(values.get(key, only), values), only)
     preprocessor, encoder = _section(values, "preprocessor"), _section(values, "encoder")
-    transformer, modules = _section(values, "transformer_encoder"), _resolved(values, "sortformer_modules")
+    transformer, modules = _section(values, "transformer_encoder"), _section(values, "sortformer_modules")
     normalize = preprocessor.get("normalize", "per_feature")
     if normalize not in _NORMALIZE:
         raise ConfigError(f"preprocessor.normalize is {normalize!r}, which is not supported")
@@ -96,6 +130,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
         _integer(preprocessor, "preprocessor.features"),
     )
     channels = _integer(encoder, "encoder.subsampling_conv_channels")
+    num_slots = _integer(modules, "sortformer_modules.num_spks")
     for section, name, size in (
         (encoder, "encoder.feat_in", num_mels),
         (modules, "sortformer_modules.fc_d_model", dim),
@@ -125,7 +160,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
             dropout=_probability(encoder, "encoder.dropout"),
         ),
         HeadConfig(
-            num_slots=_integer(modules, "sortformer_modules.num_spks"),
+            num_slots=num_slots,
             dim=head_dim,
             layers=_integer(transformer, "transformer_encoder.num_layers"),
             heads=_integer(transformer, "transformer_encoder.num_attention_heads"),
@@ -138,7 +173,25 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
             dropout=_probability(modules, "sortformer_modules.dropout_rate"),
         ),
         labelling="nemo",
+        speaker_cache=_speaker_cache(modules, num_slots),
     )
+
+
+def _speaker_cache(modules: Mapping[str, Any], num_slots: int) -> SpeakerCacheConfig | None:
+    """Return the speaker cache that ``sortformer_modules`` describes, or None for that of our presets."""
+    cache = SpeakerCacheConfig()
+    for theirs, ours in SPEAKER_CACHE.items():
+        value = modules.get(theirs, getattr(cache, ours))
+        if not isinstance(value, int | float) or not value <= _LARGEST_CACHE_VALUE:
+            raise ConfigError(f"sortformer_modules.{theirs} is {value!r}, which is not supported")
+        try:
+            cache = replace(cache, **{ours: value})
+        except ConfigError as error:
+            raise ConfigError(f"sortformer_modules.{theirs} is not supported: {error}") from error
+    if cache == SpeakerCacheConfig():
+        return None
+    cache.check_slots(num_slots)
+    return cache
 
 
 def _section(values: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -147,15 +200,18 @@ def _section(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     kind = str(section.get("_target_", "")).rpartition(".")[2]
     if kind != _CLASSES[name]:
         raise ConfigError(f"{name} is NeMo's '{kind}', where '{_CLASSES[name]}' is expected")
-    fixed = _FIXED[name]
     for key, value in section.items():
-        if key in fixed:
-            off = value is None and (not fixed[key] or key in _NULLABLE)
-            if not off and value != fixed[key]:
-                raise ConfigError(f"{name}.{key} is {value!r}, and only {fixed[key]!r} is supported")
+        if key in _FIXED[name]:
+            _check_fixed(f"{name}.{key}", value, _FIXED[name][key])
         elif key not in _FREE[name] and value not in (None, False):
             raise ConfigError(f"{name}.{key} (here {value!r}) is a setting that this version does not know")
     return section
+
+
+def _check_fixed(name: str, value: Any, only: Any) -> None:
+    off = value is None and (not only or name.rpartition(".")[2] in _NULLABLE)
+    if not off and value != only:
+        raise ConfigError(f"{name} is {value!r}, and only {only!r} is supported")
 
 
 def _resolved(values: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import yaml
 from torch import Tensor
 
 from sortformer.checkpoint.nemo import CONFIG_MEMBER, WEIGHTS_MEMBER
-from sortformer.checkpoint.nemo_config import TARGET
+from sortformer.checkpoint.nemo_config import SPEAKER_CACHE, TARGET
 from sortformer.checkpoint.nemo_keys import DEAD_HEAD, front_end, key_table
 from sortformer.config.depth import StackedDepth
 from sortformer.config.model import ModelConfig
@@ -85,7 +85,7 @@ def _nemo_weights(model: Sortformer) -> dict[str, Tensor]:
 
 def nemo_values(config: ModelConfig) -> dict[str, Any]:
     """Return NeMo's description of a model that it can express, as ``model_config.yaml`` holds it."""
-    features, encoder, head = config.features, config.encoder, config.head
+    features, encoder, head, cache = config.features, config.encoder, config.head, config.speaker_cache
     return {
         "sample_rate": 16000,
         "pil_weight": 0.5,
@@ -111,6 +111,8 @@ def nemo_values(config: ModelConfig) -> dict[str, Any]:
             "dropout_rate": head.dropout,
             "fc_d_model": encoder.dim,
             "tf_d_model": head.dim,
+            # What is left out has NeMo's defaults, which are those of our presets.
+            **({} if cache is None else {theirs: getattr(cache, ours) for theirs, ours in SPEAKER_CACHE.items()}),
         },
         "encoder": {
             "_target_": f"{_MODULES}.ConformerEncoder",

@@ -7,6 +7,7 @@ from sortformer.config.attention import AttentionConfig, Position
 from sortformer.config.checks import as_annotated, require
 from sortformer.config.cores import FullCore, LocalCore
 from sortformer.config.depth import Depth, StackedDepth, UniversalDepth, check_depth
+from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.grid import FrameGrid
 
 __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
@@ -207,6 +208,8 @@ class ModelConfig:
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     labelling: Literal["cover", "nemo"] = "cover"
+    speaker_cache: SpeakerCacheConfig | None = None
+    """How the speaker cache chooses that it was published with (None: as the presets' own); frames are the presets'."""
 
     def __post_init__(self) -> None:
         as_annotated(self)

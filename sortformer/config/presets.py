@@ -1,12 +1,13 @@
 """Settings that were published or chosen together with a model: how it streams, and how its output becomes turns."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from sortformer.config.carrying import carries, check_carries, memory_chunk_frames, memory_obstacle
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.stream import STREAM_PRESETS, StreamConfig
+from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError
 
 __all__ = [
@@ -53,8 +54,9 @@ def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
     """Return how a model streams, by latency ("30.4s", "10s", ...), the longest first; it is the best for files.
 
     A model whose layers remember by themselves takes the chunks that its memories were trained with; one that has only
-    running sums takes chunks of any length, to the same effect. Empty where the features depend on the whole recording,
-    as NVIDIA's v1's do: such a model knows only "offline".
+    running sums takes chunks of any length, to the same effect. The speaker cache of others chooses as that does that
+    they were published with (``ModelConfig.speaker_cache``). Empty where the features depend on
+    the whole recording, as NVIDIA's v1's do: such a model knows only "offline".
     """
     if carries(model):
         return {} if memory_obstacle(model) else _memory_presets(model)
@@ -64,11 +66,17 @@ def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
         family = _OURS
     else:
         family = _NEMOTRON3 if model.encoder.learned_silence else _NVIDIA
+    cache = model.speaker_cache
     return {
-        name.removeprefix(family): config
+        name.removeprefix(family): config if cache is None else _choosing(config, cache)
         for name, config in STREAM_PRESETS.items()
         if (name.startswith(family) if family else "-" not in name)
     }
+
+
+def _choosing(config: StreamConfig, cache: SpeakerCacheConfig) -> StreamConfig:
+    """The stream with as many frames in its speaker cache as it has, chosen as another one does."""
+    return replace(config, speaker_cache=replace(cache, frames=config.speaker_cache.frames))
 
 
 def model_preset(model: ModelConfig, name: str) -> StreamConfig:

@@ -1,6 +1,7 @@
 """NeMo's descriptions: the published ones are understood, and what could change the output is never passed over."""
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,10 @@ import yaml
 
 from sortformer.checkpoint.contents import blank
 from sortformer.checkpoint.nemo_config import model_config
+from sortformer.checkpoint.nemo_export import nemo_values
 from sortformer.checkpoint.nemo_keys import key_table
+from sortformer.config.presets import model_presets
+from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.errors import ConfigError
 from tests.checkpoint.archives import recorded_parts
 from tests.checkpoint.goldens import shared
@@ -59,6 +63,20 @@ def test_a_streaming_model_has_no_gain():
         ("transformer_encoder.pre_ln", True, "pre_ln is True"),
         ("transformer_encoder.hidden_act", "gelu", "'gelu'"),
         ("sortformer_modules.tf_d_model", 48, "tf_d_model should be 32"),
+        ("sortformer_modules._target_", "acme.OtherModules", "'OtherModules'"),
+        ("sortformer_modules.frobnicate", 7, "does not know"),
+        ("sortformer_modules.upsample_factor", 8, "upsample_factor is 8"),
+        ("sortformer_modules.use_learnable_sil_emb", True, "use_learnable_sil_emb is True"),
+        ("sortformer_modules.max_index", 9, "max_index is 9"),
+        ("sortformer_modules.spkcache_sil_frames_per_spk", "3", "spkcache_sil_frames_per_spk is '3'"),
+        ("sortformer_modules.spkcache_sil_frames_per_spk", 10**9, "spkcache_sil_frames_per_spk is 1000000000"),
+        ("sortformer_modules.spkcache_sil_frames_per_spk", 50, "too small for 4 slots: it needs 204"),
+        ("sortformer_modules.spkcache_sil_frames_per_spk", 2.5, "a whole number"),
+        ("sortformer_modules.pred_score_threshold", 0.5, "pred_score_threshold is not supported"),
+        ("sortformer_modules.sil_threshold", float("nan"), "sil_threshold is nan"),
+        ("eps", 1e-5, "eps is 1e-05"),
+        ("high_resolution", True, "high_resolution is True"),
+        ("output_subsampling_factor", 16, "output_subsampling_factor is 16"),
     ],
 )
 def test_what_is_not_supported_is_named(name: str, value: Any, says: str) -> None:
@@ -91,11 +109,44 @@ def test_the_streaming_mode_may_be_a_reference(mode, gain):
     assert model_config(values).features.gain == gain
 
 
+CACHE = SpeakerCacheConfig(188, 5, 0.1, 0.5, 0.3, 0.25, 0.7, 0.9)
+WRITTEN = {
+    "spkcache_sil_frames_per_spk": 5,
+    "pred_score_threshold": 0.1,
+    "scores_boost_latest": 0.5,
+    "sil_threshold": 0.3,
+    "strong_boost_rate": 0.25,
+    "weak_boost_rate": 0.7,
+    "min_pos_scores_rate": 0.9,
+}
+
+
+def test_the_speaker_cache_of_the_presets_chooses_as_the_description_says():
+    values = recorded_parts()[0]
+    values["streaming_mode"], values["preprocessor"]["normalize"] = True, "NA"
+    ordinary = model_presets(model_config(values))
+    values["sortformer_modules"] |= WRITTEN
+    config = model_config(values)
+    assert config.speaker_cache == CACHE
+    assert model_presets(config) == {name: replace(preset, speaker_cache=CACHE) for name, preset in ordinary.items()}
+    assert nemo_values(config)["sortformer_modules"].items() >= WRITTEN.items()
+    assert model_config(nemo_values(config)) == config
+
+
+def test_a_speaker_cache_like_that_of_the_presets_is_none_of_its_own():
+    values = recorded_parts()[0]
+    values["sortformer_modules"] |= {"sil_threshold": 0.2, "weak_boost_rate": 1.5}
+    assert model_config(values).speaker_cache is None
+
+
 def test_settings_without_effect_may_be_new():
     values = recorded_parts()[0]
     values["encoder"]["reduction"] = None
     values["preprocessor"]["use_grads"] = False
-    values["sortformer_modules"]["spkcache_refresh_rate"] = 7
+    values["sortformer_modules"] |= {"async_desync_updates": False, "use_learnable_sil_emb": None}
+    values["sortformer_modules"] |= {"chunk_len": 6, "fifo_len": 9, "chunk_right_context": 7, "chunk_left_context": 2}
+    values["sortformer_modules"] |= {"spkcache_len": 99, "causal_attn_rc": 3}
+    values["sortformer_modules"] |= {"spkcache_update_period": 144, "spkcache_refresh_rate": 7, "scores_add_rnd": 2.0}
     assert model_config(values) == model_config(recorded_parts()[0])
 
 
@@ -107,6 +158,7 @@ def test_published_configurations_make_the_published_models(generation, paramete
     values = yaml.safe_load(shared(f"models/{generation}_model_config.yaml").read_text())
     config = model_config(values)
     assert config.features.gain == gain
+    assert config.speaker_cache is None
     model = blank(config)
     unused = 2 * config.head.dim * config.head.num_slots + config.head.num_slots
     assert sum(parameter.numel() for parameter in model.parameters()) + unused == parameters
