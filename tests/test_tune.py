@@ -66,6 +66,12 @@ def test_the_spread_is_around_the_gain(probabilities, references):
     assert tuned.spread() == (low, high)
 
 
+def test_one_recording_has_no_spread(probabilities, references):
+    tuned = tune(*({"call_0": each["call_0"]} for each in (probabilities, references)), PostprocessConfig())
+    assert tuned.gain == 1
+    assert tuned.spread() is None
+
+
 def test_only_what_the_uem_names_counts(tuned, probabilities, references):
     first_half = {uri: tuple(turn for turn in found if turn.start < 3.8) for uri, found in references.items()}
     regions = dict.fromkeys(probabilities, ((0.0, 3.8),))

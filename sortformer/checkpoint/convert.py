@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
 from sortformer.checkpoint.native import save
@@ -10,10 +11,11 @@ from sortformer.errors import InputError
 __all__ = ["convert"]
 
 
-def convert(source: str | Path, out: str | Path) -> None:
+def convert(source: str | Path, out: str | Path) -> Checkpoint:
     """Write the model of ``source``, anything that loads, as a ``.nemo`` archive or as a folder of our own.
 
-    The outputs stay the same. What a ``.nemo`` cannot carry is left behind: post-processing, licence and labelling.
+    What it computes stays the same. Returned is all that was read, of which a ``.nemo`` has no place for the
+    post-processing, the licence and the labelling.
 
     Args:
         out: a name that ends in ``.nemo``, or a folder, made if need be; neither may exist already.
@@ -33,3 +35,4 @@ def convert(source: str | Path, out: str | Path) -> None:
         write_nemo(out, checkpoint.model)
     else:
         save(out, checkpoint.model, checkpoint.postprocess, licence=checkpoint.licence)
+    return checkpoint

@@ -5,6 +5,10 @@ from typing import Annotated
 
 import typer
 
+from sortformer.cli.console import say
+from sortformer.cli.options import as_options
+from sortformer.config.postprocess import PostprocessConfig
+
 __all__ = ["convert"]
 
 
@@ -14,9 +18,12 @@ def convert(
 ) -> None:
     """Write a model as a folder of our own, or as .nemo for NeMo.
 
-    Its output stays the same. What NeMo cannot express is refused with the reason.
+    What the network computes stays the same. A .nemo has no place for post-processing of its own, which is said
+    instead, as options. What NeMo cannot express is refused with the reason.
     """
     from sortformer.checkpoint import convert as run
 
-    run(source, out)
+    settings = run(source, out).postprocess
+    if out.suffix == ".nemo" and settings != PostprocessConfig():
+        say(f"note: a .nemo has no place for the model's post-processing: use it with {as_options(settings)}")
     typer.echo(str(out))

@@ -32,6 +32,7 @@ __all__ = [
     "PadOn",
     "Postprocess",
     "ProtocolName",
+    "as_options",
     "check_preset",
     "clips",
     "clustered",
@@ -113,6 +114,16 @@ def postprocessed(
             f"note: '{name}' has no clustering, which this model goes by: add --clustering {own.clustering.threshold:g}"
         )
     return settings
+
+
+def as_options(settings: PostprocessConfig) -> str:
+    """Return settings as the options that ask for them."""
+    return (
+        f"--decision {settings.decision} --onset {settings.onset:g} --offset {settings.offset:g}"
+        f" --pad-on {settings.pad_on_s:g} --pad-off {settings.pad_off_s:g}"
+        f" --min-on {settings.min_on_s:g} --min-off {settings.min_off_s:g}"
+        f" --clustering {0 if settings.clustering is None else settings.clustering.threshold:g}"
+    )
 
 
 def check_preset(diarizer: "Diarizer", preset: str | None) -> None:

@@ -10,7 +10,16 @@ import typer
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.cli.console import bar, say, usage_errors
-from sortformer.cli.options import Channel, Clustering, Device, Model, ProtocolName, check_preset, clustered
+from sortformer.cli.options import (
+    Channel,
+    Clustering,
+    Device,
+    Model,
+    ProtocolName,
+    as_options,
+    check_preset,
+    clustered,
+)
 from sortformer.cli.recordings import namesakes, once, recordings
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, counted
@@ -82,21 +91,16 @@ def tune(
         uem={each.id: _parts(regions.get(each.id), each.offset_s, probabilities[each.id]) for each in found},
         protocol=chosen,
     )
-    low, high = tuned.spread()
+    spread = tuned.spread()
     checkpoint.save(out, diarizer.model, tuned.postprocess, licence=diarizer.licence)
+    interval = f" (95 % of samples: {100 * spread[0]:.2f} to {100 * spread[1]:.2f})" if spread else ""
     say(
         f"DER ({chosen}) on {counted(len(found), 'recording')}: "
         f"{100 * tuned.before.der.rate:.2f} % before, {100 * tuned.after.der.rate:.2f} % after; "
-        f"gain {100 * tuned.gain:.2f} points (95 % of samples: {100 * low:.2f} to {100 * high:.2f})"
+        f"gain {100 * tuned.gain:.2f} points{interval}"
     )
     say(f"the model with these settings is in {out}: use it with --model {out}")
-    settings = tuned.postprocess
-    typer.echo(
-        f"--decision {settings.decision} --onset {settings.onset:g} --offset {settings.offset:g} "
-        f"--pad-on {settings.pad_on_s:g} --pad-off {settings.pad_off_s:g}"
-        f" --min-on {settings.min_on_s:g} --min-off {settings.min_off_s:g}"
-        f" --clustering {0 if settings.clustering is None else settings.clustering.threshold:g}"
-    )
+    typer.echo(as_options(tuned.postprocess))
 
 
 def _truth(inputs: list[str], reference: Path | None, uem: Path | None) -> tuple[dict[str, Turns], dict[str, Regions]]:

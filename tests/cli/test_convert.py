@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from sortformer import checkpoint
+from sortformer.config.postprocess import PostprocessConfig
 from tests.cli.conftest import Cli
 
 NEMO = Path(__file__).resolve().parents[1] / "golden" / "models" / "tiny_v1.nemo"
@@ -15,6 +17,20 @@ def test_to_our_folder_and_back(cli: Cli, tmp_path: Path, wav: Path):
     results = [cli("diarize", wav, "--model", model, "--onset", "0.3", "--quiet") for model in (NEMO, ours, back)]
     assert [result.code for result in results] == [0, 0, 0]
     assert len({result.out for result in results}) == 1
+
+
+def test_what_a_nemo_has_no_place_for_is_said_as_options(cli: Cli, tmp_path: Path, wav: Path):
+    network, _ = checkpoint.load(NEMO)
+    tuned, back = tmp_path / "tuned", tmp_path / "back.nemo"
+    checkpoint.save(tuned, network, PostprocessConfig(0.3, 0.2, min_on_s=0.1))
+    outcome = cli("convert", tuned, back)
+    assert (outcome.code, outcome.out) == (0, f"{back}\n")
+    note, _, options = outcome.err.strip().partition(": use it with ")
+    assert note == "note: a .nemo has no place for the model's post-processing"
+    results = [cli("diarize", wav, "--model", tuned), cli("diarize", wav, "--model", back, *options.split())]
+    assert [result.code for result in results] == [0, 0]
+    assert results[0].out == results[1].out != cli("diarize", wav, "--model", back).out
+    assert cli("convert", tuned, tmp_path / "ours").err == ""
 
 
 def test_refusals_are_one_line(cli: Cli, tmp_path: Path, model: Path):

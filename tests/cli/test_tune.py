@@ -31,6 +31,7 @@ def test_it_writes_a_model_with_its_settings_and_says_what_they_gain(cli: Cli, m
     assert outcome.code == 0
     assert outcome.out.startswith("--decision ")
     assert "DER (full (no collar, overlap scored)) on 1 recording" in outcome.err
+    assert outcome.err.splitlines()[0].endswith(" points")  # and no interval
     assert outcome.err.endswith(f"the model with these settings is in {out}: use it with --model {out}\n")
     settings = json.loads((out / "config.json").read_text())["postprocess"]
     flags = dict(zip(*[iter(outcome.out.split())] * 2, strict=True))
@@ -102,6 +103,7 @@ def test_where_one_manifest_of_two_names_parts_the_other_is_scored_whole(
     outcome = cli("tune", *manifests, "--model", model, "-o", tmp_path / "tuned")
     assert (outcome.code, outcome.errors) == (0, [])
     assert "on 2 recordings" in outcome.err
+    assert "points (95 % of samples: " in outcome.err
 
 
 def test_truth_in_which_nobody_speaks_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
