@@ -51,8 +51,8 @@ class LogMel(nn.Module):
 
     @property
     def alike_loud(self) -> bool:
-        """Whether waves are to be made alike loud first (``levelled``): the constants want it, NeMo does without."""
-        return self.config.normalize == "fixed"
+        """Whether waves are to be made alike loud first (``audio.loudness.alike_loud``)."""
+        return self.config.alike_loud
 
     def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the features (B, T, M) of ``wave`` (B, N) and the valid frames (B,) of each row.

@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from sortformer import checkpoint
-from sortformer.audio.loudness import UNHEARD, levelled
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches
 from sortformer.layers import DepthwiseStriding
@@ -27,7 +26,7 @@ from sortformer.simulate.render import mu_law, recorded_between
 from sortformer.train.schedule import learning_rate
 from sortformer.train.voice_pairs import voice_pairs
 
-CHANNELS = 96
+CHANNELS = 96  # or as many as the first subsampling has, where those are more
 FROM_HZ, TO_HZ = (100.0, 400.0), (3100.0, 3980.0)
 CALLS, MU_LAW = 0.6, 0.5  # of the conversations: those that begin at FROM_HZ, and those in 8-bit mu-law
 LEVEL_DB = 3.0  # half of them are heard as much louder or softer than recordings are, as streams are at first
@@ -37,21 +36,23 @@ SHOWN = 50
 
 def widened(model: Sortformer) -> Sortformer:
     """Return the model with a second subsampling that begins as the first, blind above 4 kHz, beside new channels."""
-    config = replace(model.config, encoder=replace(model.config.encoder, narrowband_channels=CHANNELS))
+    old = model.encoder.pre_encode
+    assert isinstance(old, DepthwiseStriding)
+    count = old.stem.out_channels
+    channels = max(CHANNELS, count)
+    config = replace(model.config, encoder=replace(model.config.encoder, narrowband_channels=channels))
     result = Sortformer(config).eval()
     result.load_state_dict(model.state_dict(), strict=False)
-    old, new = model.encoder.pre_encode, result.encoder.narrowband
-    assert isinstance(old, DepthwiseStriding)
+    new = result.encoder.narrowband
     assert new is not None
-    count = old.stem.out_channels
     with torch.no_grad():
         for ours, theirs in zip([new.stem, *new.depthwise], [old.stem, *old.depthwise], strict=True):
             ours.weight[:count], ours.bias[:count] = theirs.weight, theirs.bias
         for ours, theirs in zip(new.pointwise, old.pointwise, strict=True):
             ours.weight[:count] = 0  # from the new channels
             ours.weight[:count, :count], ours.bias[:count] = theirs.weight, theirs.bias
-        bins = new.out.in_features // CHANNELS
-        columns = new.out.weight.zero_().view(-1, CHANNELS, bins)
+        bins = new.out.in_features // channels
+        columns = new.out.weight.zero_().view(-1, channels, bins)
         columns[:, :count] = old.out.weight.view(len(columns), count, -1)[:, :, :bins]
         new.out.bias.copy_(old.out.bias)
     return result.requires_grad_(False)
@@ -63,11 +64,6 @@ def called(wave: Tensor, rng: np.random.Generator) -> Tensor:
         wave = mu_law(wave / max(1e-6, 2 * float(wave.abs().max())))
     first_hz = float(rng.uniform(*FROM_HZ)) if rng.random() < CALLS else 0.0
     return recorded_between(wave, first_hz, float(rng.uniform(*TO_HZ)))
-
-
-def alike_loud(waves: Tensor) -> Tensor:
-    """Return waves (B, N) at the level at which recordings are heard."""
-    return torch.stack([torch.from_numpy(levelled(wave, UNHEARD.after(wave).value)) for wave in waves.numpy()])
 
 
 def main() -> None:
@@ -98,10 +94,10 @@ def main() -> None:
         rows = len(batch.wave)
         decibels = rng.normal(0, LEVEL_DB, rows) * (rng.random(rows) < 0.5)
         with torch.no_grad():
-            wanted = teacher.forward_features(*teacher.features(alike_loud(batch.wave), batch.num_samples))
-            calls = alike_loud(torch.stack([called(wave, rng) for wave in batch.wave]))
-            calls = calls * torch.from_numpy(10 ** (decibels / 20)).float()[:, None]
-            feats, lengths = model.features(calls, batch.num_samples)
+            wanted = teacher.forward_features(*teacher.features(batch.alike_loud().wave, batch.num_samples))
+            calls = replace(batch, wave=torch.stack([called(wave, rng) for wave in batch.wave])).alike_loud()
+            wave = calls.wave * torch.from_numpy(10 ** (decibels / 20)).float()[:, None]
+            feats, lengths = model.features(wave, batch.num_samples)
         emb, _ = model.encoder.subsample(feats, lengths, torch.ones(rows, dtype=torch.bool))
         output = model.forward_frames(emb, wanted.valid)
         spoken = (batch.activity.any(dim=2) & output.valid).float()

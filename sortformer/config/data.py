@@ -18,7 +18,7 @@ class RecordingsConfig:
         manifest: JSON lines as ``sortformer manifest`` writes them; every recording needs an RTTM.
         weight: how many conversations come from here, relative to the other manifests and to ``simulated_weight``.
         channel_probability: share of the crops that are sent through ``[simulation.channel]`` too, without room and
-            babble or bystander; the others are as they were recorded.
+            babble or bystander; the others are as they were recorded, but as loud as ``diarize`` hears them.
     """
 
     manifest: str
@@ -69,6 +69,8 @@ class DataConfig:
         as_annotated(self)
         if self.pool is not None and self.pool < 1:
             raise ConfigError(f"pool of data must be at least one speaker, got {self.pool}")
+        if self.pool_seed < 0:
+            raise ConfigError(f"pool_seed of data must be at least 0, got {self.pool_seed}")
         for name in ("speeds", "formants"):
             factors = getattr(self, name)
             if not factors or not all(0 < factor < math.inf for factor in factors):

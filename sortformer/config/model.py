@@ -71,6 +71,11 @@ class FeatureConfig:
         """Whether each frame depends on the whole recording, which no stream has."""
         return self.normalize == "per_feature" or self.gain != "none"
 
+    @property
+    def alike_loud(self) -> bool:
+        """Whether waves are to be made alike loud first: the constants want it, NeMo does without."""
+        return self.normalize == "fixed"
+
 
 @dataclass(frozen=True, slots=True)
 class EncoderConfig:

@@ -111,6 +111,8 @@ class Crops:
     def read(self, crop: Crop) -> Conversations:
         """Return a crop as a batch of one, padded to the length of all crops; its voices are unknown (-1).
 
+        Where the model's features want it (``alike_loud``), it is as loud as ``diarize`` would hear it alone.
+
         Raises:
             InputError: if the recording cannot be read there.
         """
@@ -127,12 +129,13 @@ class Crops:
         wave[0, : len(found)] = torch.from_numpy(found)
         turns = self.recordings.references[crop.recording].crop(crop.start_s, crop.start_s + crop.duration_s)
         active, _ = activity(turns, grid.output_frames(wave.shape[1]), self.num_slots, grid, self._model.labelling)
-        return Conversations(
+        made = Conversations(
             wave=wave,
             activity=torch.from_numpy(active)[None],
             num_samples=torch.tensor([len(found)]),
             voice=torch.full((1, self.num_slots), -1),
         )
+        return made.alike_loud() if self._model.features.alike_loud else made
 
 
 def _measured(entry: Entry, manifest: str) -> Entry:

@@ -1,12 +1,13 @@
 """Conversations from single voices: cast, script, voices, channel, labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from sortformer.audio.loudness import alike_loud
 from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.errors import InputError
@@ -32,7 +33,8 @@ class Conversations:
     """A batch of recordings with the truth about them.
 
     Attributes:
-        wave: (B, N) float32 within [-1, 1].
+        wave: (B, N) float32. Full scale is 1, which what a recorder does behind its limiter may exceed by some percent,
+            and peaks of a soft recording that was made louder by more.
         activity: (B, T, S) float32 of zeros and ones; slots in order of arrival.
         num_samples: (B,) int64.
         voice: (B, S) int64, the voice of each slot, -1 for none.
@@ -52,6 +54,13 @@ class Conversations:
         """Return each row as a batch of one."""
         rows = zip(*(getattr(self, field.name).split(1) for field in fields(self)), strict=True)
         return [Conversations(*row) for row in rows]
+
+    def alike_loud(self) -> "Conversations":
+        """Return the same batch (on the CPU) with each recording as loud as ``diarize`` hears it; padding stays."""
+        wave = self.wave.clone()
+        for row, count in enumerate(self.num_samples.tolist()):
+            wave[row, :count] = torch.from_numpy(alike_loud(wave[row, :count].numpy()))
+        return replace(self, wave=wave)
 
     def to(self, device: str | torch.device) -> "Conversations":
         """Return the same batch on a device."""

@@ -21,7 +21,8 @@ __all__ = ["dev_conversations", "dev_der"]
 def dev_conversations(config: TrainConfig, model: ModelConfig, seed: int = 1) -> list[Conversations]:
     """Return the fixed conversations that a run is evaluated on, one to a batch, each as long as in its last stage.
 
-    They are crops of the recipe's ``dev`` manifest, or simulated with the dev voices of its bank where it names none.
+    They are crops of the recipe's ``dev`` manifest, or simulated with the dev voices of its bank where it names none,
+    and as loud as ``diarize`` would hear them.
 
     Raises:
         InputError: if the manifest or the bank cannot be used.
@@ -42,7 +43,8 @@ def dev_conversations(config: TrainConfig, model: ModelConfig, seed: int = 1) ->
             "with evaluate_conversations = 0 it does without"
         ) from error
     generator = torch.Generator().manual_seed(seed)
-    return [simulator.batch(generator, 1, duration_s) for _ in range(count)]
+    made = [simulator.batch(generator, 1, duration_s) for _ in range(count)]
+    return [each.alike_loud() for each in made] if model.features.alike_loud else made
 
 
 @torch.inference_mode()

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sortformer import audio
 from sortformer.annotation import Diarization, Turn
-from sortformer.config.model import HeadConfig, ModelConfig
+from sortformer.audio.loudness import alike_loud
+from sortformer.config.model import FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.simulation import ChannelConfig
 from sortformer.data import Crop, Crops, Recordings
 from sortformer.errors import InputError
@@ -166,6 +168,19 @@ def test_what_is_missing_is_one_sentence_before_training(tmp_path, old, new, mes
     manifest.write_text(manifest.read_text().replace(old, new))
     with pytest.raises(InputError, match=message):
         Recordings.read(manifest)
+
+
+def test_models_of_ours_hear_crops_as_loud_as_diarize_does_whatever_their_level(tmp_path: Path):
+    ours = replace(MODEL, features=FeatureConfig(normalize="fixed"))
+    manifest = corpus(tmp_path, {"a": (4.0, SHORT)})
+    loud = Crops(Recordings.read(manifest), 3.0, 2, ours).read(Crop(0, 2.0, 2.0))
+    heard = audio.crop(tmp_path / "a.wav", 2.0, 2.0)
+    np.testing.assert_array_equal(loud.wave[0, :32_000], alike_loud(heard))
+    assert not loud.wave[0, 32_000:].any()
+    wave, rate = soundfile.read(tmp_path / "a.wav", dtype="float32")
+    soundfile.write(tmp_path / "a.wav", 0.05 * wave + 0.1, rate, subtype="FLOAT")
+    soft = Crops(Recordings.read(manifest), 3.0, 2, ours).read(Crop(0, 2.0, 2.0))
+    torch.testing.assert_close(soft.wave, loud.wave, atol=0.02, rtol=0)
 
 
 def test_a_recording_that_has_become_shorter(tmp_path: Path):

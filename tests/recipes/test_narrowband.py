@@ -24,18 +24,19 @@ def script() -> dict[str, Any]:
     return runpy.run_path(str(RECIPE / "narrowband.py"))
 
 
-def model() -> Sortformer:
+def model(channels: int = 4) -> Sortformer:
     torch.manual_seed(0)
     config = ModelConfig(
         FeatureConfig(num_mels=16, normalize="fixed"),
-        EncoderConfig(subsampling_channels=4, dim=16, layers=1, heads=2, ff_dim=16),
+        EncoderConfig(subsampling_channels=channels, dim=16, layers=1, heads=2, ff_dim=16),
         HeadConfig(num_slots=4, dim=16, layers=2, heads=2, ff_dim=16, estimate_layers=(1,)),
     )
     return Sortformer(config).eval()
 
 
-def test_it_begins_as_the_first_subsampling_which_hears_nothing_above(script):
-    plain = model()
+@pytest.mark.parametrize("channels", [4, 128])
+def test_it_begins_as_the_first_subsampling_which_hears_nothing_above(script, channels):
+    plain = model(channels)
     wider = script["widened"](plain)
     feats, lengths = plain.features(torch.from_numpy(noise(32_000))[None])
     feats[..., 12:] = 0.0  # as what lies outside of the features

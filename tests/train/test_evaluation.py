@@ -6,12 +6,14 @@ from dataclasses import replace
 import pytest
 import torch
 
+from sortformer.audio.loudness import alike_loud
 from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.errors import InputError
 from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.processes import Processes
+from tests.data.corpora import corpus
 
 
 class Parrot(torch.nn.Module):
@@ -63,6 +65,20 @@ def test_a_run_on_real_recordings_alone_can_look_at_simulated_ones(run_config):
     data = replace(run_config.data, recordings=real, simulated_weight=0.0)
     found = dev_conversations(replace(run_config, data=data, evaluate_conversations=1), run_config.model)
     assert len(found) == 1
+
+
+@pytest.mark.parametrize("source", ["recordings", "bank"])
+def test_the_conversations_are_as_loud_as_diarize_hears_them(run_config, tmp_path, source):
+    data = run_config.data
+    if source == "recordings":
+        data = replace(data, dev=str(corpus(tmp_path, {"a": (9.0, ((0.5, 4.0, "ann"),))})))
+    config = replace(run_config, data=data, evaluate_conversations=2)
+    ours = replace(run_config.model, features=replace(run_config.model.features, normalize="fixed"))
+    raw, heard = (dev_conversations(config, model) for model in (run_config.model, ours))
+    for one, other in zip(raw, heard, strict=True):
+        assert other.wave[0].numpy() == pytest.approx(alike_loud(one.wave[0].numpy()))
+        assert not other.wave.equal(one.wave)
+        assert other.activity.equal(one.activity)
 
 
 def test_the_conversations_are_fixed(run_config):
