@@ -54,7 +54,8 @@ def render(
         pauses: where bursts that are pauses come from.
 
     Returns:
-        (B, num_samples) float32 within [-1, 1].
+        (B, num_samples) float32. No sample exceeds 0.99 before the recorder cuts the band and rounds, which together
+        may raise a peak by some percent.
     """
     batch, paths, length = tracks.shape
     device = tracks.device

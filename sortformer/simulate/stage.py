@@ -61,8 +61,10 @@ class Stage:
         self._mix(row, slot, source - before, at - before, length + before + after, delivery)
 
     def murmur(self, row: int, source: int, at: int, length: int) -> None:
-        """Add ``length`` hops of the bank to the babble of a row."""
-        self._mix(row, -1, source, at, min(length, self.num_hops - at), _PLAIN)
+        """Add ``length`` hops of the bank to the babble of a row, as many as its recording lasts."""
+        length = min(length, self.num_hops - at)
+        if length > 0:
+            self._mix(row, -1, source, at, length, _PLAIN)
 
     def occupied(self, block_samples: int) -> np.ndarray:
         """Return which blocks of the tracks hold sound, (B, S + 1, length // block_samples) bool."""

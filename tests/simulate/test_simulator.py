@@ -135,6 +135,15 @@ def test_a_tilt_is_a_filter_of_two_taps(bank):
     np.testing.assert_allclose(tilted[1:], (plain[1:] + 0.5 * plain[:-1]) / 1.25**0.5, atol=1e-6)
 
 
+def test_what_would_murmur_after_the_end_is_not_heard(bank):
+    stage = Stage(bank, 1, 1, 100, 16_000)
+    stage.murmur(0, 0, 105, 20)
+    assert not stage.tracks.any()
+    stage.murmur(0, 30, 90, 20)
+    assert stage.tracks[0, -1, 90 * 160 :].any()
+    assert not stage.tracks[0, -1, : 90 * 160].any()
+
+
 def test_a_turn_that_is_said_faster_is_shorter_and_higher(bank):
     stages = {speed: Stage(bank, 1, 1, 300, 48_000) for speed in (0.8, 1.0, 1.25)}
     for speed, stage in stages.items():
