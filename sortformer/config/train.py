@@ -102,11 +102,11 @@ class LossConfig:
         as_annotated(self)
         if not 0 < self.voice_pairs_threshold < 2:
             raise ConfigError(f"voice_pairs_threshold must lie between 0 and 2, got {self.voice_pairs_threshold}")
-        for name in ("ponder_weight", "memory_weight", "span_weight", "voice_pairs_weight"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
-        if not (0 <= self.sort_weight <= 1 and 0 <= self.deep_sort_weight <= 1 and self.deep_weight >= 0):
-            raise ConfigError(f"sort weights must lie in [0, 1] and deep_weight be at least 0, got {self}")
+        for name in ("deep_weight", "ponder_weight", "memory_weight", "span_weight", "voice_pairs_weight"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ConfigError(f"{name} must be at least 0 and finite, got {getattr(self, name)}")
+        if not (0 <= self.sort_weight <= 1 and 0 <= self.deep_sort_weight <= 1):
+            raise ConfigError(f"sort weights must lie in [0, 1], got {self}")
 
     def weight(self, name: str) -> float:
         """Return the weight of a loss by its name in the log."""
@@ -132,6 +132,9 @@ class TeacherConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
+        for name in ("scale", "weight", "final_weight"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ConfigError(f"{name} of the teacher must be at least 0 and finite, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +148,11 @@ class TrainConfig:
         model: what to train (None: that of ``init``, or else our own default, with the slots of ``simulation``).
         init: weights to start from: a folder, a ``.nemo`` file or a Hugging Face id (None: random weights).
         accumulate: micro-batches that each process takes its share of a batch in, for less memory. The weights do not
-            depend on it, nor on the number of processes, but for rounding, dropout and batch norms.
+            depend on it, nor on the number of processes, but for rounding, dropout, batch norms, and clusters that
+            follow the frames (of the cores "routing" and "combiner_routing").
         precision: bf16 autocast pays on a GPU; this repository's CPUs are faster in float32.
         workers: processes that prepare batches ahead (0: none).
-        repeat: one batch for ever, to see whether a model can learn it by heart.
+        repeat: one batch for ever, the first, to see whether a model can learn it by heart.
     """
 
     data: DataConfig
@@ -191,8 +195,8 @@ class TrainConfig:
             )
 
     def stage(self, step: int) -> StageConfig:
-        """Return the stage that ``step`` (from 0) belongs to."""
-        return next(stage for stage in self.stages if step < stage.until_step)
+        """Return the stage that ``step`` (from 0) belongs to; a batch that repeats is of the first."""
+        return next(stage for stage in self.stages if self.repeat or step < stage.until_step)
 
     @classmethod
     def read(cls, path: str | Path) -> "TrainConfig":

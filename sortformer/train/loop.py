@@ -1,6 +1,7 @@
 """The training loop."""
 
 import json
+import math
 import warnings
 from contextlib import suppress
 from dataclasses import replace
@@ -44,7 +45,8 @@ def train(
     not finite is null in the log.
 
     Started by ``torchrun``, each process takes its share of every batch; the weights are those of one process with the
-    whole of it, to rounding, and the first process writes. An error in one of them ends all.
+    whole of it, to rounding (see ``TrainConfig.accumulate``), and the first process writes. An error in one of them
+    ends all.
 
     On a CPU, call ``torch.set_flush_denormal(True)`` before anything else of torch, as the command does: moments that
     fade to denormal numbers slow it down many times. It changes the arithmetic of the whole process, which is why it is
@@ -57,7 +59,7 @@ def train(
     Raises:
         InputError: if data, initial weights, or the state or log to go on from cannot be read, ``out`` holds something
             else than a run, or one that began from another model, the recipe asks for another model than that of its
-            initial weights, or training diverges.
+            initial weights, or training diverges or stands still.
         ConfigError: if the model has no use for a teacher, or cannot be trained as streamed where the recipe asks for
             that, or a batch has too few conversations to be shared out.
         Cancelled: if another process failed; that one raises why.
@@ -89,10 +91,13 @@ def train(
                 draft.write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
         kept = None if config.init is None else initial.postprocess
         last = config.steps if stop_after is None else min(config.steps, stop_after)
+        saved, passed_over = state.step, 0
         while state.step < last:
             with processes.all_or_none():
                 parts = next(made)
-            log.write(take_step(state, parts, config, processes))
+            line = take_step(state, parts, config, processes)
+            passed_over = 0 if math.isfinite(line["grad_norm"]) else passed_over + 1
+            log.write(line)
             if config.evaluate_conversations and (
                 state.step % config.evaluate_every == 0 or state.step == config.steps
             ):
@@ -104,6 +109,14 @@ def train(
                     f"training has diverged: what the model of step {state.step} gives is not finite; {out} keeps what "
                     "was saved before. Lower the learning rate, or look for broken data"
                 )
+            # One bad batch may be all that there was since the last state; of several, one at least should be good.
+            if passed_over >= max(2, state.step - saved):
+                raise InputError(
+                    f"training stands still: the gradients of the last {passed_over} steps are not finite, and "
+                    f"changed no weight; {out} keeps what was saved before. Look for broken data, or lower the weights "
+                    "of the losses"
+                )
+            saved = state.step
             if processes.lead:
                 # The state last: what was interrupted between the two takes these steps again, and writes both anew.
                 checkpoint.save(out / "model", state.average, kept, licence=initial.licence)

@@ -54,13 +54,21 @@ class Processes:
             raise InputError(f"{what} is not the same for all processes: put it on a disk that all of them see")
 
     def sum_gradients(self, parameters: Sequence[Tensor]) -> None:
-        """Sum the gradients over all processes, as one array: that is quicker than hundreds of small ones."""
-        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-        if self.count == 1 or not gradients:
+        """Sum the gradients over all processes, as one array: that is quicker than hundreds of small ones.
+
+        A parameter that only some of them have used gets a gradient in all; one that nobody has used stays without, as
+        the optimiser passes such ones over.
+        """
+        if self.count == 1:
             return
+        used = self.sum_numbers(*(float(parameter.grad is not None) for parameter in parameters))
+        shared = [parameter for parameter, count in zip(parameters, used, strict=True) if count]
+        if not shared:
+            return
+        gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in shared]
         flat = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
-        for gradient, total in zip(gradients, flat.split([gradient.numel() for gradient in gradients]), strict=True):
-            gradient.copy_(total.view_as(gradient))
+        for parameter, total in zip(shared, flat.split([each.numel() for each in shared]), strict=True):
+            parameter.grad = total.view_as(parameter)
 
     @contextlib.contextmanager
     def all_or_none(self) -> Iterator[None]:

@@ -35,7 +35,7 @@ class VoiceTeacher(nn.Module):
         """Read an ``.npz`` with ``embedding`` (V, E) and ``voice`` (V,), the names of voices, for those of a bank.
 
         Raises:
-            InputError: if the file cannot be read or lacks a voice of the bank.
+            InputError: if the file cannot be read, lacks a voice of the bank, or has one that is not finite.
         """
         try:
             with np.load(path, allow_pickle=False) as archive:
@@ -47,7 +47,10 @@ class VoiceTeacher(nn.Module):
         absent = [name for name in names if name not in rows]
         if absent:
             raise InputError(f"the voice table {path} lacks {len(absent)} voices of the bank, the first is {absent[0]}")
-        return cls(input_dim, torch.from_numpy(np.stack([rows[name] for name in names])), scale)
+        table = np.stack([rows[name] for name in names])
+        if broken := [name for name, row in zip(names, table, strict=True) if not np.isfinite(row).all()]:
+            raise InputError(f"the voice table {path} has numbers that are not finite, the first of {broken[0]}")
+        return cls(input_dim, torch.from_numpy(table), scale)
 
     def forward(self, emb: Tensor, activity: Tensor, voice: Tensor, frames: int | None = None) -> Tensor:
         """Return the cross-entropy in units of ln V (1: knows nothing), averaged over frames with speech.

@@ -152,6 +152,9 @@ def test_a_recipe_that_is_no_text_is_one_sentence(tmp_path):
         (LossConfig, {"sort_weight": 1.1}),
         (LossConfig, {"deep_sort_weight": -0.1}),
         (LossConfig, {"deep_weight": -1.0}),
+        *((LossConfig, {name: float("inf")}) for name in ("deep_weight", "ponder_weight", "voice_pairs_weight")),
+        *((TeacherConfig, {"table": "t.npz", name: float("inf")}) for name in ("scale", "weight", "final_weight")),
+        (TeacherConfig, {"table": "t.npz", "weight": -1.0}),
         (StageConfig, {"until_step": 1, "duration_s": 0.0, "batch_size": 1}),
     ],
 )
@@ -179,6 +182,11 @@ def test_impossible_counts_are_refused(values):
 def test_a_pool_of_nobody_is_refused():
     with pytest.raises(ConfigError, match="pool of data must be at least one speaker, got 0"):
         DataConfig("bank", pool=0)
+
+
+def test_a_pool_needs_a_seed_that_is_none_below_zero():
+    with pytest.raises(ConfigError, match="pool_seed of data must be at least 0, got -2"):
+        DataConfig("bank", pool=1, pool_seed=-2)
 
 
 @pytest.mark.parametrize("name", ["speeds", "formants"])
@@ -233,6 +241,8 @@ def test_a_run_needs_something_to_be_evaluated_on():
 
 def test_a_stage_lasts_until_its_last_step():
     assert [CONFIG.stage(step).duration_s for step in (0, 3, 4, 9)] == [3.0, 3.0, 6.0, 6.0]
+    repeating = replace(CONFIG, repeat=True)
+    assert [repeating.stage(step).duration_s for step in (0, 3, 4, 9)] == [3.0] * 4
 
 
 def test_slots_of_model_and_simulation_must_agree():

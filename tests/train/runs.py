@@ -14,7 +14,7 @@ from sortformer.config.train import OptimizerConfig, StageConfig, TeacherConfig,
 from sortformer.simulate import VoiceBank
 from tests.small_models import small_config
 
-__all__ = ["log_of", "small_run", "state_of", "write_voice_table"]
+__all__ = ["assert_same", "log_of", "small_run", "state_of", "write_voice_table"]
 
 
 def small_run(bank: Path, cache: Path) -> TrainConfig:
@@ -49,3 +49,20 @@ def write_voice_table(path: Path, config: TrainConfig, size: int = 5) -> TrainCo
     names = np.array([f"{voice.speaker}@{voice.speed:g}" for voice in bank.voices])
     np.savez(path, voice=names, embedding=np.random.default_rng(0).normal(size=(len(names), size)))
     return replace(config, teacher=TeacherConfig(str(path)))
+
+
+def assert_same(found: Any, expected: Any, place: str = "state") -> None:
+    """Assert that two states are equal, tensors to the bit."""
+    assert type(found) is type(expected), place
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys(), place
+        for key, value in expected.items():
+            assert_same(found[key], value, f"{place}.{key}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), place
+        for index, value in enumerate(expected):
+            assert_same(found[index], value, f"{place}[{index}]")
+    elif isinstance(expected, torch.Tensor):
+        assert found.equal(expected), place
+    else:
+        assert found == expected, place

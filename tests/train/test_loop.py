@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,34 +17,16 @@ from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import FavorCore, SpanCore
 from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.memories import CompressiveMemory, TransformerXLMemory
-from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.train import TrainConfig
-from sortformer.data import Batches, Sources, batches
+from sortformer.data import Batches
 from sortformer.errors import ConfigError, InputError
-from sortformer.simulate import Conversations
 from sortformer.train import loop, train
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.state import TrainState
 from tests.data.corpora import corpus
 from tests.small_models import small_config, small_model
-from tests.train.runs import log_of, state_of, write_voice_table
-
-
-def assert_same(found: Any, expected: Any, place: str = "state") -> None:
-    assert type(found) is type(expected), place
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys(), place
-        for key, value in expected.items():
-            assert_same(found[key], value, f"{place}.{key}")
-    elif isinstance(expected, list):
-        assert len(found) == len(expected), place
-        for index, value in enumerate(expected):
-            assert_same(found[index], value, f"{place}[{index}]")
-    elif isinstance(expected, torch.Tensor):
-        assert found.equal(expected), place
-    else:
-        assert found == expected, place
+from tests.train.runs import assert_same, log_of, state_of, write_voice_table
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -311,42 +292,6 @@ def test_evaluations_come_when_due_and_at_the_end(run_config, tmp_path):
     for line in looks:
         assert 0 <= line["der"] <= line["der_sorted"]
         assert line["der"] == pytest.approx(line["miss"] + line["false_alarm"] + line["confusion"])
-
-
-def poisoned(
-    sources: Sources, config: TrainConfig, model: ModelConfig, first_step: int, *share: int
-) -> Iterator[tuple[Conversations, ...]]:
-    for step, (batch,) in enumerate(batches(sources, config, model, first_step, *share), first_step):
-        yield (replace(batch, wave=batch.wave * torch.nan) if step == 1 else batch,)
-
-
-def test_a_batch_with_a_gradient_that_is_not_finite_is_passed_over(run_config, tmp_path, monkeypatch):
-    monkeypatch.setattr("sortformer.train.loop.batches", poisoned)
-    train(run_config, tmp_path, stop_after=1)
-    before = state_of(tmp_path)
-    train(run_config, tmp_path, stop_after=2)
-    after = state_of(tmp_path)
-    assert after["step"] == 2
-    assert_same(after["model"], before["model"])
-    assert_same(after["optimizer"]["state"], before["optimizer"]["state"])
-    train(run_config, tmp_path)
-    lines = log_of(tmp_path)
-    assert lines[1]["loss"] is None
-    assert lines[1]["grad_norm"] is None
-    assert all(isinstance(line["loss"], float) for line in lines[2:])
-    assert all(torch.isfinite(weight).all() for weight in state_of(tmp_path)["model"].values())
-
-
-def test_a_run_that_diverges_ends_and_keeps_what_it_had(run_config, tmp_path):
-    model, _ = checkpoint.load(train(run_config, tmp_path, stop_after=2))
-    before = state_of(tmp_path)
-    wild = replace(run_config, optimizer=replace(run_config.optimizer, learning_rate=1e30))
-    with pytest.raises(
-        InputError, match=r"^training has diverged: what the model of step 6 gives is not finite; .* keeps"
-    ):
-        train(wild, tmp_path)
-    assert_same(state_of(tmp_path), before)
-    assert_same(dict(checkpoint.load(tmp_path / "model")[0].state_dict()), dict(model.state_dict()))
 
 
 @pytest.mark.parametrize("content", [b"", b"no state", "truncated"])

@@ -21,6 +21,7 @@ from sortformer.config.train import TrainConfig
 from sortformer.data import Batches, Sources, part_rows
 from sortformer.errors import ConfigError, InputError, SortformerError
 from sortformer.train import train
+from sortformer.train.initial import initial_checkpoint
 from tests.data.corpora import corpus
 from tests.small_models import small_config
 from tests.train.runs import log_of, state_of, write_voice_table
@@ -107,6 +108,21 @@ def test_two_processes_train_as_one_and_resume_to_the_bit(config, tmp_path):
     resumed, whole = (state_of(tmp_path / name) for name in ("resumed", "two"))
     assert resumed.pop("begun_as") == whole.pop("begun_as") == state_of(tmp_path / "one")["begun_as"]
     torch.testing.assert_close(resumed, whole, atol=0, rtol=0)
+
+
+def test_what_only_one_process_uses_is_learned_by_all(config, tmp_path):
+    """The silence that fills a speaker cache: with this seed the cache of one row of each batch is full, in turn."""
+    model = replace(config.model, encoder=replace(config.model.encoder, learned_silence=True))
+    stage = replace(config.stages[0], until_step=2, duration_s=40.0, batch_size=2, streamed_probability=1.0)
+    data = replace(config.data, recordings=())
+    silent = replace(config, data=data, model=model, stages=(stage,), steps=2, teacher=None, seed=7)
+    silent = replace(silent, evaluate_conversations=0)
+    train(silent, tmp_path / "one")
+    assert in_two_processes((silent, tmp_path / "two", None)) == []
+    assert_close(tmp_path / "two", tmp_path / "one")
+    begun = initial_checkpoint(silent)[0].model.encoder.silence
+    assert begun is not None
+    assert not state_of(tmp_path / "two")["model"]["encoder.silence"].equal(begun)
 
 
 def test_an_error_of_one_process_ends_both_and_only_it_says_why(config, tmp_path):

@@ -12,6 +12,8 @@ from sortformer.train import train
 from sortformer.train.teacher import VoiceTeacher
 from tests.train.runs import write_voice_table
 
+VOICES = np.array([f"{name}@1" for name in ("a_low", "a_high", "b_low", "b_high")])
+BROKEN = np.array([[1, 2], [np.nan, 1], [3, 4], [np.inf, 1]])
 TABLE = torch.randn(6, 5, generator=torch.Generator().manual_seed(0))
 
 
@@ -97,6 +99,7 @@ def test_a_table_is_read_by_the_voices_names(run_config, sources, tmp_path):
         (lambda path: np.savez(path, voice=np.array([{}], dtype=object), embedding=np.ones((1, 2))), "cannot read"),
         (lambda path: np.savez(path, voice=np.array(["a", "b"]), embedding=np.ones((1, 2))), "cannot read"),
         (lambda path: np.savez(path, voice=np.array(["a_low@1"]), embedding=np.ones((1, 2))), "lacks 3 voices"),
+        (lambda path: np.savez(path, voice=VOICES, embedding=BROKEN), "not finite, the first of a_high@1"),
     ],
 )
 def test_a_bad_table_is_one_sentence(write, message, sources, tmp_path):
