@@ -109,7 +109,7 @@ def _forward(
     stage = config.stage(state.step)
     if float(torch.rand((), generator=generator)) >= stage.streamed_probability:
         return state.model.forward_features(feats, lengths), activity
-    stream, device = draw_stream(generator), activity.device
+    stream, device = draw_stream(generator, activity.shape[2]), activity.device
     heard = torch.rand(stage.batch_size, generator=generator)[list(rows)].to(device)
     order = torch.randperm(activity.shape[2], generator=generator).to(device)
     return streamed(state.model, feats, lengths, activity, stream, heard, order)

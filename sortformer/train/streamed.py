@@ -46,18 +46,20 @@ def check_streams(model: ModelConfig) -> None:
         )
 
 
-def draw_stream(generator: torch.Generator) -> StreamConfig:
-    """Draw how the stream is cut and what it remembers."""
+def draw_stream(generator: torch.Generator, num_slots: int) -> StreamConfig:
+    """Draw how the stream is cut and what it remembers: of each of ``num_slots`` a frame at least."""
 
     def drawn(bounds: tuple[int, int]) -> int:
         low, high = map(math.log, bounds)
         return round(math.exp(low + (high - low) * float(torch.rand((), generator=generator))))
 
+    room = (1 + SpeakerCacheConfig().silence_frames) * num_slots
+    least, most = (max(room, bound) for bound in _CACHE_FRAMES)
     return StreamConfig(
         chunk_frames=drawn(_CHUNK_FRAMES),
         right_context_frames=drawn(_RIGHT_FRAMES),
         fifo_frames=drawn(_FIFO_FRAMES),
-        speaker_cache=SpeakerCacheConfig(frames=drawn(_CACHE_FRAMES)),
+        speaker_cache=SpeakerCacheConfig(frames=drawn((least, most))),
     )
 
 

@@ -100,11 +100,19 @@ def test_gradients_reach_the_frames_of_the_cache(model):
 
 
 def test_what_is_drawn_covers_the_presets():
-    drawn = [draw_stream(torch.Generator().manual_seed(seed)) for seed in range(200)]
+    drawn = [draw_stream(torch.Generator().manual_seed(seed), 4) for seed in range(200)]
     assert min(config.chunk_frames for config in drawn) <= 4
     assert max(config.chunk_frames for config in drawn) >= 300
     assert min(config.right_context_frames for config in drawn) == 1
     assert len({config.speaker_cache.frames for config in drawn}) > 20
+
+
+@pytest.mark.parametrize("slots", [26, 80])
+def test_the_cache_that_is_drawn_has_room_for_every_slot(slots):
+    for seed in range(100):
+        draw_stream(torch.Generator().manual_seed(seed), slots).speaker_cache.check_slots(slots)
+    few, many = (draw_stream(torch.Generator().manual_seed(3), count) for count in (4, 25))
+    assert few == many
 
 
 def test_a_run_that_is_partly_streamed_resumes_and_learns_both_ways(run_config, tmp_path):
