@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sortformer.annotation import Turn, merged
+from sortformer.annotation import Turn, merged, shifted
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
@@ -58,11 +58,13 @@ def tune(
     start: PostprocessConfig,
     *,
     uem: Mapping[str, Parts] | None = None,
+    starts_s: Mapping[str, float] | None = None,
     protocol: Protocol = FULL,
 ) -> Tuned:
     """Return the settings with the lowest DER, found from ``start`` by going through one setting after the other.
 
-    The descent ends when a whole round changes nothing. Without a UEM whole recordings are scored.
+    The descent ends when a whole round changes nothing. Without a UEM whole recordings are scored. ``starts_s`` says
+    where those that are windows of files begin in them: references and UEM are in the time of the files.
 
     Raises:
         InputError: when there is no recording, one is on one side only or missing in the UEM, or nobody speaks in the
@@ -70,7 +72,8 @@ def tune(
     """
     if not probabilities:
         raise InputError("tuning needs at least one recording with its reference")
-    regions = uem or {uri: ((0.0, found.duration),) for uri, found in probabilities.items()}
+    starts = {uri: (starts_s or {}).get(uri, 0.0) for uri in probabilities}
+    regions = uem or {uri: ((starts[uri], starts[uri] + found.duration),) for uri, found in probabilities.items()}
 
     def decided(settings: PostprocessConfig) -> dict[str, tuple[Turn, ...]]:
         return {uri: found.turns(settings).turns for uri, found in probabilities.items()}
@@ -79,7 +82,8 @@ def tune(
         return sum(ticks[uri].errors(found) for uri, found in decided(settings).items())
 
     def scored(settings: PostprocessConfig) -> Report:
-        return score_recordings(references, decided(settings), uem=regions, protocol=protocol)
+        placed = {uri: shifted(found, starts[uri]) for uri, found in decided(settings).items()}
+        return score_recordings(references, placed, uem=regions, protocol=protocol)
 
     before = scored(start)
     if not before.der.total:
@@ -87,7 +91,8 @@ def tune(
             f"nobody speaks in what the protocol {protocol} scores of these references: there is nothing to tune by"
         )
     ticks = {
-        uri: _Ticks.of(references[uri], regions[uri], protocol, found.duration) for uri, found in probabilities.items()
+        uri: _Ticks.of(references[uri], regions[uri], protocol, found.duration, _tick(starts[uri]))
+        for uri, found in probabilities.items()
     }
     best, fewest = start, errors(start)
     improving = True
@@ -103,22 +108,25 @@ def tune(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Ticks:
-    """The truth about one recording every 10 ms: quicker to compare with than turns, hundreds of times."""
+    """The truth about one recording every 10 ms, from its start on: quicker to compare with than turns."""
 
     reference: np.ndarray  # (T, K) bool
     kept: np.ndarray  # (T,) bool, what is scored
 
     @classmethod
-    def of(cls, reference: tuple[Turn, ...], parts: Parts, protocol: Protocol, duration: float) -> "_Ticks":
+    def of(
+        cls, reference: tuple[Turn, ...], parts: Parts, protocol: Protocol, duration: float, first: int = 0
+    ) -> "_Ticks":
+        """Take the truth from the tick ``first`` of its file on."""
         reference = merged(reference)  # where two turns of a speaker touch, there is no border and no collar
-        count = _tick(max([duration, *(turn.end for turn in reference)]))
-        active = _active(reference, count)
+        count = max([_tick(duration), *(_tick(turn.end) - first for turn in reference)])
+        active = _active(reference, count, first)
         kept = np.zeros(count, dtype=bool)
         for start, end in parts:
-            kept[_tick(start) : _tick(end)] = True
+            kept[_ticks(start, end, first)] = True
         if protocol.collar_s:
             for border in (border for turn in reference for border in (turn.start, turn.end)):
-                kept[max(0, _tick(border - protocol.collar_s)) : _tick(border + protocol.collar_s)] = False
+                kept[_ticks(border - protocol.collar_s, border + protocol.collar_s, first)] = False
         if protocol.skip_overlap:
             kept &= active.sum(axis=1) < 2
         return cls(active[kept], kept)
@@ -127,13 +135,17 @@ class _Ticks:
         return frame_der(_active(found, len(self.kept))[self.kept], self.reference).errors
 
 
-def _active(found: tuple[Turn, ...], count: int) -> np.ndarray:
-    """Who of the speakers (K) is active every 10 ms, (count, K)."""
+def _active(found: tuple[Turn, ...], count: int, first: int = 0) -> np.ndarray:
+    """Who of the speakers (K) is active every 10 ms from the tick ``first`` on, (count, K)."""
     speakers = {speaker: column for column, speaker in enumerate(sorted({turn.speaker for turn in found}))}
     active = np.zeros((count, len(speakers)), dtype=bool)
     for turn in found:
-        active[_tick(turn.start) : _tick(turn.end), speakers[turn.speaker]] = True
+        active[_ticks(turn.start, turn.end, first), speakers[turn.speaker]] = True
     return active
+
+
+def _ticks(start: float, end: float, first: int) -> slice:
+    return slice(max(0, _tick(start) - first), max(0, _tick(end) - first))
 
 
 def _tick(seconds: float) -> int:

@@ -361,21 +361,6 @@ def test_a_manifest_without_what_scoring_needs_is_refused(folders, tmp_path):
         score(tmp_path / "m.jsonl", folders[1])
 
 
-def test_windows_of_a_manifest_are_scored_where_they_lie_in_their_files(folders, tmp_path):
-    one = Entry("one", tmp_path / "x.wav", 2, 4, folders[0] / "one.rttm")
-    two = Entry("two", tmp_path / "x.wav", 1.5, None, folders[0] / "two.rttm", tmp_path / "two.uem")
-    uem.write(tmp_path / "two.uem", {"two": [(0, 2.5)]})
-    write(tmp_path / "m.jsonl", [one, two])
-    truth = truth_in(tmp_path / "m.jsonl")
-    assert {uri: [(turn.start, turn.end) for turn in turns] for uri, turns in truth.turns.items()} == {
-        "one": [(2, 4), (4, 6)],
-        "two": [(1.5, 3)],
-    }
-    assert truth.uem == {"one": ((2, 6),), "two": ((1.5, 2.5),)}
-    write(tmp_path / "m.jsonl", [one], overwrite=True)
-    assert truth_in(tmp_path / "m.jsonl").uem == {"one": ((2, 6),)}
-
-
 @pytest.mark.data
 def test_real_references_score_zero_against_themselves():
     clips = DATA / "real_dev"

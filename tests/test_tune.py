@@ -9,7 +9,7 @@ from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
 from sortformer.metrics.protocol import protocol_named
 from sortformer.postprocess import turns
-from sortformer.tune import Tuned, tune
+from sortformer.tune import Tuned, _Ticks, tune
 
 STEP_S = 0.08
 
@@ -78,6 +78,18 @@ def test_only_what_the_uem_names_counts(tuned, probabilities, references):
     again = tune(probabilities, first_half, tuned.postprocess, uem=regions, protocol=protocol_named("fair"))
     assert again.after.der.errors == 0
     assert again.after.protocol.name == "fair"
+
+
+def test_a_window_is_scored_in_the_time_of_its_file_without_collars_where_it_cuts_turns():
+    heard = Probabilities(np.full((125, 1), 0.4, np.float32), STEP_S, 10.0)
+    truth = {"call": (Turn(0, 2, "b"), Turn(5, 30, "a"))}
+    tuned = tune({"call": heard}, truth, PostprocessConfig(), starts_s={"call": 10.0}, protocol=protocol_named("fair"))
+    assert (tuned.before.der.total, tuned.before.der.miss) == (10, 10)
+    assert tuned.after.der.errors == 0
+    kept = _Ticks.of(truth["call"], [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000).kept
+    assert (kept[:1000].all(), kept[1000:].any()) == (True, False)
+    early = _Ticks.of((Turn(9.9, 12, "a"),), [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000).kept
+    assert np.flatnonzero(~early).tolist() == [*range(15), *range(175, 225)]
 
 
 def test_a_recording_that_one_side_lacks_is_refused(probabilities, references):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sortformer.annotation import Diarization, Turn
 from sortformer.cli.console import bar, say, usage_errors
 from sortformer.cli.options import (
     Channel,
@@ -86,9 +85,10 @@ def tune(
             shown.advance(task)
     tuned = search(
         probabilities,
-        {recording.id: _window(truth[recording.id], recording.offset_s) for recording in found},
+        {recording.id: tuple(truth[recording.id]) for recording in found},
         diarizer.postprocess,
         uem={each.id: _parts(regions.get(each.id), each.offset_s, probabilities[each.id]) for each in found},
+        starts_s={each.id: each.offset_s for each in found},
         protocol=chosen,
     )
     spread = tuned.spread()
@@ -112,15 +112,9 @@ def _truth(inputs: list[str], reference: Path | None, uem: Path | None) -> tuple
     return turns, {uri: parts for side in sides for uri, parts in (side.uem or {}).items()}
 
 
-def _window(found: Turns, offset_s: float) -> tuple[Turn, ...]:
-    """The turns in the time of a window that starts at an offset."""
-    end_s = max([offset_s, *(turn.end for turn in found)])
-    return Diarization(tuple(found), end_s).crop(offset_s, end_s).turns
-
-
 def _parts(given: Regions | None, offset_s: float, heard: Probabilities) -> Regions:
-    """What is scored of a window, in its own time: all of it unless a UEM says which parts."""
-    if given is None:
-        return ((0.0, heard.duration),)
-    moved = ((max(0.0, start - offset_s), min(heard.duration, end - offset_s)) for start, end in given)
-    return tuple((start, end) for start, end in moved if start < end)
+    """What is scored of a window, in the time of its file: all of it unless a UEM says which parts."""
+    end_s = offset_s + heard.duration
+    parts = ((offset_s, end_s),) if given is None else given
+    inside = ((max(offset_s, start), min(end_s, end)) for start, end in parts)
+    return tuple((start, end) for start, end in inside if start < end)

@@ -68,8 +68,10 @@ def score(
     _check_same(references, hypotheses, str(reference), str(hypothesis), silence)
     report = score_recordings(references, hypotheses, uem=truth.uem, protocol=chosen)
     for row in report.rows:
+        if row.uri in truth.windows or row.region.basis != "uem" or not row.region.parts:
+            continue
         last = max((turn.end for side in (references, hypotheses) for turn in side[row.uri]), default=math.inf)
-        if row.region.basis == "uem" and row.region.parts and row.region.parts[0][0] >= last:
+        if row.region.parts[0][0] >= last:
             warnings.warn(
                 f"the UEM of {row.uri!r} begins at {row.region.parts[0][0]:.2f} s, after the last turn of either side "
                 f"({last:.2f} s): is it about this recording?",

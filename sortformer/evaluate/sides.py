@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sortformer.annotation import Diarization, shifted
+from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats.gather import turns_in, uem_in
 from sortformer.formats.uem import Regions
 from sortformer.manifests import Entry, is_manifest, read
-from sortformer.manifests.references import reference_of, regions_of
+from sortformer.manifests.references import own_turns, regions_of
 from sortformer.metrics.der import Turns
 
 __all__ = ["Truth", "truth_in"]
 
 
+_SLACK_S = 0.1  # a manifest's duration may be rounded, and turns may run a little past the audio
+
+
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Who speaks when, by recording, and the parts to score where those are given."""
+    """Who speaks when, by recording, and the parts to score where those are given.
+
+    ``windows`` are the recordings that are a part of their file; their turns are all those of the file.
+    """
 
     turns: Mapping[str, Turns]
     uem: Mapping[str, Regions] | None = None
+    windows: frozenset[str] = frozenset()
 
 
 def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = None) -> Truth:
     """Return what an RTTM file, a folder of RTTM or a manifest knows; a UEM (file or folder) goes before a manifest's.
 
-    All times are those of the files, also for windows of them. Where some entries of a manifest are windows or have a
-    UEM, the others are scored whole.
+    All times are those of the files, also for windows of them: these are scored like parts in a UEM, so that there is
+    no border, and no collar, where a window cuts a turn. Where some entries of a manifest are windows or have a UEM,
+    the others are scored whole.
 
     Raises:
         InputError: when a path is missing or broken, or such an entry has no duration.
@@ -39,15 +48,33 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
     if not is_manifest(path):
         return Truth(turns_in(Path(path)), given)
     entries = read(path)
-    turns = {entry.id: _turns(entry) for entry in entries}
-    if given is None and any(entry.uem or entry.offset for entry in entries):
+    own = {entry.id: own_turns(entry) for entry in entries}
+    windows = {entry.id: _window(entry) for entry in entries if _is_window(entry, own[entry.id])}
+    whole = {
+        entry.id: Diarization(own[entry.id], entry.duration, entry.id)
+        for entry in entries
+        if entry.duration is not None and entry.id not in windows
+    }
+    if given is not None:
+        given |= {uri: _inside(given[uri], *window) for uri, window in windows.items() if uri in given}
+    elif windows or any(entry.uem for entry in entries):
         given = {entry.id: _parts(entry) for entry in entries}
-    return Truth(turns, given)
+    return Truth(own | whole, given, frozenset(windows))
 
 
-def _turns(entry: Entry) -> Turns:
-    found = reference_of(entry)
-    return found.shift(entry.offset) if isinstance(found, Diarization) else shifted(found, entry.offset)
+def _is_window(entry: Entry, turns: tuple[Turn, ...]) -> bool:
+    """Whether an entry is a part of its file: it starts within it, or somebody speaks after its end."""
+    _, end = _window(entry)
+    return entry.offset > 0 or any(turn.end > end + _SLACK_S for turn in turns)
+
+
+def _window(entry: Entry) -> tuple[float, float]:
+    return entry.offset, math.inf if entry.duration is None else entry.offset + entry.duration
+
+
+def _inside(parts: Regions, first: float, last: float) -> Regions:
+    cut = ((max(first, start), min(last, end)) for start, end in parts)
+    return tuple((start, end) for start, end in cut if start < end)
 
 
 def _parts(entry: Entry) -> Regions:

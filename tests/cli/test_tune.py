@@ -140,5 +140,7 @@ def test_another_distance_leaves_the_rest_of_the_clustering_as_it_is():
 
 def test_what_is_scored_ends_where_the_recording_was_heard_to():
     heard = Probabilities(np.zeros((62, 2), np.float32), 0.08, 5.0)
-    assert _parts(((0.0, 12.0), (13.0, 100.0)), 10.0, heard) == ((0.0, 2.0), (3.0, 5.0))
+    assert _parts(((0.0, 12.0), (13.0, 100.0)), 10.0, heard) == ((10.0, 12.0), (13.0, 15.0))
     assert _parts(((0.0, 9.0), (16.0, 100.0)), 10.0, heard) == ()
+    assert _parts((), 10.0, heard) == ()
+    assert _parts(None, 10.0, heard) == ((10.0, 15.0),)
