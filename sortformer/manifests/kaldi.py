@@ -20,7 +20,8 @@ def from_kaldi(folder: str | Path) -> list[Draft]:
     else from the recordings. Relative paths are as Kaldi takes them, from where the command is run.
 
     Raises:
-        InputError: when a file is missing or broken, or ``wav.scp`` holds a command, which is never run.
+        InputError: when a file is missing or broken, ``wav.scp`` holds a command, which is never run, or ``rttm`` knows
+            a recording by another name than it.
     """
     folder = Path(folder)
     recordings = dict(_recordings(folder / "wav.scp"))
@@ -60,7 +61,14 @@ def _rows(path: Path, fields: int) -> Iterator[Line]:
 
 def _turns(folder: Path, recordings: dict[str, Path]) -> dict[str, tuple[Turn, ...]] | None:
     if (folder / "rttm").exists():
-        return rttm.read(folder / "rttm")
+        known = rttm.read(folder / "rttm")
+        without, others = [name for name in recordings if name not in known], sorted(known.keys() - recordings.keys())
+        if without and others:  # others alone may be those of a larger corpus
+            raise InputError(
+                f"{folder / 'rttm'} says nothing about {without[0]!r} of {folder / 'wav.scp'}, but speaks of "
+                f"{others[0]!r}: give each recording the same name in both"
+            )
+        return known
     if not (folder / "segments").exists():
         return None
     speaker = {line.fields[0]: line.fields[1] for line in _rows(folder / "utt2spk", 2)}

@@ -1,16 +1,18 @@
 """Banks of single voices for simulation: ``segments.tsv``, from LibriSpeech or from any manifest with references."""
 
+import math
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sortformer.annotation import Turn, merged, moments
+from sortformer.annotation import Turn, merged, moments, union
 from sortformer.errors import InputError
 from sortformer.formats.names import without_white_space
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.manifests.entry import Entry
-from sortformer.manifests.references import own_turns
+from sortformer.manifests.references import own_turns, regions_of
 from sortformer.manifests.tree import Tree, duration_of
 
 __all__ = ["COLUMNS", "Utterance", "alone", "from_librispeech", "voices_of", "write_bank"]
@@ -61,6 +63,8 @@ def voices_of(
 ) -> list[Utterance]:
     """Return the stretches of recordings in which one speaker is alone, as utterances of that voice.
 
+    Those that the UEM of a recording leaves out are left out: nobody says that one speaker is alone there.
+
     Args:
         split: the one that they go to.
         corpus: the beginning of the speakers' names.
@@ -71,15 +75,17 @@ def voices_of(
         InputError: when an entry has no usable RTTM, or nobody is alone anywhere.
     """
     found = []
-    known: dict[Path, str] = {}
+    known: dict[str, str] = {}
     for entry in entries:
-        recording = known.setdefault(entry.audio.resolve(), entry.id)
-        ends = [_length(entry.audio), *([] if entry.duration is None else [entry.offset + entry.duration])]
+        recording = known.setdefault(os.path.realpath(entry.audio), entry.id)
+        length, regions = _length(entry.audio), regions_of(entry)
+        parts = ((0.0, entry.duration or math.inf),) if regions is None else union(regions)
         for turn in alone(own_turns(entry)):
-            start, end = max(turn.start, entry.offset), min(turn.end, *ends)
             name = turn.speaker if shared_names else f"{recording}_{turn.speaker}"
-            if end - start >= shortest_s:
-                found.append(Utterance(entry.audio, f"{corpus}_{name}", split, "", start, end))
+            for first, last in parts:
+                start, end = max(turn.start, entry.offset + first), min(turn.end, entry.offset + last, length)
+                if end - start >= shortest_s:
+                    found.append(Utterance(entry.audio, f"{corpus}_{name}", split, "", start, end))
     if not found:
         raise InputError(f"nobody speaks alone for {shortest_s:g} s in any of the recordings of {split!r}")
     return found
@@ -100,7 +106,7 @@ def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite
     target = Path(folder) / "segments.tsv"
     rows = [
         (
-            *(str(each.file.resolve()), without_white_space(each.speaker), each.split, "", each.gender),
+            *(os.path.realpath(each.file), without_white_space(each.speaker), each.split, "", each.gender),
             *(f"{each.start_s:.3f}", f"{each.end_s:.3f}"),
         )
         for each in utterances

@@ -9,9 +9,11 @@ import pytest
 
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
+from sortformer.manifests import write
 from sortformer.manifests.folder import from_folder
 from sortformer.manifests.kaldi import from_kaldi
 from sortformer.manifests.lhotse import from_lhotse
+from sortformer.manifests.tree import Tree
 from tests.manifests.trees import sound, truth
 
 
@@ -131,6 +133,26 @@ def test_what_kaldi_data_cannot_mean_is_refused(tmp_path: Path, files: dict[str,
         from_kaldi(kaldi(tmp_path, **given))
 
 
+def test_kaldis_rttm_must_know_the_recordings_by_their_names(tmp_path: Path):
+    line = "SPEAKER {} 1 0 0.5 <NA> <NA> a <NA> <NA>\n"
+    given = {"wav_scp": "one one.wav\ntwo two.wav\n", "reco2dur": "one 1.0\ntwo 1.0\n"}
+    data = kaldi(tmp_path, **given, rttm=line.format("one") + line.format("two.A"))
+    with pytest.raises(InputError, match=r"rttm says nothing about 'two' of .*wav\.scp, but speaks of 'two\.A'"):
+        from_kaldi(data)
+    kaldi(tmp_path, rttm=line.format("one"))
+    assert [draft.turns for draft in from_kaldi(data)] == [(Turn(0, 0.5, "a"),), ()]  # nobody speaks in the second
+    kaldi(tmp_path, rttm=line.format("one") + line.format("two") + line.format("three"))
+    assert [draft.entry.id for draft in from_kaldi(data)] == ["one", "two"]
+
+
+def test_a_manifest_in_a_kaldi_directory_with_rttm_is_refused(tmp_path: Path):
+    line = "SPEAKER one 1 0 0.5 <NA> <NA> a <NA> <NA>\n"
+    data = kaldi(tmp_path, wav_scp="one one.wav\n", reco2dur="one 1.0\n", rttm=line)
+    with pytest.raises(InputError, match=r"rttm is a file, and .* folder of that name: write the manifest elsewhere"):
+        write(data / "all.jsonl", from_kaldi(data))
+    assert (data / "rttm").read_text() == line
+
+
 RECORDING = {"id": "one", "sources": [{"type": "file", "channels": [0], "source": "one.wav"}], "duration": 9.0}
 SPOKEN = {"id": "s1", "recording_id": "one", "start": 1.0, "duration": 2.0, "channel": 0, "speaker": "anna"}
 
@@ -204,3 +226,17 @@ def test_a_damaged_archive_is_refused(tmp_path: Path):
     (tmp_path / "recordings.jsonl.gz").write_bytes(b"\x1f\x8b\x08\x00nonsense")
     with pytest.raises(InputError, match="cannot be unpacked"):
         from_lhotse(tmp_path / "recordings.jsonl.gz")
+
+
+def test_a_link_to_what_is_not_there_is_missing_and_not_passed_over(tmp_path: Path):
+    sound(tmp_path / "one.wav")
+    (tmp_path / "two.wav").symlink_to(tmp_path / ".git" / "annex" / "two.wav")
+    with pytest.raises(InputError, match=r"two\.wav does not exist"):
+        from_folder(tmp_path)
+    (tmp_path / "more" / "three").mkdir(parents=True)
+    (tmp_path / "two.wav").replace(tmp_path / "more" / "two.wav")
+    (tmp_path / "more" / "four.wav").symlink_to("three")  # a folder is no recording
+    sound(tmp_path / "two.wav")
+    tree = Tree.of(tmp_path, {".wav"})
+    assert sorted(tree) == [tmp_path / "more" / "two.wav", tmp_path / "one.wav", tmp_path / "two.wav"]
+    assert tree.find("two.wav") == tree.named("two") == tmp_path / "two.wav"

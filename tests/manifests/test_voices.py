@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 
 from sortformer.errors import InputError
+from sortformer.formats import uem
 from sortformer.manifests import Entry
-from sortformer.manifests.voices import alone, from_librispeech, voices_of, write_bank
+from sortformer.manifests.voices import Utterance, alone, from_librispeech, voices_of, write_bank
 from sortformer.simulate import VoiceBank
 from tests.manifests.trees import librispeech, sound, truth
 from tests.oracles.der_cells import speakers_by_cell
@@ -64,6 +65,19 @@ def test_a_voice_is_one_in_all_windows_of_a_recording(tmp_path: Path):
     assert [each.speaker for each in found] == ["own_one_0.0_anna"] * 2 + ["own_one_0.0_bert"] * 2
 
 
+def test_what_the_uem_leaves_out_is_nobodys_voice(tmp_path: Path):
+    reference = truth(tmp_path / "one.rttm", (0, 5, "anna"), (5, 10, "bert"))
+    uem.write(tmp_path / "one.uem", {"one": [(1, 3), (2.5, 6.5), (9.5, 10)]})
+    audio = sound(tmp_path / "one.wav", 10.0)
+    whole = Entry("one", audio, 0, 10, reference, tmp_path / "one.uem")
+    window = Entry("one", audio, 2, 4, reference, tmp_path / "one.uem")
+    for entry, expected in ((whole, [(1, 5), (5, 6.5)]), (window, [(2, 5), (5, 6)])):
+        assert [(each.start_s, each.end_s) for each in voices_of([entry], "train", "own")] == expected
+    outside = Entry("one", audio, 7, 2, reference, tmp_path / "one.uem")
+    with pytest.raises(InputError, match="nobody speaks alone"):
+        voices_of([outside], "train", "own")
+
+
 def test_a_bank_of_ones_own_recordings_loads(tmp_path: Path):
     runpy.run_path(str(MAKE_VOICES))["main"](tmp_path / "voices")
     reference = truth(tmp_path / "bass.rttm", (0, 6, "him"))
@@ -74,3 +88,12 @@ def test_a_bank_of_ones_own_recordings_loads(tmp_path: Path):
     assert bank.activity.mean() > 0.3
     with pytest.raises(InputError, match="exists already"):
         write_bank(tmp_path / "bank", [])
+
+
+def test_a_link_to_itself_is_no_voice(tmp_path: Path):
+    reference = truth(tmp_path / "one.rttm", (0, 2, "anna"))
+    (tmp_path / "loop.wav").symlink_to("loop.wav")
+    with pytest.raises(InputError, match="Too many levels of symbolic links"):
+        voices_of([Entry("one", tmp_path / "loop.wav", rttm=reference)], "train", "own")
+    write_bank(tmp_path / "bank", [Utterance(tmp_path / "loop.wav", "own_anna", "train", "", 0.0, 2.0)])
+    assert str(tmp_path / "loop.wav") in (tmp_path / "bank" / "segments.tsv").read_text()
