@@ -1,7 +1,7 @@
 """What simulated conversations look like: how many speakers, how they take turns, what the channel does to them."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from sortformer.config.checks import as_annotated
@@ -10,20 +10,32 @@ from sortformer.errors import ConfigError
 __all__ = ["CastingConfig", "ChannelConfig", "SimulationConfig", "TurnTakingConfig"]
 
 
+_NOT_NEGATIVE = ("_spread", "_gain_db", "_swing_db", "equaliser_db", "_s", "slope", "burst_hz")
+_ABOVE_ZERO = ("turn_median_s", "pause_median_s", "dominance", "pass_hz", "_from_hz", "_to_hz", "clip_share")
+_COUNTS = ("babble_voices", "coarse_bits")
+
+
 def _check(config: Any) -> None:
     as_annotated(config)
-    for field in fields(config):
-        value = getattr(config, field.name)
-        if field.name.endswith("_probability"):
-            inside = all(0 <= chance <= 1 for chance in (value if isinstance(value, tuple) else (value,)))
-            if not inside:
-                raise ConfigError(f"{field.name} must lie between 0 and 1, got {value}")
-        if isinstance(value, tuple) and field.name != "speaker_weights" and (len(value) != 2 or value[0] > value[1]):
-            raise ConfigError(f"{field.name} must be a range [low, high], got {value}")
-        if field.name.endswith(("_spread", "_gain_db", "equaliser_db", "_median_s", "_s", "slope")):
-            low = value[0] if isinstance(value, tuple) else value
-            if low < 0:
-                raise ConfigError(f"{field.name} must not be negative, got {value}")
+    for name, value in ((field.name, getattr(config, field.name)) for field in fields(config)):
+        if is_dataclass(value):
+            continue
+        numbers = value if isinstance(value, tuple) else (value,)
+        if not all(abs(number) < math.inf for number in numbers):
+            raise ConfigError(f"{name} must be finite, got {value}")
+        if isinstance(value, tuple) and name != "speaker_weights" and (len(value) != 2 or value[0] > value[1]):
+            raise ConfigError(f"{name} must be a range [low, high], got {value}")
+        low, high = min(numbers, default=0), max(numbers, default=0)
+        if name.endswith("_probability") and not 0 <= low <= high <= 1:
+            raise ConfigError(f"{name} must lie between 0 and 1, got {value}")
+        if name.endswith(_NOT_NEGATIVE) and low < 0:
+            raise ConfigError(f"{name} must not be negative, got {value}")
+        if name.endswith(_ABOVE_ZERO) and low <= 0:
+            raise ConfigError(f"{name} must be above zero, got {value}")
+        if name in _COUNTS and low < 1:
+            raise ConfigError(f"{name} must be at least 1, got {value}")
+        if name.endswith("_share") and high > 1:
+            raise ConfigError(f"{name} must not exceed 1, got {value}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +101,6 @@ class TurnTakingConfig:
 
     def __post_init__(self) -> None:
         _check(self)
-        for name in ("turn_median_s", "pause_median_s", "dominance"):
-            if getattr(self, name)[0] <= 0:
-                raise ConfigError(f"{name} of turn-taking must be above zero, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True, slots=True)

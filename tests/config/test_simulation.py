@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
@@ -36,6 +38,21 @@ def test_tables_of_a_recipe_fill_nested_configs():
         (lambda: ChannelConfig(breath_share=-0.1), "at least 0"),
         (lambda: ChannelConfig(snr_db=(1, 2, 3)), r"range \[low, high\]"),
         (lambda: CastingConfig(voice_gain_db=-1), "negative"),
+        (lambda: CastingConfig(voice_gain_db=math.inf), "voice_gain_db must be finite"),
+        (lambda: CastingConfig(turn_gain_db=math.inf), "turn_gain_db must be finite"),
+        (lambda: TurnTakingConfig(turn_spread=math.inf), "turn_spread must be finite"),
+        (lambda: TurnTakingConfig(pause_median_s=(1, math.inf)), "pause_median_s must be finite"),
+        (lambda: SimulationConfig(shortest_pause_s=math.inf), "shortest_pause_s must be finite"),
+        (lambda: ChannelConfig(snr_db=(3, math.inf)), "snr_db must be finite"),
+        (lambda: ChannelConfig(level_dbfs=(-math.inf, -10)), "level_dbfs must be finite"),
+        (lambda: ChannelConfig(noise_swing_db=(-5, 6)), "noise_swing_db must not be negative"),
+        (lambda: ChannelConfig(burst_hz=(-1, 1)), "burst_hz must not be negative"),
+        (lambda: ChannelConfig(low_pass_hz=(-5, -5)), "low_pass_hz must be above zero"),
+        (lambda: ChannelConfig(narrowband_to_hz=(0, 3900)), "narrowband_to_hz must be above zero"),
+        (lambda: ChannelConfig(clip_share=(-1, -0.5)), "clip_share must be above zero"),
+        (lambda: ChannelConfig(clip_share=(0.5, 1.5)), "clip_share must not exceed 1"),
+        (lambda: ChannelConfig(babble_voices=(-3, -1)), "babble_voices must be at least 1"),
+        (lambda: ChannelConfig(coarse_bits=(0, 0)), "coarse_bits must be at least 1"),
         (lambda: from_dict(SimulationConfig, {"channel": {"snr": [1, 2]}}), "snr_db"),
     ],
 )
