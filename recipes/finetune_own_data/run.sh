@@ -14,8 +14,15 @@ sortformer manifest check "$out/train.jsonl" "$out/dev.jsonl" "$out/test.jsonl"
 
 # Conversations are simulated from the stretches where one speaks alone, in the turn-taking of your references.
 sortformer manifest voices "$out/train.jsonl" --dev "$out/dev.jsonl" -o "$out/bank" --overwrite ${SHARED_NAMES:+--shared-names}
+# By the names of the recordings, as files in several folders may have one name; and none of an earlier run.
+rm -rf "$out/turns"
 mkdir -p "$out/turns"
-find "$data/train" -name '*.rttm' -exec cp {} "$out/turns" \;
+python - "$out/train.jsonl" "$out/turns" << 'COPY'
+import shutil, sys
+from sortformer.manifests import read
+for entry in read(sys.argv[1]):
+    shutil.copyfile(entry.rttm, f"{sys.argv[2]}/{entry.id}.rttm")
+COPY
 sed "s|@MODEL@|$model|" "$recipe" > "$out/recipe.toml"
 sortformer train "$out/recipe.toml" -o "$out/run" --device "$device"
 

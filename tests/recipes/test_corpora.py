@@ -84,25 +84,30 @@ def test_callhome(tmp_path: Path, model: Path):
 
 
 def own_data(root: Path) -> Path:
-    """Each split: one recording in which two synthetic voices speak in turn."""
+    """Each split: recordings in which two synthetic voices speak in turn, with references that are all called alike."""
     runpy.run_path(str(RECIPES / "overfit_one/make_voices.py"))["main"](root / "voices")
-    for split in ("train", "dev", "test"):
+    for split, days in (("train", ("monday", "tuesday")), ("dev", ("monday",)), ("test", ("monday",))):
         sound = [soundfile.read(root / "voices" / f"{name}.ogg", frames=96_000)[0] for name in ("bass", "alto")]
-        (root / "own" / split).mkdir(parents=True)
-        soundfile.write(root / "own" / split / f"{split}_call.wav", [*sound[0], *sound[1]], 16_000)
-        turns = (0.2, 5.9, f"{split}_bass"), (6.2, 11.9, f"{split}_alto")
-        trees.truth(root / "own" / split / f"{split}_call.rttm", *turns)
+        for day in days:
+            folder, name = root / "own" / split / day, f"{split}_{day}"
+            folder.mkdir(parents=True)
+            soundfile.write(folder / f"{name}.wav", [*sound[0], *sound[1]], 16_000)
+            turns = (0.2, 5.9, f"{split}_bass"), (6.2, 11.9, f"{split}_alto")
+            trees.truth(folder / "ref.rttm", *turns, uri=name)
     return root / "own"
 
 
 def test_finetune_own_data(tmp_path: Path, model: Path):
     (tmp_path / "tiny.toml").write_text(TINY_RECIPE)
     given = {"DATA": own_data(tmp_path), "RECIPE": tmp_path / "tiny.toml", "MODEL": model, "DEVICE": "cpu"}
+    run = tmp_path / "runs/finetune_own_data"
+    (run / "turns").mkdir(parents=True)
+    trees.truth(run / "turns/earlier.rttm", (0, 1, "x"))
     out = run_script(RECIPES / "finetune_own_data/run.sh", tmp_path, **given)
     before, after = out.split("== after fine-tuning")
     assert total(before) > 0
     assert total(after) > 0
-    run = tmp_path / "runs/finetune_own_data"
+    assert sorted(path.name for path in (run / "turns").iterdir()) == ["train_monday.rttm", "train_tuesday.rttm"]
     assert len((run / "run/log.jsonl").read_text().splitlines()) == 3  # two steps and a look
     assert (run / "after/model/model.safetensors").exists()
 
