@@ -4,20 +4,25 @@ import numpy as np
 
 __all__ = ["centred"]
 
-_POLE = 0.9995  # what swings more slowly than 1.3 Hz goes with it
+# scipy.signal's lfilter does the same as fast, but takes 0.4 s and 16 MB to be imported.
+_BLOCK = 1 << 13  # samples, in which the powers stay close to 1
+_DECAY = 0.9995 ** np.arange(1, _BLOCK + 1)  # what swings more slowly than 1.3 Hz goes with the offset
+_GROWTH = 1 / _DECAY
 
 
 def centred(samples: np.ndarray, state: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return samples (N,) of a recording without their offset, and the state for those that follow.
+    """Return samples (N,) of a recording without their offset, and the state (2,) for those that follow.
 
-    y[n] = x[n] - x[n - 1] + 0.9995 y[n - 1] (the DC blocker of Smith, "Introduction to Digital Filters", 2007). Bit for
-    bit the same in any cut. ``state`` is what came with the samples before, None at the beginning, before which a
-    recording is taken for constant.
+    y[n] = x[n] - x[n - 1] + 0.9995 y[n - 1] (the DC blocker of Smith, "Introduction to Digital Filters", 2007), in
+    float64; how it is cut changes no more than how that is rounded. ``state`` is what came with the samples before,
+    None at the beginning, before which a recording is taken for constant.
     """
     if not len(samples):
         return samples, state
-    from scipy.signal import lfilter  # takes a quarter of a second
-
-    one, pole = np.ones(1, samples.dtype), np.full(1, _POLE, samples.dtype)
-    state = -samples[:1] if state is None else state
-    return lfilter(np.r_[one, -one], np.r_[one, -pole], samples, zi=state)
+    before, last = (samples[0], 0.0) if state is None else state
+    steps, found = np.diff(samples, prepend=samples.dtype.type(before)), np.empty_like(samples)
+    for start in range(0, len(samples), _BLOCK):
+        part = steps[start : start + _BLOCK]
+        swing = (last + np.cumsum(part * _GROWTH[: len(part)])) * _DECAY[: len(part)]
+        found[start : start + _BLOCK], last = swing, swing[-1]
+    return found, np.array([samples[-1], last])
