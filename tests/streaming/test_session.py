@@ -220,9 +220,16 @@ def test_weights_are_looked_at_once_for_all_that_is_moved_and_again_when_they_ch
     count = len(looked)
     assert identity(model, model.config) == first
     assert len(looked) == count > 0
-    with torch.no_grad():
-        next(model.parameters()).add_(1)
+    next(model.parameters()).data.mul_(1.5)
     assert identity(model, model.config) != first
+
+
+def test_a_model_that_was_loaded_for_inference_has_snapshots():
+    with torch.inference_mode():
+        model = tiny_model(seed=3)
+        session = Session(model, CONFIG)
+        session.push(WAVE)
+        assert Session.restore(model, session.snapshot()).num_frames == session.num_frames
 
 
 def test_a_model_that_needs_the_whole_recording_is_refused():
