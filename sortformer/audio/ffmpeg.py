@@ -10,6 +10,7 @@ import av.error
 import numpy as np
 
 from sortformer.audio.container import AudioInfo, Damaged, NotDecodable
+from sortformer.audio.ogg import is_chain
 
 __all__ = ["ByteSource", "FfmpegDecoder"]
 
@@ -17,7 +18,7 @@ __all__ = ["ByteSource", "FfmpegDecoder"]
 NO_PROTOCOLS = {"protocol_whitelist": "none"}
 # Containers that store a duration; elsewhere FFmpeg estimates it from the bit rate.
 KEEP_DURATION = {"mov", "matroska", "avi", "asf", "flv", "wav", "caf"}
-KEEP_TIME = {"mov", "matroska"}  # containers that say of each packet when it is heard, from the beginning of the file
+KEEP_TIME = {"mov", "matroska"}  # containers that say of each packet when it is heard
 LONGEST_PACKET_S = 1.0  # a damaged packet may claim hours
 SHORTEST_GAP_S, LONGEST_GAP_S = 0.1, 3600.0  # less is the rounding or the priming of an encoder, more a broken time
 TO_THE_END = {"ignore_length": "1"}
@@ -50,6 +51,7 @@ class FfmpegDecoder:
         self._live = not file.seekable()
         self._frames_counted = not self._live and _counts_its_frames(cast(BinaryIO, file))
         unfinished = not self._live and _is_unfinished(cast(BinaryIO, file))
+        self._chained = not self._live and is_chain(cast(BinaryIO, file))
         try:
             self._container = av.open(file, mode="r", options=NO_PROTOCOLS | (TO_THE_END if unfinished else {}))
         except (av.error.FFmpegError, ValueError) as error:
@@ -128,18 +130,20 @@ class FfmpegDecoder:
         return duration / av.time_base if duration and duration > 0 else None
 
     def _duration_s(self) -> float | None:
-        """Seconds until the sound ends, from where the time of the file begins."""
-        if self._format() == "ogg":  # that of the last of several streams behind each other
+        """Seconds until the sound ends, from where the first stream of the file begins."""
+        if self._chained:  # it is that of the last one
             return None
-        stream_s = self._stream_s()
+        stream_s, origin_s = self._stream_s(), self._origin_s()
         if stream_s is None:
-            return self._container_s()
-        return stream_s + self._believed_s(_seconds(self._stream.start_time, self._stream.time_base) - self._origin_s())
+            end_s = self._container_s()
+            return end_s - origin_s if end_s and self._format() == "matroska" and end_s > origin_s else end_s
+        if self._format() == "mov" and not self._stream.frames:  # of fragments it is the time of their end
+            return stream_s - origin_s
+        return stream_s + self._believed_s(_seconds(self._stream.start_time, self._stream.time_base) - origin_s)
 
     def _origin_s(self) -> float:
-        """The time at which the file begins: what is heard as it comes, or does not say how long it is, at any."""
-        known = not self._live and self._container_s()
-        return 0.0 if known else _seconds(self._container.start_time, Fraction(1, av.time_base))
+        """The time at which the first stream of the file begins: in a cut of a broadcast, any."""
+        return _seconds(self._container.start_time, Fraction(1, av.time_base))
 
     def _gap_s(self, frame: av.AudioFrame, given_s: float) -> float:
         """Seconds that a frame lies behind what has been given, where that can be believed: nobody was recorded."""

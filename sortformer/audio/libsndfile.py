@@ -10,6 +10,7 @@ import numpy as np
 import soundfile
 
 from sortformer.audio.container import AudioInfo, Damaged, NotDecodable
+from sortformer.audio.ogg import is_chain
 
 __all__ = ["LibsndfileDecoder"]
 
@@ -34,7 +35,7 @@ class LibsndfileDecoder:
     """
 
     def __init__(self, file: BinaryIO) -> None:
-        if _is_chain(file):
+        if is_chain(file):
             raise NotDecodable("it is a chain of streams, of which libsndfile decodes the first")
         found = NIST_COUNT.search(file.read(NIST_HEADER_BYTES))
         self._nist_frames = int(found[1]) if found else 0
@@ -100,20 +101,6 @@ class LibsndfileDecoder:
             return 0.0
         length, riff, per_second, data = map(int, found.groups())
         return (length - max(riff, data)) / per_second if per_second else 0.0
-
-
-def _is_chain(file: BinaryIO) -> bool:
-    """Whether an Ogg file has streams behind each other: one that begins after the pages of another (RFC 3533, 4).
-
-    Only the headers of the pages are read; the file is at its beginning before and after.
-    """
-    found, within = False, False
-    while not found and len(header := file.read(27)) == 27 and header.startswith(b"OggS"):
-        begins = bool(header[5] & 2)
-        found, within = begins and within, not begins
-        file.seek(sum(file.read(header[26])), io.SEEK_CUR)
-    file.seek(0)
-    return found
 
 
 class _Steady:
