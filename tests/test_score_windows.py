@@ -51,6 +51,16 @@ def test_a_window_after_the_last_turn_is_no_window_of_another_recording(tmp_path
         assert score(tmp_path / "m.jsonl", tmp_path / "found").der.errors == 0
 
 
+def test_a_reference_that_goes_on_after_its_audio_asks_nothing_of_the_others(tmp_path):
+    rttm.write(tmp_path / "long.rttm", Diarization((Turn(0, 10.3, "a"),), 11, "long"))
+    rttm.write(tmp_path / "open.rttm", Diarization((Turn(1, 3, "b"),), 4, "open"))
+    (tmp_path / "both.rttm").write_text((tmp_path / "long.rttm").read_text() + (tmp_path / "open.rttm").read_text())
+    long = Entry("long", tmp_path / "x.wav", 0, 10, tmp_path / "long.rttm")
+    write(tmp_path / "m.jsonl", [long, Entry("open", tmp_path / "y.wav", 0, None, tmp_path / "open.rttm")])
+    rows = score(tmp_path / "m.jsonl", tmp_path / "both.rttm").rows
+    assert [row.region.parts for row in rows] == [((0, 10),), ((1, 3),)]
+
+
 def test_turns_a_little_past_the_audio_make_no_window(tmp_path):
     rttm.write(tmp_path / "call.rttm", Diarization((Turn(0, 10.08, "a"),), 11, "call"))
     write(tmp_path / "m.jsonl", [Entry("call", tmp_path / "call.wav", 0, 10, tmp_path / "call.rttm")])

@@ -103,7 +103,9 @@ def tune(
     typer.echo(as_options(tuned.postprocess))
 
 
-def _truth(inputs: list[str], reference: Path | None, uem: Path | None) -> tuple[dict[str, Turns], dict[str, Regions]]:
+def _truth(
+    inputs: list[str], reference: Path | None, uem: Path | None
+) -> tuple[dict[str, Turns], dict[str, Regions | None]]:
     """Turns, and what is scored if not the whole, by recording: from the reference, else from the manifests."""
     if reference is None and not all(is_manifest(argument) for argument in inputs):
         raise InputError("tuning needs the truth: give --reference, or nothing but manifests with 'rttm_filepath'")

@@ -74,7 +74,7 @@ class Report:
     def basis(self) -> str:
         """A sentence that says which parts were scored."""
         said = {
-            "uem": "the parts in the UEM",
+            "uem": "the parts in the UEM, or in the windows of the manifest",
             "duration": "the whole recording",
             "extent": "from the first to the last turn of either side, for want of a UEM",
         }

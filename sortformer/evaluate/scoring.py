@@ -84,10 +84,12 @@ def score_recordings(
     references: Mapping[str, Turns],
     hypotheses: Mapping[str, Turns],
     *,
-    uem: Mapping[str, Parts] | None = None,
+    uem: Mapping[str, Parts | None] | None = None,
     protocol: str | Protocol = FULL,
 ) -> Report:
     """Score diarizations or turns by the id of their recording; what is scored is as in ``metrics.region``.
+
+    A UEM may leave a recording open (None), as if there were none.
 
     Raises:
         InputError: when a recording is on one side only or missing in the UEM.

@@ -30,7 +30,7 @@ class Truth:
     """
 
     turns: Mapping[str, Turns]
-    uem: Mapping[str, Regions] | None = None
+    uem: Mapping[str, Regions | None] | None = None
     windows: frozenset[str] = frozenset()
 
 
@@ -38,8 +38,8 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
     """Return what an RTTM file, a folder of RTTM or a manifest knows; a UEM (file or folder) goes before a manifest's.
 
     All times are those of the files, also for windows of them: these are scored like parts in a UEM, so that there is
-    no border, and no collar, where a window cuts a turn. Where some entries of a manifest are windows or have a UEM,
-    the others are scored whole.
+    no border, and no collar, where a window cuts a turn; one from the beginning on is known by turns behind its end.
+    Where some entries of a manifest begin within their file, or have a UEM, the others are scored whole.
 
     Raises:
         InputError: when a path is missing or broken, or such an entry has no duration.
@@ -57,8 +57,10 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
     }
     if given is not None:
         given |= {uri: _inside(given[uri], *window) for uri, window in windows.items() if uri in given}
-    elif windows or any(entry.uem for entry in entries):
+    elif any(entry.uem or entry.offset for entry in entries):
         given = {entry.id: _parts(entry) for entry in entries}
+    elif windows:  # whose references go on after their ends
+        given = {entry.id: _parts(entry) if entry.id in windows else None for entry in entries}
     return Truth(own | whole, given, frozenset(windows))
 
 
