@@ -28,12 +28,14 @@ __all__ = ["app", "main"]
 
 
 class _Commands(TyperGroup):
-    """The commands, none of which takes an empty argument, and each of which says that it was interrupted."""
+    """The commands: none takes an empty argument, or writes a file called ``-``; each says that it was interrupted."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         for before, argument in pairwise(["sortformer", *args]):
             if not argument or (argument.startswith("--") and argument.endswith("=")):
                 raise typer.BadParameter(f"nothing follows {argument or before!r}: is a shell variable not set?")
+            if (before in ("-o", "--out") and argument == "-") or argument in ("-o-", "--out=-"):
+                raise typer.BadParameter("-o names a file or a folder, and - would be stdout: results go there without")
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:

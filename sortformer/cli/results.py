@@ -19,11 +19,8 @@ def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
     """Make sure, before the work is done, that its one result can be written: a file, or the folder of a model.
 
     Raises:
-        InputError: when it is there and ``overwrite`` is not set, is of the other kind, or cannot be written,
-            or its name is ``-``, by which stdout is meant.
+        InputError: when it is there and ``overwrite`` is not set, is of the other kind, or cannot be written.
     """
-    if out == Path("-"):
-        raise InputError("what -o names is a file or a folder, and - would be stdout: give a name")
     if out.exists() and not (out.is_file() or out.is_dir()):
         raise InputError(f"{out} is a pipe or a device: give a file's name with -o")
     if out.exists() and not overwrite:
@@ -70,8 +67,6 @@ class Results:
     def __post_init__(self) -> None:
         if self.overwrite and self.skip_existing:
             raise InputError("give either --overwrite or --skip-existing, not both")
-        if self.folder == Path("-"):
-            raise InputError("results go to stdout without -o: leave it out, or give a folder")
         if self.folder is None and self.skip_existing:
             raise InputError("--skip-existing looks for results in a folder: give one with -o")
         if self.folder is None and self.overwrite:
