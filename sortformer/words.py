@@ -38,7 +38,9 @@ def assign_speakers(
             as Whisper, faster-whisper and WhisperX give them. Of a segment with ``words`` these are taken; a segment
             without is one long word. A word without times, such as a number, has the time between its neighbours, or
             the moment at which its only neighbour begins or ends. One whose end is None, as Whisper leaves that of the
-            last, lasts until the next begins, or to the end of the recording.
+            last, lasts until the next begins, or to the end of the recording. No time is before 0.
+            Words and turns have to be of one clock: where the sound of an MP4, MKV or WebM has gaps, turns keep the
+            time of the video, and some decoders close them; then write a WAV first, and give that to both.
             Of a whole transcript, a mapping or an object, its ``segments`` are taken, or its ``chunks`` as transformers
             gives them, each a ``text`` with its ``timestamp``. Where none of these has words, it is the transcript's
             own ``words``, as OpenAI gives them, or ``word_segments``, as WhisperX does, if there are any.
@@ -94,7 +96,7 @@ def _timed(items: Any, duration: float) -> list[tuple[float, float, str]]:
             ended = max(begun, ended)
         if not -np.inf < begun <= ended < np.inf:
             raise InputError(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
-        timed.append((begun, ended, text))
+        timed.append((max(0.0, begun), max(0.0, ended), text))  # aligners give times a little before the beginning
     return timed
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer import Diarization, InputError, Turn, assign_speakers
+from sortformer.formats import subtitles
 from tests.strategies import diarizations
 
 TICKS = 100  # a second, the grid of the strategy
@@ -81,6 +82,12 @@ def test_the_last_chunk_of_transformers_has_no_end_and_lasts_as_long_as_the_reco
     chunks = [{"text": text, "timestamp": at} for text, at in times.items()]
     said = assign_speakers({"text": "Hello there Bye", "chunks": chunks}, recording)
     assert said == [(0.0, 1.0, "Hello", "ada"), (1.0, 1.5, "there", "ada"), (1.8, 6.0, "Bye", "bob")]
+
+
+def test_a_time_before_the_beginning_is_the_beginning():
+    said = assign_speakers([(-0.01, 1.0, "yes")], Diarization((Turn(0, 2, "a"),), 2))
+    assert said[0][:3] == (0.0, 1.0, "yes")
+    assert "00:00:00,000 --> 00:00:01,000" in subtitles.format(said)
 
 
 def test_a_time_that_is_looked_for_makes_no_word_run_backwards():
