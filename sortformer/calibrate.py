@@ -44,7 +44,8 @@ def calibrate_exit(
     The loss of a recording is the DER of what it leaves with, against what the whole model says or, with
     ``references``, by how much the DER against them rises; more than 1 counts as 1 (the two risks of Schuster et al.,
     CALM, arXiv 2207.07061, section 4). The promise holds for recordings drawn as these were, and with probability 1 -
-    ``error`` over their choice. It is a mean: single recordings may lose more.
+    ``error`` over their choice. It is a mean: single recordings may lose more. All turns are those of slots: where the
+    post-processing clusters, a diarizer's are those of voices, about which nothing is promised.
 
     Args:
         estimates: by recording, what ``Diarizer.estimates`` gave.
