@@ -201,7 +201,7 @@ def test_a_finer_output_has_all_its_frames_in_any_cut():
 
 def test_snapshots_that_do_not_fit_are_refused(session):
     data = session.snapshot()
-    for broken in (b"", b"nonsense", b"abc", data[:100], data[: len(data) // 2]):
+    for broken in (None, b"", b"nonsense", b"abc", data[:100], data[: len(data) // 2]):
         with pytest.raises(InputError, match="snapshot"):
             Session.restore(MODEL, broken)
     for place in range(0, len(data), len(data) // 50):
