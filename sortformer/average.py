@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from sortformer import checkpoint
@@ -9,6 +10,7 @@ from sortformer.attention import drawn
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
+from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import flat
 from sortformer.errors import InputError
 
@@ -20,7 +22,7 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
 
     Makes sense for states of one run, or of runs from one start, which lie in one valley of the loss (Izmailov et al.,
     "Averaging Weights Leads to Wider Optima and Better Generalization", 2018). Counters and random features are those
-    of the last one. The post-processing is kept where all have the same, and else left at its defaults: tune it.
+    of the last one. What all have alike of their post-processing is kept, and the rest left at its defaults: tune it.
 
     Args:
         sources: two or more, each anything that loads.
@@ -51,9 +53,14 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
         for name, weights in last.model.state_dict().items()
     }
     last.model.load_state_dict(mean)
-    if len(settings) > 1:
-        warnings.warn(f"the models differ in their post-processing, so {out} has the default: tune it", stacklevel=2)
-    checkpoint.save(out, last.model, first.postprocess if len(settings) == 1 else None, licence=first.licence)
+    values = {field.name: {getattr(each, field.name) for each in settings} for field in fields(PostprocessConfig)}
+    alike = {name: found.pop() for name, found in values.items() if len(found) == 1}
+    if different := [name for name in values if name not in alike]:
+        warnings.warn(
+            f"the models differ in their post-processing, so {out} has the default {' and '.join(different)}: tune it",
+            stacklevel=2,
+        )
+    checkpoint.save(out, last.model, PostprocessConfig(**alike), licence=first.licence)
 
 
 def _check_same(one: str, ours: Checkpoint, two: str, theirs: Checkpoint) -> None:

@@ -1,5 +1,6 @@
 """Averaging: the mean of the weights, the same model for the same ones, and no mixing of what does not belong."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 from sortformer import checkpoint
 from sortformer.average import average
 from sortformer.config.attention import AttentionConfig
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.cores import FavorCore
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
@@ -64,15 +66,15 @@ def test_random_features_are_those_of_the_last(tmp_path: Path):
         assert found[name].equal(last[name])
 
 
-def test_post_processing_stays_where_all_agree(tmp_path: Path):
-    settings = PostprocessConfig(onset=0.3)
+def test_post_processing_stays_as_far_as_all_agree(tmp_path: Path):
+    settings = PostprocessConfig(onset=0.3, clustering=ClusteringConfig(0.4))
     one, two = (saved(tmp_path / name, postprocess=settings) for name in ("one", "two"))
-    other = saved(tmp_path / "other", postprocess=PostprocessConfig(onset=0.4))
+    other = saved(tmp_path / "other", postprocess=replace(settings, onset=0.4))
     average([one, two], tmp_path / "same")
-    with pytest.warns(UserWarning, match="differ in their post-processing"):
+    with pytest.warns(UserWarning, match="the default onset: tune it"):
         average([one, two, other], tmp_path / "mixed")
     assert checkpoint.load(tmp_path / "same")[1] == settings
-    assert checkpoint.load(tmp_path / "mixed")[1] == PostprocessConfig()
+    assert checkpoint.load(tmp_path / "mixed")[1] == PostprocessConfig(clustering=ClusteringConfig(0.4))
 
 
 def test_different_models_licences_and_single_ones_are_refused(tmp_path: Path):

@@ -17,7 +17,7 @@ def average(
 ) -> None:
     """Average the weights of models from one run.
 
-    Their configs must be the same. Post-processing is kept where all agree on it; otherwise tune it anew.
+    Their configs must be the same. Post-processing is kept as far as all agree on it; otherwise tune it anew.
     """
     check_out(out, overwrite, folder=True)
 
