@@ -188,7 +188,7 @@ class Diarizer:
         clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in (enroll or {}).items()}
         found, names, used = self._hear(heard, blocks, preset, clips, settings, (fewest, most))
         kept = keep_slots(found.data, settings, found.step_s, fewest, most)
-        result = found.turns(settings, uri=uri_of(audio), exclusive=exclusive, names=names, slots=kept)
+        result = found.turns(settings, exclusive=exclusive, names=names, slots=kept)
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
         if num_speakers is None and max_speakers is None:
@@ -386,7 +386,7 @@ class Diarizer:
         if heard.peak < INAUDIBLE:
             # What a model says about digital silence is an accident of its training.
             data = np.zeros_like(data)
-        return Probabilities(data, self.model.config.grid.step_s, heard.seconds, layers=layers)
+        return Probabilities(data, self.model.config.grid.step_s, heard.seconds, 0.0, layers, uri_of(heard.source))
 
     def _origin(self, found: Probabilities, settings: Mapping[str, Any]) -> Origin:
         axis = TimeAxis(found.start_s, found.step_s, len(found.data))

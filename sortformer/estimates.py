@@ -36,19 +36,21 @@ class Probabilities:
     start_s: float = 0.0
     layers: int | None = None
     """Blocks of the head that it took, for a recording that was taken whole."""
+    uri: str = "audio"
+    """The recording's id in the turns."""
 
     def turns(
         self,
         postprocess: PostprocessConfig,
         *,
-        uri: str = "audio",
+        uri: str | None = None,
         exclusive: bool = False,
         names: Mapping[int, str] = MappingProxyType({}),
         slots: Collection[int] | None = None,
     ) -> Diarization:
         """Return the turns that they amount to, from ``start_s`` on.
 
-        Arguments are those of :func:`sortformer.postprocess.turns`.
+        Arguments are those of :func:`sortformer.postprocess.turns`; ``uri`` is the recording's own if not given.
 
         Raises:
             InputError: when the step is not a multiple of 10 ms.
@@ -58,7 +60,7 @@ class Probabilities:
             postprocess,
             self.step_s,
             duration=self.duration,
-            uri=uri,
+            uri=self.uri if uri is None else uri,
             exclusive=exclusive,
             names=names,
             slots=slots,

@@ -315,6 +315,11 @@ def test_post_processing_goes_by_its_published_name_too(diarizer: Diarizer, wav:
         diarizer.stream(postprocess={"onset": 0.5})  # type: ignore[arg-type]
 
 
+def test_turns_of_probabilities_are_those_of_the_recording_by_its_name(diarizer: Diarizer, wav: Path):
+    found = diarizer.probabilities(wav).turns(diarizer.postprocess)
+    assert (found.uri, found.turns) == ("meeting", diarizer(wav).turns)
+
+
 def test_probabilities_are_of_slots_where_one_wishes(diarizer: Diarizer, wav: Path):
     by_voice = replace(diarizer, postprocess=PostprocessConfig(clustering=ClusteringConfig(0.4)))
     assert by_voice.probabilities(wav, preset="1s").data.shape[1] == 8
