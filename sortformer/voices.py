@@ -84,7 +84,16 @@ class VoiceStore:
 
         Raises:
             InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns.
+
+        Warns:
+            UserWarning: when no speaker has a name of their own, so that there is nobody to learn.
         """
+        if all(map(is_arrival_name, diarization.speakers)):
+            warnings.warn(
+                f"no speaker of {diarization.uri} has a name of their own, so nobody is learned: relabel speaker_0, "
+                "... first",
+                stacklevel=2,
+            )
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         store = self
         for speaker, frames in found.alone(diarization).items():

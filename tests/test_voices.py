@@ -141,6 +141,12 @@ def test_a_store_is_shown_in_a_line(puppet: Puppet):
     assert re.fullmatch(r"VoiceStore\(names=\('ada',\), frames=\d+\)", repr(of(puppet, "ada")))
 
 
+def test_whoever_has_no_name_of_their_own_is_not_learned_and_that_is_said(puppet: Puppet):
+    found = Diarization((Turn(0.0, 4.0, "speaker_0"),), 4.0, "talk")
+    with pytest.warns(UserWarning, match="no speaker of talk has a name of their own"):
+        assert VoiceStore(puppet).learn(found, clip("ada", 50)).names == ()
+
+
 def test_where_two_speak_nothing_is_learned(puppet: Puppet):
     turns = (Turn(0, 2, "Ada"), Turn(1, 3, "Bob"))
     store = VoiceStore(puppet).learn(Diarization(turns, 4.0), clip("ada", 50))
