@@ -29,7 +29,7 @@ SPEAKER_CACHE = {
 }
 """What ``sortformer_modules`` calls the fields of a ``SpeakerCacheConfig``, which have the same defaults there."""
 
-_LARGEST_CACHE_VALUE = 100_000  # frames are more than two hours
+_LARGEST_CACHE_VALUE = 100_000  # as frames of silence more than two hours
 
 # Settings of which one value is supported, and NeMo's default for a description that leaves them out: of the whole
 # model, and of its sections.
@@ -178,7 +178,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
 
 
 def _speaker_cache(modules: Mapping[str, Any], num_slots: int) -> SpeakerCacheConfig | None:
-    """Return the speaker cache that ``sortformer_modules`` describes, or None for that of our presets."""
+    """Return how the speaker cache chooses by ``sortformer_modules``, or None where that is as in our presets."""
     cache = SpeakerCacheConfig()
     for theirs, ours in SPEAKER_CACHE.items():
         value = modules.get(theirs, getattr(cache, ours))

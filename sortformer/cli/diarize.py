@@ -89,8 +89,7 @@ def diarize(
         results = Results(out, formats_named(formats), overwrite, skip_existing)
         named = clips(enroll)
     regions = None if uem is None else uem_format.read(uem)
-    tuned = {"decision": decision, "onset": onset, "offset": offset}
-    tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
+    tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
 
     def load() -> Job:
         from sortformer.diarizer import Diarizer
@@ -103,7 +102,7 @@ def diarize(
         with usage_errors():
             check_preset(diarizer, preset)
             wanted = (num_speakers, min_speakers, max_speakers)
-            settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned).with_room_for(*wanted)
+            settings = postprocessed(diarizer.postprocess, postprocess, clustering, *tuned).with_room_for(*wanted)
             speaker_range(diarizer.speaker_limit(preset, settings), *wanted)
 
         def job(recording: Recording, progress: Progress) -> Diarization:

@@ -98,9 +98,18 @@ def clustered(settings: PostprocessConfig, distance: float | None) -> Postproces
 
 
 def postprocessed(
-    own: PostprocessConfig, name: str | None, distance: float | None, **given: str | float | None
+    own: PostprocessConfig,
+    name: str | None,
+    distance: float | None,
+    decision: str | None,
+    onset: float | None,
+    offset: float | None,
+    pad_on: float | None,
+    pad_off: float | None,
+    min_on: float | None,
+    min_off: float | None,
 ) -> PostprocessConfig:
-    """Return a model's own settings, or those of a name, with what else was given; None is not.
+    """Return a model's own settings, or those of a name, with what the other options say; None says nothing.
 
     Raises:
         ConfigError: when there are none of that name, or a value means nothing.
@@ -108,6 +117,8 @@ def postprocessed(
     from sortformer.config.presets import postprocess_preset
 
     base = own if name is None else postprocess_preset(name)
+    given = {"decision": decision, "onset": onset, "offset": offset}
+    given |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
     settings = clustered(replace(base, **{key: value for key, value in given.items() if value is not None}), distance)
     if settings.clustering is None and own.clustering is not None and distance is None:
         say(

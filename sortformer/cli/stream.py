@@ -92,8 +92,7 @@ def stream(
 
     piped = source == _PIPE or (source is not None and Path(source).is_fifo())
     live = piped or source is None
-    tuned = {"decision": decision, "onset": onset, "offset": offset}
-    tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
+    tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
     with usage_errors():
         voices = clips(enroll)
         if rate is not None and not live:
@@ -121,7 +120,7 @@ def stream(
         diarizer = Diarizer.load(model, device)
         uri = {None: "microphone", _PIPE: "stdin"}.get(source) or uri_of(source)
         with usage_errors():
-            settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned)
+            settings = postprocessed(diarizer.postprocess, postprocess, clustering, *tuned)
             session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
         for name, clip in voices.items():
             session.enroll(name, clip)
