@@ -10,8 +10,10 @@ _DECAY = 0.9995 ** np.arange(1, _BLOCK + 1)  # what swings more slowly than 1.3 
 _GROWTH = 1 / _DECAY
 
 
-def centred(samples: np.ndarray, state: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return samples (N,) of a recording without their offset, and the state (2,) for those that follow.
+def centred(
+    samples: np.ndarray, state: tuple[float, float] | None = None
+) -> tuple[np.ndarray, tuple[float, float] | None]:
+    """Return samples (N,) of a recording without their offset, and the state for those that follow.
 
     y[n] = x[n] - x[n - 1] + 0.9995 y[n - 1] (the DC blocker of Smith, "Introduction to Digital Filters", 2007), in
     float64; how it is cut changes no more than how that is rounded. ``state`` is what came with the samples before,
@@ -25,4 +27,4 @@ def centred(samples: np.ndarray, state: np.ndarray | None = None) -> tuple[np.nd
         part = steps[start : start + _BLOCK]
         swing = (last + np.cumsum(part * _GROWTH[: len(part)])) * _DECAY[: len(part)]
         found[start : start + _BLOCK], last = swing, swing[-1]
-    return found, np.array([samples[-1], last])
+    return found, (float(samples[-1]), float(last))

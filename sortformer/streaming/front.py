@@ -30,7 +30,7 @@ class Front:
     """What one stream remembers of its samples; frames are subsampled ones (80 ms)."""
 
     level: StreamLevel | Level | None  # None: samples are taken as they come
-    offset: np.ndarray | None  # see `centred`; None before the first sample
+    offset: tuple[float, float] | None  # see `centred`; None before the first sample
     features: FeatureState
     sounds: Tensor  # (1, 2) frames of 10 ms that sounded below and above 4 kHz
     mel: Tensor  # (1, n, M) log-mel features from frame `first` on
