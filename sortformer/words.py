@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -15,6 +16,10 @@ __all__ = ["Word", "assign_speakers"]
 
 _WORD = "a word is (start, end, text), or has start, end, and word or text, or is in the words of such a segment"
 _LISTS = ("segments", "chunks", "words", "word_segments")
+
+_WORD_S = 1.0  # a word lasts no longer where nobody says when it ends
+_SLACK_S = 1.0  # by which a transcriber may be late at the end
+_CROSSED_S = 1.0  # somebody else's speech in a segment that is more than a border or a "yes"
 
 
 class Word(NamedTuple):
@@ -38,7 +43,8 @@ def assign_speakers(
             as Whisper, faster-whisper and WhisperX give them. Of a segment with ``words`` these are taken; a segment
             without is one long word. A word without times, such as a number, has the time between its neighbours, or
             the moment at which its only neighbour begins or ends. One whose end is None, as Whisper leaves that of the
-            last, lasts until the next begins, or to the end of the recording. No time is before 0.
+            last, lasts a second for each word of its text, until the next begins or the recording ends at the latest.
+            No time is before 0.
             Words and turns have to be of one clock: where the sound of an MP4, MKV or WebM has gaps, turns keep the
             time of the video, and some decoders close them; then write a WAV first, and give that to both.
             Of a whole transcript, a mapping or an object, its ``segments`` are taken, or its ``chunks`` as transformers
@@ -47,6 +53,10 @@ def assign_speakers(
 
     Raises:
         InputError: when an argument or an item is none of these, or a word's times are no numbers, or run backwards.
+
+    Warns:
+        UserWarning: when words begin after the end of the recording, so that they are of another one, or their times
+            no seconds; or segments without ``words`` are long enough that others speak in them, too, for a second.
     """
     if not isinstance(diarization, Diarization):  # WhisperX has it first
         raise InputError(f"the words come first, and then their Diarization, got {type(diarization).__name__}")
@@ -54,18 +64,32 @@ def assign_speakers(
     order = {speaker: rank for rank, speaker in enumerate(diarization.speakers)}
     starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
     ranks = np.array([order[turn.speaker] for turn in turns], dtype=np.int64)
-    found = []
+    found, late, crossed = list[Word](), 0, 0
     for start, end, text in _timed(words, diarization.duration):
+        late += start > diarization.duration + _SLACK_S
         if not turns:
             found.append(Word(start, end, text, None))
             continue
         shared = np.minimum(ends, end) - np.maximum(starts, start)  # below 0: how far away the turn is
         together = np.bincount(ranks, np.maximum(shared, 0.0))
+        crossed += bool(len(text.split()) > 1 and (together >= _CROSSED_S).sum() > 1)
         if together.any():
             rank = int(together.argmax())
         else:
             rank = int(ranks[shared == shared.max()].min())
         found.append(Word(start, end, text, diarization.speakers[rank]))
+    if late:
+        warnings.warn(
+            f"words begin after the end of {diarization.uri} ({diarization.duration:g} s), {late} of {len(found)}: are "
+            "they of this recording, and their times seconds?",
+            stacklevel=2,
+        )
+    if crossed:
+        warnings.warn(
+            f"several people speak in segments without words, {crossed} of {len(found)}: all of each goes to one of "
+            "them; let the transcriber give the times of words",
+            stacklevel=2,
+        )
     return found
 
 
@@ -93,7 +117,7 @@ def _timed(items: Any, duration: float) -> list[tuple[float, float, str]]:
         if start is None:
             begun = min(begun, ended)
         elif end is None:
-            ended = max(begun, ended)
+            ended = max(begun, min(ended, begun + _WORD_S * len(text.split())))
         if not -np.inf < begun <= ended < np.inf:
             raise InputError(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
         timed.append((max(0.0, begun), max(0.0, ended), text))  # aligners give times a little before the beginning

@@ -21,6 +21,7 @@ def ticks(start: float, end: float) -> set[int]:
     return set(range(round(start * TICKS), round(end * TICKS)))
 
 
+@pytest.mark.filterwarnings("ignore:words begin after the end")
 @given(diarizations(), st.lists(times, max_size=5))
 def test_a_word_is_of_who_shares_most_time_with_it_else_of_the_nearest(recording, words):
     said = assign_speakers(words, recording)
@@ -76,12 +77,14 @@ def test_words_without_times_are_spoken_between_their_neighbours():
         assert [word.speaker for word in said] == ["ada"] * 5 + ["bob"] * 2
 
 
-def test_the_last_chunk_of_transformers_has_no_end_and_lasts_as_long_as_the_recording():
-    recording = Diarization((Turn(0, 2, "ada"), Turn(2, 5, "bob")), 6)
-    times = {"Hello": (0.0, None), "there": (1.0, 1.5), "Bye": (1.8, None)}
+def test_a_word_without_an_end_lasts_a_second_unless_the_next_one_or_the_end_comes_first():
+    recording = Diarization((Turn(0, 2, "ada"), Turn(2, 60, "bob")), 60)
+    times = {"Hello": (0.0, None), "there": (0.5, None), "Bye": (1.2, None)}
     chunks = [{"text": text, "timestamp": at} for text, at in times.items()]
     said = assign_speakers({"text": "Hello there Bye", "chunks": chunks}, recording)
-    assert said == [(0.0, 1.0, "Hello", "ada"), (1.0, 1.5, "there", "ada"), (1.8, 6.0, "Bye", "bob")]
+    assert said == [(0.0, 0.5, "Hello", "ada"), (0.5, 1.2, "there", "ada"), (1.2, 2.2, "Bye", "ada")]
+    long = {"text": "and three words more than that", "timestamp": (57.0, None)}
+    assert [word[:2] for word in assign_speakers([long], recording)] == [(57.0, 60.0)]
 
 
 def test_a_time_before_the_beginning_is_the_beginning():
@@ -93,9 +96,24 @@ def test_a_time_before_the_beginning_is_the_beginning():
 def test_a_time_that_is_looked_for_makes_no_word_run_backwards():
     recording = Diarization((Turn(0, 9, "ada"),), 9)
     late, early = ({"start": start, "text": "x", "words": [{"word": "x"}]} for start in (5.0, 1.0))
-    assert [word[:2] for word in assign_speakers([late, early], recording)] == [(5.0, 5.0), (1.0, 9.0)]
+    assert [word[:2] for word in assign_speakers([late, early], recording)] == [(5.0, 5.0), (1.0, 2.0)]
     after_the_end = {"text": "x", "timestamp": (12.0, None)}
-    assert [word[:2] for word in assign_speakers([after_the_end], recording)] == [(12.0, 12.0)]
+    with pytest.warns(UserWarning, match=r"words begin after the end of audio \(9 s\), 1 of 1"):
+        assert [word[:2] for word in assign_speakers([after_the_end], recording)] == [(12.0, 12.0)]
+
+
+def test_times_that_are_no_seconds_are_noticed():
+    recording = Diarization((Turn(0, 2, "ada"),), 2)
+    with pytest.warns(UserWarning, match="words begin after the end .*, 2 of 3: are they of this .* seconds"):
+        assign_speakers([(0.0, 400.0, "Hello"), (400.0, 900.0, "there"), (1200.0, 1600.0, "Ada")], recording)
+
+
+def test_a_segment_in_which_several_speak_is_noticed():
+    recording = Diarization((Turn(0, 5, "ada"), Turn(5, 9, "bob")), 9)
+    segments = [{"start": 0.0, "end": 4.0, "text": "Hello there"}, {"start": 4.0, "end": 9.0, "text": "Bye. Bye Ada"}]
+    assert [word.speaker for word in assign_speakers(segments[:1], recording)] == ["ada"]
+    with pytest.warns(UserWarning, match="several people speak in segments without words, 1 of 2: all"):
+        assert [word.speaker for word in assign_speakers(segments, recording)] == ["ada", "bob"]
 
 
 LONG = {"start": 0.0, "end": 3.0, "text": "Hello 2"}
