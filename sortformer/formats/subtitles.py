@@ -34,7 +34,7 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
         raise InputError(f"subtitles are srt or vtt, not {kind!r}")
     cues = []
     for number, cue in enumerate(_cues(_checked(words)), start=1):
-        speaker, text = cue[0][3], _text(cue)
+        speaker, text = " ".join((cue[0][3] or "").split()), _text(cue)
         start = round(1000 * cue[0][0])
         end = max(start + 1, round(1000 * max(word[1] for word in cue)))
         times = f"{_clock(start)} --> {_clock(end)}"

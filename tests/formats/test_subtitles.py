@@ -69,6 +69,11 @@ def test_a_subtitle_is_exactly_as_players_want_it():
     )
 
 
+def test_a_name_of_several_lines_breaks_no_subtitle():
+    assert subtitles.format([(0.0, 1.0, "yes", "Ada\n\nKing")]).endswith("\nAda King: yes\n")
+    assert subtitles.format([(0.0, 1.0, "yes", "Ada\nKing")], "vtt").endswith("\n<v Ada King>yes\n")
+
+
 def test_without_words_there_are_no_subtitles():
     assert subtitles.format([]) == ""
     assert subtitles.format([Word(0, 1, "\n", None)], "vtt") == "WEBVTT\n"
