@@ -290,7 +290,7 @@ class Diarizer:
             output, said = self._whole(audio, sample_rate, channel, progress)
             return Embeddings(only_row(output.emb), FrameGrid(), said)
         heard = Heard(audio, progress)
-        found = in_windows(self.model, heard.blocks(sample_rate, channel), self.exit_confidence)
+        found = in_windows(self.model, heard.worked_through(heard.blocks(sample_rate, channel)), self.exit_confidence)
         said = self._probabilities(found.voices(clustering)[0], heard, found.layers)
         return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
 
@@ -313,7 +313,7 @@ class Diarizer:
         if preset in (None, OFFLINE):
             if clustering is not None:
                 known = {name: self._voice(name, *clip, clustering) for name, clip in clips.items()}
-                found = in_windows(self.model, blocks, self.exit_confidence)
+                found = in_windows(self.model, heard.worked_through(blocks), self.exit_confidence)
                 probs, emb = found.voices(clustering, *count)
                 names = names_of_voices(probs, emb, known, clustering.threshold)
                 return self._probabilities(probs, heard, found.layers), names, OFFLINE
@@ -340,7 +340,7 @@ class Diarizer:
             config = replace(config, max_speakers=max(most, len(clips)))  # who is enrolled may be absent
         session = Session(self.model, config)
         names = {session.enroll(name, *clip): name for name, clip in clips.items()}
-        return self._probabilities(stream_probabilities(session, blocks), heard), names, preset
+        return self._probabilities(stream_probabilities(session, heard.worked_through(blocks)), heard), names, preset
 
     def _voice(self, name: str, clip: AudioSource, sample_rate: int | None, clustering: ClusteringConfig) -> np.ndarray:
         """The direction of the embeddings of who speaks most in a clip."""

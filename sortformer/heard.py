@@ -1,14 +1,13 @@
 """A recording on its way to a model: what has been read of it, and who is told so."""
 
-import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from sortformer.audio import AudioSource, probe
-from sortformer.audio import blocks as read_blocks
+from sortformer.audio import AudioSource
 from sortformer.audio.loudness import peak
+from sortformer.audio.reading import opened
 from sortformer.errors import Cancelled
 from sortformer.grid import SAMPLE_RATE
 
@@ -17,8 +16,8 @@ __all__ = ["Heard", "Progress", "report", "up_to"]
 Progress = Callable[[str, float, float | None], bool | None]
 """Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
 
-``read`` counts seconds of audio, and is all there is in a stream or in windows, which work as they read; the others
-count steps. Returning False, or raising, ends the work.
+``read`` counts seconds of audio; so does ``model`` in a stream or in windows, which work as they read, and takes turns
+with it. Else it counts steps, as ``turns`` does. Returning False, or raising, ends the work.
 """
 
 
@@ -39,14 +38,20 @@ class Heard:
 
     def blocks(self, sample_rate: int | None, channel: int | None) -> Iterator[np.ndarray]:
         """Yield the recording."""
-        # A pipe is opened once: who looks at its header first has taken that away.
-        if self.progress is not None and isinstance(self.source, str | os.PathLike) and os.path.isfile(self.source):
-            self.total_s = probe(self.source).duration_s
-        for block in read_blocks(self.source, sample_rate, channel):
-            self.num_samples += len(block)
-            self.peak = max(self.peak, peak(block))
+        with opened(self.source, sample_rate, channel) as (self.total_s, blocks):
+            for block in blocks:
+                self.num_samples += len(block)
+                self.peak = max(self.peak, peak(block))
+                yield block
+                self.report()
+
+    def worked_through(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
+        """Yield blocks to what works on them as they come, and tell how far it is."""
+        done = 0
+        for block in blocks:
             yield block
-            self.report()
+            done += len(block)
+            report(self.progress, "model", done / SAMPLE_RATE, self.total_s)
 
     def again(self, taken: deque[np.ndarray], rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
         """Yield what has been ``taken`` already, giving it up, and then the rest."""

@@ -18,7 +18,7 @@ from sortformer.config.checks import whole
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["SHORTEST_S", "AudioSource", "blocks", "crop", "probe", "read", "signal_of"]
+__all__ = ["SHORTEST_S", "AudioSource", "blocks", "crop", "opened", "probe", "read", "signal_of"]
 
 AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Mapping[str, Any] | Any
 
@@ -81,11 +81,20 @@ def blocks(
     The same samples as ``read`` gives, bit for bit; sources, errors and warnings are those of ``read``, raised when the
     stream reaches them.
     """
+    with opened(source, sample_rate, channel, block_s=block_s) as (_, found):
+        yield from found
+
+
+@contextlib.contextmanager
+def opened(
+    source: AudioSource, sample_rate: int | None = None, channel: int | None = None, *, block_s: float = 10.0
+) -> Iterator[tuple[float | None, Iterator[np.ndarray]]]:
+    """Open a recording: its duration in seconds, None where that is not known beforehand, and its ``blocks``."""
     samples = block_s * SAMPLE_RATE
     if not 0.5 < samples < math.inf:
         raise InputError(f"block_s must be positive and finite, got {block_s}")
     with _opened(source, sample_rate) as recording:
-        yield from rechunked(_signal(recording, channel), round(samples))
+        yield recording.duration_s, rechunked(_signal(recording, channel), round(samples))
 
 
 def crop(

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from sortformer.cli.console import about, bar, say, sentence, unforeseen
-from sortformer.cli.interrupt import INTERRUPTED, interrupts
+from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts
 from sortformer.cli.recordings import Recording, namesakes, once, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import SortformerError, counted
 
 if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
     from sortformer.annotation import Diarization
     from sortformer.diarizer import Progress
 
@@ -21,7 +24,8 @@ __all__ = ["Job", "run"]
 
 Job: TypeAlias = "Callable[[Recording, Progress], Diarization]"
 
-_STAGES = {"read": 0, "model": 1, "turns": 2}
+_SHARES = {"read": 0.1, "model": 0.85, "turns": 0.05}
+"""Of the bar that is a recording's."""
 
 
 def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, quiet: bool = False) -> int:
@@ -74,16 +78,7 @@ def _work(
         task = shown.add_task("loading the model", total=len(todo))
         job = load()
         for index, (recording, wanted) in enumerate(todo):
-
-            def progress(
-                stage: str, done: float, total: float | None, index: int = index, recording: Recording = recording
-            ) -> None:
-                interrupt.hold(stage == "read" and not recording.piped)
-                share = done / total if total else 0.0
-                shown.update(
-                    task, description=recording.name, completed=index + (_STAGES[stage] + share) / len(_STAGES)
-                )
-
+            progress = _progress(recording, shown, task, index, interrupt)
             with tally.past_errors(recording.name), about(recording.name):
                 progress("read", 0.0, None)
                 result = job(recording, progress)
@@ -91,6 +86,18 @@ def _work(
                 results.write(recording, result, wanted, first=tally.finished == 0)
                 tally.finished += 1
                 shown.start()
+
+
+def _progress(recording: Recording, shown: Bar, task: TaskID, index: int, interrupt: Interrupt) -> Progress:
+    """What is told how far the work on a recording is, and lets an interrupt wait while it is decoded."""
+    shares = dict[str, float]()
+
+    def progress(stage: str, done: float, total: float | None) -> None:
+        interrupt.hold(stage == "read" and not recording.piped)
+        shares[stage] = _SHARES[stage] * min(1.0, done / total) if total else 0.0
+        shown.update(task, description=recording.name, completed=index + sum(shares.values()))
+
+    return progress
 
 
 @dataclass(slots=True)
