@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from sortformer.config.model import FeatureConfig
 from sortformer.grid import SAMPLE_RATE
+from sortformer.masks import length_mask
 
 __all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "bands_below", "mel_filterbank", "peak_gain"]
 
@@ -61,7 +62,7 @@ class LogMel(nn.Module):
         """
         if num_samples is None:
             num_samples = torch.full((wave.shape[0],), wave.shape[1], device=wave.device)
-        inside = torch.arange(wave.shape[1], device=wave.device) < num_samples[:, None]
+        inside = length_mask(num_samples, wave.shape[1])
         wave = wave.masked_fill(~inside, 0.0)
         if self.config.gain == "peak":
             wave = wave * peak_gain(wave)
@@ -71,7 +72,7 @@ class LogMel(nn.Module):
         half = FFT_SAMPLES // 2
         frames = num_samples // HOP_SAMPLES
         mel = self._log_mel(nn.functional.pad(emphasised, (half, half)))[:, : wave.shape[1] // HOP_SAMPLES]
-        valid = torch.arange(mel.shape[1], device=mel.device) < frames[:, None]
+        valid = length_mask(frames, mel.shape[1])
         mel = mel.masked_fill(~valid[..., None], 0.0)
         if self.config.normalize == "per_feature":
             mel = _normalize(mel, valid)

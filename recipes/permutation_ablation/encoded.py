@@ -9,7 +9,7 @@ from torch import Tensor
 
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources
-from sortformer.layers.subsampling import length_mask
+from sortformer.masks import length_mask
 from sortformer.model import Sortformer
 
 __all__ = ["Encoded", "encode", "kept"]

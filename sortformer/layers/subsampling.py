@@ -3,14 +3,11 @@
 import torch
 from torch import Tensor, nn
 
-__all__ = ["FACTOR", "DepthwiseStriding", "FrameStacking", "length_mask"]
+from sortformer.masks import length_mask
+
+__all__ = ["FACTOR", "DepthwiseStriding", "FrameStacking"]
 
 FACTOR = 8
-
-
-def length_mask(lengths: Tensor, frames: int) -> Tensor:
-    """Return (B, frames), True where a frame lies within its row's length."""
-    return torch.arange(frames, device=lengths.device) < lengths[:, None]
 
 
 class DepthwiseStriding(nn.Module):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from sortformer.errors import ConfigError
-from sortformer.layers.subsampling import length_mask
+from sortformer.masks import length_mask
 from sortformer.model.arrival import arrival_frames
 from sortformer.model.sortformer import Sortformer
 

@@ -14,7 +14,7 @@ from sortformer.bandwidth import NARROW_HZ, is_narrow, sounding
 from sortformer.config.model import EncoderConfig
 from sortformer.features import bands_below
 from sortformer.layers import ConformerBlock, DepthwiseStriding, FrameStacking, TransformerBlock, build_stack
-from sortformer.layers.subsampling import length_mask
+from sortformer.masks import length_mask
 
 __all__ = ["Encoder"]
 

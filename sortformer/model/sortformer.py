@@ -15,7 +15,7 @@ from sortformer.attention import add_losses
 from sortformer.config.carrying import check_carries
 from sortformer.config.model import ModelConfig
 from sortformer.features import LogMel
-from sortformer.layers.subsampling import length_mask
+from sortformer.masks import length_mask
 from sortformer.model.encoder import Encoder
 from sortformer.model.head import Head, HeadState
 

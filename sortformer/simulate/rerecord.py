@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from sortformer.config.simulation import ChannelConfig
+from sortformer.masks import length_mask
 from sortformer.simulate.channel import draw_channel, stack_plans
 from sortformer.simulate.render import BLOCK_SAMPLES, padded_samples, render
 from sortformer.simulate.simulator import Conversations
@@ -31,5 +32,4 @@ def rerecord(batch: Conversations, config: ChannelConfig, rng: np.random.Generat
     speech = torch.where(spoken > 0, spoken, 1.0) * length
     generators = [torch.Generator().manual_seed(int(seed)) for seed in rng.integers(2**62, size=rows)]
     wave = render(tracks, occupied, speech, stack_plans(plans), None, length, generators)
-    inside = torch.arange(length) < batch.num_samples[:, None]
-    return replace(batch, wave=wave * inside)
+    return replace(batch, wave=wave * length_mask(batch.num_samples, length))

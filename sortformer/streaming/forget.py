@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from sortformer.masks import length_mask
 from sortformer.streaming.state import StreamState, take
 
 __all__ = ["forget"]
@@ -46,7 +47,7 @@ def _silenced(emb: Tensor, probs: Tensor, channel: int) -> tuple[Tensor, Tensor]
 
 
 def _without(emb: Tensor, probs: Tensor, length: Tensor, channel: int) -> tuple[Tensor, Tensor, Tensor]:
-    inside = torch.arange(emb.shape[1], device=emb.device) < length[:, None]
+    inside = length_mask(length, emb.shape[1])
     kept = inside & ~(probs[..., channel] > 0.5)
     order = (~kept).to(torch.uint8).argsort(dim=1, stable=True)
     valid = kept.gather(1, order)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.config.stream import SpeakerCacheConfig
-from sortformer.layers.subsampling import length_mask
+from sortformer.masks import length_mask
 from sortformer.streaming.state import take
 
 __all__ = ["add_silence", "boosted", "chosen", "compress", "scores", "without_overlap"]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.config.stream import StreamConfig
-from sortformer.layers.subsampling import length_mask
+from sortformer.masks import length_mask
 
 __all__ = ["StreamState", "end_to_end", "start", "take", "window"]
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.config.stream import StreamConfig
-from sortformer.layers.subsampling import length_mask
+from sortformer.masks import length_mask
 from sortformer.model import Sortformer
 from sortformer.streaming.by_voice import rows_by_voice, worth_keeping
 from sortformer.streaming.forget import forget

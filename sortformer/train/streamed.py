@@ -15,7 +15,7 @@ from sortformer.config.carrying import carries
 from sortformer.config.model import ModelConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError
-from sortformer.layers.subsampling import length_mask
+from sortformer.masks import length_mask
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.state import end_to_end, start, window

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sortformer.grid import FrameGrid
 from sortformer.layers import DepthwiseStriding, FrameStacking
-from sortformer.layers.subsampling import length_mask
+from sortformer.masks import length_mask
 from tests.oracles.blocks import striding
 
 MELS, DIM = 11, 6
@@ -83,11 +83,6 @@ def test_an_output_frame_sees_so_many_features_and_no_more(kind, before, after):
     assert seen.min() >= -before
     assert seen.max() <= after
     assert seen.max() - seen.min() >= before + after - 2  # a dead ReLU may hide an edge
-
-
-def test_a_length_mask_counts_up_to_the_length():
-    mask = length_mask(torch.tensor([0, 2, 3]), 3)
-    assert mask.tolist() == [[False, False, False], [True, True, False], [True, True, True]]
 
 
 def test_a_new_striding_stack_passes_its_input_on() -> None:
