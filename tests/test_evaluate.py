@@ -279,7 +279,7 @@ def test_in_the_interval_long_recordings_weigh_more():
 
 
 def _row(missed: float, speech: float) -> Row:
-    return Row("", DerCounts(speech, missed, 0, 0), JerCounts.zero(), 1, 1, Region((), "uem"))
+    return Row("", DerCounts(speech, missed, 0, 0), JerCounts(), 1, 1, Region((), "uem"))
 
 
 def test_recordings_are_grouped_by_their_speakers(folders):

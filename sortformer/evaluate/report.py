@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sortformer.metrics.counts import DerCounts, JerCounts
@@ -35,12 +35,12 @@ class Report:
     @property
     def der(self) -> DerCounts:
         """Diarization errors of all recordings."""
-        return sum((row.der for row in self.rows), DerCounts.zero())
+        return sum((row.der for row in self.rows), DerCounts())
 
     @property
     def jer(self) -> JerCounts:
         """Jaccard errors of the reference speakers of all recordings."""
-        return sum((row.jer for row in self.rows), JerCounts.zero())
+        return sum((row.jer for row in self.rows), JerCounts())
 
     @property
     def speaker_count_error(self) -> float:
@@ -50,7 +50,11 @@ class Report:
     @property
     def by_overlap(self) -> dict[int, DerCounts]:
         """Errors by how many reference speakers speak at once (0: nobody); the sum is ``der``."""
-        return _summed((number, counts) for row in self.rows for number, counts in row.by_overlap.items())
+        totals: dict[int, DerCounts] = {}
+        for row in self.rows:
+            for number, counts in row.by_overlap.items():
+                totals[number] = totals.get(number, DerCounts()) + counts
+        return dict(sorted(totals.items()))
 
     @property
     def by_speakers(self) -> dict[int, Report]:
@@ -80,13 +84,6 @@ class Report:
         }
         used = [said[basis] for basis in said if any(row.region.basis == basis for row in self.rows)]
         return f"Scored: {'; '.join(used) or 'nothing'}."
-
-
-def _summed(parts: Iterable[tuple[int, DerCounts]]) -> dict[int, DerCounts]:
-    totals: dict[int, DerCounts] = {}
-    for number, counts in parts:
-        totals[number] = totals.get(number, DerCounts.zero()) + counts
-    return dict(sorted(totals.items()))
 
 
 def listed(names: Sequence[str]) -> str:

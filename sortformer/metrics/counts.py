@@ -1,4 +1,4 @@
-"""What a metric counts: values that add up over recordings."""
+"""What a metric counts: values that add up over recordings, from nothing on."""
 
 from __future__ import annotations
 
@@ -11,15 +11,10 @@ __all__ = ["DerCounts", "JerCounts"]
 class DerCounts:
     """Speaker time of a diarization error rate, in seconds or in frames; the sum of two is that of both recordings."""
 
-    total: float
-    miss: float
-    false_alarm: float
-    confusion: float
-
-    @classmethod
-    def zero(cls) -> DerCounts:
-        """Return the counts of no recording at all."""
-        return cls(0.0, 0.0, 0.0, 0.0)
+    total: float = 0.0
+    miss: float = 0.0
+    false_alarm: float = 0.0
+    confusion: float = 0.0
 
     def __add__(self, other: DerCounts) -> DerCounts:
         return DerCounts(
@@ -49,14 +44,9 @@ class JerCounts:
     ``false_speakers`` are those heard in recordings whose reference has nobody, who have no Jaccard error.
     """
 
-    errors: float
-    speakers: int
+    errors: float = 0.0
+    speakers: int = 0
     false_speakers: int = 0
-
-    @classmethod
-    def zero(cls) -> JerCounts:
-        """Return the counts of no recording at all."""
-        return cls(0.0, 0)
 
     def __add__(self, other: JerCounts) -> JerCounts:
         return JerCounts(

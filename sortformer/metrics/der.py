@@ -75,7 +75,7 @@ def der_by_overlap(
         there, said = ({label for whose, label in active if whose == side} for side in (0, 1))
         right = sum(pairing.get(each) in there for each in said)
         step = end - start
-        counts[len(there)] = counts.get(len(there), DerCounts.zero()) + DerCounts(
+        counts[len(there)] = counts.get(len(there), DerCounts()) + DerCounts(
             step * len(there),
             step * max(0, len(there) - len(said)),
             step * max(0, len(said) - len(there)),

@@ -53,7 +53,7 @@ def dev_der(model: Sortformer, conversations: list[Conversations], processes: Pr
 
     They are of all conversations together: those given, and those that other processes look at.
     """
-    best, in_order = DerCounts.zero(), DerCounts.zero()
+    best, in_order = DerCounts(), DerCounts()
     for batch in conversations:
         probs = model(batch.wave.to(processes.device), batch.num_samples.to(processes.device)).probs.cpu().numpy()
         for row, target in zip(probs, batch.activity.cpu().numpy(), strict=True):

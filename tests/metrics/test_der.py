@@ -69,7 +69,7 @@ def test_names_do_not_matter(reference, hypothesis, protocol, names):
 def test_reference_speech_adds_up_over_parts_of_a_recording(reference, hypothesis, cut):
     whole = der(reference, hypothesis, [(0, SECONDS)])
     parts = [der(reference, hypothesis, [part]) for part in ((0, cut / 100), (cut / 100, SECONDS))]
-    summed = sum(parts, DerCounts.zero())
+    summed = sum(parts, DerCounts())
     assert summed.total == pytest.approx(whole.total, abs=1e-6)
     assert summed.errors <= whole.errors + 1e-6  # each part may pair speakers anew
 
@@ -119,9 +119,9 @@ def test_the_duration_is_scored_where_it_is_known():
 
 def test_counts_add_up_over_recordings():
     assert DerCounts(10, 1, 2, 3) + DerCounts(10, 1, 0, 1) == DerCounts(20, 2, 2, 4)
-    assert (DerCounts(10, 1, 2, 3) + DerCounts.zero()).rate == 0.6
+    assert (DerCounts(10, 1, 2, 3) + DerCounts()).rate == 0.6
     assert (JerCounts(1.5, 2) + JerCounts(0.5, 2, false_speakers=1)).rate == 0.5
-    assert (JerCounts.zero() + JerCounts(0, 0, false_speakers=1)).rate == 1
+    assert (JerCounts() + JerCounts(0, 0, false_speakers=1)).rate == 1
 
 
 def test_protocols_say_what_they_mean():

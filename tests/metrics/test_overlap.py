@@ -21,7 +21,7 @@ def test_the_classes_add_up_to_the_whole(reference, hypothesis, protocol):
     uem = [(0.5, 3.0), (3.5, 6.0)]
     classes = der_by_overlap(reference, hypothesis, uem, protocol)
     whole = der(reference, hypothesis, uem, protocol)
-    assert astuple(sum(classes.values(), DerCounts.zero())) == pytest.approx(astuple(whole), abs=1e-6)
+    assert astuple(sum(classes.values(), DerCounts())) == pytest.approx(astuple(whole), abs=1e-6)
     if protocol.skip_overlap:
         assert all(number < 2 or counts.total < 1e-6 for number, counts in classes.items())
 
@@ -32,7 +32,7 @@ def test_miss_and_false_alarm_of_a_class_are_those_of_its_cells(reference, hypot
     classes = der_by_overlap(reference, hypothesis, [(0, 6)])
     for number in range(4):
         inside = [len(said) for there, said in cells if len(there) == number]
-        found = classes.get(number, DerCounts.zero())
+        found = classes.get(number, DerCounts())
         assert found.miss == pytest.approx(sum(max(0, number - said) for said in inside) / 100, abs=1e-6)
         assert found.false_alarm == pytest.approx(sum(max(0, said - number) for said in inside) / 100, abs=1e-6)
 
