@@ -20,6 +20,7 @@ __all__ = [
     "TimeAxis",
     "Turn",
     "arrival_name",
+    "clipped",
     "is_arrival_name",
     "merged",
     "moments",
@@ -330,6 +331,12 @@ def moments(stretches: Iterable[tuple[float, float, Hashable]]) -> Iterator[tupl
 def shifted(turns: Iterable[Turn], seconds: float) -> tuple[Turn, ...]:
     """Return the turns so many seconds later."""
     return tuple(replace(turn, start=turn.start + seconds, end=turn.end + seconds) for turn in turns)
+
+
+def clipped(regions: Iterable[tuple[float, float]], first: float, last: float) -> tuple[tuple[float, float], ...]:
+    """Return what of the regions (start, end) lies between two times, in their order, without empty ones."""
+    cut = ((max(first, start), min(last, end)) for start, end in regions)
+    return tuple((start, end) for start, end in cut if start < end)
 
 
 def union(regions: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:

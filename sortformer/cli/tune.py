@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sortformer.annotation import clipped
 from sortformer.cli.console import bar, say, usage_errors
 from sortformer.cli.options import (
     Channel,
@@ -117,6 +118,4 @@ def _truth(
 def _parts(given: Regions | None, offset_s: float, heard: Probabilities) -> Regions:
     """What is scored of a window, in the time of its file: all of it unless a UEM says which parts."""
     end_s = offset_s + heard.duration
-    parts = ((offset_s, end_s),) if given is None else given
-    inside = ((max(offset_s, start), min(end_s, end)) for start, end in parts)
-    return tuple((start, end) for start, end in inside if start < end)
+    return clipped(((offset_s, end_s),) if given is None else given, offset_s, end_s)

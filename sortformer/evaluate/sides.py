@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Turn, clipped
 from sortformer.errors import InputError
 from sortformer.formats.gather import turns_in, uem_in
 from sortformer.formats.uem import Regions
@@ -56,7 +56,7 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
         if entry.duration is not None and entry.id not in windows
     }
     if given is not None:
-        given |= {uri: _inside(given[uri], *window) for uri, window in windows.items() if uri in given}
+        given |= {uri: clipped(given[uri], *window) for uri, window in windows.items() if uri in given}
     elif any(entry.uem or entry.offset for entry in entries):
         given = {entry.id: _parts(entry) for entry in entries}
     elif windows:  # whose references go on after their ends
@@ -72,11 +72,6 @@ def _is_window(entry: Entry, turns: tuple[Turn, ...]) -> bool:
 
 def _window(entry: Entry) -> tuple[float, float]:
     return entry.offset, math.inf if entry.duration is None else entry.offset + entry.duration
-
-
-def _inside(parts: Regions, first: float, last: float) -> Regions:
-    cut = ((max(first, start), min(last, end)) for start, end in parts)
-    return tuple((start, end) for start, end in cut if start < end)
 
 
 def _parts(entry: Entry) -> Regions:

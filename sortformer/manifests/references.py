@@ -1,10 +1,11 @@
 """What an entry's files say about it: its turns and the parts to score."""
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Turn, clipped
 from sortformer.errors import InputError
 from sortformer.formats import rttm, uem
 from sortformer.formats.names import without_white_space
@@ -67,6 +68,5 @@ def regions_of(entry: Entry) -> Regions | None:
     if entry.uem is None:
         return None
     parts = _about(entry, uem.read(entry.uem), entry.uem)
-    length = float("inf") if entry.duration is None else entry.duration
-    moved = ((max(0.0, start - entry.offset), min(length, end - entry.offset)) for start, end in parts)
-    return tuple((start, end) for start, end in moved if start < end)
+    length = math.inf if entry.duration is None else entry.duration
+    return clipped(((start - entry.offset, end - entry.offset) for start, end in parts), 0.0, length)
