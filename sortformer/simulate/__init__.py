@@ -1,8 +1,9 @@
 """Conversations for training, made on the fly from a bank of single voices."""
 
+from sortformer.simulate.conversations import Conversations
 from sortformer.simulate.dev_set import dev_set
 from sortformer.simulate.rooms import Rooms
-from sortformer.simulate.simulator import Conversations, Simulator
+from sortformer.simulate.simulator import Simulator
 from sortformer.simulate.turn_patterns import TurnPatterns
 from sortformer.simulate.voice_bank import Voice, VoiceBank
 

@@ -7,8 +7,9 @@ import torch
 
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig
 from sortformer.errors import InputError
+from sortformer.simulate.conversations import Conversations
 from sortformer.simulate.rooms import Rooms
-from sortformer.simulate.simulator import Conversations, Simulator
+from sortformer.simulate.simulator import Simulator
 from sortformer.simulate.voice_bank import VoiceBank
 
 __all__ = ["dev_set"]

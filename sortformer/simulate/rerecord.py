@@ -8,8 +8,8 @@ import torch
 from sortformer.config.simulation import ChannelConfig
 from sortformer.masks import length_mask
 from sortformer.simulate.channel import draw_channel, stack_plans
+from sortformer.simulate.conversations import Conversations
 from sortformer.simulate.render import BLOCK_SAMPLES, padded_samples, render
-from sortformer.simulate.simulator import Conversations
 
 __all__ = ["rerecord"]
 

@@ -1,18 +1,18 @@
 """Conversations from single voices: cast, script, voices, channel, labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.audio.loudness import alike_loud
 from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.errors import InputError
 from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
+from sortformer.simulate.conversations import Conversations
 from sortformer.simulate.labels import arrival_targets, bridged
 from sortformer.simulate.outline import Outline, parametric_outline
 from sortformer.simulate.pauses import Pauses
@@ -22,49 +22,10 @@ from sortformer.simulate.stage import Delivery, Stage
 from sortformer.simulate.turn_patterns import TurnPatterns
 from sortformer.simulate.voice_bank import VoiceBank
 
-__all__ = ["Conversations", "Script", "Simulator"]
+__all__ = ["Script", "Simulator"]
 
 _SHORTEST_TURN = 15  # hops
 _OURS = ModelConfig()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Conversations:
-    """A batch of recordings with the truth about them.
-
-    Attributes:
-        wave: (B, N) float32. Full scale is 1, which what a recorder does behind its limiter may exceed by some percent,
-            and peaks of a soft recording that was made louder by more.
-        activity: (B, T, S) float32 of zeros and ones; slots in order of arrival.
-        num_samples: (B,) int64.
-        voice: (B, S) int64, the voice of each slot, -1 for none.
-    """
-
-    wave: Tensor
-    activity: Tensor
-    num_samples: Tensor
-    voice: Tensor
-
-    @classmethod
-    def joined(cls, parts: Sequence["Conversations"]) -> "Conversations":
-        """Return the rows of several batches, of one length, as one."""
-        return cls(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(cls)))
-
-    def split(self) -> list["Conversations"]:
-        """Return each row as a batch of one."""
-        rows = zip(*(getattr(self, field.name).split(1) for field in fields(self)), strict=True)
-        return [Conversations(*row) for row in rows]
-
-    def alike_loud(self) -> "Conversations":
-        """Return the same batch (on the CPU) with each recording as loud as ``diarize`` hears it; padding stays."""
-        wave = self.wave.clone()
-        for row, count in enumerate(self.num_samples.tolist()):
-            wave[row, :count] = torch.from_numpy(alike_loud(wave[row, :count].numpy()))
-        return replace(self, wave=wave)
-
-    def to(self, device: str | torch.device) -> "Conversations":
-        """Return the same batch on a device."""
-        return Conversations(*(getattr(self, field.name).to(device) for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
