@@ -11,7 +11,7 @@ from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.strict import flat
+from sortformer.config.strict import differences
 from sortformer.errors import InputError
 
 __all__ = ["average"]
@@ -66,8 +66,6 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
 def _check_same(one: str, ours: Checkpoint, two: str, theirs: Checkpoint) -> None:
     if ours.licence != theirs.licence:
         raise InputError(f"{one} and {two} have different licences ({ours.licence} and {theirs.licence})")
-    found, other = flat(ours.model.config), flat(theirs.model.config)
-    different = [name for name in found | other if found.get(name) != other.get(name)]
-    if different:
-        name = different[0]
-        raise InputError(f"{one} and {two} are different models: {name} is {found.get(name)!r} and {other.get(name)!r}")
+    if different := differences(ours.model.config, theirs.model.config):
+        name, first, second = different[0]
+        raise InputError(f"{one} and {two} are different models: {name} is {first!r} and {second!r}")

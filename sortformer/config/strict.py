@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from sortformer.config.checks import alternatives
 from sortformer.errors import ConfigError
 
-__all__ = ["flat", "from_dict", "to_dict"]
+__all__ = ["differences", "from_dict", "to_dict"]
 
 Config = TypeVar("Config")
 
@@ -99,12 +99,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def flat(config: Any) -> dict[str, Any]:
-    """Return the settings of a config, and of those inside it, by dotted name: what two configs are compared by."""
-    return _dotted(to_dict(config), "")
+def differences(one: Any, other: Any) -> list[tuple[str, Any, Any]]:
+    """Return in which settings two configs differ, by dotted name, and what each has there: None where it has none."""
+    ours, theirs = _dotted(to_dict(one)), _dotted(to_dict(other))
+    return [(name, ours.get(name), theirs.get(name)) for name in ours | theirs if ours.get(name) != theirs.get(name)]
 
 
-def _dotted(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+def _dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The settings of a config, and of those inside it, by dotted name."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         found |= _dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}

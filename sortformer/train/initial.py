@@ -9,7 +9,7 @@ from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.strict import flat, to_dict
+from sortformer.config.strict import differences, to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
@@ -77,12 +77,9 @@ def _slots(config: ModelConfig, num_slots: int) -> ModelConfig:
 
 def _check_same(source: str, wanted: ModelConfig, found: ModelConfig) -> None:
     """Refuse a [model] table that differs from the checkpoint's config by more than slots."""
-    theirs, ours = flat(found), flat(_slots(wanted, found.head.num_slots))
-    differences = [
-        f"{name} is {ours.get(name)!r} and not {value!r}" for name, value in theirs.items() if value != ours.get(name)
-    ]
-    if differences:
+    different = differences(_slots(wanted, found.head.num_slots), found)
+    if different:
+        said = "; ".join(f"{name} is {ours!r} and not {theirs!r}" for name, ours, theirs in different)
         raise InputError(
-            f"the recipe's [model] table is not the model in {source}: {'; '.join(differences)} "
-            "(leave the table out to train that model)"
+            f"the recipe's [model] table is not the model in {source}: {said} (leave the table out to train that model)"
         )

@@ -1,13 +1,13 @@
 """Configs and plain dictionaries: there and back the same, and every mistake is one sentence that helps."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.config.strict import flat, from_dict, to_dict
+from sortformer.config.strict import differences, from_dict, to_dict
 from sortformer.errors import ConfigError
 
 
@@ -118,7 +118,10 @@ def test_what_is_no_dictionary_at_all_is_refused():
         from_dict(Bicycle, "x")  # pyright: ignore[reportArgumentType]
 
 
-def test_settings_inside_settings_are_named_by_dots():
-    settings = flat(Bicycle("tandem", Wheel(26, (1.0, 2.0))))
-    assert settings["wheel.size"] == 26
-    assert list(settings)[:4] == ["name", "wheel.size", "wheel.spokes", "gear"]
+def test_differences_are_named_by_dots_also_those_of_what_only_one_has():
+    one, other = Bicycle("tandem", Wheel(26, (1.0, 2.0))), Bicycle("tandem", Wheel(28, (1.0, 2.0)))
+    assert differences(one, one) == []
+    assert differences(one, other) == [("wheel.size", 26, 28)]
+    spare = replace(one, spare=Wheel(26, ()))
+    assert differences(one, spare)[0] == ("spare.size", None, 26)
+    assert differences(spare, one)[0] == ("spare.size", 26, None)

@@ -13,6 +13,7 @@ from sortformer.config.depth import StackedDepth, UniversalDepth
 from sortformer.config.model import HeadConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.simulation import SimulationConfig
+from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.config.train import TeacherConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
@@ -118,6 +119,13 @@ def test_a_table_without_a_part_that_the_weights_have_is_refused_by_name_too(run
         InputError, match=r"depth\.kind is 'stacked' and not 'universal'; .*halting is None and not True"
     ):
         initial_checkpoint(asking(run_config, tmp_path, 2, plain))
+
+
+def test_a_table_with_a_part_that_the_weights_lack_is_refused_by_name_too(run_config, tmp_path):
+    checkpoint.save(tmp_path, Sortformer(run_config.model))
+    caching = replace(run_config.model, speaker_cache=SpeakerCacheConfig(silence_frames=1))
+    with pytest.raises(InputError, match=r"speaker_cache\.silence_frames is 1 and not None"):
+        initial_checkpoint(asking(run_config, tmp_path, run_config.model.head.num_slots, caching))
 
 
 def test_slots_are_not_taken_away(run_config):
