@@ -50,11 +50,6 @@ class LogMel(nn.Module):
         self.register_buffer("window", nn.functional.pad(window, (margin, margin)), persistent=False)
         self.register_buffer("filterbank", torch.from_numpy(mel_filterbank(config.num_mels)), persistent=False)
 
-    @property
-    def alike_loud(self) -> bool:
-        """Whether waves are to be made alike loud first (``audio.loudness.alike_loud``)."""
-        return self.config.alike_loud
-
     def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the features (B, T, M) of ``wave`` (B, N) and the valid frames (B,) of each row.
 

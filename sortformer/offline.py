@@ -112,14 +112,14 @@ def forward(
 ) -> Output:
     """Return what ``run`` makes of the features of all samples, in two steps between which it can be stopped.
 
-    Where the features want it (``LogMel.alike_loud``), all recordings are made alike loud first (the function of that
-    name). ``level`` is that of the whole recording (None: of these samples).
+    Where the features want it (``FeatureConfig.alike_loud``), all recordings are made alike loud first (the function of
+    that name). ``level`` is that of the whole recording (None: of these samples).
 
     Raises:
         Cancelled: if ``progress`` wants no more.
     """
     samples = np.concatenate(list(blocks))
-    if model.features.alike_loud:
+    if model.config.features.alike_loud:
         samples = alike_loud(samples, level)
     wave = torch.from_numpy(samples)
     with torch.inference_mode():

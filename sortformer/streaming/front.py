@@ -50,7 +50,7 @@ def start_front(log_mel: LogMel, level: StreamLevel | Level = NEW) -> Front:
     features = log_mel.start()
     mel = features.tail.new_zeros(1, 0, log_mel.config.num_mels)
     sounds = torch.zeros(1, 2, dtype=torch.int64, device=mel.device)
-    return Front(level if log_mel.alike_loud else None, None, features, sounds, mel, 0, 0, 0, 0.0, ended=False)
+    return Front(level if log_mel.config.alike_loud else None, None, features, sounds, mel, 0, 0, 0, 0.0, ended=False)
 
 
 def missing_samples(config: StreamConfig, front: Front) -> int:
