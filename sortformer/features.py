@@ -11,14 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.config.model import FeatureConfig
-from sortformer.grid import SAMPLE_RATE
+from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.masks import length_mask
 
 __all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "bands_below", "mel_filterbank", "peak_gain"]
 
 FFT_SAMPLES = 512
 WINDOW_SAMPLES = 400
-HOP_SAMPLES = 160
 PRE_EMPHASIS = 0.97
 LOG_GUARD = 2.0**-24
 STD_GUARD = 1e-5

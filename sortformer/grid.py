@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["SAMPLE_RATE", "FrameGrid"]
+__all__ = ["HOP_SAMPLES", "SAMPLE_RATE", "FrameGrid"]
 
 SAMPLE_RATE = 16_000
+HOP_SAMPLES = 160
+"""From one feature frame to the next: 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class FrameGrid:
     """
 
     sample_rate: int = SAMPLE_RATE
-    hop_samples: int = 160
+    hop_samples: int = HOP_SAMPLES
     subsampling: int = 8
 
     def __post_init__(self) -> None:

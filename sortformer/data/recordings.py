@@ -12,7 +12,7 @@ from sortformer import audio
 from sortformer.annotation import Diarization, union
 from sortformer.config.model import ModelConfig
 from sortformer.errors import InputError
-from sortformer.grid import FrameGrid
+from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.manifests import Entry, read
 from sortformer.manifests.references import reference_of, regions_of
 from sortformer.manifests.tree import duration_of
@@ -22,7 +22,7 @@ from sortformer.targets import activity
 __all__ = ["Crop", "Crops", "Recordings"]
 
 _SLACK_S = 0.1  # a manifest's duration may be rounded, or be that of another format
-_HOP_S = FrameGrid().hop_samples / FrameGrid().sample_rate
+_HOP_S = HOP_SAMPLES / SAMPLE_RATE
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from sortformer.grid import FrameGrid
+from sortformer.grid import HOP_SAMPLES
 from sortformer.simulate.ranges import log_uniform
 from sortformer.simulate.speech_activity import active_runs
 from sortformer.simulate.voice_bank import VoiceBank
 
 __all__ = ["Pauses"]
 
-_HOP = FrameGrid().hop_samples
 _MARGIN = 4  # hops next to speech that are left out: its echo, and what of it was too soft to be found
 _SHORTEST = 12  # hops
 _LONGEST = 200  # hops
@@ -41,7 +40,7 @@ class Pauses:
         chosen = int(rng.integers(len(self)))
         length = min(int(self.end[chosen] - self.start[chosen]), _LONGEST)
         first = int(rng.integers(self.start[chosen], self.end[chosen] - length + 1))
-        heard = self._audio[first * _HOP : (first + length) * _HOP]
+        heard = self._audio[first * HOP_SAMPLES : (first + length) * HOP_SAMPLES]
         speed = log_uniform(rng, _SPEED)
         sound = np.interp(np.arange(0, len(heard) - 1, speed), np.arange(len(heard)), heard)
         sound[: len(_FADE)] *= _FADE

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from sortformer.grid import FrameGrid
+from sortformer.grid import HOP_SAMPLES
 
 __all__ = ["active_runs", "speech_activity"]
 
-_HOP = FrameGrid().hop_samples
 _PRE_EMPHASIS = 0.9  # lifts weak consonants over rumble
 _BELOW_TOP_DB = 30.0  # an onset lies at most this far below the loud parts ...
 _ABOVE_FLOOR = 0.45  # ... and at least this share of the dynamic range above the quiet ones
@@ -30,7 +29,7 @@ def speech_activity(wave: np.ndarray) -> np.ndarray:
     Returns:
         (N // 160,) bool.
     """
-    num_hops = len(wave) // _HOP
+    num_hops = len(wave) // HOP_SAMPLES
     if num_hops == 0:
         return np.zeros(0, dtype=bool)
     level = _levels_db(wave, num_hops)
@@ -68,7 +67,7 @@ def _levels_db(wave: np.ndarray, num_hops: int) -> np.ndarray:
     """Level of the two hops around the middle of each hop."""
     crisp = np.append(wave[:1], wave[1:] - _PRE_EMPHASIS * wave[:-1]).astype(np.float64)
     energy = np.concatenate([[0.0], np.cumsum(crisp * crisp)])
-    first = np.arange(num_hops) * _HOP - _HOP // 2
-    last = np.minimum(first + 2 * _HOP, len(wave))
+    first = np.arange(num_hops) * HOP_SAMPLES - HOP_SAMPLES // 2
+    last = np.minimum(first + 2 * HOP_SAMPLES, len(wave))
     first = np.maximum(first, 0)
     return 10 * np.log10((energy[last] - energy[first]) / (last - first) + 1e-12)

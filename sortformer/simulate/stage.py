@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sortformer.grid import FrameGrid
+from sortformer.grid import HOP_SAMPLES
 from sortformer.simulate.voice_bank import VoiceBank
 
 __all__ = ["Delivery", "Stage"]
 
-_HOP = FrameGrid().hop_samples
 _FADE = np.linspace(0, 1, 80, dtype=np.float32)  # 5 ms
 _MARGIN = 3  # hops of the recording around a phrase that are heard but not labelled
 
@@ -75,12 +74,12 @@ class Stage:
         return occupied
 
     def _mix(self, row: int, path: int, source: int, at: int, length: int, delivery: Delivery) -> None:
-        sound = self._bank.audio[source * _HOP : (source + length) * _HOP]
+        sound = self._bank.audio[source * HOP_SAMPLES : (source + length) * HOP_SAMPLES]
         if delivery.speed != 1:
             position = np.arange(round(len(sound) / delivery.speed)) * delivery.speed
             sound = np.interp(position, np.arange(len(sound)), sound)
-        first = at * _HOP
-        sound = sound[: self.num_hops * _HOP - first]
+        first = at * HOP_SAMPLES
+        sound = sound[: self.num_hops * HOP_SAMPLES - first]
         if len(sound) < 2 * len(_FADE):
             return
         scaled = np.multiply(sound, np.float32(delivery.gain / 32768), dtype=np.float32)

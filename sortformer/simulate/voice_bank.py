@@ -21,7 +21,7 @@ from sortformer.audio import read
 from sortformer.draft import naming
 from sortformer.errors import InputError
 from sortformer.formats.source import read_text
-from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.manifests.voices import COLUMNS
 from sortformer.simulate.formants import with_formants
 from sortformer.simulate.speech_activity import active_runs, speech_activity
@@ -29,7 +29,6 @@ from sortformer.simulate.speech_activity import active_runs, speech_activity
 __all__ = ["SPEECH_RMS", "Voice", "VoiceBank"]
 
 SPEECH_RMS = 0.05  # root mean square of the active speech of every stored utterance; leaves 26 dB for peaks
-_HOP = FrameGrid().hop_samples
 _LAYOUT = 5  # part of the cache's key: raise it when what is stored changes
 _SLACK_S = 0.1  # times are rounded, and ends of compressed files differ from decoder to decoder
 
@@ -210,7 +209,7 @@ def _changed(place: Path, folder: Path) -> bool:
 
 
 def _stored_hops(row: dict[str, str], speed: float) -> int:
-    return int((float(row["end_s"]) - float(row["start_s"])) / speed * SAMPLE_RATE / _HOP)
+    return int((float(row["end_s"]) - float(row["start_s"])) / speed * SAMPLE_RATE / HOP_SAMPLES)
 
 
 def _build(
@@ -237,7 +236,7 @@ def _build(
     decoded: tuple[str, np.ndarray] = ("", np.zeros(0, np.float32))
     # Written piece by piece: in a file that is mapped, a full disk ends the process instead of raising an error.
     with (target / "audio.npy").open("wb") as audio:
-        shape = (int(ends[-1]) * _HOP,)
+        shape = (int(ends[-1]) * HOP_SAMPLES,)
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int16)), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(audio, header)
         for (row, v), length in zip(order, hops.tolist(), strict=True):
@@ -293,9 +292,9 @@ def _utterance(cut: np.ndarray, voice: Voice, hops: int) -> tuple[np.ndarray, np
     """What a voice says, levelled to 16 bits, (hops * 160,), and where, (hops,); nothing where no speech is found."""
     wave = cut if voice.speed == 1 else soxr.resample(cut, SAMPLE_RATE * voice.speed, SAMPLE_RATE)
     wave = wave if voice.formants == 1 else with_formants(wave, voice.formants)
-    wave = np.pad(wave, (0, max(0, hops * _HOP - len(wave))))[: hops * _HOP]
+    wave = np.pad(wave, (0, max(0, hops * HOP_SAMPLES - len(wave))))[: hops * HOP_SAMPLES]
     active = speech_activity(wave)
     if not active.any():
         return np.zeros(len(wave), np.int16), active
-    loud = np.sqrt(np.mean(wave.reshape(-1, _HOP)[active].astype(np.float64) ** 2))
+    loud = np.sqrt(np.mean(wave.reshape(-1, HOP_SAMPLES)[active].astype(np.float64) ** 2))
     return np.clip(np.rint(wave * (SPEECH_RMS / loud * 32768)), -32768, 32767).astype(np.int16), active

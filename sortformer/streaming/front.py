@@ -11,7 +11,7 @@ from sortformer.audio.offset import centred
 from sortformer.bandwidth import is_narrow, sounding
 from sortformer.config.stream import StreamConfig
 from sortformer.features import FFT_SAMPLES, FeatureState, LogMel
-from sortformer.grid import FrameGrid
+from sortformer.grid import HOP_SAMPLES, FrameGrid
 from sortformer.layers.subsampling import FACTOR
 from sortformer.model.encoder import Encoder
 from sortformer.streaming.level import NEW, StreamLevel
@@ -22,7 +22,7 @@ __all__ = ["Front", "hear", "missing_samples", "next_chunk", "start_front", "tol
 _GRID = FrameGrid()
 # A feature frame needs the samples up to half a window after its centre; the last frame of a group of eight is centred
 # one hop before the end of the group.
-_LOOKAHEAD_SAMPLES = FFT_SAMPLES // 2 - _GRID.hop_samples
+_LOOKAHEAD_SAMPLES = FFT_SAMPLES // 2 - HOP_SAMPLES
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from sortformer.attention import redraw
 from sortformer.config.train import TrainConfig
 from sortformer.data import part_rows
+from sortformer.grid import SAMPLE_RATE
 from sortformer.model import SortformerOutput
 from sortformer.seeds import mixed_seed
 from sortformer.simulate import Conversations
@@ -72,7 +73,7 @@ def take_step(
         **{name: scale * value for name, value in zip(list(measured)[1:], losses, strict=True)},
         "grad_norm": float(norm),
         "learning_rate": rate,
-        "audio_s": samples / 16_000,
+        "audio_s": samples / SAMPLE_RATE,
         "seconds": time.perf_counter() - started,
     }
 
