@@ -28,6 +28,7 @@ FORMATS = ("png", "svg", "pdf", "jpg")
 _UNMATCHED = "#bbbbbb"
 _WIDTH_IN, _MOST_IN = 12.0, 40.0
 _INCHES_A_MINUTE = 4.0
+_DOTS_PER_INCH = 120
 _MOST_STEPS = 1000  # of a curve: more would be one block of colour
 _IN_SECONDS = 120.0  # longer recordings have their axis in minutes
 _LACKING = re.compile(r"Glyph (\d+) .*missing from")  # matplotlib's warning about one letter
@@ -74,7 +75,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
     return picture
 
 
-def image(picture: Figure, format: str = "png", dots_per_inch: int = 120) -> bytes:
+def image(picture: Figure, format: str = "png") -> bytes:
     """Return a picture as one of :data:`FORMATS`.
 
     Warns:
@@ -83,7 +84,7 @@ def image(picture: Figure, format: str = "png", dots_per_inch: int = 120) -> byt
     content, lacking = io.BytesIO(), []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        picture.savefig(content, format=format, dpi=dots_per_inch)
+        picture.savefig(content, format=format, dpi=_DOTS_PER_INCH)
     for warning in caught:
         if match := _LACKING.match(str(warning.message)):
             lacking.append(chr(int(match[1])))

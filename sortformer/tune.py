@@ -40,7 +40,7 @@ class Tuned:
         """By how much the DER fell, as a fraction of the reference speech."""
         return self.before.der.rate - self.after.der.rate
 
-    def spread(self, seed: int = 0) -> tuple[float, float] | None:
+    def spread(self) -> tuple[float, float] | None:
         """Return the 95 % interval of the gain: a bootstrap over recordings, the same ones before and after.
 
         None where there are fewer than two. It says how the gain varies with the choice of recordings, not what is
@@ -49,7 +49,7 @@ class Tuned:
         if len(self.before.rows) < 2:
             return None
         saved = [a.der.errors - b.der.errors for a, b in zip(self.before.rows, self.after.rows, strict=True)]
-        return ratio_interval(saved, [row.der.total for row in self.before.rows], seed)
+        return ratio_interval(saved, [row.der.total for row in self.before.rows])
 
 
 def tune(

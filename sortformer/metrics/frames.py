@@ -11,13 +11,11 @@ from sortformer.metrics.counts import DerCounts
 __all__ = ["frame_der"]
 
 
-def frame_der(
-    active: np.ndarray, target: np.ndarray, order: Literal["best", "sorted"] = "best", threshold: float = 0.5
-) -> DerCounts:
+def frame_der(active: np.ndarray, target: np.ndarray, order: Literal["best", "sorted"] = "best") -> DerCounts:
     """Count the diarization errors of one recording, in frames times speakers.
 
     Args:
-        active: (T, S) probabilities, compared with the threshold (strictly above is active), or booleans.
+        active: (T, S) probabilities, of which what exceeds one half is active, or booleans.
         target: (T, K) activity of the reference speakers, 0 or 1; K may differ from S. Cut padding off both beforehand.
         order: "best" pairs slots and speakers so that the error is least (Hungarian); "sorted" pairs slot k with
             speaker k, so that a wrong order of arrival counts as confusion.
@@ -27,7 +25,7 @@ def frame_der(
     """
     if active.ndim != 2 or target.ndim != 2 or len(active) != len(target):
         raise InputError(f"frame_der needs (T, S) and (T, K) with one T, got {active.shape} and {target.shape}")
-    hypothesis, reference = active > threshold, target > 0.5
+    hypothesis, reference = active > 0.5, target > 0.5
     together = hypothesis.T.astype(np.float64) @ reference  # (S, K) frames in which both are active
     if order == "best":
         correct = together[linear_sum_assignment(together, maximize=True)].sum()

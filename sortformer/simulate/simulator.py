@@ -85,25 +85,18 @@ class Simulator:
                 "shorten speaker_weights or add voices"
             )
 
-    def batch(
-        self,
-        generator: torch.Generator,
-        batch_size: int,
-        duration_s: float,
-        device: str | torch.device = "cpu",
-        rows: Sequence[int] | None = None,
-    ) -> Conversations:
-        """Make ``batch_size`` conversations of ``duration_s`` seconds, or only some ``rows`` of them.
-
-        Everything drawn comes from ``generator`` (on the CPU): the same state gives the same bits on the same device. A
-        row is the same conversation whatever other rows are made, so that processes can share a batch out.
-        """
-        return self.render(self.script(generator, batch_size, duration_s, rows), device)
+    def batch(self, generator: torch.Generator, batch_size: int, duration_s: float) -> Conversations:
+        """Make ``batch_size`` conversations of ``duration_s`` seconds, on the CPU: a script, rendered."""
+        return self.render(self.script(generator, batch_size, duration_s))
 
     def script(
         self, generator: torch.Generator, batch_size: int, duration_s: float, rows: Sequence[int] | None = None
     ) -> Script:
-        """Draw what ``batch`` renders: the cheap part, on the CPU."""
+        """Draw ``batch_size`` conversations of ``duration_s`` seconds, or only some ``rows`` of them: the cheap part.
+
+        Everything drawn comes from ``generator`` (on the CPU): the same state gives the same bits on the same device. A
+        row is the same conversation whatever other rows are made, so that processes can share a batch out.
+        """
         num_samples = self._grid.samples(duration_s)
         num_hops = self._grid.feature_frames(num_samples)
         if batch_size < 1 or num_hops < 1:

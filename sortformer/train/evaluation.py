@@ -17,8 +17,10 @@ from sortformer.train.processes import Processes
 
 __all__ = ["dev_conversations", "dev_der"]
 
+_SEED = 1
 
-def dev_conversations(config: TrainConfig, model: ModelConfig, seed: int = 1) -> list[Conversations]:
+
+def dev_conversations(config: TrainConfig, model: ModelConfig) -> list[Conversations]:
     """Return the fixed conversations that a run is evaluated on, one to a batch, each as long as in its last stage.
 
     They are crops of the recipe's ``dev`` manifest, or simulated with the dev voices of its bank where it names none,
@@ -32,7 +34,7 @@ def dev_conversations(config: TrainConfig, model: ModelConfig, seed: int = 1) ->
         return []
     if config.data.dev is not None:
         crops = Crops(Recordings.read(config.data.dev), duration_s, config.simulation.num_slots, model)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(_SEED)
         return [crops.read(crops.draw(rng)) for _ in range(count)]
     data = replace(config.data, recordings=(), simulated_weight=1.0)
     try:
@@ -42,7 +44,7 @@ def dev_conversations(config: TrainConfig, model: ModelConfig, seed: int = 1) ->
             f"{error}; to evaluate on, a run needs such voices, or a manifest as 'dev' of its [data]; "
             "with evaluate_conversations = 0 it does without"
         ) from error
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(_SEED)
     made = [simulator.batch(generator, 1, duration_s) for _ in range(count)]
     return [each.alike_loud() for each in made] if model.features.alike_loud else made
 
