@@ -7,8 +7,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sortformer.config.values import json_object
 from sortformer.errors import InputError, refusal
+from sortformer.json_values import json_object
 
 __all__ = ["read_config", "read_weights"]
 

@@ -16,10 +16,10 @@ import os
 from typing import Any
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
-from sortformer.config.values import json_object, number_of, text_of, whole_number_of
 from sortformer.errors import InputError
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
+from sortformer.json_values import json_object, number_of, text_of, whole_number_of
 
 __all__ = ["SCHEMA_VERSION", "format", "parse", "read", "write"]
 

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from sortformer.annotation import Diarization
-from sortformer.config.values import json_lines, number_of, path_of, text_of, whole_number_of
 from sortformer.errors import InputError
 from sortformer.formats import rttm
 from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
+from sortformer.json_values import json_lines, number_of, path_of, text_of, whole_number_of
 from sortformer.manifests.entry import Draft, Entry
 
 __all__ = ["is_manifest", "parse", "read", "write"]

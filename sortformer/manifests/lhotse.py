@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sortformer.annotation import Turn
-from sortformer.config.values import json_lines, number_of, path_of, text_of
 from sortformer.errors import InputError
 from sortformer.formats.names import without_white_space
 from sortformer.formats.source import read_text
+from sortformer.json_values import json_lines, number_of, path_of, text_of
 from sortformer.manifests.entry import Draft, Entry
 
 __all__ = ["from_lhotse"]
