@@ -1,8 +1,9 @@
 """The one family of errors that a user can cause: each message is a sentence (what, which file, what to do)."""
 
 import errno
+from collections.abc import Sequence
 
-__all__ = ["Cancelled", "ConfigError", "InputError", "SortformerError", "counted", "first_line", "refusal"]
+__all__ = ["Cancelled", "ConfigError", "InputError", "SortformerError", "counted", "first_line", "listed", "refusal"]
 
 
 class SortformerError(Exception):
@@ -43,3 +44,9 @@ def first_line(error: Exception) -> str:
 def counted(number: int, noun: str) -> str:
     """Return "1 recording", "2 recordings"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the names of recordings for a sentence, the first five of many."""
+    shown = ", ".join(repr(name) for name in names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

@@ -13,7 +13,6 @@ import pytest
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import ConfigError, InputError
 from sortformer.evaluate import Report, Row, as_csv, as_json, as_markdown, as_text, score, score_recordings, truth_in
-from sortformer.evaluate.report import listed
 from sortformer.formats import rttm, uem
 from sortformer.manifests import Entry, write
 from sortformer.metrics.counts import DerCounts, JerCounts
@@ -128,11 +127,6 @@ def test_a_recording_in_two_files_is_refused(folders):
     (folders[0] / "again.rttm").write_text((folders[0] / "one.rttm").read_text())
     with pytest.raises(InputError, match=r"again.rttm and .*one.rttm both hold the recording 'one'"):
         score(*folders)
-
-
-def test_of_many_recordings_five_are_named():
-    assert listed("abcde") == "'a', 'b', 'c', 'd', 'e'"
-    assert listed("abcdef") == "'a', 'b', 'c', 'd', 'e' and 1 more"
 
 
 def test_missing_and_empty_folders_and_unknown_protocols_are_refused(folders, tmp_path):

@@ -22,9 +22,8 @@ from sortformer.cli.options import (
 )
 from sortformer.cli.recordings import namesakes, once, recordings
 from sortformer.cli.results import check_out
-from sortformer.errors import InputError, counted
+from sortformer.errors import InputError, counted, listed
 from sortformer.evaluate import truth_in
-from sortformer.evaluate.report import listed
 from sortformer.formats.uem import Regions
 from sortformer.manifests import is_manifest
 from sortformer.metrics.der import Turns

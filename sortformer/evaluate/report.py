@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import Protocol
 from sortformer.metrics.region import Region
 
-__all__ = ["Report", "Row", "listed"]
+__all__ = ["Report", "Row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,3 @@ class Report:
         }
         used = [said[basis] for basis in said if any(row.region.basis == basis for row in self.rows)]
         return f"Scored: {'; '.join(used) or 'nothing'}."
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return the names of recordings for a sentence, the first five of many."""
-    shown = ", ".join(repr(name) for name in names[:5])
-    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

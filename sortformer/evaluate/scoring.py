@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from sortformer.errors import InputError
-from sortformer.evaluate.report import Report, Row, listed
+from sortformer.errors import InputError, listed
+from sortformer.evaluate.report import Report, Row
 from sortformer.evaluate.sides import truth_in
 from sortformer.formats.gather import turns_in
 from sortformer.formats.names import without_white_space

@@ -7,7 +7,8 @@ import io
 import json
 from typing import Any
 
-from sortformer.evaluate.report import Report, listed
+from sortformer.errors import listed
+from sortformer.evaluate.report import Report
 from sortformer.metrics.counts import DerCounts, JerCounts
 
 __all__ = ["as_csv", "as_json", "as_markdown", "as_text"]
