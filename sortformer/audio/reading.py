@@ -127,8 +127,7 @@ def crop(
         begin = max(0, int((start_s - margin) * rate)) // beat * beat
         end = math.inf if duration_s is None else math.ceil((end_s + margin) * rate)
         stretch = _stretch(found, begin, end, name)
-        pieces = mixed(_watched(stretch, name) if channel is None else stretch, whole("channel", channel), name)
-        wave = np.concatenate([*resampled(checked(pieces, rate, name, begin), rate), np.zeros(0, np.float32)])
+        wave = np.concatenate([*_mono(stretch, rate, channel, name, begin), np.zeros(0, np.float32)])
     offset = begin * SAMPLE_RATE // rate
     return wave[first - offset : None if last is None else last - offset]
 
@@ -245,15 +244,21 @@ def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
 
 def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
     """Yield (n,) float32 pieces at 16 kHz."""
-    pieces = _watched(recording.pieces, recording.name) if channel is None else recording.pieces
-    mono = checked(mixed(pieces, whole("channel", channel), recording.name), recording.rate, recording.name)
     count = 0
-    for piece in resampled(mono, recording.rate):
+    for piece in _mono(recording.pieces, recording.rate, channel, recording.name):
         count += len(piece)
         yield piece
     if count < SHORTEST_S * SAMPLE_RATE:
         length_s = count * 1000 // SAMPLE_RATE / 1000  # rounded down, so that it is less than it has to be
         raise InputError(f"{recording.name} holds only {length_s:.3f} s of audio: at least {SHORTEST_S} s is needed")
+
+
+def _mono(
+    pieces: Iterable[np.ndarray], rate: int, channel: int | None, name: str, start: int = 0
+) -> Iterator[np.ndarray]:
+    """Return what (n, channels) pieces at a rate, the first from the sample ``start`` on, are as (n,) at 16 kHz."""
+    pieces = _watched(pieces, name) if channel is None else pieces
+    return resampled(checked(mixed(pieces, whole("channel", channel), name), rate, name, start), rate)
 
 
 def _watched(pieces: Iterable[np.ndarray], name: str) -> Iterator[np.ndarray]:
