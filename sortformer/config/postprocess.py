@@ -1,11 +1,10 @@
 """How probabilities become turns: whose voice it is, thresholds, padding and shortest durations."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from sortformer.config.checks import as_annotated
+from sortformer.config.checks import as_annotated, require
 from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
-from sortformer.errors import ConfigError
 
 __all__ = ["PostprocessConfig"]
 
@@ -40,13 +39,12 @@ class PostprocessConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        for name in (field.name for field in fields(self)):
+        for name in ("onset", "offset"):
             value = getattr(self, name)
-            if name.endswith("_s"):
-                if not 0 <= value <= _LONGEST_S:
-                    raise ConfigError(f"{name} must be between 0 and {_LONGEST_S:g} seconds, got {value}")
-            elif name not in ("decision", "clustering") and not 0 <= value <= 1:
-                raise ConfigError(f"{name} must be a probability between 0 and 1, got {value}")
+            require(0 <= value <= 1, f"{name} must be a probability between 0 and 1, got {value}")
+        for name in ("pad_on_s", "pad_off_s", "min_on_s", "min_off_s"):
+            value = getattr(self, name)
+            require(0 <= value <= _LONGEST_S, f"{name} must be between 0 and {_LONGEST_S:g} seconds, got {value}")
 
     def with_room_for(
         self, num_speakers: int | None = None, min_speakers: int | None = None, max_speakers: int | None = None
