@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from sortformer.annotation import Turn, merged, moments
 from sortformer.errors import counted
@@ -47,15 +48,7 @@ class Statistics:
         return cls(1, duration_s or 0.0, speech, overlap, len(whole), spoken, (speakers,))
 
     def __add__(self, other: Statistics) -> Statistics:
-        return Statistics(
-            self.recordings + other.recordings,
-            self.duration_s + other.duration_s,
-            self.speech_s + other.speech_s,
-            self.overlap_s + other.overlap_s,
-            self.turns + other.turns,
-            self.turn_s + other.turn_s,
-            self.speakers + other.speakers,
-        )
+        return Statistics(*map(operator.add, astuple(self), astuple(other)))
 
     def __str__(self) -> str:
         parts = [f"{counted(self.recordings, 'recording')}, {self.duration_s / 3600:.2f} h"]
