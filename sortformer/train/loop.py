@@ -104,24 +104,28 @@ def train(
                 log.write({"step": state.step} | dev_der(state.average, dev, processes))
             if state.step % config.checkpoint_every and state.step != last:
                 continue
-            if not state.answers():
-                raise InputError(
-                    f"training has diverged: what the model of step {state.step} gives is not finite; {out} keeps what "
-                    "was saved before. Lower the learning rate, or look for broken data"
-                )
-            # One bad batch may be all that there was since the last state; of several, one at least should be good.
-            if passed_over >= max(2, state.step - saved):
-                raise InputError(
-                    f"training stands still: the gradients of the last {passed_over} steps are not finite, and "
-                    f"changed no weight; {out} keeps what was saved before. Look for broken data, or lower the weights "
-                    "of the losses"
-                )
+            _check_learning(state, passed_over, state.step - saved, out)
             saved = state.step
             if processes.lead:
                 # The state last: what was interrupted between the two takes these steps again, and writes both anew.
                 checkpoint.save(out / "model", state.average, kept, licence=initial.licence)
                 state.save(out / "state.pt")
     return out / "model"
+
+
+def _check_learning(state: TrainState, passed_over: int, steps: int, out: Path) -> None:
+    """Refuse to save a model that has diverged, or that none of so many steps, two or more, has changed."""
+    if not state.answers():
+        raise InputError(
+            f"training has diverged: what the model of step {state.step} gives is not finite; {out} keeps what was "
+            "saved before. Lower the learning rate, or look for broken data"
+        )
+    # One bad batch may be all that there was since the last state; of several, one at least should be good.
+    if passed_over >= max(2, steps):
+        raise InputError(
+            f"training stands still: the gradients of the last {passed_over} steps are not finite, and changed no "
+            f"weight; {out} keeps what was saved before. Look for broken data, or lower the weights of the losses"
+        )
 
 
 def _check_place(out: Path) -> None:
