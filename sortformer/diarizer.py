@@ -26,14 +26,14 @@ from sortformer.config.presets import model_preset, model_presets, nearest_prese
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
-from sortformer.enrolled import LEAST_SPEECH_S, check_person, mean_voice, names_of_voices, no_voice, read_clip
+from sortformer.enrolled import names_of_voices
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report, up_to
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import check_exits
-from sortformer.offline import at_once, forward, in_windows
+from sortformer.offline import at_once, clip_voice, forward, in_windows
 from sortformer.postprocess import keep_slots, speaker_range, warn_if_full
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
@@ -46,6 +46,10 @@ OFFLINE = "offline"
 
 FILE_S, LIVE_S = 30.0, 1.0
 """Latencies that a stream aims at where none is asked for: through a file, and live."""
+
+_Clips = Mapping[str, tuple[AudioSource, int | None]]  # to enroll, by name; and their sample rates if not in the files
+_Count = tuple[int, int | None]  # of speakers: the least and the greatest
+_Found = tuple[Probabilities, dict[int, str], str | StreamConfig]  # with names of slots, and the preset that was used
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -183,10 +187,9 @@ class Diarizer:
         settings = self._settings(postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
-        heard = Heard(audio, progress)
-        blocks = heard.blocks(sample_rate, channel)
+        heard = Heard(audio, sample_rate, channel, progress)
         clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in (enroll or {}).items()}
-        found, names, used = self._hear(heard, blocks, preset, clips, settings, (fewest, most))
+        found, names, used = self._hear(heard, preset, clips, settings, (fewest, most))
         kept = keep_slots(found.data, settings, found.step_s, fewest, most)
         result = found.turns(settings, exclusive=exclusive, names=names, slots=kept)
         if not result.turns:
@@ -214,8 +217,8 @@ class Diarizer:
 
         Where the post-processing clusters, voices stand in place of slots; that is all that it does to probabilities.
         """
-        heard = Heard(audio, progress)
-        return self._hear(heard, heard.blocks(sample_rate, channel), preset, {}, self._settings(postprocess))[0]
+        heard = Heard(audio, sample_rate, channel, progress)
+        return self._hear(heard, preset, {}, self._settings(postprocess), (1, None))[0]
 
     def stream(
         self,
@@ -289,69 +292,66 @@ class Diarizer:
         if clustering is None:
             output, said = self._whole(audio, sample_rate, channel, progress)
             return Embeddings(only_row(output.emb), FrameGrid(), said)
-        heard = Heard(audio, progress)
-        found = in_windows(self.model, heard.worked_through(heard.blocks(sample_rate, channel)), self.exit_confidence)
+        heard = Heard(audio, sample_rate, channel, progress)
+        found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         said = self._probabilities(found.voices(clustering)[0], heard, found.layers)
         return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
 
     def _hear(
-        self,
-        heard: Heard,
-        blocks: Iterator[np.ndarray],
-        preset: str | StreamConfig | None,
-        clips: Mapping[str, tuple[AudioSource, int | None]],
-        settings: PostprocessConfig,
-        count: tuple[int, int | None] = (1, None),
-    ) -> tuple[Probabilities, dict[int, str], str | StreamConfig]:
-        """Probabilities, the names of the slots that were enrolled, and the preset that was used.
-
-        ``clips`` are voices to enroll and the sample rate of each, where that has to be said.
-        """
+        self, heard: Heard, preset: str | StreamConfig | None, clips: _Clips, settings: PostprocessConfig, count: _Count
+    ) -> _Found:
+        """Take a recording as the preset says: as a stream, in windows by voice, or at once."""
         clustering = settings.clustering
         if preset is None and (streams_files(self.model.config) or (clips and clustering is None)):
             preset = nearest_preset(self.model.config, FILE_S)
-        if preset in (None, OFFLINE):
-            if clustering is not None:
-                known = {name: self._voice(name, *clip, clustering) for name, clip in clips.items()}
-                found = in_windows(self.model, heard.worked_through(blocks), self.exit_confidence)
-                probs, emb = found.voices(clustering, *count)
-                names = names_of_voices(probs, emb, known, clustering.threshold)
-                return self._probabilities(probs, heard, found.layers), names, OFFLINE
-            if clips:
-                raise InputError(
-                    "voices can be enrolled only in a stream where clustering is off: leave the preset out, or give "
-                    "another one"
-                )
-            taken = up_to(blocks, MAX_OFFLINE_S)
-            if heard.seconds <= MAX_OFFLINE_S:
-                found = at_once(self.model, heard.again(taken, blocks), self.exit_confidence, heard.progress)
-                return self._probabilities(found.probs, heard, found.layers), {}, OFFLINE
-            if preset == OFFLINE or not self.presets:
-                raise _too_long(heard.source)
-            preset = nearest_preset(self.model.config, FILE_S)
-            warnings.warn(
-                f"{name_of(heard.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that is taken whole: "
-                f"streaming through it (preset {preset})",
-                stacklevel=3,
+        if preset not in (None, OFFLINE):
+            return self._streamed(heard, heard.blocks(), preset, clips, settings, count[1])
+        if clustering is not None:
+            return self._by_voice(heard, clips, clustering, count)
+        if clips:
+            raise InputError(
+                "voices can be enrolled only in a stream where clustering is off: leave the preset out, or give "
+                "another one"
             )
-            blocks = heard.again(taken, blocks)
-        config, (_, most) = self._stream_config(preset, settings), count
+        blocks = heard.blocks()
+        taken = up_to(blocks, MAX_OFFLINE_S)
+        if heard.seconds <= MAX_OFFLINE_S:
+            found = at_once(self.model, heard.again(taken, blocks), self.exit_confidence, heard.progress)
+            return self._probabilities(found.probs, heard, found.layers), {}, OFFLINE
+        if preset == OFFLINE or not self.presets:
+            raise _too_long(heard.source)
+        preset = nearest_preset(self.model.config, FILE_S)
+        warnings.warn(
+            f"{name_of(heard.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that is taken whole: "
+            f"streaming through it (preset {preset})",
+            stacklevel=3,
+        )
+        return self._streamed(heard, heard.again(taken, blocks), preset, {}, settings, count[1])
+
+    def _by_voice(self, heard: Heard, clips: _Clips, clustering: ClusteringConfig, count: _Count) -> _Found:
+        known = {
+            name: clip_voice(self.model, name, *clip, clustering, self.exit_confidence) for name, clip in clips.items()
+        }
+        found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
+        probs, emb = found.voices(clustering, *count)
+        names = names_of_voices(probs, emb, known, clustering.threshold)
+        return self._probabilities(probs, heard, found.layers), names, OFFLINE
+
+    def _streamed(
+        self,
+        heard: Heard,
+        blocks: Iterator[np.ndarray],
+        preset: str | StreamConfig,
+        clips: _Clips,
+        settings: PostprocessConfig,
+        most: int | None,
+    ) -> _Found:
+        config = self._stream_config(preset, settings)
         if config.clustering is not None and most is not None:
             config = replace(config, max_speakers=max(most, len(clips)))  # who is enrolled may be absent
         session = Session(self.model, config)
         names = {session.enroll(name, *clip): name for name, clip in clips.items()}
         return self._probabilities(stream_probabilities(session, heard.worked_through(blocks)), heard), names, preset
-
-    def _voice(self, name: str, clip: AudioSource, sample_rate: int | None, clustering: ClusteringConfig) -> np.ndarray:
-        """The direction of the embeddings of who speaks most in a clip."""
-        check_person(name)
-        wave = read_clip(name, clip, sample_rate)
-        probs, emb = in_windows(self.model, [wave], self.exit_confidence).voices(clustering)
-        spoken = (probs > 0.5).sum(axis=0) * self.model.config.grid.step_s
-        mean = mean_voice(probs, emb, int(spoken.argmax()))
-        if spoken.max() < LEAST_SPEECH_S or mean is None:
-            raise no_voice(name)
-        return mean
 
     def _settings(self, postprocess: PostprocessConfig | str | None) -> PostprocessConfig:
         """The post-processing that a call asks for."""
@@ -374,8 +374,8 @@ class Diarizer:
         self, audio: AudioSource, sample_rate: int | None, channel: int | None, progress: Progress | None
     ) -> tuple[SortformerOutput, Probabilities]:
         """All that the model gives for a recording taken whole, and its probabilities."""
-        heard = Heard(audio, progress)
-        blocks = heard.blocks(sample_rate, channel)
+        heard = Heard(audio, sample_rate, channel, progress)
+        blocks = heard.blocks()
         taken = up_to(blocks, MAX_OFFLINE_S)
         if heard.seconds > MAX_OFFLINE_S:
             raise _too_long(audio)

@@ -24,8 +24,16 @@ with it. Else it counts steps, as ``turns`` does. Returning False, or raising, e
 class Heard:
     """A recording on its way to the model, and what is known of it afterwards."""
 
-    def __init__(self, source: AudioSource, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        source: AudioSource,
+        sample_rate: int | None = None,
+        channel: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
         self.source = source
+        self.sample_rate = sample_rate
+        self.channel = channel
         self.progress = progress
         self.total_s: float | None = None
         self.num_samples = 0
@@ -36,9 +44,9 @@ class Heard:
         """How much has been read."""
         return self.num_samples / SAMPLE_RATE
 
-    def blocks(self, sample_rate: int | None, channel: int | None) -> Iterator[np.ndarray]:
+    def blocks(self) -> Iterator[np.ndarray]:
         """Yield the recording."""
-        with opened(self.source, sample_rate, channel) as (self.total_s, blocks):
+        with opened(self.source, self.sample_rate, self.channel) as (self.total_s, blocks):
             for block in blocks:
                 self.num_samples += len(block)
                 self.peak = max(self.peak, peak(block))

@@ -9,17 +9,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sortformer.audio import AudioSource
 from sortformer.audio.loudness import UNHEARD, alike_loud
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice, in_finer_frames
 from sortformer.config.clustering import ClusteringConfig
+from sortformer.enrolled import LEAST_SPEECH_S, check_person, mean_voice, no_voice, read_clip
 from sortformer.estimates import only_row
 from sortformer.grid import FrameGrid
 from sortformer.heard import Progress, report
 from sortformer.model import Sortformer
 from sortformer.model.early_exit import leave_early
 
-__all__ = ["Whole", "at_once", "forward", "in_windows"]
+__all__ = ["Whole", "at_once", "clip_voice", "forward", "in_windows"]
 
 WINDOW_FRAMES, MARGIN_FRAMES = 1000, 63
 """A window is 80 s, with 5 s more on each side: what 10 s or 20 s would do is no better."""
@@ -101,6 +103,28 @@ def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence:
         )
     probs, emb = (np.concatenate([getattr(part, name) for part in parts]) for name in ("probs", "emb"))
     return Whole(probs, emb, max(part.layers for part in parts), finer)
+
+
+def clip_voice(
+    model: Sortformer,
+    name: str,
+    clip: AudioSource,
+    sample_rate: int | None,
+    clustering: ClusteringConfig,
+    exit_confidence: float | None = None,
+) -> np.ndarray:
+    """Return the direction (D,) of the embeddings of who speaks most in a clip, to be known by ``name``.
+
+    Raises:
+        InputError: if the name is not to be given, or the clip cannot be read or holds too little speech.
+    """
+    check_person(name)
+    probs, emb = in_windows(model, [read_clip(name, clip, sample_rate)], exit_confidence).voices(clustering)
+    spoken = (probs > 0.5).sum(axis=0) * model.config.grid.step_s
+    mean = mean_voice(probs, emb, int(spoken.argmax()))
+    if spoken.max() < LEAST_SPEECH_S or mean is None:
+        raise no_voice(name)
+    return mean
 
 
 def forward(

@@ -99,7 +99,7 @@ def test_a_clip_that_is_an_array_is_at_the_rate_of_the_call(
         heard.append(len(read_clip(name, audio, sample_rate)))
         return read_clip(name, audio, sample_rate)
 
-    monkeypatch.setattr("sortformer.diarizer.read_clip", reading)
+    monkeypatch.setattr("sortformer.offline.read_clip", reading)
     monkeypatch.setattr("sortformer.streaming.session.read_clip", reading)
     wave = chirp(2.0, 8_000)
     for clip in (wave, wav, {"waveform": wave, "sample_rate": 8_000}):

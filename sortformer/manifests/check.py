@@ -157,10 +157,10 @@ def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], who
 
 def _heard(path: Path) -> tuple[float, str | None]:
     """The length of a recording in seconds, and what is wrong with its sound."""
-    heard = Heard(path, None)
+    heard = Heard(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AudioWarning)
-        for _ in heard.blocks(None, None):
+        for _ in heard.blocks():
             pass
     faults = [str(warning.message) for warning in caught if issubclass(warning.category, AudioWarning)]
     if heard.peak < _SILENCE:
