@@ -4,14 +4,12 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 
-import sortformer
 from sortformer import checkpoint
-from sortformer.annotation import Diarization, Origin, TimeAxis
+from sortformer.annotation import Diarization
 from sortformer.audio import AudioSource
 from sortformer.audio.arrays import is_array
 from sortformer.audio.files import name_of, uri_of
@@ -96,6 +94,8 @@ class Diarizer:
             InputError: when the device or the model is absent, or the model's files are damaged.
             ConfigError: when the model cannot stop early and ``exit_confidence`` asks for it.
         """
+        if not isinstance(model, str | Path | None):
+            raise InputError(f"a model is a folder, a .nemo file or an id, got {type(model).__name__}")
         place = device_named(device)
         held = checkpoint.read(checkpoint.EMBEDDED if model is None else model)
         remind(str(model), held.licence)
@@ -201,7 +201,7 @@ class Diarizer:
         asked = {"preset": used, "channel": channel, "exclusive": exclusive, "enroll": list(clips), **wanted}
         if self.exit_confidence is not None:
             asked["exit_confidence"] = self.exit_confidence
-        return replace(result, origin=self._origin(found, asked | {"postprocess": to_dict(settings)}))
+        return replace(result, origin=found.origin(self.name, asked | {"postprocess": to_dict(settings)}))
 
     def probabilities(
         self,
@@ -387,10 +387,6 @@ class Diarizer:
             # What a model says about digital silence is an accident of its training.
             data = np.zeros_like(data)
         return Probabilities(data, self.model.config.grid.step_s, heard.seconds, 0.0, layers, uri_of(heard.source))
-
-    def _origin(self, found: Probabilities, settings: Mapping[str, Any]) -> Origin:
-        axis = TimeAxis(found.start_s, found.step_s, len(found.data))
-        return Origin(self.name, sortformer.__version__, settings, axis)
 
 
 def _too_long(audio: AudioSource) -> InputError:

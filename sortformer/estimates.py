@@ -3,12 +3,14 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.annotation import Diarization
+import sortformer
+from sortformer.annotation import Diarization, Origin, TimeAxis
 from sortformer.clustering import unit_rows
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
@@ -65,6 +67,10 @@ class Probabilities:
             names=names,
             slots=slots,
         ).shift(self.start_s)
+
+    def origin(self, model: str, settings: Mapping[str, Any]) -> Origin:
+        """Return what turns made of these frames say of how they were made; settings are plain values."""
+        return Origin(model, sortformer.__version__, settings, TimeAxis(self.start_s, self.step_s, len(self.data)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -19,9 +19,10 @@ from sortformer.config.labels import LabelConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.diarizer import Diarizer
 from sortformer.enrolled import check_person
-from sortformer.errors import InputError
+from sortformer.errors import InputError, listed
 from sortformer.estimates import Embeddings
 from sortformer.formats.write import write_bytes
+from sortformer.heard import Progress
 from sortformer.memory import LabelMemory, interpolate
 from sortformer.model.identity import identity
 
@@ -37,7 +38,7 @@ SHORTEST_VOICE_S = 1.0
 class VoiceStore:
     """Names, and frames in which their voices spoke alone, as the encoder of one model hears them.
 
-    A store does not change: ``add`` and ``learn`` return another one.
+    A store does not change: ``add``, ``learn`` and ``without`` return another one.
     """
 
     diarizer: Diarizer
@@ -101,6 +102,17 @@ class VoiceStore:
                 store = store._with(speaker, found.data[frames])
         return store
 
+    def without(self, name: str) -> "VoiceStore":
+        """Return a store that knows nothing of a voice any more.
+
+        Raises:
+            InputError: when it has no voice of that name.
+        """
+        if name not in self.names:
+            raise InputError(f"this store has no voice called {name!r}, but {listed(self.names) or 'none at all'}")
+        names = tuple(each for each in self.names if each != name)
+        return replace(self, memory=self.memory.without(self.names.index(name)), names=names)
+
     def name(
         self,
         diarization: Diarization,
@@ -138,6 +150,8 @@ class VoiceStore:
         confidence: float = 0.5,
         sample_rate: int | None = None,
         channel: int | None = None,
+        exclusive: bool = False,
+        progress: Progress | None = None,
     ) -> Diarization:
         """Return who spoke when, by name where known, from what the model and the memory say of each frame.
 
@@ -146,8 +160,10 @@ class VoiceStore:
         Args:
             lam: share of the memory in the probability of each speaker with a name: 0 is the model alone.
             confidence: below it a name is not given (see ``name``).
+            exclusive: one speaker at a time, as in a call of a diarizer; ``progress`` likewise.
 
         Raises:
+            Cancelled: when ``progress`` returned False.
             InputError: when the audio cannot be used, or ``lam`` is not between 0 and 1.
 
         Warns:
@@ -155,7 +171,7 @@ class VoiceStore:
         """
         if not 0 <= lam <= 1:
             raise InputError(f"lam, the share of the memory, must be between 0 and 1, got {lam}")
-        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
+        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)
         said, labels = found.output.data.copy(), self._read(found)
         slots = {slot: str(slot) for slot in range(said.shape[1])}
         given = self._names(found, labels, self._turns(found, slots), confidence)
@@ -164,9 +180,12 @@ class VoiceStore:
             evidence = labels[:, self.names.index(name)].repeat_interleave(finer)[: len(said)]
             model = torch.from_numpy(said[:, int(slot)])
             said[:, int(slot)] = interpolate(evidence, model, lam).numpy()
-        mixed = replace(found, output=replace(found.output, data=said))
-        named = self._turns(mixed, {int(slot): name for slot, name in given.items()})
-        return replace(named, uri=uri_of(audio))
+        mixed, settings = replace(found.output, data=said), self.diarizer.postprocess
+        names = {int(slot): name for slot, name in given.items()}
+        named = mixed.turns(settings, uri=uri_of(audio), exclusive=exclusive, names=names)
+        asked = {"lam": lam, "confidence": confidence, "channel": channel, "exclusive": exclusive}
+        asked |= {"voices": list(self.names), "postprocess": to_dict(settings)}
+        return replace(named, origin=mixed.origin(self.diarizer.name, asked))
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the store as safetensors, whole or not at all.

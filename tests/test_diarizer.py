@@ -205,6 +205,11 @@ def test_a_stream_takes_any_length_and_says_how_far_it_is(diarizer: Diarizer, tm
         assert [report for report in seen if report[0] == stage] == [(stage, at, 25.0) for at in (10.0, 20.0, 25.0)]
 
 
+def test_a_model_that_is_no_path_is_refused():
+    with pytest.raises(InputError, match=r"a model is a folder, a \.nemo file or an id, got int"):
+        Diarizer.load(5)  # pyright: ignore[reportArgumentType]
+
+
 def test_a_wish_is_refused_before_the_audio_is_touched(diarizer: Diarizer):
     with pytest.raises(InputError, match="at most 4"):
         diarizer("absent.wav", num_speakers=5)

@@ -176,6 +176,18 @@ def test_more_clips_of_a_name_join(puppet: Puppet):
     assert store.diarize(clip("eve")).speakers == ("ada",)
 
 
+def test_whoever_is_forgotten_is_a_stranger_again(puppet: Puppet, tmp_path: Path):
+    store = of(puppet, "ada", "bob", "eve").without("bob")
+    assert store.names == ("ada", "eve")
+    meeting = np.concatenate([clip(name) for name in ("ada", "bob", "eve")])
+    assert set(store.diarize(meeting).speakers) == {"ada", "speaker_0", "eve"}
+    store.save(tmp_path / "voices")
+    assert VoiceStore.load(tmp_path / "voices", puppet).names == ("ada", "eve")
+    with pytest.raises(InputError, match="no voice called 'bob', but 'ada', 'eve'"):
+        store.without("bob")
+    assert of(puppet, "ada").without("ada").names == ()
+
+
 @pytest.mark.parametrize("name", ["", "speaker_3", "7"])
 def test_a_name_that_is_none_is_refused_before_the_clip_is_read(puppet: Puppet, name: str):
     with pytest.raises(InputError, match="choose another"):
@@ -201,6 +213,14 @@ def test_with_a_real_model_lam_0_is_the_diarizer_with_a_name(diarizer: Diarizer,
     assert store.diarize(wav).turns == expected.turns
     assert store.name(diarizer(wav), wav).turns == expected.turns
     assert store.diarize(wav).uri == store.name(diarizer(wav), wav).uri == "ada"
+    stages: list[str] = []
+    named = store.diarize(wav, exclusive=True, progress=lambda stage, *_: stages.append(stage))
+    assert "read" in stages
+    origin = named.origin
+    assert origin is not None
+    assert expected.origin is not None
+    assert (origin.model, origin.settings["voices"], origin.settings["exclusive"]) == (diarizer.name, ["Ada"], True)
+    assert origin.time_axis == expected.origin.time_axis
     with torch.inference_mode():
         emb = diarizer.model(torch.from_numpy(chirp(2.0, RATE))[None]).emb[0].numpy()
     np.testing.assert_allclose(diarizer.embeddings(chirp(2.0, RATE), sample_rate=RATE).data, emb, atol=1e-5)

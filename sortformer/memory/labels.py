@@ -35,6 +35,12 @@ class LabelMemory:
             return replace(self, key=key, label=whose)
         return replace(self, key=torch.cat((self.key, key)), label=torch.cat((self.label, whose)))
 
+    def without(self, label: int) -> "LabelMemory":
+        """Return a memory without the frames of a label; greater labels move up by one."""
+        kept = self.label != label
+        rest = self.label[kept]
+        return replace(self, key=self.key[kept], label=rest - (rest > label).to(rest.dtype))
+
     def read(self, frames: Tensor, num_labels: int) -> Tensor:
         """Return how probable it is that frames (T, D) are of each label, (T, L); the rest to 1 is a stranger's.
 
