@@ -34,7 +34,8 @@ from sortformer.cli.options import (
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import FORMATS, Results, formats_named
 from sortformer.errors import InputError
-from sortformer.formats import uem as uem_format
+from sortformer.formats.gather import uem_in
+from sortformer.formats.uem import Regions
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization
@@ -75,7 +76,9 @@ def diarize(
     pad_off: PadOff = None,
     min_on: MinOn = None,
     min_off: MinOff = None,
-    uem: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep only what lies in this UEM's regions.")] = None,
+    uem: Annotated[
+        Path | None, typer.Option(metavar="FILE|DIR", help="Keep only what lies in the regions of these UEM.")
+    ] = None,
     skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Leave out results that are there.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
@@ -88,7 +91,7 @@ def diarize(
     with usage_errors():
         results = Results(out, formats_named(formats), overwrite, skip_existing)
         named = clips(enroll)
-    regions = None if uem is None else uem_format.read(uem)
+    regions = None if uem is None else uem_in(uem)
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
 
     def load() -> Job:
@@ -125,7 +128,7 @@ def diarize(
     raise typer.Exit(run(inputs, results, load, quiet=quiet))
 
 
-def _inside(result: Diarization, regions: uem_format.Regions) -> Diarization:
+def _inside(result: Diarization, regions: Regions) -> Diarization:
     if regions and min(start for start, _ in regions) >= result.duration:
         warnings.warn(
             f"the regions of the UEM begin after the end of {result.uri}, at {result.duration:.2f} s", stacklevel=2
@@ -133,7 +136,7 @@ def _inside(result: Diarization, regions: uem_format.Regions) -> Diarization:
     return result.within(regions)
 
 
-def _regions_of(recording: Recording, regions: Mapping[str, uem_format.Regions]) -> uem_format.Regions:
+def _regions_of(recording: Recording, regions: Mapping[str, Regions]) -> Regions:
     if recording.id not in regions:
         raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
     return regions[recording.id]

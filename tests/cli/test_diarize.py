@@ -235,6 +235,7 @@ def test_a_uem_bounds_the_turns(cli: Cli, model: Path, wav: Path, tmp_path: Path
     uem.write_text("meeting 1 0.5 0.75\nmeeting 1 1.5 1.6\n")
     outcome = cli("diarize", wav, "--model", model, "--uem", uem, "--max-speakers", 1)
     assert [line.split()[3:5] for line in outcome.out.splitlines()] == [["0.500", "0.250"], ["1.500", "0.100"]]
+    assert cli("diarize", wav, "--model", model, "--uem", tmp_path, "--max-speakers", 1).out == outcome.out
     uem.write_text("meeting 1 100 200\n")
     outcome = cli("diarize", wav, "--model", model, "--uem", uem)
     assert (outcome.code, outcome.out) == (0, "")
