@@ -215,7 +215,10 @@ class TrainConfig:
             raise InputError(f"cannot read the recipe {path}: {refusal(error)}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is not a TOML file: {error}") from error
-        config = from_dict(cls, values)
+        try:
+            config = from_dict(cls, values)
+        except ConfigError as error:
+            raise ConfigError(f"in the recipe {path}: {error}") from error
 
         def beside(name: str) -> str:
             return str(path.parent / name)

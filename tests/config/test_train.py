@@ -125,6 +125,7 @@ def test_a_wrong_recipe_is_one_sentence(tmp_path, text, message):
     with pytest.raises((ConfigError, InputError), match=message) as caught:
         TrainConfig.read(write(tmp_path, text))
     assert "\n" not in str(caught.value)
+    assert "recipe.toml" in str(caught.value)
 
 
 def test_an_absent_recipe_is_one_sentence(tmp_path):
