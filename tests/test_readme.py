@@ -58,6 +58,13 @@ def test_the_commands_run(checkout: Path, page: Path):
         assert {path.suffix for path in (checkout / "results").iterdir()} == {".rttm", ".json", ".txt"}
 
 
+def test_what_its_tables_import_is_there():
+    lines = re.findall(r"`(from sortformer[^`]* import [^`]*)`", README.read_text(encoding="utf-8"))
+    assert lines
+    for line in lines:
+        exec(line, {})
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_all_python_is_in_the_readme(page: Path):
     assert page == README or not blocks(page, "python")
