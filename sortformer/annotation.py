@@ -210,8 +210,7 @@ class Diarization:
         """Return RTTM lines (see :mod:`sortformer.formats.rttm`).
 
         Raises:
-            InputError: when a speaker's name contains white space, which RTTM cannot express; in the id it becomes
-                ``_``.
+            InputError: when two speakers have one name but for white space, which becomes ``_``.
         """
         from sortformer.formats import rttm
 

@@ -11,7 +11,6 @@ from sortformer.cli.console import say
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
-from sortformer.formats.names import check_name
 from sortformer.metrics.protocol import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -154,7 +153,7 @@ def clips(enroll: Iterable[str] | None) -> dict[str, str]:
     """Return the clip of each name in options like ``chair=chair.wav``.
 
     Raises:
-        InputError: when one has no name or no clip, RTTM cannot express a name, or it is taken.
+        InputError: when one has no name or no clip, or a name cannot be given.
     """
     if not enroll:
         return {}
@@ -166,5 +165,5 @@ def clips(enroll: Iterable[str] | None) -> dict[str, str]:
         if not clip:
             raise InputError(f"--enroll takes a name and a clip, like chair=chair.wav, got {option!r}")
         check_person(name, found)
-        found[check_name(name, "speaker")] = clip
+        found[name] = clip
     return found

@@ -10,9 +10,10 @@ from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import json
+from sortformer.formats.names import without_white_space
 from sortformer.formats.write import check_folder, write_text
 
-__all__ = ["FORMATS", "Results", "check_out", "formats_named"]
+__all__ = ["FORMATS", "Results", "check_out", "formats_named", "say_as_in_rttm"]
 
 
 def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
@@ -28,6 +29,13 @@ def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
     if out.exists() and out.is_dir() != folder:
         raise InputError(f"{out} is a {'file' if folder else 'folder'}: give another name with -o")
     check_folder(out.parent)
+
+
+def say_as_in_rttm(*names: str) -> None:
+    """Say which of these names of recordings and speakers are others in RTTM."""
+    for name in names:
+        if (written := without_white_space(name)) != name:
+            say(f"note: {name!r} is called {written!r} in RTTM, which cannot express white space")
 
 
 FORMATS: dict[str, Callable[[Diarization], str]] = {
@@ -100,8 +108,8 @@ class Results:
 
     def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
         """Write the result of a recording in these formats; on stdout, a blank line divides texts after the first."""
-        if "rttm" in formats and recording.id != recording.name:
-            say(f"note: {recording.name!r} is called {recording.id!r} in RTTM, which cannot express white space")
+        if "rttm" in formats:
+            say_as_in_rttm(recording.name, *result.speakers)
         for name in formats:
             if self.folder is None:
                 if name == "json":

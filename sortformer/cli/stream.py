@@ -32,7 +32,7 @@ from sortformer.cli.options import (
     clips,
     postprocessed,
 )
-from sortformer.cli.results import check_out
+from sortformer.cli.results import check_out, say_as_in_rttm
 from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm
 from sortformer.formats.text import clock
@@ -124,6 +124,7 @@ def stream(
             session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
         for name, clip in voices.items():
             session.enroll(name, clip)
+        say_as_in_rttm(uri, *voices)
         if source is None:
             blocks = microphone(rate or SAMPLE_RATE)
         elif piped:

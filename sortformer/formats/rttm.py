@@ -9,7 +9,7 @@ import os
 
 from sortformer.annotation import Diarization, Turn, merged
 from sortformer.errors import InputError
-from sortformer.formats.names import check_name, without_white_space
+from sortformer.formats.names import without_white_space
 from sortformer.formats.source import Line, lines, read_text
 from sortformer.formats.write import write_text
 
@@ -63,11 +63,12 @@ def read(path: str | os.PathLike[str]) -> dict[str, tuple[Turn, ...]]:
 def format(*recordings: Diarization) -> str:
     """Return RTTM, sorted by file, onset, end and speaker; empty where nobody speaks.
 
-    White space in an id becomes ``_``, because RTTM cannot express it. Times are rounded to milliseconds and clipped to
-    the recording; after that, overlapping and touching turns of one speaker are joined and turns of no length dropped.
+    White space in an id or a speaker's name becomes ``_``, because RTTM cannot express it. Times are rounded to
+    milliseconds and clipped to the recording; after that, overlapping and touching turns of one speaker are joined and
+    turns of no length dropped.
 
     Raises:
-        InputError: when a speaker's name contains white space, or two recordings have one id.
+        InputError: when two recordings have one id, or two speakers of a recording one name.
     """
     by_uri = {without_white_space(recording.uri): recording for recording in recordings}
     if len(by_uri) < len(recordings):
@@ -77,9 +78,15 @@ def format(*recordings: Diarization) -> str:
 
 def _rows(recording: Diarization) -> list[tuple[int, int, str, float | None]]:
     """Start, end (milliseconds), speaker and confidence of each line of a recording."""
+    names = {speaker: without_white_space(speaker) for speaker in recording.speakers}
+    if len(set(names.values())) < len(names):
+        raise InputError(
+            f"two speakers of {recording.uri} have the same name but for white space, which RTTM cannot express: "
+            "rename one"
+        )
     limit = math.floor(recording.duration * 1000 + 1e-6)
     whole = [
-        Turn(start, end, check_name(turn.speaker, "speaker"), turn.confidence)
+        Turn(start, end, names[turn.speaker], turn.confidence)
         for turn in recording
         if (start := round(turn.start * 1000)) < (end := min(round(turn.end * 1000), limit))
     ]
