@@ -1,5 +1,6 @@
 """Clips of known voices, and which speakers of a recording they are of."""
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -12,6 +13,7 @@ from sortformer.audio.loudness import peak
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.clustering import unit_rows
 from sortformer.errors import InputError
+from sortformer.formats.names import without_white_space
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["LEAST_SPEECH_S", "check_person", "mean_voice", "names_of_voices", "no_voice", "read_clip"]
@@ -20,20 +22,30 @@ LEAST_SPEECH_S = 0.5
 """Least speech in a clip by which a voice can be enrolled."""
 
 _SHORTEST_CLIP_S = 1.0
+_UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
 
 
 def check_person(name: str, taken: Iterable[str] = ()) -> None:
-    """Refuse the name of a person that is empty, taken, or one that the toolkit gives.
+    """Refuse the name of a person that is empty, taken, one that the toolkit gives, or no name in one line of text.
+
+    White space inside is one ``_`` in RTTM, so names that differ in it alone are one.
 
     Raises:
         InputError: if it is.
     """
-    if not name:
-        raise InputError(f"the name '{name}' is empty: choose another")
-    if name in taken:
-        raise InputError(f"the name '{name}' is given twice: choose another")
-    if is_arrival_name(name):
-        raise InputError(f"the name '{name}' is one that the toolkit gives: choose another")
+    if not isinstance(name, str):
+        raise InputError(f"the name of a person must be a string, got {name!r}")
+    if not name.strip():
+        raise InputError(f"the name {name!r} is empty: choose another")
+    if name != name.strip():
+        raise InputError(f"the name {name!r} has white space at an end: leave it out")
+    if any(unicodedata.category(letter) in _UNWRITABLE for letter in name):
+        raise InputError(f"the name {name!r} has characters that a line of text cannot hold: choose another")
+    written = without_white_space(name)
+    if written in map(without_white_space, taken):
+        raise InputError(f"the name {name!r} is given twice: choose another")
+    if is_arrival_name(written):
+        raise InputError(f"the name {name!r} is one that the toolkit gives: choose another")
 
 
 def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None) -> np.ndarray:

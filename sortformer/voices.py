@@ -56,7 +56,7 @@ class VoiceStore:
         More clips of a name join. Arguments are those of a diarizer's call.
 
         Raises:
-            InputError: when the name is empty or one that the toolkit gives, or less than a second of one voice alone
+            InputError: when the name is none or one that the toolkit gives, or less than a second of one voice alone
                 is heard in the clip.
         """
         check_person(name)

@@ -56,10 +56,35 @@ def test_who_is_never_alone_has_no_voice():
     np.testing.assert_allclose(mean_voice(probs[:, ::-1], 5 * emb, 0), mean_voice(probs[:, ::-1], emb, 0), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["", "speaker_3", "Ada"])
-def test_names_that_say_nothing_are_refused(name):
-    with pytest.raises(InputError, match=f"the name '{name}' is"):
-        check_person(name, ["Ada"])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (5, "must be a string, got 5"),
+        (None, "must be a string, got None"),
+        ("", "'' is empty"),
+        (" \t", "is empty"),
+        (" Eve", "white space at an end"),
+        ("Eve\n", "white space at an end"),
+        ("E\nve", "a line of text cannot hold"),
+        ("E\tve", "a line of text cannot hold"),
+        ("E\x00ve", "a line of text cannot hold"),
+        ("E\u2028ve", "a line of text cannot hold"),
+        ("E\udcffve", "a line of text cannot hold"),
+        ("speaker_3", "one that the toolkit gives"),
+        ("speaker 3", "one that the toolkit gives"),
+        ("3", "one that the toolkit gives"),
+        ("Ada L.", "given twice"),
+        ("Ada_L.", "given twice"),
+    ],
+)
+def test_names_that_say_nothing_are_refused(name, reason):
+    with pytest.raises(InputError, match=reason):
+        check_person(name, ["Ada L."])
+
+
+@pytest.mark.parametrize("name", ["Ada", "the chair", "Zoë 李", "می‌خواهم", "👩‍🚀"])
+def test_names_in_any_script_are_taken(name):
+    check_person(name, ["Ada L."])
 
 
 def test_clips_without_sound_or_too_short_are_refused():

@@ -143,7 +143,7 @@ class Session:
             audio: a path, a binary file object, or an array, at 16 kHz if ``sample_rate`` does not say otherwise.
 
         Raises:
-            InputError: after the first sample of the stream; if the name is empty or taken, every slot is, or the clip
+            InputError: after the first sample of the stream; if the name is none or taken, every slot is, or the clip
                 is too short, silent, or sounds like somebody else's. Nothing has changed then.
         """
         self._require_open()

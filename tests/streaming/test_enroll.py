@@ -70,6 +70,7 @@ def test_clips_may_be_files_of_any_rate(tmp_path):
 @pytest.mark.parametrize(
     ("name", "clip", "reason"),
     [
+        (5, CLIP, "must be a string"),
         ("", CLIP, "is empty"),
         ("speaker_1", CLIP, "one that the toolkit gives"),
         ("guest", CLIP[:15_000], "lasts 0.94 s: at least 1 s is needed"),
@@ -94,6 +95,14 @@ def test_voices_are_enrolled_before_the_stream_and_as_long_as_there_are_slots(se
     session.push(WAVE[:1])
     with pytest.raises(InputError, match="'guest' comes too late"):
         session.enroll("guest", CLIP)
+
+
+def test_a_name_that_is_taken_can_be_written(session):
+    session.enroll("the chair", CLIP)
+    session.push(WAVE)
+    found = session.finish()
+    assert "the chair" in found.speakers
+    assert " the_chair " in found.to_rttm()
 
 
 def test_a_clip_of_a_voice_that_is_known_already_is_refused():
