@@ -1,7 +1,7 @@
 """Draw what returning.py found: python plot.py OUT.svg FOUND.json [FOUND.json ...]
 
 The peak memory along the stream, and how often a returning speaker kept the slot, by the silence before; a line each
-for the stream with a speaker cache and the one without.
+for the stream that remembers its speakers and the one that does not. A guess would be right for one slot of all.
 """
 
 import argparse
@@ -13,16 +13,15 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
-from returning import GAPS_S, SPEAKERS
 
 
 def label(found: dict[str, Any]) -> str:
-    return f"{found['preset']}, {'speaker cache' if found['cache'] else 'no speaker cache'}"
+    return f"{found['preset']}, {'speakers remembered' if found['cache'] else 'FIFO only'}"
 
 
 def kept(found: dict[str, Any]) -> list[float]:
     """Percent of the returns after each silence in which the slot was kept."""
-    by_gap = [[event["kept"] for event in found["returns"] if event["gap_s"] == gap] for gap in GAPS_S]
+    by_gap = [[event["kept"] for event in found["returns"] if event["gap_s"] == gap] for gap in found["gaps"]]
     return [100 * sum(events) / len(events) if events else float("nan") for events in by_gap]
 
 
@@ -32,15 +31,17 @@ def main() -> None:
     parser.add_argument("found", type=Path, nargs="+", help="what returning.py wrote")
     options = parser.parse_args()
     figure, (memory, slots) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
-    for path in options.found:
-        found = json.loads(path.read_text())
+    streams = [json.loads(path.read_text()) for path in options.found]
+    for found in streams:
         minutes = found["minutes"]
         memory.plot([m["minute"] / 60 for m in minutes], [m["peak_mib"] for m in minutes], label=label(found))
-        slots.plot(GAPS_S, kept(found), marker="o", label=label(found))
+        slots.plot(found["gaps"], kept(found), marker="o", label=label(found))
     memory.set(xlabel="hours of audio", ylabel="peak memory (MiB)", ylim=(0, 1.1 * memory.get_ylim()[1]))
-    slots.axhline(100 / SPEAKERS, color="grey", linestyle=":", label="chance")
+    for count in sorted({found["slots"] for found in streams}):
+        slots.axhline(100 / count, color="grey", linestyle=":", label=f"chance, of {count} slots")
+    gaps = sorted({gap for found in streams for gap in found["gaps"]})
     slots.set(xscale="log", xlabel="seconds of silence", ylabel="slot kept (%)", ylim=(0, 100))
-    slots.set_xticks(GAPS_S, [f"{gap:g}" for gap in GAPS_S])
+    slots.set_xticks(gaps, [f"{gap:g}" for gap in gaps])
     for axes in (memory, slots):
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)

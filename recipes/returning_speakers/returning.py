@@ -1,6 +1,7 @@
 """Does a returning speaker get the slot back? And does an endless stream stay small?
 
-python returning.py BANK_FOLDER OUT.json [--hours 10] [--preset 30s] [--no-cache] [--cache CACHE_FOLDER] [--model MODEL]
+python returning.py BANK_FOLDER OUT.json [--hours 10] [--preset 30s] [--no-cache] [--gaps 10 60 300 1200]
+    [--cache CACHE_FOLDER] [--model MODEL]
 
 Streams hours of simulated talk of four unseen voices of one corpus. Once all have spoken, one of them at a time falls
 silent, for 10 s, 1, 5 or 20 minutes, while the others go on, and then speaks again: the slot is kept where, over that
@@ -12,7 +13,7 @@ import argparse
 import json
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,12 +21,11 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sortformer import Diarizer
-from sortformer.config.stream import SpeakerCacheConfig
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.grid import SAMPLE_RATE, FrameGrid
 from sortformer.simulate import VoiceBank
 
 OPENING_S = 180.0
-GAPS_S = (10.0, 60.0, 300.0, 1200.0)
 RETURN_S = 8.0
 BETWEEN_S = 30.0
 PAUSE_S = (0.2, 0.8)
@@ -37,8 +37,13 @@ Turn = tuple[int, float, float | None]
 """Speaker, seconds of speech, and the silence before it where it is a return."""
 
 
-def script(rng: np.random.Generator, seconds: float) -> Iterator[Turn]:
-    """Yield turns until there are ``seconds`` of them."""
+def forgetful(config: StreamConfig) -> StreamConfig:
+    """Return the stream without what it remembers of speakers beyond the FIFO: neither best frames nor voices."""
+    return replace(config, speaker_cache=SpeakerCacheConfig(frames=0), voice_frames=0)
+
+
+def script(rng: np.random.Generator, seconds: float, gaps_s: Sequence[float]) -> Iterator[Turn]:
+    """Yield turns until there are ``seconds`` of them, with silences of each of ``gaps_s`` in between."""
 
     def talk(among: list[int], until: float) -> Iterator[Turn]:
         nonlocal now
@@ -53,7 +58,7 @@ def script(rng: np.random.Generator, seconds: float) -> Iterator[Turn]:
     everybody = list(range(SPEAKERS))
     yield from talk(everybody, OPENING_S)
     while now < seconds:
-        for gap in rng.permutation(GAPS_S):
+        for gap in rng.permutation(gaps_s):
             away = int(rng.integers(SPEAKERS))
             yield away, RETURN_S, None  # the last word before the silence
             now += RETURN_S
@@ -122,7 +127,8 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--hours", type=float, default=10.0)
     parser.add_argument("--preset", default="30s")
-    parser.add_argument("--no-cache", action="store_true", help="without a speaker cache: the FIFO only")
+    parser.add_argument("--no-cache", action="store_true", help="remember the FIFO only, and no speakers")
+    parser.add_argument("--gaps", type=float, nargs="+", default=[10, 60, 300, 1200], help="seconds of silence")
     parser.add_argument("--cache", type=Path, help="folder of the decoded bank")
     parser.add_argument("--model", help="the one in the package if not given")
     parser.add_argument("--seed", type=int, default=0)
@@ -133,12 +139,12 @@ def main() -> None:
     diarizer = Diarizer.load(options.model)
     config = diarizer.stream(options.preset).config
     if options.no_cache:
-        config = replace(config, speaker_cache=SpeakerCacheConfig(frames=0))
+        config = forgetful(config)
     session = diarizer.stream(config)
     ledger, grid = Ledger(session.num_slots), FrameGrid()
     samples, minutes, started = 0, [], time.perf_counter()
     loud = np.float32(0.05 * 10 ** (NOISE_DB / 20))
-    for speaker, length, gap in script(rng, 3600 * options.hours):
+    for speaker, length, gap in script(rng, 3600 * options.hours, options.gaps):
         voice = speech(bank, cast[speaker], length, rng)
         pause = np.zeros(round(rng.uniform(*PAUSE_S) * SAMPLE_RATE), np.float32)
         start = grid.output_frames(samples)
@@ -153,10 +159,11 @@ def main() -> None:
             seconds = time.perf_counter() - started
             minutes.append({"minute": 10 * (len(minutes) + 1), "seconds": round(seconds, 1), "peak_mib": round(peak)})
             print(minutes[-1], flush=True)
-    settings = {"preset": options.preset, "cache": not options.no_cache, "hours": options.hours, "seed": options.seed}
+    settings = {name: getattr(options, name) for name in ("preset", "hours", "seed", "gaps")}
+    settings |= {"cache": not options.no_cache, "slots": session.num_slots}
     options.out.write_text(json.dumps({**settings, "minutes": minutes, "returns": ledger.returns}) + "\n")
     print("\n| silence | returns | heard | slot kept |\n|---:|---:|---:|---:|")
-    for gap in GAPS_S:
+    for gap in options.gaps:
         found = [event for event in ledger.returns if event["gap_s"] == gap]
         if found:
             heard, kept = (np.mean([event[key] for event in found]) for key in ("heard", "kept"))
