@@ -164,7 +164,9 @@ def _recorded(rate: int) -> Iterator[np.ndarray]:
     try:
         import sounddevice  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise InputError("the microphone needs the package sounddevice: pip install sounddevice") from error
+        raise InputError(
+            "the microphone needs the package sounddevice: pip install sounddevice, or sortformer with its extra [mic]"
+        ) from error
     except OSError as error:
         raise InputError("the microphone needs PortAudio: install it (on Debian and Ubuntu, libportaudio2)") from error
     heard: queue.SimpleQueue[np.ndarray | None] = queue.SimpleQueue()

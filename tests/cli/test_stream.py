@@ -411,7 +411,9 @@ def test_without_sounddevice_one_sentence_says_what_to_install(cli: Cli, model: 
     monkeypatch.setitem(sys.modules, "sounddevice", None)
     outcome = cli("stream", "--model", model)
     assert outcome.code == 1
-    assert outcome.err == "error: the microphone needs the package sounddevice: pip install sounddevice\n"
+    assert outcome.errors == [
+        "the microphone needs the package sounddevice: pip install sounddevice, or sortformer with its extra [mic]"
+    ]
 
 
 def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make: Callable[..., Path]):
