@@ -32,7 +32,7 @@ from sortformer.cli.options import (
     postprocessed,
 )
 from sortformer.cli.recordings import Recording
-from sortformer.cli.results import FORMATS, Results, formats_named
+from sortformer.cli.results import FORMATS, SUBTITLES, Results, formats_named
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
 from sortformer.formats.uem import Regions
@@ -53,8 +53,20 @@ def diarize(
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write files into this folder, not to stdout.")
     ] = None,
     formats: Annotated[
-        str, typer.Option("--format", "-f", metavar="LIST", help=f"Of {', '.join(FORMATS)}; several with -o.")
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="LIST",
+            help=f"Of {', '.join(FORMATS)} and, with --words, {', '.join(SUBTITLES)}; several with -o.",
+        ),
     ] = "rttm",
+    words: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE|DIR", help="The transcript, in JSON; of several recordings a folder, NAME.json each."
+        ),
+    ] = None,
     model: Model = None,
     device: Device = "auto",
     preset: Annotated[
@@ -89,7 +101,7 @@ def diarize(
     exit code is 1 if there was one.
     """
     with usage_errors():
-        results = Results(out, formats_named(formats), overwrite, skip_existing)
+        results = Results(out, formats_named(formats), overwrite, skip_existing, transcripts=words)
         named = clips(enroll)
     regions = None if uem is None else uem_in(uem)
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)

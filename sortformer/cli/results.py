@@ -9,11 +9,12 @@ from sortformer.annotation import Diarization
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
-from sortformer.formats import json
+from sortformer.formats import json, subtitles, transcript
 from sortformer.formats.names import without_white_space
 from sortformer.formats.write import check_folder, write_text
+from sortformer.words import assign_speakers
 
-__all__ = ["FORMATS", "Results", "check_out", "formats_named", "say_as_in_rttm"]
+__all__ = ["FORMATS", "SUBTITLES", "Results", "check_out", "formats_named", "say_as_in_rttm"]
 
 
 def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
@@ -44,6 +45,9 @@ FORMATS: dict[str, Callable[[Diarization], str]] = {
     "txt": Diarization.to_text,
 }
 
+SUBTITLES = ("srt", "vtt")
+"""Formats that need the words, too."""
+
 
 def formats_named(names: str) -> tuple[str, ...]:
     """Return the formats in a list like ``rttm,json``, without repeats.
@@ -51,16 +55,18 @@ def formats_named(names: str) -> tuple[str, ...]:
     Raises:
         InputError: when one is not known.
     """
-    chosen = tuple(dict.fromkeys(name.strip().lower() for name in names.split(",")))
+    chosen, known = tuple(dict.fromkeys(name.strip().lower() for name in names.split(","))), (*FORMATS, *SUBTITLES)
     for name in chosen:
-        if name not in FORMATS:
-            raise InputError(f"there is no format {name!r}; choose from {', '.join(FORMATS)}")
+        if name not in known:
+            raise InputError(f"there is no format {name!r}; choose from {', '.join(known)}")
     return chosen
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
     """How results are written; a file is written whole or not at all, JSON of ``several`` on stdout as JSON lines.
+
+    ``transcripts`` is the file with the words of a recording, or a folder that has one for each by its name.
 
     Raises:
         InputError: when these wishes contradict each other.
@@ -71,8 +77,20 @@ class Results:
     overwrite: bool = False
     skip_existing: bool = False
     several: bool = False
+    transcripts: Path | None = None
 
     def __post_init__(self) -> None:
+        said = [name for name in self.formats if name in SUBTITLES]
+        if said and self.transcripts is None:
+            raise InputError(f"-f {said[0]} needs the words: give the transcript with --words")
+        if self.transcripts is not None and not said:
+            raise InputError(f"--words is for subtitles: choose one of {', '.join(SUBTITLES)} with -f")
+        if said and self.several and self.folder is None:
+            raise InputError("subtitles of several recordings do not fit on stdout: give a folder with -o")
+        if self.several and self.transcripts is not None and not self.transcripts.is_dir():
+            raise InputError(
+                f"{self.transcripts} is not of several recordings: give a folder of transcripts to --words"
+            )
         if self.overwrite and self.skip_existing:
             raise InputError("give either --overwrite or --skip-existing, not both")
         if self.folder is None and self.skip_existing:
@@ -95,8 +113,11 @@ class Results:
         """Return the formats that are still to be written for a recording.
 
         Raises:
-            InputError: when a file is there already, and neither overwriting nor skipping was asked for.
+            InputError: when a file is there already, and neither overwriting nor skipping was asked for; or there is no
+                transcript of the recording.
         """
+        if self.transcripts is not None and not self._transcript(recording).is_file():
+            raise InputError(f"{self._transcript(recording)} does not exist: --words needs the words of each recording")
         if self.folder is None or self.overwrite:
             return self.formats
         there = [name for name in self.formats if self._path(recording, name).exists()]
@@ -116,11 +137,23 @@ class Results:
                     ascii_only = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
                     content = json.format(result, one_line=self.several, ascii_only=ascii_only)
                 else:
-                    content = FORMATS[name](result)
+                    content = self._content(recording, result, name)
                 sys.stdout.write(content if first or name != "txt" else f"\n{content}")
                 sys.stdout.flush()
             else:
-                write_text(self._path(recording, name), FORMATS[name](result), overwrite=self.overwrite)
+                write_text(
+                    self._path(recording, name), self._content(recording, result, name), overwrite=self.overwrite
+                )
+
+    def _content(self, recording: Recording, result: Diarization, name: str) -> str:
+        if name in FORMATS:
+            return FORMATS[name](result)
+        words = assign_speakers(transcript.read(self._transcript(recording)), result)
+        return subtitles.format(words, name)  # pyright: ignore[reportArgumentType]
+
+    def _transcript(self, recording: Recording) -> Path:
+        assert self.transcripts is not None
+        return self.transcripts / f"{recording.name}.json" if self.transcripts.is_dir() else self.transcripts
 
     def _path(self, recording: Recording, name: str) -> Path:
         assert self.folder is not None

@@ -1,0 +1,83 @@
+"""``diarize --words``: subtitles of what was said, from a transcript that another program has made."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+WORDS = {
+    "segments": [{"words": [{"word": " Hello", "start": 0.1, "end": 0.5}, {"word": " Ada.", "start": 0.6, "end": 1}]}]
+}
+
+
+def transcript(path: Path) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(WORDS))
+    return path
+
+
+def test_subtitles_name_who_speaks(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    words = transcript(tmp_path / "said.json")
+    outcome = cli("diarize", wav, "--model", model, "--words", words, "-f", "srt")
+    assert outcome.out == "1\n00:00:00,100 --> 00:00:01,000\nspeaker_0: Hello Ada.\n"
+    outcome = cli("diarize", wav, "--model", model, "--words", words, "-f", "vtt,rttm", "-o", tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["meeting.rttm", "meeting.vtt"]
+    assert "<v speaker_0>Hello Ada." in (tmp_path / "out" / "meeting.vtt").read_text()
+
+
+def test_each_recording_has_its_words_in_a_folder(
+    cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path
+):
+    transcript(tmp_path / "said" / "meeting.json")
+    options = ("--model", model, "--words", tmp_path / "said", "-f", "srt", "-o", tmp_path / "out")
+    outcome = cli("diarize", wav, make("other.wav"), *options)
+    assert outcome.code == 1
+    assert outcome.errors == [
+        f"{tmp_path / 'said' / 'other.json'} does not exist: --words needs the words of each recording"
+    ]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["meeting.srt"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("Hello Ada.", "said.json: not JSON"),
+        ("5", "said.json: no transcript, but 5"),
+        ('{"text": "Hello Ada."}', "needs segments, chunks or words, with times"),
+    ],
+)
+def test_what_is_no_transcript_is_said(cli: Cli, model: Path, wav: Path, tmp_path: Path, content: str, message: str):
+    (tmp_path / "said.json").write_text(content)
+    outcome = cli("diarize", wav, "--model", model, "--words", tmp_path / "said.json", "-f", "srt")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert message in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-f", "srt"), "-f srt needs the words: give the transcript with --words"),
+        (("--words", "said.json"), "--words is for subtitles: choose one of srt, vtt with -f"),
+    ],
+)
+def test_words_and_subtitles_go_together(cli: Cli, wav: Path, options: tuple[str, ...], message: str):
+    outcome = cli("diarize", wav, *options)
+    assert outcome.code == 2
+    assert message in " ".join(outcome.err.replace("│", " ").split())
+
+
+def test_one_transcript_is_of_one_recording(cli: Cli, wav: Path, make: Callable[..., Path], tmp_path: Path):
+    words = transcript(tmp_path / "said.json")
+    outcome = cli("diarize", wav, make("other.wav"), "--words", words, "-f", "srt", "-o", tmp_path / "out")
+    assert (outcome.code, outcome.errors) == (
+        1,
+        [f"{words} is not of several recordings: give a folder of transcripts to --words"],
+    )
+    outcome = cli("diarize", wav, make("third.wav"), "--words", tmp_path, "-f", "srt")
+    assert (outcome.code, outcome.errors) == (
+        1,
+        ["subtitles of several recordings do not fit on stdout: give a folder with -o"],
+    )
