@@ -15,7 +15,7 @@ from sortformer.errors import InputError
 __all__ = ["Word", "assign_speakers"]
 
 _WORD = "a word is (start, end, text), or has start, end, and word or text, or is in the words of such a segment"
-_LISTS = ("segments", "chunks", "words", "word_segments")
+_SEGMENTS, _WORDS = ("segments", "chunks", "transcription"), ("words", "word_segments")
 
 _WORD_S = 1.0  # a word lasts no longer where nobody says when it ends
 _SLACK_S = 1.0  # by which a transcriber may be late at the end
@@ -48,7 +48,8 @@ def assign_speakers(
             Words and turns have to be of one clock: where the sound of an MP4, MKV or WebM has gaps, turns keep the
             time of the video, and some decoders close them; then write a WAV first, and give that to both.
             Of a whole transcript, a mapping or an object, its ``segments`` are taken, or its ``chunks`` as transformers
-            gives them, each a ``text`` with its ``timestamp``. Where none of these has words, it is the transcript's
+            gives them, each a ``text`` with its ``timestamp``, or its ``transcription`` as whisper.cpp does, with
+            ``offsets`` in milliseconds. Where none of these has words, it is the transcript's
             own ``words``, as OpenAI gives them, or ``word_segments``, as WhisperX does, if there are any.
 
     Raises:
@@ -130,14 +131,13 @@ def _known(last: float, time: float | None) -> float:
 
 def _parts(transcript: Any) -> list[Any]:
     """The segments or words of a transcript, which may be these themselves."""
-    lists = {name: _listed(found) for name in _LISTS if (found := _value(transcript, name)) is not None}
+    lists = {name: _listed(found) for name in (*_SEGMENTS, *_WORDS) if (found := _value(transcript, name)) is not None}
     if not lists and isinstance(transcript, Mapping):
         keys = ", ".join(str(key) for key, value in transcript.items() if value is not None) or "nothing"
         raise InputError(f"a transcript needs segments, chunks or words, with times, and this one has {keys}")
     if not lists:
         return _listed(transcript)
-    segments = lists.get("segments") or lists.get("chunks") or []
-    words = lists.get("words") or lists.get("word_segments") or []
+    segments, words = (next((lists[name] for name in names if lists.get(name)), []) for names in (_SEGMENTS, _WORDS))
     return segments if not words or any(_value(each, "words") for each in segments) else words
 
 
@@ -157,7 +157,7 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
         return
     words = list(_value(item, "words") or [item])
     for number, word in enumerate(words, start=1):
-        start, end = _value(word, "timestamp") or (_value(word, name) for name in ("start", "end"))
+        start, end = _times(word)
         text = _value(word, "word", _value(word, "text"))
         if number == 1 and start is None:
             start = _value(item, "start")
@@ -166,6 +166,12 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
         if text is None or (number == 1 and start is None and end is not None):
             raise ValueError("a word needs its text, and an item that has an end its start")
         yield None if start is None else float(start), None if end is None else float(end), str(text)
+
+
+def _times(word: Any) -> tuple[Any, Any]:
+    if offsets := _value(word, "offsets"):
+        return _value(offsets, "from", 0) / 1000, _value(offsets, "to", 0) / 1000
+    return _value(word, "timestamp") or (_value(word, "start"), _value(word, "end"))
 
 
 def _value(item: Any, name: str, default: Any = None) -> Any:

@@ -142,6 +142,13 @@ class Spoken(NamedTuple):
             "text": "Hello 2",
             "chunks": [{"text": t, "timestamp": at} for t, at in (("Hello", (0.1, 0.6)), ("2", (1.5, 2)))],
         },
+        {
+            "systeminfo": "AVX = 1",
+            "transcription": [
+                {"offsets": {"from": 100, "to": 600}, "text": "Hello"},
+                {"offsets": {"from": 1500, "to": 2000}, "text": "2"},
+            ],
+        },
         {"text": "Hello 2", "segments": [LONG], "words": WORDS},
         SimpleNamespace(text="Hello 2", segments=None, words=[SimpleNamespace(**word) for word in WORDS]),
         {"segments": [LONG | {"words": WORDS}], "words": [LONG]},
@@ -157,6 +164,7 @@ class Spoken(NamedTuple):
         "its segments with words",
         "all that Whisper gives",
         "all that transformers gives",
+        "all that whisper.cpp gives",
         "segments and words of OpenAI",
         "its words, as an object",
         "segments with words go first",
