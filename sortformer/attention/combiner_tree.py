@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.combiner import Abstraction, Groups
-from sortformer.attention.full import MASKED_SCORE, expectation, scores, validity
+from sortformer.attention.full import expectation, masked_score, scores, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["CombinerTree"]
@@ -84,4 +84,4 @@ def _flat(x: Tensor, frames: int) -> Tensor:
 
 
 def _masked(logits: Tensor, allowed: Tensor) -> Tensor:
-    return logits.masked_fill(~allowed, MASKED_SCORE)
+    return logits.masked_fill(~allowed, masked_score(logits))

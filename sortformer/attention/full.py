@@ -5,10 +5,7 @@ from torch import Tensor, nn
 
 from sortformer.attention.protocol import Context, Core
 
-__all__ = ["MASKED_SCORE", "FullAttention", "attend", "expectation", "full_attention", "may_see", "scores", "validity"]
-
-# Finite, so that a row of which nothing is valid gives a finite (and later masked) mean instead of NaN gradients.
-MASKED_SCORE = -1e9
+__all__ = ["FullAttention", "attend", "expectation", "full_attention", "masked_score", "may_see", "scores", "validity"]
 
 
 class FullAttention(Core):
@@ -35,7 +32,7 @@ def full_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | No
     """Return softmax((q k^T + bias) / sqrt(d)) v, shape (B, H, T, d): Vaswani et al., arXiv 1706.03762, equation 1."""
     mask = None if bias is None else bias * query.shape[-1] ** -0.5
     if valid is not None:
-        keys = torch.zeros(valid.shape, dtype=query.dtype, device=query.device).masked_fill(~valid, MASKED_SCORE)
+        keys = query.new_zeros(valid.shape).masked_fill(~valid, masked_score(query))
         mask = keys[:, None, None] if mask is None else mask + keys[:, None, None]
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
@@ -53,7 +50,7 @@ def attend(
     With a ``factor`` the scores are rectified and multiplied by it (Wu et al., arXiv 2010.06925, equation 7).
     """
     scale = query.shape[-1] ** -0.5
-    mask = torch.zeros(allowed.shape, dtype=query.dtype, device=query.device).masked_fill(~allowed, MASKED_SCORE)
+    mask = query.new_zeros(allowed.shape).masked_fill(~allowed, masked_score(query))
     if bias is not None:
         mask = mask + bias * scale
     if factor is None:
@@ -69,7 +66,17 @@ def scores(query: Tensor, key: Tensor) -> Tensor:
 
 def expectation(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
     """Return softmax(q . k / sqrt(d)) v, (..., T, d), over the ``allowed`` keys (broadcast to (..., T, n))."""
-    return scores(query, key).masked_fill(~allowed, MASKED_SCORE).softmax(dim=-1) @ value
+    found = scores(query, key)
+    return found.masked_fill(~allowed, masked_score(found)).softmax(dim=-1) @ value
+
+
+def masked_score(scores: Tensor) -> float:
+    """Return what stands in the place of scores like these where a key is not to be seen.
+
+    It is finite, and half of what the dtype can hold at most: so a row of which nothing is valid gives a finite (and
+    later masked) mean instead of NaN gradients, whatever is added to it.
+    """
+    return max(-1e9, torch.finfo(scores.dtype).min / 2)
 
 
 def validity(key: Tensor, valid: Tensor | None) -> Tensor:

@@ -1,8 +1,8 @@
 """Attention by a kernel phi(q) . phi(k) in the place of the exponential: sums of the past are all that it has to keep.
 
 Features of keys come with a logarithmic scale: phi(k_j) = exp(s_j) features_j. Sums are kept relative to the largest
-scale so far, which grows while a stream runs and never looks ahead. They are float32 at least: in half precision the
-sums of some minutes no longer change by what another frame adds.
+scale so far, which grows while a stream runs and never looks ahead. Sums and scales are float32 at least: in half
+precision the sums of some minutes no longer change by what another frame adds, and those of an hour are infinite.
 """
 
 from abc import abstractmethod
@@ -50,7 +50,7 @@ class KernelAttention(RecurrentCore):
     def init_state(self, query: Tensor) -> KernelState:
         """Return empty sums."""
         batch, heads, _, dim = query.shape
-        query = query.to(torch.promote_types(query.dtype, torch.float32))
+        query = _wide(query)
         return KernelState(
             query.new_zeros(batch, heads, self.features, dim),
             query.new_zeros(batch, heads, self.features),
@@ -95,9 +95,8 @@ class KernelAttention(RecurrentCore):
         )
 
     def _read(self, query: Tensor, state: KernelState) -> Tensor:
-        features = self.query_features(query)
-        mixed, total = state.mixed.to(features.dtype), state.total.to(features.dtype)
-        return _quotient(features @ mixed, features @ total[..., None]).to(query.dtype)
+        features = _wide(self.query_features(query))
+        return _quotient(features @ state.mixed, features @ state.total[..., None]).to(query.dtype)
 
     def _read_within(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState) -> Tensor:
         """Read the past and, up to each query, its own block."""
@@ -107,19 +106,24 @@ class KernelAttention(RecurrentCore):
         weights = (asked @ features.transpose(-1, -2)).tril()
         weights = weights * (scales[:, :, None] - scale[..., None]).clamp(max=0.0).exp().to(weights.dtype)
         kept = (state.scale - scale).exp()[..., None]
-        mixed, total = state.mixed.to(asked.dtype), state.total.to(asked.dtype)
-        mixed = weights @ value + kept * (asked @ mixed)
-        total = weights.sum(dim=-1, keepdim=True) + kept * (asked @ total[..., None])
+        asked = _wide(asked)
+        mixed = weights @ value + kept * (asked @ state.mixed)
+        total = weights.sum(dim=-1, keepdim=True) + kept * (asked @ state.total[..., None])
         return _quotient(mixed, total).to(query.dtype)
 
     def _valid_features(self, key: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
         features, scales = self.key_features(key)
-        return features * valid[:, None, :, None], scales.masked_fill(~valid[:, None], _NO_SCALE)
+        return features * valid[:, None, :, None], _wide(scales).masked_fill(~valid[:, None], _NO_SCALE)
+
+
+def _wide(x: Tensor) -> Tensor:
+    return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def _quotient(mixed: Tensor, total: Tensor) -> Tensor:
-    """Divide by the sum of weights; one that is next to nothing, of either sign, counts as a little."""
-    return mixed / torch.where(total.abs() < _LEAST_SUM, _LEAST_SUM, total)
+    """Divide by the sum of weights; where that is next to nothing, of either sign, nothing was heard."""
+    nothing = total.abs() < _LEAST_SUM
+    return mixed.masked_fill(nothing, 0.0) / total.masked_fill(nothing, 1.0)
 
 
 def _blocks(frames: int) -> list[slice]:

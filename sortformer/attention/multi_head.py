@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.build import build_core
-from sortformer.attention.full import MASKED_SCORE, expectation, scores
+from sortformer.attention.full import expectation, masked_score, scores
 from sortformer.attention.protocol import Context, LayerStep, RecurrentCore, add_losses
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.mechanisms import POSITIONS
@@ -175,7 +175,8 @@ class MultiHeadAttention(nn.Module):
         """Return the attention by content (B, M) that the past gets from a chunk which also attends to itself."""
         everything, seen = torch.cat((recall.frames, x), dim=1), torch.cat((recall.valid, valid), dim=1)
         query, key = self._heads(self.query, x), self._heads(self.key, everything)
-        weights = scores(query, key).masked_fill(~seen[:, None, None], MASKED_SCORE).softmax(dim=-1)
+        found = scores(query, key)
+        weights = found.masked_fill(~seen[:, None, None], masked_score(found)).softmax(dim=-1)
         return (weights * valid[:, None, :, None]).sum(dim=(1, 2))[:, : recall.frames.shape[1]]
 
 

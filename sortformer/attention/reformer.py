@@ -3,13 +3,13 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import MASKED_SCORE, scores, validity
+from sortformer.attention.full import masked_score, scores, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["ReformerAttention"]
 
 _SELF_SCORE = -1e5
-"""What a frame thinks of itself: it is its own last resort (section 2 of the paper)."""
+"""What a frame thinks of itself: it is its own last resort (section 2 of the paper), and more than nothing at all."""
 
 
 class ReformerAttention(Core):
@@ -65,8 +65,10 @@ class ReformerAttention(Core):
         first[0, : self.chunk] = True  # there is no chunk before the first one
         allowed = (mine[..., None] == theirs[..., None, :]) & (theirs < self.buckets)[..., None, :]
         allowed = allowed & ~first[:, None]
-        logits = scores(asked, keys).masked_fill(when[..., None] == then[..., None, :], _SELF_SCORE)
-        logits = logits.masked_fill(~allowed, MASKED_SCORE)
+        logits = scores(asked, keys)
+        nothing = masked_score(logits)
+        logits = logits.masked_fill(when[..., None] == then[..., None, :], max(_SELF_SCORE, nothing / 2))
+        logits = logits.masked_fill(~allowed, nothing)
         total = logits.logsumexp(dim=-1)
         mixed = (logits - total[..., None]).exp() @ values
         back = order.argsort(dim=-1)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import MASKED_SCORE, expectation, validity
+from sortformer.attention.full import expectation, masked_score, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["SinkhornAttention", "sinkhorn"]
@@ -72,11 +72,12 @@ def sinkhorn(logits: Tensor, pairs: Tensor, iterations: int, *, causal: bool = F
     After ``iterations`` turns columns sum to one exactly, and rows more and more; where it is ``causal`` an entry is
     divided by the sum of the column up to it, so that no row depends on those below it.
     """
-    logits = logits.masked_fill(~pairs, MASKED_SCORE)
+    nothing = masked_score(logits)
+    logits = logits.masked_fill(~pairs, nothing)
     for _ in range(iterations):
-        logits = (logits - logits.logsumexp(dim=-1, keepdim=True)).masked_fill(~pairs, MASKED_SCORE)
+        logits = (logits - logits.logsumexp(dim=-1, keepdim=True)).masked_fill(~pairs, nothing)
         columns = logits.logcumsumexp(dim=-2) if causal else logits.logsumexp(dim=-2, keepdim=True)
-        logits = (logits - columns).masked_fill(~pairs, MASKED_SCORE)
+        logits = (logits - columns).masked_fill(~pairs, nothing)
     return logits.exp()
 
 

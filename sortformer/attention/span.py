@@ -50,6 +50,7 @@ class SpanAttention(RecurrentCore):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         spans, reach = self.spans(query), self.max_frames + self.ramp_frames
+        spans = spans.to(torch.promote_types(spans.dtype, torch.float32))  # halves know neither 2,049 nor 1e-30
         every, tiles = torch.arange(key.shape[2], device=query.device), []
         for start in range(0, query.shape[2], TILE_FRAMES):
             rows = slice(start, min(start + TILE_FRAMES, query.shape[2]))
@@ -59,7 +60,7 @@ class SpanAttention(RecurrentCore):
             weight = (self.ramp_frames + spans[:, :, rows, None] - distance.abs()) / self.ramp_frames
             allowed = (weight > 0) & (distance >= 0) if self.causal else weight > 0
             # The logarithm joins the scores before they are divided by sqrt(d).
-            bias = weight.clamp(_LEAST_WEIGHT, 1.0).log() * query.shape[-1] ** 0.5
+            bias = weight.clamp(_LEAST_WEIGHT, 1.0).log().to(query.dtype) * query.shape[-1] ** 0.5
             if context.bias is not None:
                 bias = bias + context.bias(rows, columns)
             tiles.append(

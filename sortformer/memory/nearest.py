@@ -48,7 +48,8 @@ class Nearest(Memory):
         near = (query @ state.key.transpose(-1, -2)).masked_fill(~state.valid[:, None, None], -torch.inf)
         score, index = near.topk(min(self.neighbours, near.shape[-1]), dim=-1)
         known = score > -torch.inf
-        score = score.masked_fill(~known, -1e9) * self.log_sharpness.exp()[:, None, None]
+        score = score.masked_fill(~known, 0.0) * self.log_sharpness.exp()[:, None, None]
+        score = score.masked_fill(~known, torch.finfo(score.dtype).min)
         index = index.flatten(2)[..., None].expand(-1, -1, -1, state.value.shape[-1])
         values = state.value.gather(2, index).unflatten(2, score.shape[2:])  # (B, H, T, k, d)
         read = (score.softmax(dim=-1)[..., None, :] @ values)[..., 0, :]

@@ -24,6 +24,7 @@ LENGTHS = torch.tensor([FRAMES, 7])
 VALID = torch.arange(FRAMES) < LENGTHS[:, None]
 CAUSAL = [case for case in CASES if causal(case.config)]
 
+halves = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: name(case.config))
 
 
@@ -316,22 +317,28 @@ def test_what_a_block_hears_of_another_has_rank_one(c: bool):
 
 
 @every_case
-def test_half_precision_stays_finite(case: Case):
-    core = build(case.config).bfloat16()
-    query, key, value = draw(22, 3, 2, HEADS, FRAMES, DIM).bfloat16().requires_grad_().unbind()
-    out = core(query, key, value, Context(VALID))
-    assert out.dtype is torch.bfloat16
+@halves
+@pytest.mark.parametrize("valid", [VALID, torch.zeros_like(VALID)], ids=["padded", "empty"])
+def test_half_precision_stays_finite_and_so_do_its_gradients(case: Case, dtype: torch.dtype, valid: Tensor):
+    core, given = build(case.config).to(dtype), draw(22, 3, 2, HEADS, FRAMES, DIM).to(dtype).requires_grad_()
+    out = core(*given.unbind(), Context(valid))
+    assert out.dtype is dtype
     assert torch.isfinite(out).all()
     assert out.abs().max() < 100
+    out.sum().backward()
+    for grad in (given.grad, *(parameter.grad for parameter in core.parameters())):
+        assert grad is not None
+        assert torch.isfinite(grad).all()
 
 
+@halves
 @pytest.mark.parametrize("c", [False, True])
 @pytest.mark.parametrize("kind", [cores.FavorCore, cores.RandomFeatureCore, cores.LinearCore])
-def test_sums_of_an_hour_in_half_precision_still_hear_every_frame(kind, c):
-    core, (query, key, value) = build(kind(causal=c)), draw(23, 3, 1, 1, 45_000, DIM).bfloat16().unbind()
+def test_sums_of_an_hour_in_half_precision_still_hear_every_frame(kind, c, dtype):
+    core, (query, key, value) = build(kind(causal=c)), draw(23, 3, 1, 1, 45_000, DIM).to(dtype).unbind()
     with torch.no_grad():
         exact = core(query.float(), key.float(), value.float() + 1, Context())[:, :, -100:]
-        found = core.bfloat16()(query, key, value + 1, Context())[:, :, -100:].float()
+        found = core.to(dtype)(query, key, value + 1, Context())[:, :, -100:].float()
     assert (found - exact).norm() < 0.01 * exact.norm()
 
 

@@ -82,3 +82,13 @@ def test_with_a_memory_it_is_the_mean_over_chunks_and_stands_beside_the_memory_s
 def test_a_row_of_nothing_costs_nothing():
     nothing = torch.zeros(1, FRAMES, dtype=torch.bool)
     assert build(dynamic=True).whole(draw(1), nothing).losses["span"].item() == 0.0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_where_a_span_ends_half_precision_has_a_gradient(dtype: torch.dtype):
+    core = SpanCore(max_frames=4, ramp_frames=3)  # untrained, a weight is exactly 0 five frames away
+    layer = MultiHeadAttention(DIM, HEADS, AttentionConfig(core)).to(dtype)
+    layer(draw().to(dtype)).square().sum().backward()
+    for parameter in layer.parameters():
+        assert parameter.grad is not None
+        assert torch.isfinite(parameter.grad).all()

@@ -154,6 +154,18 @@ def test_neither_padding_nor_other_rows_touch_a_recording(memory: Memory, positi
 
 
 @pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_half_precision_stays_finite_and_so_do_its_gradients(memory: Memory, dtype: torch.dtype):
+    layer, x = build(memory).to(dtype), draw(18, 3, FRAMES, DIM).to(dtype).requires_grad_()
+    out = layer(x, torch.arange(FRAMES) < torch.tensor([[FRAMES], [9], [0]]))
+    assert out.dtype is dtype
+    out.square().sum().backward()
+    for tensor in (out, x.grad, *(parameter.grad for parameter in layer.parameters())):
+        assert tensor is not None
+        assert torch.isfinite(tensor).all()
+
+
+@pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
 def test_what_comes_later_changes_no_chunk(memory: Memory):
     layer, x = build(memory), draw(4, 2, 1, FRAMES, DIM)
     with torch.no_grad():
