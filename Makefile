@@ -1,7 +1,7 @@
 # What a contributor runs. Every target works inside an activated virtual environment (or with PYTHON=path/to/python).
 PYTHON ?= python
 
-.PHONY: install test quick lint types floors format check
+.PHONY: install test quick lint types floors format tables check
 
 install:  ## the package in place, with all that its tests and checks need
 	$(PYTHON) -m pip install -e ".[dev]"
@@ -25,5 +25,8 @@ floors:  ## a module imports only from the floors below it
 format:
 	$(PYTHON) -m ruff check --fix .
 	$(PYTHON) -m ruff format .
+
+tables:  ## those of docs/mechanisms.md, below its last heading
+	sed -i '/^## All mechanisms$$/q' docs/mechanisms.md && $(PYTHON) -m sortformer mechanisms --markdown >> docs/mechanisms.md
 
 check: lint types floors test

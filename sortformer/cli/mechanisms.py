@@ -1,17 +1,22 @@
 """``sortformer mechanisms``: what a layer can attend with, and what can be done to its block."""
 
+from typing import Annotated
+
 import typer
 
 __all__ = ["mechanisms"]
 
 
-def mechanisms() -> None:
+def mechanisms(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Tables of Markdown, as in docs/mechanisms.md.")] = False,
+) -> None:
     """List what layers can be made of.
 
     Attention cores, memories, positions and blocks: what they do, cost and fit, and who published them.
     """
     from sortformer.config.mechanisms import ABSENT, BLOCKS, CORES, MEMORIES, POSITIONS
 
+    show = _markdown if markdown else _print
     cores = [
         (
             facts.name,
@@ -24,23 +29,23 @@ def mechanisms() -> None:
         )
         for facts in CORES.values()
     ]
-    _print(("core", "what", "cost", "causal", "streaming", "positions", "paper"), cores)
-    _print(
+    show(("core", "what", "cost", "causal", "streaming", "positions", "paper"), cores)
+    show(
         ("memory", "what", "cost", "needs a core that streams by memory", "paper"),
         [
             (facts.name, facts.what, facts.cost, "yes" if facts.extra_frames else "no", facts.paper)
             for facts in MEMORIES.values()
         ],
     )
-    _print(
+    show(
         ("position", "what", "cost", "how", "paper"),
         [(facts.name, facts.what, facts.cost, facts.how or "", facts.paper) for facts in POSITIONS.values()],
     )
-    _print(
+    show(
         ("block", "what", "cost", "setting", "paper"),
         [(facts.name, facts.what, facts.cost, facts.setting, facts.paper) for facts in BLOCKS.values()],
     )
-    _print(("not here", "because"), list(ABSENT.items()))
+    show(("not here", "because"), list(ABSENT.items()))
 
 
 def _print(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
@@ -48,3 +53,9 @@ def _print(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     for row in (head, tuple("-" * width for width in widths), *rows):
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     typer.echo("")
+
+
+def _markdown(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    typer.echo("")
+    for row in (head, ("---",) * len(head), *((f"`{name}`", *rest) for name, *rest in rows)):
+        typer.echo(f"| {' | '.join(row)} |")

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 from sortformer.config.mechanisms import ABSENT, BLOCKS, CORES, MEMORIES, POSITIONS
 from tests.cli.conftest import Cli
@@ -25,6 +26,12 @@ def test_every_mechanism_has_a_line_and_so_has_what_is_absent(cli: Cli):
 def test_every_causal_core_has_a_state_or_says_why_not():
     for facts in CORES.values():
         assert bool(facts.needs_all) == (facts.causal and not facts.state)
+
+
+def test_the_tables_of_the_page_are_those_of_the_command(cli: Cli):
+    """Where they are not, ``make tables`` writes them anew."""
+    page = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
+    assert page.split("\n## All mechanisms\n")[1] == cli("mechanisms", "--markdown").out
 
 
 def test_it_imports_no_torch():
