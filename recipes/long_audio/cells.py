@@ -78,6 +78,7 @@ MECHANISMS: Mapping[str, Cell] = {
 }
 
 STREAMED: Mapping[str, AttentionConfig] = {
+    "local, streamed": AttentionConfig(LocalCore(causal=True)),
     "favor, streamed": AttentionConfig(FavorCore(causal=True)),
     "linear, streamed": AttentionConfig(LinearCore(causal=True)),
     "combiner_fixed, streamed": AttentionConfig(CombinerFixedCore(causal=True)),
