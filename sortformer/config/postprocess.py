@@ -46,6 +46,17 @@ class PostprocessConfig:
             value = getattr(self, name)
             require(0 <= value <= _LONGEST_S, f"{name} must be between 0 and {_LONGEST_S:g} seconds, got {value}")
 
+    @property
+    def turn_delay_s(self) -> float:
+        """Seconds of frames, at most, after the end of a turn until it is final; in a stream, its latency comes on top.
+
+        Until ``min_off_s`` have passed, what comes may join the turn: also what begins just before that, is heard
+        ``pad_on_s`` late, and may turn out to be nothing for as long as ``min_on_s``. The tick to which times are
+        rounded is counted, too. Who arrived first is known by then: whoever began to speak before the turn has spoken
+        longer than ``min_on_s``, or is none.
+        """
+        return self.min_off_s + self.min_on_s + self.pad_on_s + 0.01
+
     def with_room_for(
         self, num_speakers: int | None = None, min_speakers: int | None = None, max_speakers: int | None = None
     ) -> "PostprocessConfig":

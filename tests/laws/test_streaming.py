@@ -88,6 +88,17 @@ def test_a_frame_is_final_when_its_latency_has_passed(count, config):
     assert session.num_frames >= due
 
 
+@given(wave=waves, config=stream_configs, data=st.data())
+@few
+def test_a_turn_is_final_when_its_latency_and_its_delay_have_passed(wave, config, data):
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
+    session = Session(MODEL, config, POSTPROCESS)
+    for piece in (*np.split(wave, cuts), None):
+        due_s = session.duration_s - 0.006 - config.latency_s - POSTPROCESS.turn_delay_s
+        update = session.flush() if piece is None else session.push(piece)
+        assert all(turn.end > due_s - 1e-9 for turn in update.turns)
+
+
 @given(wave=waves, other=waves, config=stream_configs, cut=st.integers(0, 30_000))
 @few
 def test_what_is_final_does_not_know_what_comes(wave, other, config, cut):

@@ -47,6 +47,27 @@ def test_in_any_cut_the_turns_are_those_of_the_frames_so_far(probs, config, data
     _same([*given_turns, *end_turns(config, state, 8)[1]], turns(probs, config, 0.08))
 
 
+@given(probs=probabilities(max_frames=60) | talks(), config=configs, frame_ticks=st.sampled_from([1, 8]))
+@settings(max_examples=80)
+def test_a_turn_is_given_when_its_delay_has_passed(probs, config, frame_ticks):
+    state = start_turns(probs.shape[1])
+    for frame in probs:
+        before = state.ticks / 100
+        state, new = add_frames(config, state, frame[None], frame_ticks)
+        assert all(before < turn.end + config.turn_delay_s + 1e-9 for turn in new)
+    now = state.ticks / 100
+    assert all(now < turn.end + config.turn_delay_s + 1e-9 for turn in end_turns(config, state, frame_ticks)[1])
+
+
+def test_a_turn_waits_for_what_may_turn_out_to_be_nothing():
+    config = PostprocessConfig(min_on_s=0.24, min_off_s=0.5, pad_on_s=0.06)
+    state, waited = start_turns(1), None
+    for tick, prob in enumerate(_column((10, 60), (115, 132), frames=200)):
+        state, new = add_frames(config, state, prob[None], 1)
+        waited = (tick + 1) / 100 - new[0].end if new else waited
+    assert waited == pytest.approx(config.turn_delay_s, abs=0.025)
+
+
 def _same(found, expected):
     found = sorted(found)
     assert [dataclasses.replace(turn, confidence=None) for turn in found] == [
