@@ -1,5 +1,6 @@
 """The laws of streaming: cuts, snapshots, neighbours and what comes later change nothing."""
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -9,15 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sortformer.annotation import Diarization
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.grid import SAMPLE_RATE
 from sortformer.postprocess import turns
 from sortformer.streaming import Chunk, Session, step, stream_probabilities
 from sortformer.streaming.state import start
-from tests.streaming.tiny import noise, tiny_model
+from tests.streaming.tiny import noise, normalized, tiny_model
 
 MODEL = tiny_model()
+models = st.sampled_from([MODEL, normalized("fixed")])
 SLOTS, DIM = MODEL.config.head.num_slots, MODEL.config.encoder.dim
 POSTPROCESS = PostprocessConfig(0.5, 0.4, pad_on_s=0.06, pad_off_s=0.02, min_on_s=0.1, min_off_s=0.2)
 
@@ -32,6 +35,8 @@ stream_configs = st.builds(
     speaker_cache=st.builds(
         SpeakerCacheConfig, frames=st.sampled_from([0, 9, 14, 20]), silence_frames=st.integers(0, 2)
     ),
+    clustering=st.sampled_from([None, ClusteringConfig(0.2, max_speakers=5)]),
+    voice_frames=st.sampled_from([0, 6, 1_024]),
 )
 waves = st.builds(noise, samples=st.integers(0, 30_000), seed=st.integers(0, 99))
 sounds = waves.filter(lambda wave: len(wave) >= 160)  # a model alone needs a frame
@@ -51,23 +56,23 @@ def _probs(updates):
     return np.concatenate([update.probs for update in updates])
 
 
-@given(wave=waves, config=stream_configs, data=st.data())
+@given(model=models, wave=waves, config=stream_configs, data=st.data())
 @few
-def test_any_cut_of_the_audio_gives_the_same_bits(wave, config, data):
+def test_any_cut_of_the_audio_gives_the_same_bits(model, wave, config, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
-    cut = Session(MODEL, config, POSTPROCESS)
+    cut = Session(model, config, POSTPROCESS)
     updates = _run(cut, np.split(wave, cuts))
-    whole = Session(MODEL, config, POSTPROCESS)
+    whole = Session(model, config, POSTPROCESS)
     np.testing.assert_array_equal(_probs(updates), _probs(_run(whole, [wave])))
     assert cut.finish() == whole.finish()
-    assert len(_probs(updates)) == MODEL.config.grid.output_frames(len(wave))
+    assert len(_probs(updates)) == model.config.grid.output_frames(len(wave))
 
 
-@given(wave=waves, config=stream_configs, data=st.data())
+@given(model=models, wave=waves, config=stream_configs, data=st.data())
 @few
-def test_frames_and_turns_once_given_are_those_of_the_end(wave, config, data):
+def test_frames_and_turns_once_given_are_those_of_the_end(model, wave, config, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
-    session = Session(MODEL, config, POSTPROCESS)
+    session = Session(model, config, POSTPROCESS)
     updates = _run(session, np.split(wave, cuts))
     firsts = np.cumsum([0] + [len(update.probs) for update in updates[:-1]])
     assert [update.first_frame for update in updates] == firsts.tolist()
@@ -78,44 +83,44 @@ def test_frames_and_turns_once_given_are_those_of_the_end(wave, config, data):
     assert [turn.confidence for turn in session.finish()] == pytest.approx([turn.confidence for turn in offline])
 
 
-@given(count=st.integers(0, 30_000), config=stream_configs)
+@given(model=models, count=st.integers(0, 30_000), config=stream_configs)
 @few
-def test_a_frame_is_final_when_its_latency_has_passed(count, config):
-    session = Session(MODEL, config)
+def test_a_frame_is_final_when_its_latency_has_passed(model, count, config):
+    session = Session(model, config)
     session.push(np.zeros(count, np.float32))
     heard = count - 0.006 * SAMPLE_RATE
     due = sum(frame * 1_280 + round(config.latency_s * SAMPLE_RATE) <= heard for frame in range(count // 1_280 + 1))
     assert session.num_frames >= due
 
 
-@given(wave=waves, config=stream_configs, data=st.data())
+@given(model=models, wave=waves, config=stream_configs, data=st.data())
 @few
-def test_a_turn_is_final_when_its_latency_and_its_delay_have_passed(wave, config, data):
+def test_a_turn_is_final_when_its_latency_and_its_delay_have_passed(model, wave, config, data):
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
-    session = Session(MODEL, config, POSTPROCESS)
+    session = Session(model, config, POSTPROCESS)
     for piece in (*np.split(wave, cuts), None):
         due_s = session.duration_s - 0.006 - config.latency_s - POSTPROCESS.turn_delay_s
         update = session.flush() if piece is None else session.push(piece)
         assert all(turn.end > due_s - 1e-9 for turn in update.turns)
 
 
-@given(wave=waves, other=waves, config=stream_configs, cut=st.integers(0, 30_000))
+@given(model=models, wave=waves, other=waves, config=stream_configs, cut=st.integers(0, 30_000))
 @few
-def test_what_is_final_does_not_know_what_comes(wave, other, config, cut):
-    session = Session(MODEL, config)
+def test_what_is_final_does_not_know_what_comes(model, wave, other, config, cut):
+    session = Session(model, config)
     early = session.push(wave[:cut]).probs
-    branched = Session(MODEL, config)
+    branched = Session(model, config)
     later = _probs(_run(branched, [np.concatenate([wave[:cut], other])]))
     np.testing.assert_array_equal(early, later[: len(early)])
 
 
-@given(wave=waves, config=stream_configs, data=st.data())
+@given(model=models, wave=waves, config=stream_configs, data=st.data())
 @few
-def test_a_restored_session_goes_on_as_the_other_would_have(wave, config, data):
+def test_a_restored_session_goes_on_as_the_other_would_have(model, wave, config, data):
     cut = data.draw(st.integers(0, len(wave)))
-    session = Session(MODEL, config, POSTPROCESS, uri="meeting")
+    session = Session(model, config, POSTPROCESS, uri="meeting")
     session.push(wave[:cut])
-    restored = Session.restore(tiny_model(), session.snapshot())
+    restored = Session.restore(copy.deepcopy(model), session.snapshot())
     np.testing.assert_array_equal(_probs(_run(session, [wave[cut:]])), _probs(_run(restored, [wave[cut:]])))
     assert restored.finish() == session.finish()
 
@@ -177,7 +182,7 @@ def _drive(config, streams):
             assert not probs[row, length:].any()
             if not length:
                 _assert_same_row(before, state, row)
-    return state, [torch.cat([torch.zeros(0, SLOTS), *parts]) for parts in found]
+    return state, [torch.cat([torch.zeros(0, config.slots(SLOTS)), *parts]) for parts in found]
 
 
 def _assert_same_row(before, after, row):
