@@ -8,7 +8,7 @@ import torch
 
 from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
 from sortformer.model.identity import identity
@@ -52,6 +52,14 @@ def test_updates_say_where_they_are(session):
 )
 def test_blocks_of_any_length_and_type_are_taken(session, pieces):
     np.testing.assert_array_equal(stream_probabilities(session, pieces), EXPECTED)
+
+
+def test_ten_minutes_in_one_push_are_those_of_many():
+    wave = np.resize(WAVE, 10**7)
+    one, many = (Session(MODEL, STREAM_PRESETS["30s"]) for _ in range(2))
+    found = one.push(wave).probs
+    np.testing.assert_array_equal(found, np.concatenate([many.push(piece).probs for piece in np.array_split(wave, 9)]))
+    assert len(found) == 340 * ((10**7 // 1_280 - 35) // 340)
 
 
 def test_what_a_push_costs_does_not_grow_with_what_waits(session):
