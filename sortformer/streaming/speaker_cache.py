@@ -24,13 +24,13 @@ def compress(emb: Tensor, probs: Tensor, silence: Tensor, config: SpeakerCacheCo
     The result is ordered by slot, and by time inside a slot; after each slot, and in places that nobody earned, stands
     the ``silence`` embedding (B, D) with probabilities 0. NeMo: ``_compress_spkcache``.
     """
-    budget = max(0, config.frames // probs.shape[2] - config.silence_frames)
+    budget = max(0, config.frames // probs.shape[2] - config.silence_frames)  # NeMo: spkcache_len_per_spk
     ranked = scores(probs, config.probability_floor)
     ranked = without_overlap(ranked, probs, math.floor(budget * config.min_positive_share))
     newcomer = torch.arange(probs.shape[1], device=probs.device) >= config.frames
-    ranked = ranked + config.newcomer_bonus * newcomer[:, None]
-    ranked = boosted(ranked, math.floor(budget * config.strong_share), 2 * math.log(2))
-    ranked = boosted(ranked, math.floor(budget * config.weak_share), math.log(2))
+    ranked = ranked + config.newcomer_bonus * newcomer[:, None]  # NeMo: scores_boost_latest
+    ranked = boosted(ranked, math.floor(budget * config.strong_share), 2 * math.log(2))  # strong and
+    ranked = boosted(ranked, math.floor(budget * config.weak_share), math.log(2))  # weak boosting: _boost_topk_scores
     frame, taken = chosen(ranked, config.frames, config.silence_frames)
     kept = torch.where(taken[..., None], take(emb, frame, taken), silence[:, None].to(emb.dtype))
     return kept, take(probs, frame, taken)
@@ -44,7 +44,7 @@ def scores(probs: Tensor, floor: float) -> Tensor:
     """
     speaks = probs.clamp(min=floor).log()
     is_quiet = (1.0 - probs).clamp(min=floor).log()
-    return speaks - is_quiet + is_quiet.sum(dim=2, keepdim=True) - math.log(0.5)
+    return speaks - is_quiet + is_quiet.sum(dim=2, keepdim=True) - math.log(0.5)  # s_tk of _get_log_pred_scores
 
 
 def without_overlap(ranked: Tensor, probs: Tensor, enough: int) -> Tensor:
@@ -54,7 +54,7 @@ def without_overlap(ranked: Tensor, probs: Tensor, enough: int) -> Tensor:
     """
     speaks = probs > 0.5
     alone = speaks & (ranked > 0)
-    plenty = alone.sum(dim=1, keepdim=True) >= enough
+    plenty = alone.sum(dim=1, keepdim=True) >= enough  # min_pos_scores_per_spk of _disable_low_scores
     return ranked.masked_fill(~torch.where(plenty, alone, speaks), -torch.inf)
 
 
@@ -76,7 +76,7 @@ def chosen(ranked: Tensor, frames: int, silence_frames: int) -> tuple[Tensor, Te
     contest = contest.transpose(1, 2).reshape(batch, slots * width)  # index = slot * width + frame
     best = contest.topk(frames, dim=1, sorted=False)
     place = best.indices.masked_fill(best.values == -torch.inf, slots * width).sort(dim=1).values
-    frame = place % width
+    frame = place % width  # topk_indices_sorted of _get_topk_indices
     return frame, (place < slots * width) & (frame < count)
 
 
@@ -90,6 +90,6 @@ def add_silence(
     """
     silent = (probs.sum(dim=2) < threshold) & length_mask(length, probs.shape[1])
     total = count + silent.sum(dim=1)
-    summed = mean * count[:, None] + (emb * silent[..., None]).sum(dim=1)
+    summed = mean * count[:, None] + (emb * silent[..., None]).sum(dim=1)  # total_sil_sum of _get_silence_profile
     fresh = silent.any(dim=1, keepdim=True)
     return torch.where(fresh, summed / total.clamp(min=1)[:, None], mean), total

@@ -103,8 +103,8 @@ def update(
 
     ``probs`` are (B, T, S), one for each subsampled frame; ``silence`` (D,) is the model's embedding of silence, where
     it has learned one. The cache has room for the model's own ``slots`` (None: all of a stream's), and for others once
-    they have spoken. Synchronous rule of NeMo 3.0.0: up to its first compression, the cache takes its probabilities
-    from the latest step; from then on they stay as they were.
+    they have spoken. Synchronous rule of NeMo 3.0.0 (``streaming_update``): up to its first compression, the cache
+    takes its probabilities from the latest step; from then on they stay as they were.
     """
     longest = int(chunk.length.max())
     chunk_emb = window(chunk.emb, chunk.left, chunk.length, longest)
@@ -112,7 +112,7 @@ def update(
     queue, queued = end_to_end([(state.fifo, state.fifo_length), (chunk_emb, chunk.length)], room)
     queue_probs = _queue(state, chunk, probs)  # the FIFO's are estimated anew in every step
     overflow = queued - config.fifo_frames
-    popped = overflow.clamp(min=config.update_period_frames).minimum(queued) * (overflow > 0)
+    popped = overflow.clamp(min=config.update_period_frames).minimum(queued) * (overflow > 0)  # NeMo: pop_out_len
 
     fresh = window(probs, torch.zeros_like(popped), state.cache_length, config.speaker_cache.frames)
     frozen = state.compressed | (chunk.length == 0)
