@@ -1,8 +1,8 @@
 """The laws of memories, for every one that is registered, through the layer that reads them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -19,7 +19,8 @@ from tests.draws import draw
 from tests.oracles.memory_loops import ListMemory, attention_over, compress, nearest
 
 DIM, HEADS, CHUNK, FRAMES = 8, 2, 3, 14
-COMPRESSIONS = ("max", "mean", "conv", "dilated_conv", "most_used", "autoencoder")
+LAST = FRAMES // CHUNK * CHUNK  # where the last chunk begins
+COMPRESSIONS = get_args(get_type_hints(CompressiveMemory)["compression"])
 
 
 def compressive(compression: str, loss: str = "none") -> CompressiveMemory:
@@ -141,8 +142,6 @@ def test_the_nearest_keys_equal_a_search_through_a_list():
 @pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
 @pytest.mark.parametrize("position", ["none", "rope", "sinusoidal"])
 def test_neither_padding_nor_other_rows_touch_a_recording(memory: Memory, position: str):
-    if getattr(memory, "compression", None) == "dilated_conv":
-        memory = replace(memory, compression="conv")  # dilated, it hears what follows a group, also where nothing does
     layer, x = build(memory, position=position), draw(3, 2, FRAMES, DIM)
     lengths = (FRAMES, 9)
     valid = torch.arange(FRAMES) < torch.tensor(lengths)[:, None]
@@ -151,6 +150,28 @@ def test_neither_padding_nor_other_rows_touch_a_recording(memory: Memory, positi
         for row, length in enumerate(lengths):
             alone = layer(x[row : row + 1, :length])[0]
             torch.testing.assert_close(together[row, :length], alone, atol=1e-6, rtol=0)
+
+
+@pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
+def test_gradients_are_those_of_finite_differences(memory: Memory):
+    layer, x = build(memory), draw(19, 1, FRAMES, DIM)
+    past, chunk = x[:, :LAST], x[:, LAST:].clone().requires_grad_()
+    learned = {name: value for name, value in layer.named_parameters() if name.startswith("memory.")}
+    given = (chunk, *learned.values())
+
+    def out(chunk: torch.Tensor, *values: torch.Tensor) -> torch.Tensor:
+        whole = torch.cat((past, chunk), dim=1)
+        return torch.func.functional_call(layer, dict(zip(learned, values, strict=True)), (whole,))
+
+    assert torch.autograd.gradcheck(out, given, fast_mode=True, atol=1e-6)
+    for grad in torch.autograd.grad(out(*given).square().sum(), given):
+        assert grad.abs().max() > 1e-6
+
+
+@pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
+def test_what_is_remembered_gets_no_gradient(memory: Memory):
+    layer, x = build(memory), draw(20, 1, FRAMES, DIM).requires_grad_()
+    assert not torch.autograd.grad(layer(x)[:, LAST:].square().sum(), x)[0][:, :LAST].any()
 
 
 @pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
@@ -247,14 +268,13 @@ def test_with_as_many_neighbours_as_frames_a_query_reads_all_of_them():
     """Softmax over all keys by their direction: nothing is left out, and what is not there is not asked for."""
     layer, x = build(NearestMemory(frames=99, neighbours=99, chunk_frames=CHUNK)), draw(10, 1, FRAMES, DIM)
     query, key, value = (layer._heads(part, x) for part in (layer.query, layer.key, layer.value))
-    past = FRAMES // CHUNK * CHUNK
     near = torch.nn.functional.normalize(query, dim=-1) @ torch.nn.functional.normalize(key, dim=-1).transpose(-1, -2)
     gate, sharpness = (layer.state_dict()[f"memory.{name}"] for name in ("gate", "log_sharpness"))
-    read = (sharpness.exp()[:, None, None] * near[:, :, past:, :past]).softmax(dim=-1) @ value[:, :, :past]
-    own = full_attention(query[:, :, past:], key[:, :, past:], value[:, :, past:], None, None)
+    read = (sharpness.exp()[:, None, None] * near[:, :, LAST:, :LAST]).softmax(dim=-1) @ value[:, :, :LAST]
+    own = full_attention(query[:, :, LAST:], key[:, :, LAST:], value[:, :, LAST:], None, None)
     expected = layer._merged(own + gate.sigmoid()[:, None, None] * (read - own))
     with torch.no_grad():
-        torch.testing.assert_close(layer(x)[:, past:], expected, atol=1e-9, rtol=0)
+        torch.testing.assert_close(layer(x)[:, LAST:], expected, atol=1e-9, rtol=0)
 
 
 def test_the_compressive_performer_comes_closer_to_the_compressive_transformer_with_more_features():
