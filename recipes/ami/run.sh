@@ -10,5 +10,7 @@ device=${DEVICE:-auto}
 sortformer manifest ami "$corpus" --setup "$setup" --mic "$mic" -o "$out" --overwrite ${PARTIAL:+--partial}
 sortformer manifest check "$out"/*.jsonl || echo "go on, if those problems are known"
 sortformer tune "$out/dev.jsonl" -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}
+# Nothing of an earlier run, for which there may be no reference now.
+rm -rf "$out/found"
 sortformer diarize "$out/test.jsonl" -o "$out/found" --overwrite --quiet --device "$device" --model "$out/tuned"
 sortformer score "$out/test.jsonl" "$out/found" --breakdown | tee "$out/score.txt"

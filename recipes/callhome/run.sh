@@ -9,5 +9,7 @@ device=${DEVICE:-auto}
 sortformer manifest callhome "$corpus" --rttm "$key" -o "$out" --overwrite ${PARTIAL:+--partial}
 sortformer manifest check "$out/part1.jsonl" "$out/part2.jsonl" || echo "go on, if those problems are known"
 sortformer tune "$out/part1.jsonl" --protocol fair -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}
+# Nothing of an earlier run, for which there may be no reference now.
+rm -rf "$out/found"
 sortformer diarize "$out/part2.jsonl" -o "$out/found" --overwrite --quiet --device "$device" --model "$out/tuned"
 sortformer score "$out/part2.jsonl" "$out/found" --protocol fair --breakdown | tee "$out/score.txt"

@@ -29,6 +29,8 @@ sortformer train "$out/recipe.toml" -o "$out/run" --device "$device"
 for stage in before after; do
     [ "$stage" = after ] && model=$out/run/model
     sortformer tune "$out/dev.jsonl" -o "$out/$stage/model" --overwrite --device "$device" --model "$model"
+    # Nothing of an earlier run, for which there may be no reference now.
+    rm -rf "$out/$stage/found"
     sortformer diarize "$out/test.jsonl" -o "$out/$stage/found" --overwrite --quiet --device "$device" --model "$out/$stage/model"
     echo "== $stage fine-tuning"
     sortformer score "$out/test.jsonl" "$out/$stage/found" | tee "$out/$stage/score.txt"

@@ -9,6 +9,8 @@ device=${DEVICE:-auto}
 sortformer manifest voxconverse "$corpus" --rttm "$annotations" -o "$out" --overwrite ${PARTIAL:+--partial}
 sortformer manifest check "$out/dev.jsonl" "$out/test.jsonl" || echo "go on, if those problems are known"
 sortformer tune "$out/dev.jsonl" -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}
+# Nothing of an earlier run, for which there may be no reference now.
+rm -rf "$out/found"
 sortformer diarize "$out/test.jsonl" -o "$out/found" --overwrite --quiet --device "$device" --model "$out/tuned"
 for protocol in full fair; do
     sortformer score "$out/test.jsonl" "$out/found" --protocol "$protocol" --breakdown | tee "$out/score_$protocol.txt"

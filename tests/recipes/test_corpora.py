@@ -44,6 +44,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_model(tmp_path_factory.mktemp("recipes") / "model")
 
 
+def found_before(folder: Path) -> None:
+    """What an earlier run found in a recording that is none of the test set now."""
+    folder.mkdir(parents=True)
+    trees.truth(folder / "earlier.rttm", (0, 1, "x"))
+
+
 def total(text: str) -> float:
     """The total DER of a table."""
     found = re.search(r"^TOTAL +([\d.]+)", text, re.MULTILINE)
@@ -56,8 +62,9 @@ def test_ami(tmp_path: Path, model: Path, mic: str):
     trees.ami(tmp_path, seconds=2.0)
     setup = tmp_path / "AMI-diarization-setup"
     given = {"AMI": tmp_path / "amicorpus", "AMI_SETUP": setup, "MIC": mic, "PARTIAL": 1, "MODEL": model}
-    out = run_script(RECIPES / "ami/run.sh", tmp_path, **given)
     found = tmp_path / "runs/ami" / mic
+    found_before(found / "found")
+    out = run_script(RECIPES / "ami/run.sh", tmp_path, **given)
     assert sorted(path.stem for path in (found / "found").glob("*.rttm")) == ["EN2002a", "IS1009a"]
     assert total((found / "score.txt").read_text()) == total(out) > 0
     assert "the parts in the UEM" in out
@@ -67,6 +74,7 @@ def test_ami(tmp_path: Path, model: Path, mic: str):
 def test_voxconverse(tmp_path: Path, model: Path):
     trees.voxconverse(tmp_path, seconds=2.0)
     given = {"VOXCONVERSE": tmp_path, "VOXCONVERSE_RTTM": tmp_path / "voxconverse", "MODEL": model}
+    found_before(tmp_path / "runs/voxconverse/found")
     out = run_script(RECIPES / "voxconverse/run.sh", tmp_path, **given)
     assert "Protocol: full" in out
     assert "Protocol: fair" in out
@@ -78,6 +86,7 @@ def test_callhome(tmp_path: Path, model: Path):
     trees.callhome(tmp_path, seconds=2.0)
     key = tmp_path / "sre2000-key/fullref.rttm"
     given = {"CALLHOME": tmp_path / "r65_8_1", "CALLHOME_RTTM": key, "PARTIAL": 1, "MODEL": model}
+    found_before(tmp_path / "runs/callhome/found")
     out = run_script(RECIPES / "callhome/run.sh", tmp_path, **given)
     assert sorted(path.stem for path in (tmp_path / "runs/callhome/found").iterdir()) == ["iaab", "iaad"]
     assert "Protocol: fair" in out
@@ -101,8 +110,8 @@ def test_finetune_own_data(tmp_path: Path, model: Path):
     (tmp_path / "tiny.toml").write_text(TINY_RECIPE)
     given = {"DATA": own_data(tmp_path), "RECIPE": tmp_path / "tiny.toml", "MODEL": model, "DEVICE": "cpu"}
     run = tmp_path / "runs/finetune_own_data"
-    (run / "turns").mkdir(parents=True)
-    trees.truth(run / "turns/earlier.rttm", (0, 1, "x"))
+    for folder in ("turns", "before/found", "after/found"):
+        found_before(run / folder)
     out = run_script(RECIPES / "finetune_own_data/run.sh", tmp_path, **given)
     before, after = out.split("== after fine-tuning")
     assert total(before) > 0
