@@ -50,6 +50,11 @@ def found_before(folder: Path) -> None:
     trees.truth(folder / "earlier.rttm", (0, 1, "x"))
 
 
+def weights(folder: Path) -> bytes:
+    """A model's weights; its post-processing is beside them."""
+    return (folder / "model.safetensors").read_bytes()
+
+
 def total(text: str) -> float:
     """The total DER of a table."""
     found = re.search(r"^TOTAL +([\d.]+)", text, re.MULTILINE)
@@ -118,7 +123,9 @@ def test_finetune_own_data(tmp_path: Path, model: Path):
     assert total(after) > 0
     assert sorted(path.name for path in (run / "turns").iterdir()) == ["train_monday.rttm", "train_tuesday.rttm"]
     assert len((run / "run/log.jsonl").read_text().splitlines()) == 3  # two steps and a look
-    assert (run / "after/model/model.safetensors").exists()
+    first, learned, before, after = map(weights, (model, run / "run/model", run / "before/model", run / "after/model"))
+    assert before == first
+    assert after == learned != first
 
 
 def test_finetune_recipe_is_valid():
