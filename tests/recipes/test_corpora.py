@@ -9,6 +9,7 @@ import soundfile
 
 from sortformer.config.train import TrainConfig
 from sortformer.formats import rttm
+from tests.checkpoint.goldens import shared
 from tests.manifests import trees
 from tests.recipes.script import run_script
 from tests.tiny import tiny_model
@@ -76,9 +77,11 @@ def test_ami(tmp_path: Path, model: Path, mic: str):
     assert "at once" in out
 
 
-def test_voxconverse(tmp_path: Path, model: Path):
+@pytest.mark.parametrize("kind", ["ours", pytest.param("nvidia", marks=pytest.mark.data)])
+def test_voxconverse(tmp_path: Path, model: Path, kind: str):
     trees.voxconverse(tmp_path, seconds=2.0)
-    given = {"VOXCONVERSE": tmp_path, "VOXCONVERSE_RTTM": tmp_path / "voxconverse", "MODEL": model}
+    whose = model if kind == "ours" else shared("models/tiny_v2.nemo")
+    given = {"VOXCONVERSE": tmp_path, "VOXCONVERSE_RTTM": tmp_path / "voxconverse", "MODEL": whose}
     found_before(tmp_path / "runs/voxconverse/found")
     out = run_script(RECIPES / "voxconverse/run.sh", tmp_path, **given)
     assert "Protocol: full" in out
