@@ -21,8 +21,11 @@ exit "$(cat "$SORTFORMER_TALK/code")"
 """
 
 
-def run_script(script: Path, folder: Path, **variables: object) -> str:
-    """Run a bash script in a folder with variables of its environment; return its stdout, and fail where it fails."""
+def run_script(script: Path, folder: Path, *arguments: object, **variables: object) -> str:
+    """Run a bash script in a folder with arguments and variables of its environment.
+
+    Returns its stdout, and fails where it fails.
+    """
     talk = folder / ".talk"
     talk.mkdir(parents=True)
     for name in ("ask", "out", "code"):
@@ -35,10 +38,10 @@ def run_script(script: Path, folder: Path, **variables: object) -> str:
     ended: list[subprocess.CompletedProcess[str]] = []
 
     def run() -> None:
-        command = ["bash", str(script)]
+        command = ["bash", str(script), *map(str, arguments)]
         ended.append(
             subprocess.run(
-                command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+                command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=270
             )
         )
         (talk / "ask").write_text("")
@@ -47,9 +50,9 @@ def run_script(script: Path, folder: Path, **variables: object) -> str:
     runner.start()
     said = []
     while question := (talk / "ask").read_text():
-        place, *arguments = question.splitlines()
-        code, out, err = _answered(Path(place), arguments)
-        said.append(f"sortformer {' '.join(arguments)}: {code}\n{err}")
+        place, *asked = question.splitlines()
+        code, out, err = _answered(Path(place), asked)
+        said.append(f"sortformer {' '.join(asked)}: {code}\n{err}")
         (talk / "out").write_text(out)
         (talk / "code").write_text(str(code))
     runner.join()

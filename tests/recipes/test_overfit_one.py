@@ -1,5 +1,6 @@
 """The smoke test of model and trainer: synthetic voices, one small batch, learnt by heart."""
 
+import json
 import runpy
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from sortformer.simulate import VoiceBank
 from sortformer.train import train
 from sortformer.train.evaluation import dev_der
 from sortformer.train.processes import Processes
+from tests.recipes.script import run_script
 
 RECIPE = Path(__file__).resolve().parents[2] / "recipes/overfit_one"
 
@@ -31,6 +33,14 @@ def test_the_synthetic_voices_are_a_bank_of_phrases_and_pauses(voices):
     phrases = bank.voice_phrases[1:] - bank.voice_phrases[:-1]
     assert phrases.min() >= 3
     assert 0.4 < bank.activity.mean() < 0.9
+
+
+def test_the_script_trains_as_long_as_its_recipe_says(tmp_path):
+    text = (RECIPE / "recipe.toml").read_text().replace("../../runs/overfit_one/voices", "voices").replace("150", "2")
+    (tmp_path / "recipe.toml").write_text(text)
+    out = run_script(RECIPE / "run.sh", tmp_path, OUT=tmp_path, RECIPE=tmp_path / "recipe.toml")
+    assert json.loads(out.splitlines()[-1])["step"] == 2
+    assert checkpoint.load(tmp_path / "run/model")
 
 
 @pytest.mark.slow

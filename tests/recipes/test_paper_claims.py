@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from sortformer.config.train import TrainConfig
+from tests.recipes.script import run_script
 from tests.tiny import tiny_model
 
 RECIPE = Path(__file__).resolve().parents[2] / "recipes/paper_claims"
@@ -63,26 +64,20 @@ def voices(tmp_path: Path) -> None:
 def test_all_cells_in_miniature(script, recipe, tmp_path, capsys):
     out = tmp_path / "out"
     given = ["--recipe", recipe, "--model", tiny_model(tmp_path / "model"), "--steps", 1, "--heard-s", 8, "--dev", 2]
-    arguments = [
-        str(part) for part in (out, *given, "--speech-s", 3.2, "--trios", 1, "--seeds", 0, "--mechanisms", *SOME)
-    ]
-    main = script("claims")["main"]
-    main(arguments)
+    given += ["--speech-s", 3.2, "--trios", 1, "--seeds", 0, "--mechanisms", *SOME]
+    run_script(RECIPE / "run.sh", tmp_path, *given, OUT=out)
     results = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
     assert [found["mechanism"] for found in results] == ["always the first slot", "nearest mean", *SOME]
     assert len({tuple(found["spoken"]) for found in results}) == 1  # the same conversations
     assert [set(found["probe"]) for found in results if "probe" in found] == [{*GAPS, "state_values"}]
 
-    capsys.readouterr()
-    main(arguments)
+    script("claims")["main"]([str(part) for part in (out, *given)])
     assert capsys.readouterr().out == ""  # all is done
 
-    summary = script("summary")
-    said = summary["report"](out)
+    said = (out / "tables.md").read_text()
     assert "| combiner_axial - axial | 1 |" in said
     assert "| silence in the gap | 10 s | 60 s | 300 s | 1200 s |" in said
-    summary["plot"](out, tmp_path / "reentry.svg")
-    assert "<svg" in (tmp_path / "reentry.svg").read_text()
+    assert "<svg" in (out / "reentry.svg").read_text()
 
 
 def test_a_head_takes_the_weights_of_another_and_keeps_its_own_where_there_are_none(script, recipe):

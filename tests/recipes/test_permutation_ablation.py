@@ -18,6 +18,7 @@ from sortformer.config.train import OptimizerConfig, StageConfig, TrainConfig
 from sortformer.data import Sources
 from sortformer.model import Sortformer
 from sortformer.model.head import Head
+from tests.recipes.script import run_script
 
 RECIPE = Path(__file__).resolve().parents[2] / "recipes/permutation_ablation"
 CELL = """
@@ -72,14 +73,14 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_ablation_in_miniature(script, folder, capsys):
     out = folder / "cells"
-    given = [str(out), "--recipe", str(folder / "cell.toml"), "--held-out", str(folder / "held_out"), *OPTIONS]
+    given = ["--recipe", str(folder / "cell.toml"), "--held-out", str(folder / "held_out"), *OPTIONS]
     given += ["--trained", "4", "--measured", "3"]
     main = script("ablation")["main"]
-    main([*given, "--minutes", "-1"])
+    main([str(out), *given, "--minutes", "-1"])
     assert "no cell is finished" in capsys.readouterr().out
 
-    main(given)
-    said = capsys.readouterr().out
+    said = run_script(RECIPE / "run.sh", folder, *given, OUT=out)
+    assert "| 3 | A - none |" in (out / "tables.md").read_text()
     assert "2 of 2" in said
     assert "| 3 | A - none |" in said
     results = [json.loads(path.read_text()) for path in out.glob("*.json")]
@@ -93,12 +94,11 @@ def test_the_ablation_in_miniature(script, folder, capsys):
     of = {path.stem: script("encoded")["kept"](path, None).activity for path in out.glob("encoded/pool3-*.pt")}
     assert not of["pool3-parametric-seed1"][:3].equal(of["pool3-new-seed1"])  # measured on conversations that are new
 
-    main(given)
+    main([str(out), *given])
     assert "of 2:" not in capsys.readouterr().out
     assert drawn == {path.name: path.stat().st_mtime_ns for path in out.glob("*.json")}
-    script("summary")["plot"](script("summary")["load"](out), folder / "plots")
-    assert [path.name for path in (folder / "plots").iterdir()] == ["arms.svg"]  # nothing else was asked
-    assert "<svg" in (folder / "plots/arms.svg").read_text()
+    assert [path.name for path in out.glob("*.svg")] == ["arms.svg"]  # nothing else was asked
+    assert "<svg" in (out / "arms.svg").read_text()
 
 
 def test_the_recipe_gives_arms_of_one_size(script):
