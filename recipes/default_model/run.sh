@@ -1,42 +1,47 @@
 #!/usr/bin/env bash
 # Make the default model, and score it beside a clustering diarizer. Needs the voices and clips in DATA, two cores, about eleven hours.
+# COUNT: so many recordings in each set to tune on and to score, fewer than there are.
 set -euo pipefail
 cd "$(dirname "$0")"
 data=${DATA:-../../../shared/data}
-runs=../../runs
+recipes=${RECIPES:-.}
+runs=${RUNS:-../../runs}
+weights=${WEIGHTS:-../../sortformer/weights}
 
 # The voice table is in this folder. To make it again: teacher.py, and what its first lines say.
-sortformer train recipe.toml -o "$runs/default_model"
-sortformer train longer.toml -o "$runs/default_model"
-sortformer train further.toml -o "$runs/default_model"
+sortformer train "$recipes/recipe.toml" -o "$runs/default_model"
+sortformer train "$recipes/longer.toml" -o "$runs/default_model"
+sortformer train "$recipes/further.toml" -o "$runs/default_model"
 cp -r "$runs/default_model/model" "$runs/further"
-sortformer train varied.toml -o "$runs/default_model"
+sortformer train "$recipes/varied.toml" -o "$runs/default_model"
 # Two parts of the earlier state, one of the last: what RESULTS.md says of them.
 sortformer average "$runs/further" "$runs/further" "$runs/default_model/model" -o "$runs/averaged" --overwrite
 
 # From the average on, twice: pairs of stretches as examples of one distance.
-sortformer train pairs.toml -o "$runs/pairs"
-sortformer train pairs_more_voices.toml -o "$runs/pairs_more_voices"
+sortformer train "$recipes/pairs.toml" -o "$runs/pairs"
+sortformer train "$recipes/pairs_more_voices.toml" -o "$runs/pairs_more_voices"
 sortformer average "$runs/pairs/model" "$runs/pairs_more_voices/model" -o "$runs/paired" --overwrite
 
 # And twice more: what is no speech.
-sortformer train sounds.toml -o "$runs/sounds"
-sortformer train sounds_lively.toml -o "$runs/sounds_lively"
+sortformer train "$recipes/sounds.toml" -o "$runs/sounds"
+sortformer train "$recipes/sounds_lively.toml" -o "$runs/sounds_lively"
 sortformer average "$runs/sounds/model" "$runs/sounds_lively/model" "$runs/paired" -o "$runs/heard" --overwrite
 
 # Recordings at 8 kHz: a subsampling of their own, taught by what the model makes of the whole.
-python narrowband.py narrowband.toml "$runs/heard" "$runs/narrowband"
-python package.py "$runs/narrowband" ../../sortformer/weights
+python narrowband.py "$recipes/narrowband.toml" "$runs/heard" "$runs/narrowband"
+python package.py "$runs/narrowband" "$weights"
 
 # How near that post-processing is to the best there is, on training voices at speeds that training does not use.
-python tuning_set.py further.toml sounds.toml "$runs/tuning"
-sortformer tune "$runs/tuning" --reference "$runs/tuning" --uem "$runs/tuning" -o "$runs/tuned" --overwrite
+python tuning_set.py "$recipes/further.toml" "$recipes/sounds.toml" "$runs/tuning" ${COUNT:+--count "$COUNT"}
+sortformer tune "$runs/tuning" --reference "$runs/tuning" --uem "$runs/tuning" -o "$runs/tuned" --overwrite --model "$weights"
 
-python dev_sets.py "$data/bank" "$runs/dev" --cache "$runs/cache"
+python dev_sets.py "$data/bank" "$runs/dev" --cache "$runs/cache" ${COUNT:+--count "$COUNT"}
 for set in near-2 alike-2 calls-2 rooms-2 rooms-3 rooms-4 alone sounds real; do
     recordings="$runs/dev/$set"
     [ "$set" = real ] && recordings="$data/real_dev"
-    sortformer diarize "$recordings" -o "$runs/found/$set" --overwrite --quiet
+    # Nothing of an earlier run, for which there may be no reference now.
+    rm -rf "$runs/found/$set"
+    sortformer diarize "$recordings" -o "$runs/found/$set" --overwrite --quiet --model "$weights"
     echo "== $set"
     sortformer score "$recordings" "$runs/found/$set" --uem "$recordings"
 done

@@ -1,12 +1,12 @@
 """Write recordings to tune post-processing on: training voices at speeds that training does not use, as in the recipe.
 
-python tuning_set.py RECIPE NOISE_RECIPE OUT_FOLDER
+python tuning_set.py RECIPE NOISE_RECIPE OUT_FOLDER [--count 24]
 
 The channels, and with them the noise, are those of NOISE_RECIPE. Nothing of this is in the dev sets, neither voice nor
 room nor turns.
 """
 
-import sys
+import argparse
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,19 +17,22 @@ from sortformer.config.train import TrainConfig
 from sortformer.data import Sources
 
 SPEEDS = (0.95, 1.05)
-COUNT = 24
 
 
-def main(recipe: Path, noise: Path, out: Path) -> None:
-    config = TrainConfig.read(recipe)
-    simulation = replace(config.simulation, channel=TrainConfig.read(noise).simulation.channel)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipe", type=Path)
+    parser.add_argument("noise", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--count", type=int, default=24, help="of 30 s, and as many of 60 s")
+    arguments = parser.parse_args()
+    config = TrainConfig.read(arguments.recipe)
+    simulation = replace(config.simulation, channel=TrainConfig.read(arguments.noise).simulation.channel)
     simulator = Sources.load(replace(config.data, speeds=SPEEDS)).simulator(simulation, config.model)
     generator = torch.Generator().manual_seed(11)
     for name, duration_s in (("short", 30.0), ("long", 60.0)):
-        write(out, name, simulator.batch(generator, COUNT, duration_s))
+        write(arguments.out, name, simulator.batch(generator, arguments.count, duration_s))
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 4:
-        raise SystemExit(__doc__)
-    main(*map(Path, sys.argv[1:]))
+    main()
