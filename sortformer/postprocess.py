@@ -15,7 +15,7 @@ from sortformer.config.checks import whole
 from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
-from sortformer.stretches import Stretches
+from sortformer.stretches import stretches
 
 __all__ = [
     "decisive",
@@ -56,8 +56,8 @@ def turns(
     Raises:
         InputError: when the probabilities are not a finite (T, S) array or the step is not a multiple of 10 ms.
     """
-    ticks = _ticks(probs, step_s)
-    spans = [_spans(column, config) for column in decisive(ticks, config, slots).T]
+    spans = _spoken(probs, config, step_s, slots)
+    ticks = np.repeat(probs, _ticks(step_s), axis=0)
     if exclusive:
         spans = _exclusive(spans, ticks)
     heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own) and slot not in names)
@@ -111,8 +111,7 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
         probs, config, step_s: as for :func:`turns`.
         fewest, most: as :func:`speaker_range` returns them.
     """
-    ticks = _ticks(probs, step_s)
-    spoken = np.array([np.diff(_spans(column, config)).sum() for column in decisive(ticks, config).T])
+    spoken = np.array([np.diff(spans).sum() for spans in _spoken(probs, config, step_s)])
     heard = np.count_nonzero(spoken)
     if heard < fewest:
         asked = f"{fewest} speakers" if fewest == most else f"at least {fewest} speakers"
@@ -162,20 +161,22 @@ def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringCon
         )
 
 
-def _ticks(probs: np.ndarray, step_s: float) -> np.ndarray:
-    """Probabilities (T, S) repeated to one row every 10 ms."""
+def _spoken(
+    probs: np.ndarray, config: PostprocessConfig, step_s: float, slots: Collection[int] | None = None
+) -> list[np.ndarray]:
+    """When each slot speaks: stretches (K, 2), start and end in ticks of 10 ms; arguments as for :func:`turns`."""
     if probs.ndim != 2 or not np.isfinite(probs).all():
         raise InputError(f"post-processing needs finite probabilities (frames, slots), got an array {probs.shape}")
-    repeats = round(step_s * 100)
-    if repeats < 1 or abs(step_s * 100 - repeats) > 1e-6:
+    each = _ticks(step_s)
+    return [stretches(config, column, each) for column in decisive(probs, config, slots).T]
+
+
+def _ticks(step_s: float) -> int:
+    """How many ticks of 10 ms a step has."""
+    ticks = round(step_s * 100)
+    if ticks < 1 or abs(step_s * 100 - ticks) > 1e-6:
         raise InputError(f"the step between frames must be a multiple of 10 ms, got {step_s} s")
-    return np.repeat(probs, repeats, axis=0)
-
-
-def _spans(column: np.ndarray, config: PostprocessConfig) -> np.ndarray:
-    """Stretches of one slot, (K, 2) start and end in ticks, from its probability at every tick."""
-    state, spans = Stretches().hear(config, column, 0)
-    return np.concatenate([spans, state.end(config, len(column))[1]])
+    return ticks
 
 
 def _exclusive(spans: list[np.ndarray], ticks: np.ndarray) -> list[np.ndarray]:

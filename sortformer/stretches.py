@@ -12,7 +12,7 @@ import numpy as np
 
 from sortformer.config.postprocess import PostprocessConfig
 
-__all__ = ["Span", "Stretches", "speaking"]
+__all__ = ["Span", "Stretches", "stretches"]
 
 Span = tuple[int, int]  # start and end
 
@@ -35,8 +35,8 @@ class Stretches:
         Returns:
             The new state, and the stretches that have become certain: (K, 2) start and end in ticks.
         """
-        spoke, now = self.since is not None, before + len(column)
-        borders = np.flatnonzero(np.diff(speaking(column, config.onset, config.offset, spoke), prepend=spoke)) + before
+        now = before + len(column)
+        borders = _borders(column, config, self.since is not None) + before
         if self.since is not None:
             borders = np.append(self.since, borders)
         since = int(borders[-1]) if len(borders) % 2 else None
@@ -76,20 +76,32 @@ class Stretches:
         return replace(self, padded=padded, bridged=bridged, rounded=rounded), spans
 
 
-def speaking(column: np.ndarray, onset: float, offset: float, before: bool = False) -> np.ndarray:
-    """Return whether a slot speaks at each tick (T,): from one above ``onset`` until one below ``offset``.
+def stretches(config: PostprocessConfig, column: np.ndarray, each: int = 1) -> np.ndarray:
+    """Return the stretches of a slot, (K, 2) start and end in ticks, from all its values (T,) of ``each`` ticks."""
+    now = each * len(column)
+    borders = _borders(column, config, each=each)
+    if len(borders) % 2:
+        borders = np.append(borders, now - 1)  # as `Stretches.end`
+    return Stretches()._settle(config, borders.reshape(-1, 2), _NEVER, now)[1]
 
-    The tick that ends a stretch cannot start the next, so one that is above ``onset`` and below ``offset`` (where
-    ``offset`` is the greater) turns speech into silence and silence into speech. ``before`` says whether the slot spoke
-    before the first tick.
+
+def _borders(column: np.ndarray, config: PostprocessConfig, before: bool = False, each: int = 1) -> np.ndarray:
+    """Return the ticks at which a slot begins or ends to speak, by turns, from values (T,) that last ``each`` ticks.
+
+    It speaks from one above ``onset`` until one below ``offset``. The tick that ends a stretch cannot start the next,
+    so one that is above ``onset`` and below ``offset`` (where ``offset`` is the greater) turns speech into silence and
+    silence into speech. ``before`` says whether the slot spoke before the first tick.
     """
-    above, below = column > onset, column < offset
-    ticks = np.arange(len(column))
-    decided = np.maximum.accumulate(np.where(above != below, ticks, -1))  # last tick that leaves no doubt
-    flips = np.cumsum(above & below)
+    above, below = column > config.onset, column < config.offset
+    turning, frames = above & below, np.arange(len(column))
+    decided = np.maximum.accumulate(np.where(above != below, frames, -1))  # last frame that leaves no doubt
+    turns = each * np.cumsum(turning)
     known = decided >= 0
-    flips_since = flips - np.where(known, flips[decided], 0)
-    return np.where(known, above[decided], before) ^ (flips_since % 2 == 1)
+    turns_since = turns - np.where(known, turns[decided], 0)
+    spoken = np.where(known, above[decided], before) ^ (turns_since % 2 == 1)  # at the last tick of each frame
+    count = np.where(turning, each, np.diff(spoken, prepend=before))
+    ticks = np.repeat(each * frames - np.cumsum(count) + count, count)
+    return ticks + np.arange(len(ticks))
 
 
 def _join(pending: Span | None, spans: np.ndarray, frontier: int, gap: int) -> tuple[np.ndarray, Span | None]:
