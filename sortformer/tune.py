@@ -1,9 +1,10 @@
 """Tune post-processing on recordings whose truth is known: the fewest errors, and how sure that is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from sortformer.annotation import Turn, merged, shifted
 from sortformer.config.postprocess import PostprocessConfig
@@ -11,8 +12,9 @@ from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
 from sortformer.evaluate import Parts, Report, score_recordings
 from sortformer.metrics.bootstrap import ratio_interval
-from sortformer.metrics.frames import frame_der
 from sortformer.metrics.protocol import FULL, Protocol
+from sortformer.postprocess import decisive
+from sortformer.stretches import stretches
 
 __all__ = ["Tuned", "tune"]
 
@@ -75,73 +77,108 @@ def tune(
     starts = {uri: (starts_s or {}).get(uri, 0.0) for uri in probabilities}
     regions = uem or {uri: ((starts[uri], starts[uri] + found.duration),) for uri, found in probabilities.items()}
 
-    def decided(settings: PostprocessConfig) -> dict[str, tuple[Turn, ...]]:
-        return {uri: found.turns(settings).turns for uri, found in probabilities.items()}
-
-    def errors(settings: PostprocessConfig) -> float:
-        return sum(ticks[uri].errors(found) for uri, found in decided(settings).items())
-
     def scored(settings: PostprocessConfig) -> Report:
-        placed = {uri: shifted(found, starts[uri]) for uri, found in decided(settings).items()}
-        return score_recordings(references, placed, uem=regions, protocol=protocol)
+        found = {uri: shifted(each.turns(settings).turns, starts[uri]) for uri, each in probabilities.items()}
+        return score_recordings(references, found, uem=regions, protocol=protocol)
 
     before = scored(start)
     if not before.der.total:
         raise InputError(
             f"nobody speaks in what the protocol {protocol} scores of these references: there is nothing to tune by"
         )
-    ticks = {
-        uri: _Ticks.of(references[uri], regions[uri], protocol, found.duration, _tick(starts[uri]))
+    truths = {
+        uri: _Truth.of(references[uri], regions[uri], protocol, found.duration, _tick(starts[uri]))
         for uri, found in probabilities.items()
     }
-    best, fewest = start, errors(start)
-    improving = True
+
+    def errors(candidates: Sequence[PostprocessConfig]) -> list[int]:
+        each = [truth.errors(probabilities[uri], candidates) for uri, truth in truths.items()]
+        return np.sum(each, axis=0).tolist()
+
+    best, (fewest,), improving = start, errors([start]), True
     while improving:
         improving = False
         for names, values in _AXES:
             others = [replace(best, **dict.fromkeys(names, value)) for value in values]
-            found, candidate = min(((errors(each), each) for each in others if each != best), key=lambda pair: pair[0])
-            if found < fewest:
-                best, fewest, improving = candidate, found, True
+            found = errors(others)
+            if min(found) < fewest:
+                fewest, improving = min(found), True
+                best = others[found.index(fewest)]
     return Tuned(best, before, scored(best))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Ticks:
-    """The truth about one recording every 10 ms, from its start on: quicker to compare with than turns."""
+class _Truth:
+    """The truth about one recording, in stretches in which it stays the same: quicker to compare with than turns.
 
-    reference: np.ndarray  # (T, K) bool
-    kept: np.ndarray  # (T,) bool, what is scored
+    What is counted is how many ticks of 10 ms, of those that are scored, each of the reference speakers speaks, and
+    how many there are in which nobody, one, two, ... of them speak.
+    """
+
+    starts: np.ndarray  # (P,) first tick of each stretch
+    counted: np.ndarray  # (P, K + N) bool, the same in all of it: who of K speaks, and whether as many as 0 to N - 1 do
+    before: np.ndarray  # (P, K + N) ticks before it
+    length: int  # in ticks
+    speakers: int  # K
 
     @classmethod
     def of(
         cls, reference: tuple[Turn, ...], parts: Parts, protocol: Protocol, duration: float, first: int = 0
-    ) -> "_Ticks":
+    ) -> "_Truth":
         """Take the truth from the tick ``first`` of its file on."""
-        reference = merged(reference)  # where two turns of a speaker touch, there is no border and no collar
-        count = max([_tick(duration), *(_tick(turn.end) - first for turn in reference)])
-        active = _active(reference, count, first)
-        kept = np.zeros(count, dtype=bool)
-        for start, end in parts:
-            kept[_ticks(start, end, first)] = True
-        if protocol.collar_s:
-            for border in (border for turn in reference for border in (turn.start, turn.end)):
-                kept[_ticks(border - protocol.collar_s, border + protocol.collar_s, first)] = False
-        if protocol.skip_overlap:
-            kept &= active.sum(axis=1) < 2
-        return cls(active[kept], kept)
+        active, kept = _ticks_of(reference, parts, protocol, duration, first)
+        number = active.sum(axis=1)[:, None] == np.arange(active.shape[1] + 1)
+        counted = np.concatenate([active, number], axis=1) & kept[:, None]
+        starts = np.flatnonzero(np.append(True, (counted[1:] != counted[:-1]).any(axis=1)))
+        counted, lasting = counted[starts], np.diff(starts, append=len(kept))
+        before = np.cumsum(counted * lasting[:, None], axis=0) - counted * lasting[:, None]
+        return cls(starts, counted, before, len(kept), active.shape[1])
 
-    def errors(self, found: tuple[Turn, ...]) -> float:
-        return frame_der(_active(found, len(self.kept))[self.kept], self.reference).errors
+    def errors(self, found: Probabilities, candidates: Sequence[PostprocessConfig]) -> list[int]:
+        """Return the diarization errors, in ticks times speakers, with each of the settings."""
+        first, end = _tick(found.start_s), min(_tick(found.start_s + found.duration), self.length)
+        kinds = {each.decision: each for each in candidates}
+        slots = {kind: np.ascontiguousarray(decisive(found.data, each).T) for kind, each in kinds.items()}
+        heard = ([stretches(each, slot, _tick(found.step_s)) for slot in slots[each.decision]] for each in candidates)
+        return [self._errors([np.clip(first + spans, 0, end) for spans in each]) for each in heard]
+
+    def _errors(self, slots: Sequence[np.ndarray]) -> int:
+        """Count the errors where slots speak in stretches (n, 2) each."""
+        borders = np.concatenate(slots).ravel()
+        ticks, order = self._until(borders), np.argsort(borders, kind="stable")
+        together = np.zeros((len(slots), self.speakers))
+        of = np.repeat(np.arange(len(slots)), [len(spans) for spans in slots])
+        np.add.at(together, of, (ticks[1::2] - ticks[::2])[:, : self.speakers])
+        at_once = np.cumsum(np.tile([1, -1], len(of))[order])[:-1]  # slots that speak from one border to the next
+        too_many = np.maximum(at_once[:, None] - np.arange(self.speakers + 1), 0)
+        false_alarm = (np.diff(ticks[order, self.speakers :], axis=0) * too_many).sum()
+        correct = together[linear_sum_assignment(together, maximize=True)].sum()
+        return int(self._until(np.array([self.length]))[:, : self.speakers].sum() + false_alarm - correct)
+
+    def _until(self, ticks: np.ndarray) -> np.ndarray:
+        """Return what is counted before some ticks (n,), (n, K + N)."""
+        at = np.searchsorted(self.starts, ticks, side="right") - 1
+        return self.before[at] + self.counted[at] * (ticks - self.starts[at])[:, None]
 
 
-def _active(found: tuple[Turn, ...], count: int, first: int = 0) -> np.ndarray:
-    """Who of the speakers (K) is active every 10 ms from the tick ``first`` on, (count, K)."""
-    speakers = {speaker: column for column, speaker in enumerate(sorted({turn.speaker for turn in found}))}
-    active = np.zeros((count, len(speakers)), dtype=bool)
-    for turn in found:
+def _ticks_of(
+    reference: tuple[Turn, ...], parts: Parts, protocol: Protocol, duration: float, first: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Who of the speakers is active (T, K), and what is scored (T,), every 10 ms from the tick ``first`` on."""
+    reference = merged(reference)  # where two turns of a speaker touch, there is no border and no collar
+    speakers = {speaker: column for column, speaker in enumerate(sorted({turn.speaker for turn in reference}))}
+    length = max([1, _tick(duration), *(_tick(turn.end) - first for turn in reference)])
+    active, kept = np.zeros((length, len(speakers)), dtype=bool), np.zeros(length, dtype=bool)
+    for turn in reference:
         active[_ticks(turn.start, turn.end, first), speakers[turn.speaker]] = True
-    return active
+    for start, end in parts:
+        kept[_ticks(start, end, first)] = True
+    if protocol.collar_s:
+        for border in (border for turn in reference for border in (turn.start, turn.end)):
+            kept[_ticks(border - protocol.collar_s, border + protocol.collar_s, first)] = False
+    if protocol.skip_overlap:
+        kept &= active.sum(axis=1) < 2
+    return active, kept
 
 
 def _ticks(start: float, end: float, first: int) -> slice:

@@ -2,14 +2,19 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sortformer.annotation import Turn
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
+from sortformer.metrics.frames import frame_der
 from sortformer.metrics.protocol import protocol_named
 from sortformer.postprocess import turns
-from sortformer.tune import Tuned, _Ticks, tune
+from sortformer.tune import Tuned, _ticks_of, _Truth, tune
+from tests.strategies import probabilities as some_probabilities
+from tests.test_postprocess import configs
 
 STEP_S = 0.08
 
@@ -86,9 +91,9 @@ def test_a_window_is_scored_in_the_time_of_its_file_without_collars_where_it_cut
     tuned = tune({"call": heard}, truth, PostprocessConfig(), starts_s={"call": 10.0}, protocol=protocol_named("fair"))
     assert (tuned.before.der.total, tuned.before.der.miss) == (10, 10)
     assert tuned.after.der.errors == 0
-    kept = _Ticks.of(truth["call"], [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000).kept
+    kept = _ticks_of(truth["call"], [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000)[1]
     assert (kept[:1000].all(), kept[1000:].any()) == (True, False)
-    early = _Ticks.of((Turn(9.9, 12, "a"),), [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000).kept
+    early = _ticks_of((Turn(9.9, 12, "a"),), [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000)[1]
     assert np.flatnonzero(~early).tolist() == [*range(15), *range(175, 225)]
 
 
@@ -114,6 +119,20 @@ def test_it_searches_by_the_rate_that_it_reports(probabilities, references, prot
     whole, cut = (tune(probabilities, each, PostprocessConfig(), protocol=chosen) for each in (references, in_pieces))
     assert cut.after.der == whole.after.der
     assert cut.postprocess == whole.postprocess
+
+
+@given(some_probabilities(), configs, st.integers(0, 3), st.sampled_from(["full", "fair", "forgiving"]))
+def test_errors_are_those_of_the_turns_tick_by_tick(probs, settings, seed, protocol):
+    found = Probabilities(probs, STEP_S, max(0.0, len(probs) * STEP_S - 0.03))
+    truth = truth_of(recording(seed), PostprocessConfig(onset=0.2, offset=0.2))
+    given_truth = truth, [(0.2, 0.9), (1.0, 2.5)], protocol_named(protocol), found.duration, 0
+    active, kept = _ticks_of(*given_truth)
+    heard = found.turns(settings)
+    said = np.zeros((len(kept), probs.shape[1]), dtype=bool)
+    for turn in heard:
+        said[round(100 * turn.start) : round(100 * turn.end), heard.speakers.index(turn.speaker)] = True
+    errors = frame_der(said[kept], active[kept]).errors
+    assert _Truth.of(*given_truth).errors(found, [settings, PostprocessConfig()])[0] == errors
 
 
 def test_nothing_to_tune_on_is_refused():
