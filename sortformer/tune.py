@@ -11,6 +11,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
 from sortformer.evaluate import Parts, Report, score_recordings
+from sortformer.heard import Progress, report
 from sortformer.metrics.bootstrap import ratio_interval
 from sortformer.metrics.protocol import FULL, Protocol
 from sortformer.postprocess import decisive
@@ -62,13 +63,16 @@ def tune(
     uem: Mapping[str, Parts] | None = None,
     starts_s: Mapping[str, float] | None = None,
     protocol: Protocol = FULL,
+    progress: Progress | None = None,
 ) -> Tuned:
     """Return the settings with the lowest DER, found from ``start`` by going through one setting after the other.
 
     The descent ends when a whole round changes nothing. Without a UEM whole recordings are scored. ``starts_s`` says
     where those that are windows of files begin in them: references and UEM are in the time of the files.
+    ``progress`` is told how far each round is (stages ``search, round 1``, ...); may cancel the search.
 
     Raises:
+        Cancelled: if ``progress`` wants no more.
         InputError: when there is no recording, one is on one side only or missing in the UEM, or nobody speaks in the
             references.
     """
@@ -95,10 +99,11 @@ def tune(
         each = [truth.errors(probabilities[uri], candidates) for uri, truth in truths.items()]
         return np.sum(each, axis=0).tolist()
 
-    best, (fewest,), improving = start, errors([start]), True
+    best, (fewest,), improving, rounds = start, errors([start]), True, 0
     while improving:
-        improving = False
-        for names, values in _AXES:
+        improving, rounds = False, rounds + 1
+        for done, (names, values) in enumerate(_AXES):
+            report(progress, f"search, round {rounds}", done, len(_AXES))
             others = [replace(best, **dict.fromkeys(names, value)) for value in values]
             found = errors(others)
             if min(found) < fewest:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sortformer.annotation import Turn
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.errors import InputError
+from sortformer.errors import Cancelled, InputError
 from sortformer.estimates import Probabilities
 from sortformer.metrics.frames import frame_der
 from sortformer.metrics.protocol import protocol_named
@@ -133,6 +133,15 @@ def test_errors_are_those_of_the_turns_tick_by_tick(probs, settings, seed, proto
         said[round(100 * turn.start) : round(100 * turn.end), heard.speakers.index(turn.speaker)] = True
     errors = frame_der(said[kept], active[kept]).errors
     assert _Truth.of(*given_truth).errors(found, [settings, PostprocessConfig()])[0] == errors
+
+
+def test_each_round_of_the_search_is_told_and_can_be_stopped(probabilities, references):
+    told = []
+    tune(probabilities, references, PostprocessConfig(), progress=lambda *args: told.append(args))
+    assert [stage for stage, done, _ in told if done == 0] == [f"search, round {k + 1}" for k in range(len(told) // 8)]
+    assert all(done < total for _, done, total in told)
+    with pytest.raises(Cancelled, match="search, round 1"):
+        tune(probabilities, references, PostprocessConfig(), progress=lambda *_: False)
 
 
 def test_nothing_to_tune_on_is_refused():

@@ -83,14 +83,15 @@ def tune(
         for recording in found:
             probabilities[recording.id] = diarizer.probabilities(**recording.heard(channel), preset=preset)
             shown.advance(task)
-    tuned = search(
-        probabilities,
-        {recording.id: tuple(truth[recording.id]) for recording in found},
-        diarizer.postprocess,
-        uem={each.id: _parts(regions.get(each.id), each.offset_s, probabilities[each.id]) for each in found},
-        starts_s={each.id: each.offset_s for each in found},
-        protocol=chosen,
-    )
+        tuned = search(
+            probabilities,
+            {recording.id: tuple(truth[recording.id]) for recording in found},
+            diarizer.postprocess,
+            uem={each.id: _parts(regions.get(each.id), each.offset_s, probabilities[each.id]) for each in found},
+            starts_s={each.id: each.offset_s for each in found},
+            protocol=chosen,
+            progress=lambda stage, done, total: shown.update(task, description=stage, completed=done, total=total),
+        )
     spread = tuned.spread()
     checkpoint.save(out, diarizer.model, tuned.postprocess, licence=diarizer.licence)
     interval = f" (95 % of samples: {100 * spread[0]:.2f} to {100 * spread[1]:.2f})" if spread else ""
