@@ -21,23 +21,26 @@ def from_voxconverse(
         corpus: holds ``abjxc.wav``, ... at any depth, as the published archives unpack (``audio`` for dev,
             ``voxconverse_test_wav``).
         references: the repository of the annotations, with the folders ``dev`` and ``test`` of RTTM.
-        partial: leave out recordings that are not in the corpus folder, and a split of which none is.
+        partial: leave out recordings that are not in the corpus folder, and a split of which none is or which has no
+            references.
 
     Raises:
-        InputError: when a folder or a recording is missing, or the references have neither dev nor test.
+        InputError: when a folder, a recording or the references of a split are missing.
     """
     audio = Tree.of(corpus, {".wav", ".flac"})
     references = Path(references)
     splits: dict[str, tuple[Draft, ...]] = {}
     for split in _SPLITS:
         drafts, missing = [], []
-        for reference in sorted((references / split).glob("[!.]*.rttm")):
+        known = sorted((references / split).glob("[!.]*.rttm"))
+        for reference in known:
             path = audio.find(f"{reference.stem}.wav") or audio.find(f"{reference.stem}.flac")
             if path is None:
                 missing.append(f"{reference.stem}.wav")
             else:
                 drafts.append(Draft(Entry(reference.stem, path, duration=duration_of(path), rttm=reference)))
         if not partial:
+            check_complete(references, [] if known else [f"{split}/*.rttm"], f"the split {split!r}", "fetch")
             check_complete(corpus, missing, f"the split {split!r}", "fetch")
         splits[split] = tuple(drafts)
     if not any(splits.values()):

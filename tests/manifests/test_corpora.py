@@ -1,5 +1,6 @@
 """Manifests of corpora, on trees that are laid out like the real ones, odd cases included."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -103,4 +104,12 @@ def test_a_missing_voxconverse_recording_is_refused_unless_allowed(tmp_path: Pat
         from_voxconverse(root, root / "voxconverse")
     assert ids(from_voxconverse(root, root / "voxconverse", partial=True))["dev"] == ("afjiv",)
     with pytest.raises(InputError, match="has a reference in"):
-        from_voxconverse(root, root)
+        from_voxconverse(root, root, partial=True)
+
+
+def test_a_split_of_voxconverse_without_references_is_refused_unless_allowed(tmp_path: Path):
+    root = trees.voxconverse(tmp_path)
+    shutil.rmtree(root / "voxconverse/test")
+    with pytest.raises(InputError, match=r"voxconverse lacks test/\*.rttm of the split 'test'; fetch it, or allow"):
+        from_voxconverse(root, root / "voxconverse")
+    assert list(from_voxconverse(root, root / "voxconverse", partial=True)) == ["dev"]
