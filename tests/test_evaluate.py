@@ -318,6 +318,17 @@ def test_csv_has_a_line_a_recording_and_group(folders):
     assert lines[3]["der_low"] == ""
 
 
+def test_csv_says_on_each_line_under_which_conditions_it_was_counted():
+    report = score_recordings({"one": ONE, "two": TWO.turns}, {"one": ONE, "two": TWO.turns}, protocol="forgiving")
+    lines = list(csv.DictReader(as_csv(report).splitlines()))
+    assert {(line["protocol"], line["collar_s"], line["skip_overlap"]) for line in lines} == {
+        ("forgiving", "0.25", "true")
+    }
+    bases = {(line["group"], line["name"]): line["basis"] for line in lines}
+    assert (bases["recording", "one"], bases["recording", "two"]) == ("duration", "extent")
+    assert bases["total", "TOTAL"] == bases["overlap", "1"] == "duration+extent"
+
+
 def test_csv_says_which_side_is_which_and_leaves_out_what_means_nothing():
     extra = Diarization((Turn(0, 10, "c"),), 10)
     one, _, _, few, many, nobody, _ = csv.DictReader(

@@ -189,24 +189,36 @@ def _seconds(counts: DerCounts) -> dict[str, float]:
 def as_csv(report: Report) -> str:
     """Return CSV: a line a recording, then (``group`` says what a line is) the total and the breakdowns.
 
-    Times in seconds, rates as fractions; a cell is empty where it means nothing.
+    Times in seconds, rates as fractions; a cell is empty where it means nothing. Each line has the protocol and, as
+    ``basis``, where the scored parts come from: ``uem``, ``duration`` or ``extent``, with ``+`` where from several.
     """
     lines = [
         {"group": "recording", "name": row.uri, **_measures(row.der, row.jer)}
         | {"reference_speakers": row.reference_speakers, "hypothesis_speakers": row.hypothesis_speakers}
+        | _conditions(Report(report.protocol, (row,)))
         for row in report.rows
     ]
     groups = {("total", "TOTAL"): report, **{("speakers", str(n)): part for n, part in report.by_speakers.items()}}
     for (group, name), part in groups.items():
         low, high = part.interval or ("", "")
         measures = _measures(part.der, part.jer) | {"der_low": low, "der_high": high}
-        lines.append({"group": group, "name": name, "recordings": len(part.rows), **measures})
+        lines.append({"group": group, "name": name, "recordings": len(part.rows), **measures, **_conditions(part)})
     for number, counts in report.by_overlap.items():
         rate = {"der": counts.rate} if number else {}
-        lines.append({"group": "overlap", "name": str(number), **rate, **_seconds(counts)})
+        lines.append({"group": "overlap", "name": str(number), **rate, **_seconds(counts), **_conditions(report)})
     columns = list(dict.fromkeys(("group", "name", *(key for line in lines for key in line))))
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, restval="", lineterminator="\n")
     writer.writeheader()
     writer.writerows(lines)
     return out.getvalue()
+
+
+def _conditions(report: Report) -> dict[str, Any]:
+    """What a number means nothing without, as cells."""
+    return {
+        "protocol": report.protocol.name,
+        "collar_s": report.protocol.collar_s,
+        "skip_overlap": str(report.protocol.skip_overlap).lower(),
+        "basis": "+".join(sorted({row.region.basis for row in report.rows})),
+    }
