@@ -20,7 +20,7 @@ from sortformer.stretches import stretches
 __all__ = ["Tuned", "tune"]
 
 _THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(2, 18))
-_DURATIONS = (0.0, 0.04, 0.08, 0.12, 0.16, 0.24, 0.32, 0.4, 0.56, 0.72, 0.96)
+_DURATIONS = (0.0, 0.04, 0.08, 0.12, 0.16, 0.24, 0.32, 0.4, 0.56, 0.72, 0.96, 1.2, 1.5)
 _DECISIONS = ("slots", "least_error")
 # Both thresholds at once first: apart they only widen or narrow the hysteresis.
 _AXES = (

@@ -56,6 +56,13 @@ def test_it_finds_the_thresholds_that_made_the_truth(tuned):
     assert tuned.spread() == (1, 1)
 
 
+def test_pauses_of_more_than_a_second_are_filled_where_the_truth_does_not_have_them():
+    data = np.full((250, 1), 0.9, np.float32)
+    data[50:65], data[130:147] = 0.0, 0.0  # 1.2 s and 1.36 s
+    heard = {"call": Probabilities(data, STEP_S, 20.0)}
+    assert tune(heard, {"call": (Turn(0, 19.99, "a"),)}, PostprocessConfig()).postprocess.min_off_s == 1.5
+
+
 def test_what_is_best_stays(tuned, probabilities, references):
     again = tune(probabilities, references, tuned.postprocess)
     assert again.postprocess == tuned.postprocess
