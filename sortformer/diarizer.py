@@ -12,9 +12,8 @@ from sortformer import checkpoint
 from sortformer.annotation import Diarization
 from sortformer.audio import AudioSource
 from sortformer.audio.arrays import is_array
-from sortformer.audio.files import name_of, uri_of
+from sortformer.audio.files import name_of
 from sortformer.audio.loudness import how_quiet
-from sortformer.audio.signal import INAUDIBLE
 from sortformer.checkpoint.licences import remind
 from sortformer.config.carrying import carries
 from sortformer.config.checks import whole
@@ -31,7 +30,7 @@ from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report, up_to
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import check_exits
-from sortformer.offline import at_once, clip_voice, forward, in_windows
+from sortformer.offline import at_once, clip_voice, forward, in_windows, probabilities
 from sortformer.postprocess import keep_slots, speaker_range, warn_if_full
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
@@ -107,13 +106,16 @@ class Diarizer:
         """How many speakers the model's own output has room for."""
         return self.model.config.head.num_slots
 
+    def takes_whole(self, preset: str | StreamConfig | None = None) -> bool:
+        """Whether a call with this preset takes a recording whole, if that is not too long, instead of as a stream."""
+        return preset == OFFLINE or (preset is None and not streams_files(self.model.config))
+
     def speaker_limit(
         self, preset: str | StreamConfig | None = None, postprocess: PostprocessConfig | str | None = None
     ) -> int:
         """Return how many speakers a call with these arguments tells apart, if it does not ask for more."""
         settings = self._settings(postprocess)
-        whole = preset == OFFLINE or (preset is None and not streams_files(self.model.config))
-        if whole:
+        if self.takes_whole(preset):
             return self.num_slots if settings.clustering is None else settings.clustering.max_speakers
         if preset is None:
             preset = nearest_preset(self.model.config, FILE_S)
@@ -294,7 +296,7 @@ class Diarizer:
             return Embeddings(only_row(output.emb), FrameGrid(), said)
         heard = Heard(audio, sample_rate, channel, progress)
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
-        said = self._probabilities(found.voices(clustering)[0], heard, found.layers)
+        said = probabilities(self.model, heard, found.voices(clustering)[0], found.layers)
         return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
 
     def _hear(
@@ -317,7 +319,7 @@ class Diarizer:
         taken = up_to(blocks, MAX_OFFLINE_S)
         if heard.seconds <= MAX_OFFLINE_S:
             found = at_once(self.model, heard.again(taken, blocks), self.exit_confidence, heard.progress)
-            return self._probabilities(found.probs, heard, found.layers), {}, OFFLINE
+            return probabilities(self.model, heard, found.probs, found.layers), {}, OFFLINE
         if preset == OFFLINE or not self.presets:
             raise _too_long(heard.source)
         preset = nearest_preset(self.model.config, FILE_S)
@@ -335,7 +337,7 @@ class Diarizer:
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         probs, emb = found.voices(clustering, *count)
         names = names_of_voices(probs, emb, known, clustering.threshold)
-        return self._probabilities(probs, heard, found.layers), names, OFFLINE
+        return probabilities(self.model, heard, probs, found.layers), names, OFFLINE
 
     def _streamed(
         self,
@@ -351,7 +353,8 @@ class Diarizer:
             config = replace(config, max_speakers=max(most, len(clips)))  # who is enrolled may be absent
         session = Session(self.model, config)
         names = {session.enroll(name, *clip): name for name, clip in clips.items()}
-        return self._probabilities(stream_probabilities(session, heard.worked_through(blocks)), heard), names, preset
+        found = stream_probabilities(session, heard.worked_through(blocks))
+        return probabilities(self.model, heard, found), names, preset
 
     def _settings(self, postprocess: PostprocessConfig | str | None) -> PostprocessConfig:
         """The post-processing that a call asks for."""
@@ -380,13 +383,7 @@ class Diarizer:
         if heard.seconds > MAX_OFFLINE_S:
             raise _too_long(audio)
         output = forward(self.model, self.model.forward_features, heard.again(taken, blocks), progress)
-        return output, self._probabilities(only_row(output.probs), heard, self.model.config.head.layers)
-
-    def _probabilities(self, data: np.ndarray, heard: Heard, layers: int | None = None) -> Probabilities:
-        if heard.peak < INAUDIBLE:
-            # What a model says about digital silence is an accident of its training.
-            data = np.zeros_like(data)
-        return Probabilities(data, self.model.config.grid.step_s, heard.seconds, 0.0, layers, uri_of(heard.source))
+        return output, probabilities(self.model, heard, only_row(output.probs), self.model.config.head.layers)
 
 
 def _too_long(audio: AudioSource) -> InputError:

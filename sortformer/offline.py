@@ -10,18 +10,20 @@ import torch
 from torch import Tensor
 
 from sortformer.audio import AudioSource
+from sortformer.audio.files import uri_of
 from sortformer.audio.loudness import UNHEARD, alike_loud
+from sortformer.audio.signal import INAUDIBLE
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice, in_finer_frames
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.enrolled import LEAST_SPEECH_S, check_person, mean_voice, no_voice, read_clip
-from sortformer.estimates import only_row
+from sortformer.estimates import Probabilities, only_row
 from sortformer.grid import FrameGrid
-from sortformer.heard import Progress, report
+from sortformer.heard import Heard, Progress, report
 from sortformer.model import Sortformer
 from sortformer.model.early_exit import leave_early
 
-__all__ = ["Whole", "at_once", "clip_voice", "forward", "in_windows"]
+__all__ = ["Whole", "at_once", "clip_voice", "forward", "in_windows", "probabilities"]
 
 WINDOW_FRAMES, MARGIN_FRAMES = 1000, 63
 """A window is 80 s, with 5 s more on each side: what 10 s or 20 s would do is no better."""
@@ -125,6 +127,14 @@ def clip_voice(
     if spoken.max() < LEAST_SPEECH_S or mean is None:
         raise no_voice(name)
     return mean
+
+
+def probabilities(model: Sortformer, heard: Heard, data: np.ndarray, layers: int | None = None) -> Probabilities:
+    """Return what a model gave, (T, S), with ``layers`` blocks of its head, for a recording that has been heard."""
+    if heard.peak < INAUDIBLE:
+        # What a model says about digital silence is an accident of its training.
+        data = np.zeros_like(data)
+    return Probabilities(data, model.config.grid.step_s, heard.seconds, 0.0, layers, uri_of(heard.source))
 
 
 def forward(

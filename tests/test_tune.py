@@ -1,18 +1,23 @@
 """Tuning: it finds what was hidden, never makes things worse, and says how sure it is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.annotation import Turn
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
 from sortformer.estimates import Probabilities
 from sortformer.metrics.frames import frame_der
 from sortformer.metrics.protocol import protocol_named
+from sortformer.offline import in_windows
 from sortformer.postprocess import turns
-from sortformer.tune import Tuned, _ticks_of, _Truth, tune
+from sortformer.tune import Tuned, _ticks_of, _Truth, tune, voices_by_distance
 from tests.strategies import probabilities as some_probabilities
 from tests.test_postprocess import configs
 
@@ -104,6 +109,49 @@ def test_a_window_is_scored_in_the_time_of_its_file_without_collars_where_it_cut
     assert np.flatnonzero(~early).tolist() == [*range(15), *range(175, 225)]
 
 
+@pytest.fixture(scope="module")
+def by_distance(references) -> dict[str, dict[float, Probabilities]]:
+    """At 0.4 and 0.5 as in the truth, at 0.6 all of it by one voice."""
+    found = {}
+    for uri, truth in references.items():
+        active, _ = _ticks_of(truth, [], protocol_named("full"), 7.68, 0)
+        data = np.where(active[4::8], 0.9, 0.1).astype(np.float32)
+        two, one = Probabilities(data, STEP_S, 7.68), Probabilities(data.max(axis=1, keepdims=True), STEP_S, 7.68)
+        found[uri] = {0.4: two, 0.5: two, 0.6: one}
+    return found
+
+
+def test_the_distance_with_the_fewest_errors_is_found_and_of_equals_the_nearest(references, by_distance):
+    start = PostprocessConfig(clustering=ClusteringConfig(0.6, max_speakers=12))
+    merged = {uri: each[0.6] for uri, each in by_distance.items()}
+    tuned = tune(merged, references, start, by_distance=by_distance)
+    assert tuned.postprocess.clustering == ClusteringConfig(0.5, max_speakers=12)
+    assert tuned.before.der.errors > tuned.after.der.errors == 0
+
+
+def test_a_distance_that_gains_nothing_stays(references, by_distance):
+    start = PostprocessConfig(clustering=ClusteringConfig(0.4))
+    split = {uri: each[0.4] for uri, each in by_distance.items()}
+    assert tune(split, references, start, by_distance=by_distance).postprocess == start
+
+
+def test_voices_by_distance_are_those_of_a_diarizer_of_each(monkeypatch: pytest.MonkeyPatch):
+    diarizer = Diarizer.load()
+    noise = np.random.default_rng(0).normal(0, 0.1, 160_000).astype(np.float32)
+    times = []
+    monkeypatch.setattr("sortformer.tune.in_windows", lambda *given: (times.append(1), in_windows(*given))[1])
+    found = voices_by_distance(diarizer, noise, sample_rate=16_000)
+    assert len(times) == 1
+    assert diarizer.postprocess.clustering.threshold in found
+    for distance in (min(found), max(found)):
+        settings = PostprocessConfig(clustering=ClusteringConfig(distance))
+        alone = diarizer.probabilities(noise, sample_rate=16_000, postprocess=settings)
+        np.testing.assert_array_equal(found[distance].data, alone.data)
+        assert found[distance].duration == alone.duration
+    with pytest.raises(InputError, match="does not cluster"):
+        voices_by_distance(replace(diarizer, postprocess=PostprocessConfig()), noise, sample_rate=16_000)
+
+
 def test_a_recording_that_one_side_lacks_is_refused(probabilities, references):
     known = {uri: found for uri, found in references.items() if uri != "call_1"}
     with pytest.raises(InputError, match="call_1"):
@@ -145,7 +193,7 @@ def test_errors_are_those_of_the_turns_tick_by_tick(probs, settings, seed, proto
 def test_each_round_of_the_search_is_told_and_can_be_stopped(probabilities, references):
     told = []
     tune(probabilities, references, PostprocessConfig(), progress=lambda *args: told.append(args))
-    assert [stage for stage, done, _ in told if done == 0] == [f"search, round {k + 1}" for k in range(len(told) // 8)]
+    assert [stage for stage, done, _ in told if done == 0] == [f"search, round {k + 1}" for k in range(len(told) // 9)]
     assert all(done < total for _, done, total in told)
     with pytest.raises(Cancelled, match="search, round 1"):
         tune(probabilities, references, PostprocessConfig(), progress=lambda *_: False)

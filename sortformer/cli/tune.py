@@ -55,7 +55,8 @@ def tune(
     """Find the post-processing that gives the lowest DER.
 
     The recordings are yours, and their truth is known. Writes the model with these settings, which then are its own,
-    and says what they gained and how sure that is. Score on other recordings than these.
+    and says what they gained and how sure that is. Score on other recordings than these. Where the model goes by voice
+    and takes recordings whole, the distance is searched, too, unless --clustering says it.
     """
     with usage_errors():
         chosen = protocol_named(protocol)
@@ -72,6 +73,7 @@ def tune(
     from sortformer import checkpoint
     from sortformer.diarizer import Diarizer
     from sortformer.tune import tune as search
+    from sortformer.tune import voices_by_distance
 
     diarizer = Diarizer.load(model, device)
     with usage_errors():
@@ -79,14 +81,19 @@ def tune(
         diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
     with bar(quiet=False) as shown:
         task = shown.add_task("listening", total=len(found))
-        probabilities = {}
+        probabilities, voices, own = {}, {}, diarizer.postprocess.clustering
         for recording in found:
-            probabilities[recording.id] = diarizer.probabilities(**recording.heard(channel), preset=preset)
+            if clustering is None and own is not None and diarizer.takes_whole(preset):
+                voices[recording.id] = voices_by_distance(diarizer, **recording.heard(channel))
+                probabilities[recording.id] = voices[recording.id][own.threshold]
+            else:
+                probabilities[recording.id] = diarizer.probabilities(**recording.heard(channel), preset=preset)
             shown.advance(task)
         tuned = search(
             probabilities,
             {recording.id: tuple(truth[recording.id]) for recording in found},
             diarizer.postprocess,
+            by_distance=voices,
             uem={each.id: _parts(regions.get(each.id), each.offset_s, probabilities[each.id]) for each in found},
             starts_s={each.id: each.offset_s for each in found},
             protocol=chosen,

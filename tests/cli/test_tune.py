@@ -15,6 +15,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.estimates import Probabilities
 from sortformer.formats import rttm
+from sortformer.tune import voices_by_distance
 from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
 
@@ -128,6 +129,27 @@ def test_the_distance_of_voices_is_kept_with_the_settings(cli: Cli, model: Path,
     assert cli(*arguments, "-o", tmp_path / "voices", "--clustering", 0.4).out.rstrip().endswith("--clustering 0.4")
     assert checkpoint.load(tmp_path / "voices")[1].clustering == ClusteringConfig(0.4)
     assert cli(*arguments, "-o", tmp_path / "none", "--clustering", 3).code == 2
+
+
+def test_the_distance_is_searched_where_a_model_goes_by_voice_unless_it_is_said(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    by_voice, searched = tmp_path / "by_voice", []
+    checkpoint.save(by_voice, checkpoint.load(model)[0], PostprocessConfig(clustering=ClusteringConfig(0.4)))
+    monkeypatch.setattr(
+        "sortformer.tune.voices_by_distance",
+        lambda *given, **options: searched.append(1) or voices_by_distance(*given, **options),
+    )
+    arguments = ("tune", wav, "--reference", truth(tmp_path, "meeting"), "-o", tmp_path / "tuned", "--overwrite")
+    for options, times in (
+        (("--model", by_voice), 1),
+        (("--model", by_voice, "--preset", "offline"), 2),
+        (("--model", by_voice, "--clustering", 0.3), 2),
+        (("--model", by_voice, "--clustering", 0), 2),
+        (("--model", model), 2),
+    ):
+        assert cli(*arguments, *options).code == 0
+        assert len(searched) == times
 
 
 def test_another_distance_leaves_the_rest_of_the_clustering_as_it_is():
