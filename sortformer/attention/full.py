@@ -1,15 +1,35 @@
 """Full attention over PyTorch's fused kernels."""
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
 
 from sortformer.attention.protocol import Context, Core
 
-__all__ = ["FullAttention", "attend", "expectation", "full_attention", "masked_score", "may_see", "scores", "validity"]
+__all__ = [
+    "TILE_FRAMES",
+    "FullAttention",
+    "attend",
+    "expectation",
+    "full_attention",
+    "masked_score",
+    "may_see",
+    "scores",
+    "tiles",
+    "validity",
+]
+
+TILE_FRAMES = 128
+_WHOLE_FRAMES = 1024  # up to here all scores at once take little memory, and less time
 
 
 class FullAttention(Core):
-    """Every frame attends to every frame, or to those up to itself."""
+    """Every frame attends to every frame, or to those up to itself.
+
+    Where pairs have scores or masks of their own and no gradient is wanted, long recordings are taken by tiles of
+    queries, so that memory is linear in the length.
+    """
 
     def __init__(self, causal: bool) -> None:
         super().__init__()
@@ -17,15 +37,28 @@ class FullAttention(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        bias = None if context.bias is None else context.bias(slice(None), None)
-        factor = None if context.factor is None else context.factor(slice(None), None)
+        paired = self.causal or context.bias is not None or context.factor is not None
+        if torch.is_grad_enabled() or not paired or key.shape[2] <= _WHOLE_FRAMES:
+            return self._rows(slice(None), query, key, value, context)
+        parts = [self._rows(rows, query[:, :, rows], key, value, context) for rows in tiles(query.shape[2])]
+        return torch.cat(parts, dim=2)
+
+    def _rows(self, rows: slice, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
+        bias = None if context.bias is None else context.bias(rows, None)
+        factor = None if context.factor is None else context.factor(rows, None)
         if not self.causal and factor is None:
             return full_attention(query, key, value, context.valid, bias)
         allowed = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=query.device)
         if self.causal:
             at = torch.arange(key.shape[2], device=query.device)
-            allowed = (at <= at[context.past :, None])[None, None]
+            allowed = (at <= at[context.past :][rows, None])[None, None]
         return attend(query, key, value, may_see(allowed, context.valid), bias, factor)
+
+
+def tiles(frames: int) -> Iterator[slice]:
+    """Yield the tiles of so many queries, one after the other."""
+    for start in range(0, frames, TILE_FRAMES):
+        yield slice(start, min(start + TILE_FRAMES, frames))
 
 
 def full_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None, bias: Tensor | None) -> Tensor:

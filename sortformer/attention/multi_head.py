@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -151,8 +152,12 @@ class MultiHeadAttention(nn.Module):
         def part(rows: slice, columns: Tensor | None) -> Places:
             return places if rows == _ALL and columns is None else places.part(rows, columns)
 
+        codes = cache(lambda: self.position.codes(places))
+
         def bias(rows: slice, columns: Tensor | None) -> Tensor:
-            return _there(self.position.bias(query[:, :, rows], part(rows, columns)))
+            of = part(rows, columns)
+            shared = None if of.first is None else codes()
+            return _there(self.position.bias(query[:, :, rows], of, shared))
 
         def factor(rows: slice, columns: Tensor | None) -> Tensor:
             return _there(self.position.factor(part(rows, columns)))

@@ -5,12 +5,10 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from sortformer.attention.full import attend, may_see
+from sortformer.attention.full import attend, may_see, tiles
 from sortformer.attention.protocol import Context, Core
 
-__all__ = ["TILE_FRAMES", "Pattern", "PatternAttention"]
-
-TILE_FRAMES = 128
+__all__ = ["Pattern", "PatternAttention"]
 
 
 class Pattern(Protocol):
@@ -35,10 +33,9 @@ class PatternAttention(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        frames, tiles = key.shape[2], []
+        frames, mixed = key.shape[2], []
         every = torch.arange(frames, device=query.device)
-        for start in range(0, query.shape[2], TILE_FRAMES):
-            rows = slice(start, min(start + TILE_FRAMES, query.shape[2]))
+        for rows in tiles(query.shape[2]):
             first, last = context.past + rows.start, context.past + rows.stop
             columns = self.pattern.columns(first, last, frames)
             columns = every if columns is None else columns.to(query.device)
@@ -48,7 +45,7 @@ class PatternAttention(Core):
             allowed = self.pattern.allowed(i, j)
             if self.causal:
                 allowed = allowed & (j <= i)
-            tiles.append(
+            mixed.append(
                 attend(
                     query[:, :, rows],
                     key[:, :, columns],
@@ -58,4 +55,4 @@ class PatternAttention(Core):
                     None if context.factor is None else context.factor(rows, columns),
                 )
             )
-        return torch.cat(tiles, dim=2)
+        return torch.cat(mixed, dim=2)

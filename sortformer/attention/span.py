@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import attend, may_see
+from sortformer.attention.full import attend, may_see, tiles
 from sortformer.attention.local import LocalState
-from sortformer.attention.pattern import TILE_FRAMES
 from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["SpanAttention"]
@@ -51,9 +50,8 @@ class SpanAttention(RecurrentCore):
         """Return (B, H, T, d); see :class:`Core`."""
         spans, reach = self.spans(query), self.max_frames + self.ramp_frames
         spans = spans.to(torch.promote_types(spans.dtype, torch.float32))  # halves know neither 2,049 nor 1e-30
-        every, tiles = torch.arange(key.shape[2], device=query.device), []
-        for start in range(0, query.shape[2], TILE_FRAMES):
-            rows = slice(start, min(start + TILE_FRAMES, query.shape[2]))
+        every, mixed = torch.arange(key.shape[2], device=query.device), []
+        for rows in tiles(query.shape[2]):
             first, last = context.past + rows.start, context.past + rows.stop
             columns = every[max(0, first - reach) : last if self.causal else last + reach]
             distance = every[first:last, None] - columns
@@ -63,7 +61,7 @@ class SpanAttention(RecurrentCore):
             bias = weight.clamp(_LEAST_WEIGHT, 1.0).log().to(query.dtype) * query.shape[-1] ** 0.5
             if context.bias is not None:
                 bias = bias + context.bias(rows, columns)
-            tiles.append(
+            mixed.append(
                 attend(
                     query[:, :, rows],
                     key[:, :, columns],
@@ -73,7 +71,7 @@ class SpanAttention(RecurrentCore):
                     None if context.factor is None else context.factor(rows, columns),
                 )
             )
-        return torch.cat(tiles, dim=2)
+        return torch.cat(mixed, dim=2)
 
     def init_state(self, query: Tensor) -> LocalState:
         """Return the state of a stream without frames."""

@@ -6,8 +6,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from sortformer.attention.full import attend, may_see, validity
-from sortformer.attention.pattern import TILE_FRAMES, Pattern, PatternAttention
+from sortformer.attention.full import TILE_FRAMES, attend, may_see, validity
+from sortformer.attention.pattern import Pattern, PatternAttention
 from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["PatternState", "StreamedPattern", "StreamedPatternAttention"]

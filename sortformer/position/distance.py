@@ -22,8 +22,9 @@ class AlibiPosition(Position):
         slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads) * head_dim**0.5
         self.register_buffer("slopes", slopes, persistent=False)
 
-    def bias(self, query: Tensor, places: Places) -> Tensor:
+    def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor:
         """Return ``-slope_h |i - j| sqrt(d)``."""
+        del codes
         return (-self.slopes[:, None, None] * places.distance.abs()[:, None]).to(query.dtype)
 
 

@@ -12,23 +12,26 @@ __all__ = ["Places", "Position"]
 class Places:
     """Where queries and keys stand, in frames from the start of the recording; a compressed frame stands between two.
 
-    With ``consecutive``, queries and keys are the same frames, one after the other.
+    Where the keys are frames one after the other, and the queries are some of these, one after the other as well,
+    ``first`` is the index of the first query among the keys.
     """
 
     query: Tensor  # (B or 1, T)
     key: Tensor  # (B or 1, S)
-    consecutive: bool = False
+    first: int | None = None
 
     @classmethod
     def whole(cls, frames: int, device: torch.device | None = None) -> "Places":
         """Return the places of a recording of ``frames`` that attends to itself."""
         at = torch.arange(frames, device=device)[None]
-        return cls(at, at, consecutive=True)
+        return cls(at, at, first=0)
 
     def part(self, rows: slice, columns: Tensor | None) -> "Places":
-        """Return the places of some queries, and of the keys with the indices ``columns`` (s,) (None: all)."""
-        key = self.key if columns is None else self.key[:, columns]
-        return replace(self, query=self.query[:, rows], key=key, consecutive=False)
+        """Return the places of a run of queries, and of the keys with the indices ``columns`` (s,) (None: all)."""
+        query = self.query[:, rows]
+        if columns is not None:
+            return replace(self, query=query, key=self.key[:, columns], first=None)
+        return replace(self, query=query, first=None if self.first is None else self.first + (rows.start or 0))
 
     @property
     def distance(self) -> Tensor:
@@ -49,12 +52,16 @@ class Position(nn.Module):
         del places
         return query, key
 
-    def bias(self, query: Tensor, places: Places) -> Tensor | None:
+    def codes(self, places: Places) -> Tensor | None:
+        """Return what ``bias`` has to know of the keys of ``places`` whichever of them ask, to be computed once."""
+        del places
+
+    def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor | None:
         """Return what is added (B or 1, H, T, S) to the scores before they are divided by sqrt(d).
 
-        ``query`` is as it was before ``rotate``.
+        ``query`` is as it was before ``rotate``; ``codes`` are those of any places with these keys, if known.
         """
-        del query, places
+        del query, places, codes
 
     def factor(self, places: Places) -> Tensor | None:
         """Return what multiplies (B or 1, H, T, S) the rectified scores."""

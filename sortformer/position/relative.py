@@ -17,8 +17,9 @@ class ShawPosition(Position):
         self.max_distance = max_distance
         self.keys = nn.Parameter(torch.randn(2 * max_distance + 1, head_dim) * head_dim**-0.5)
 
-    def bias(self, query: Tensor, places: Places) -> Tensor:
+    def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor:
         """Return ``q_i . a_clip(j - i)``; a distance between two frames is rounded down."""
+        del codes
         distance = places.distance.floor().long().clamp(-self.max_distance, self.max_distance) + self.max_distance
         scores = query @ self.keys.T  # (B, H, T, 2 * max_distance + 1)
         return scores.gather(-1, distance[:, None].expand(*scores.shape[:2], -1, -1))
@@ -38,25 +39,32 @@ class TransformerXLPosition(Position):
         del places
         return query + self.content_bias[:, None], key
 
-    def bias(self, query: Tensor, places: Places) -> Tensor:
+    def codes(self, places: Places) -> Tensor:
+        """Return the projected codes (H, d, 2 S - 1) of the distances S - 1, ..., 1 - S of S consecutive keys."""
+        frames = places.key.shape[1]
+        return self._projected(torch.arange(frames - 1, -frames, -1, device=places.key.device))
+
+    def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor:
         """Return ``(q_i + v) . r_(i - j)``."""
         query = query + self.distance_bias[:, None]
-        if places.consecutive:
-            frames = query.shape[2]
-            return _shift(query @ self._codes(torch.arange(frames - 1, -frames, -1, device=query.device), query.dtype))
+        if places.first is not None:
+            codes = self.codes(places) if codes is None else codes
+            frames, keys = query.shape[2], places.key.shape[1]
+            farthest = keys - frames - places.first  # the code of the last query and the first key
+            return _shift(query @ codes[..., farthest : farthest + frames + keys - 1], keys)
         distances, which = torch.unique(-places.distance, return_inverse=True)
-        scores = query @ self._codes(distances, query.dtype)  # (B, H, T, as many as there are distances)
+        scores = query @ self._projected(distances)  # (B, H, T, as many as there are distances)
         return scores.gather(-1, which[:, None].expand(*scores.shape[:2], -1, -1))
 
-    def _codes(self, distances: Tensor, dtype: torch.dtype) -> Tensor:
+    def _projected(self, distances: Tensor) -> Tensor:
         """Return the projected codes (H, d, n) of n distances i - j."""
         heads, head_dim = self.content_bias.shape
-        codes = self.projection(sinusoids(distances, heads * head_dim).to(dtype))
+        codes = self.projection(sinusoids(distances, heads * head_dim).to(self.projection.weight.dtype))
         return codes.view(-1, heads, head_dim).permute(1, 2, 0)
 
 
-def _shift(scores: Tensor) -> Tensor:
-    """Turn columns of distance (T-1 ... -(T-1)) into columns of key index: out[i, j] = scores[i, T - 1 - i + j]."""
+def _shift(scores: Tensor, keys: int) -> Tensor:
+    """Turn columns of falling distance into columns of key index: out[i, j] = scores[i, T - 1 - i + j]."""
     *batch, frames, distances = scores.shape
     padded = nn.functional.pad(scores, (1, 0)).view(*batch, distances + 1, frames)
-    return padded[..., 1:, :].reshape(*batch, frames, distances)[..., :frames]
+    return padded[..., 1:, :].reshape(*batch, frames, distances)[..., :keys]

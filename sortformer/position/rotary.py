@@ -21,7 +21,7 @@ class RotaryPosition(Position):
 
     def rotate(self, query: Tensor, key: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         """Return the rotated query (B, H, T, d) and key (B, H, S, d)."""
-        if places.consecutive:
+        if places.query is places.key:
             cos, sin = self._turns(places.query, query.dtype)
             return _rotate(query, cos, sin), _rotate(key, cos, sin)
         # Hours into a stream, float32 no longer tells the angles of neighbours apart.

@@ -1,11 +1,17 @@
-"""Full attention: equal to a loop in float64, and blind to what is not valid."""
+"""Full attention: equal to a loop in float64, blind to what is not valid, and in little memory where it is long."""
+
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from sortformer.attention import full_attention
+from sortformer.attention import MultiHeadAttention, full_attention
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import FullCore
 from tests.draws import draw32
 from tests.oracles.attention_loops import attention
 
@@ -44,3 +50,49 @@ def test_a_row_without_a_valid_frame_stays_finite_and_so_do_its_gradients():
     for x in (query, key, value):
         assert x.grad is not None
         assert torch.isfinite(x.grad).all()
+
+
+DIM, HEADS = 8, 2
+
+
+class Largest(TorchDispatchMode):
+    """Sees how many numbers the largest tensor has that is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.size = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for one in made if isinstance(made, tuple | list) else (made,):
+            if isinstance(one, torch.Tensor):
+                self.size = max(self.size, one.untyped_storage().nbytes() // one.element_size())
+        return made
+
+
+def layer(position: str, causal: bool) -> MultiHeadAttention:
+    torch.manual_seed(0)
+    found = MultiHeadAttention(DIM, HEADS, AttentionConfig(FullCore(causal=causal), position)).double().eval()
+    for parameter in found.parameters():
+        torch.nn.init.normal_(parameter, std=0.5)
+    return found
+
+
+LONG = [("xl", False), ("xl", True), ("shaw", False), ("alibi", False), ("distance_aware", True), ("none", True)]
+
+
+@pytest.mark.parametrize(("position", "causal"), LONG)
+def test_long_recordings_by_tiles_give_what_all_scores_at_once_do(position, causal):
+    found, frames = layer(position, causal), 1024 + 130
+    x, valid = draw32(0, 2, frames, DIM).double(), torch.arange(frames) < torch.tensor([[frames], [1030]])
+    at_once = found(x, valid)  # for gradients
+    with torch.no_grad():
+        torch.testing.assert_close(found(x, valid)[valid], at_once[valid], atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize(("position", "causal"), LONG)
+def test_memory_without_gradients_is_linear_in_the_length(position, causal):
+    found, frames = layer(position, causal), 2048
+    with torch.no_grad(), Largest() as largest:
+        found(draw32(0, 1, frames, DIM).double())
+    assert largest.size < frames**2 / 2
