@@ -64,10 +64,19 @@ def about(name: str) -> Iterator[None]:
         yield
 
 
+# PyTorch has a class of its own for this on some devices, and none on the CPU.
+_OUT_OF_MEMORY = ("DefaultCPUAllocator: ", "out of memory", "bad_alloc")
+
+
 def unforeseen(error: Exception) -> str:
     """Return what to say of an error that nobody wrote a sentence for, with its traceback before it if asked for."""
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
+    if isinstance(error, MemoryError) or any(part in str(error) for part in _OUT_OF_MEMORY):
+        return (
+            "there is not enough memory: free some, give less at once (a shorter piece of the recording, smaller "
+            "batches), or stream through it, with a model that can and its --preset"
+        )
     return (
         f"something that sortformer did not foresee ({type(error).__name__}: {error}); "
         f"please report it, with what {TRACEBACK}=1 shows"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from sortformer.annotation import Diarization
 from sortformer.diarizer import Diarizer
@@ -284,8 +285,26 @@ def test_a_good_file_after_bad_ones_is_done_all_the_same(cli: Cli, model: Path, 
     assert outcome.err.splitlines()[-1] == "1 recording diarized, 2 failed: absent, empty"
 
 
-def test_an_error_that_nobody_foresaw_costs_no_other_recording(
-    cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def too_much() -> None:
+    torch.empty(2**62, dtype=torch.uint8)
+
+
+def too_much_of_a_device() -> None:
+    raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 30.00 GiB.")
+
+
+def too_much_of_numpy() -> None:
+    np.empty(2**62, dtype=np.uint8)
+
+
+@pytest.mark.parametrize("allocate", [too_much, too_much_of_a_device, too_much_of_numpy])
+def test_a_recording_too_long_for_the_memory_costs_no_other(
+    cli: Cli,
+    model: Path,
+    wav: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    allocate: Callable[[], None],
 ):
     long = tmp_path / "long.wav"
     long.write_bytes(wav.read_bytes())
@@ -293,13 +312,14 @@ def test_an_error_that_nobody_foresaw_costs_no_other_recording(
 
     def short_of_memory(self: Diarizer, audio: Path, **options: Any) -> Diarization:
         if audio == long:
-            raise MemoryError("out of memory")
+            allocate()
         return diarize(self, audio, **options)
 
     monkeypatch.setattr(Diarizer, "__call__", short_of_memory)
     outcome = cli("diarize", long, wav, "--model", model, "-o", tmp_path / "out")
     assert outcome.code == 1
-    assert outcome.errors[0].startswith("long: something that sortformer did not foresee (MemoryError: out of memory)")
+    assert outcome.errors[0].startswith("long: there is not enough memory: free some, give less at once")
+    assert "report" not in outcome.err
     assert outcome.err.splitlines()[-1] == "1 recording diarized, 1 failed: long"
     assert (tmp_path / "out" / f"{wav.stem}.rttm").exists()
 
