@@ -31,19 +31,22 @@ SPEAKER_CACHE = {
 
 _LARGEST_CACHE_VALUE = 100_000  # as frames of silence more than two hours
 
-# Settings of which one value is supported, and NeMo's default for a description that leaves them out: of the whole
-# model, and of its sections.
+# Settings of which one value is supported, of the whole model and of its sections. It is NeMo's default too, for a
+# description that leaves them out, but for those of _DEFAULTS.
 _FIXED_WHOLE: dict[str, Any] = {"eps": 1e-3, "high_resolution": False, "output_subsampling_factor": 8}
 _FIXED: dict[str, dict[str, Any]] = {
     "preprocessor": {
         "sample_rate": 16000,
         "window_size": 0.025,
         "window_stride": 0.01,
+        "n_window_size": 400,
+        "n_window_stride": 160,
         "window": "hann",
         "n_fft": 512,
         "frame_splicing": 1,
         "preemph": 0.97,
         "lowfreq": 0,
+        "highfreq": 8000,
         "log": True,
         "log_zero_guard_type": "add",
         "log_zero_guard_value": 2**-24,
@@ -57,11 +60,14 @@ _FIXED: dict[str, dict[str, Any]] = {
         "subsampling": "dw_striding",
         "subsampling_factor": 8,
         "causal_downsampling": False,
+        "reduction_factor": 1,
+        "global_tokens_spacing": 1,
         "self_attention_model": "rel_pos",
         "att_context_size": [-1, -1],
         "att_context_style": "regular",
         "untie_biases": True,
         "conv_norm_type": "batch_norm",
+        "conv_context_style": "regular",
         "use_bias": True,
     },
     "transformer_encoder": {"hidden_act": "relu", "pre_ln": False, "mask_future": False},
@@ -73,14 +79,27 @@ _FIXED: dict[str, dict[str, Any]] = {
     },
 }
 
+# What NeMo takes for settings that are left out, where that is not the one value, and of those that we read.
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "preprocessor": {"window_size": 0.02},
+    "encoder": {"subsampling": "striding", "subsampling_factor": 4, "dropout": 0.1},
+    "sortformer_modules": {"dropout_rate": 0.5},
+}
+
 # Settings of these that NeMo reads the value of from others where they are null; elsewhere that is off, or an error.
-_NULLABLE = {"n_fft", "att_context_size"}
+_NULLABLE = {
+    *("window_size", "window_stride", "n_window_size", "n_window_stride", "n_fft", "highfreq"),
+    *("att_context_size", "conv_context_size"),
+}
 
 # Settings that are read below, or that do not change what a trained network gives.
 _FREE: dict[str, set[str]] = {
-    "preprocessor": {"_target_", "normalize", "features", "dither", "pad_to", "nb_augmentation_prob", "rng"},
+    "preprocessor": {
+        *("_target_", "normalize", "features", "dither", "pad_to", "nb_augmentation_prob", "nb_max_freq", "rng"),
+    },
     "encoder": {
         *("_target_", "feat_in", "n_layers", "d_model", "subsampling_conv_channels", "ff_expansion_factor", "n_heads"),
+        *("subsampling_conv_chunking_factor", "conv_context_size"),
         *("xscaling", "pos_emb_max_len", "conv_kernel_size", "dropout", "dropout_pre_encoder", "dropout_emb"),
         *("dropout_att", "stochastic_depth_drop_prob", "stochastic_depth_mode", "stochastic_depth_start_layer"),
         *("use_pytorch_sdpa", "use_pytorch_sdpa_backends", "sync_max_audio_length"),
@@ -131,6 +150,8 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     )
     channels = _integer(encoder, "encoder.subsampling_conv_channels")
     num_slots = _integer(modules, "sortformer_modules.num_spks")
+    conv_kernel = _integer(encoder, "encoder.conv_kernel_size")
+    _check_fixed("encoder.conv_context_size", encoder.get("conv_context_size"), [(conv_kernel - 1) // 2] * 2)
     for section, name, size in (
         (encoder, "encoder.feat_in", num_mels),
         (modules, "sortformer_modules.fc_d_model", dim),
@@ -153,7 +174,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
             layers=_integer(encoder, "encoder.n_layers"),
             heads=_integer(encoder, "encoder.n_heads"),
             ff_dim=dim * _integer(encoder, "encoder.ff_expansion_factor"),
-            conv_kernel=_integer(encoder, "encoder.conv_kernel_size"),
+            conv_kernel=conv_kernel,
             conv_norm="batch",
             position="xl",
             input_scale=_flag(encoder.get("xscaling", True), "encoder.xscaling"),
@@ -218,7 +239,8 @@ def _resolved(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     section = values.get(name)
     if not isinstance(section, Mapping):
         raise ConfigError(f"it has no section '{name}'")
-    return {str(key): _resolve(value, values) for key, value in section.items()}
+    written = {str(key): _resolve(value, values) for key, value in section.items()}
+    return _DEFAULTS.get(name, {}) | written
 
 
 def _resolve(value: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
@@ -248,7 +270,7 @@ def _flag(value: Any, name: str) -> bool:
 
 
 def _probability(section: Mapping[str, Any], name: str) -> float:
-    value = section.get(name.rpartition(".")[2], 0.0)
+    value = section.get(name.rpartition(".")[2])
     if not isinstance(value, int | float):
         raise ConfigError(f"{name} must be a number, but is {value!r}")
     return float(value)

@@ -1,6 +1,7 @@
 """NeMo's descriptions: the published ones are understood, and what could change the output is never passed over."""
 
 import copy
+import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -43,6 +44,11 @@ def test_a_streaming_model_has_no_gain():
         ("encoder.self_attention_model", "abs_pos", "'abs_pos'"),
         ("encoder.conv_norm_type", "layer_norm", "'layer_norm'"),
         ("encoder.conv_context_size", "causal", "conv_context_size"),
+        ("encoder.conv_context_size", [8, 0], "conv_context_size is [8, 0]"),
+        ("encoder.conv_context_style", "dcc", "conv_context_style is 'dcc'"),
+        ("encoder.reduction_factor", 2, "reduction_factor is 2"),
+        ("preprocessor.highfreq", 4000, "highfreq is 4000"),
+        ("preprocessor.n_window_size", 320, "n_window_size is 320"),
         ("encoder.global_tokens", 1, "does not know"),
         ("encoder.d_model", 128, "should be 128"),
         ("encoder.d_model", "64", "whole number"),
@@ -95,6 +101,47 @@ def test_what_nemo_makes_of_null_is_supported_where_it_is_the_same():
     values["encoder"] |= {"att_context_size": None, "causal_downsampling": None}
     values["transformer_encoder"] |= {"pre_ln": None}
     assert model_config(values) == model_config(recorded_parts()[0])
+
+
+def test_what_nemo_has_another_default_for_may_not_be_left_out():
+    for section, key in (("preprocessor", "window_size"), ("encoder", "subsampling_factor")):
+        values = copy.deepcopy(recorded_parts()[0])
+        del values[section][key]
+        with pytest.raises(ConfigError, match=f"{section}.{key} is"):
+            model_config(values)
+
+
+def test_the_same_may_be_said_in_other_words():
+    values = recorded_parts()[0]
+    values["preprocessor"] |= {"window_size": None, "n_window_size": 400, "highfreq": 8000}
+    kernel = values["encoder"]["conv_kernel_size"]
+    values["encoder"] |= {"conv_context_size": [kernel // 2] * 2, "subsampling_conv_chunking_factor": -1}
+    assert model_config(values) == model_config(recorded_parts()[0])
+
+
+_CLASSES = {
+    "preprocessor": "AudioToMelSpectrogramPreprocessor",
+    "encoder": "ConformerEncoder",
+    "transformer_encoder": "transformer.transformer_encoders.TransformerEncoder",
+    "sortformer_modules": "sortformer_modules.SortformerModules",
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("section", _CLASSES)
+def test_defaults_of_nemo_that_are_written_out_change_nothing(section):
+    module, _, name = f"nemo.collections.asr.modules.{_CLASSES[section]}".rpartition(".")
+    kind = getattr(pytest.importorskip(module, reason="nemo_toolkit[asr] (NeMo 3.0.0) is absent"), name)
+    for key, parameter in inspect.signature(kind).parameters.items():
+        values = copy.deepcopy(recorded_parts()[0])
+        values[section].pop(key, None)
+        try:
+            left_out = model_config(values)
+        except ConfigError:  # it has to be said
+            continue
+        assert parameter.default is not parameter.empty, key
+        values[section][key] = parameter.default
+        assert model_config(values) == left_out, key
 
 
 def test_as_many_subsampling_channels_as_the_encoder_has():
