@@ -7,9 +7,9 @@ NeMo's ``SortformerModules``. How a stream is cut is left to our presets, as mod
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
+from sortformer.checkpoint.speaker_cache import read_speaker_cache
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.errors import ConfigError
@@ -28,8 +28,6 @@ SPEAKER_CACHE = {
     "min_pos_scores_rate": "min_positive_share",
 }
 """What ``sortformer_modules`` calls the fields of a ``SpeakerCacheConfig``, which have the same defaults there."""
-
-_LARGEST_CACHE_VALUE = 100_000  # as frames of silence more than two hours
 
 # Settings of which one value is supported, of the whole model and of its sections. It is NeMo's default too, for a
 # description that leaves them out, but for those of _DEFAULTS.
@@ -194,25 +192,8 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
             dropout=_probability(modules, "sortformer_modules.dropout_rate"),
         ),
         labelling="nemo",
-        speaker_cache=_speaker_cache(modules, num_slots),
+        speaker_cache=read_speaker_cache(modules, "sortformer_modules", SPEAKER_CACHE, SpeakerCacheConfig(), num_slots),
     )
-
-
-def _speaker_cache(modules: Mapping[str, Any], num_slots: int) -> SpeakerCacheConfig | None:
-    """Return how the speaker cache chooses by ``sortformer_modules``, or None where that is as in our presets."""
-    cache = SpeakerCacheConfig()
-    for theirs, ours in SPEAKER_CACHE.items():
-        value = modules.get(theirs, getattr(cache, ours))
-        if not isinstance(value, int | float) or not value <= _LARGEST_CACHE_VALUE:
-            raise ConfigError(f"sortformer_modules.{theirs} is {value!r}, which is not supported")
-        try:
-            cache = replace(cache, **{ours: value})
-        except ConfigError as error:
-            raise ConfigError(f"sortformer_modules.{theirs} is not supported: {error}") from error
-    if cache == SpeakerCacheConfig():
-        return None
-    cache.check_slots(num_slots)
-    return cache
 
 
 def _section(values: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """NVIDIA's Nemotron 3 Diarization as Hugging Face publishes it: ``config.json`` and ``model.safetensors``."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +8,10 @@ from sortformer.checkpoint.contents import Checkpoint, build
 from sortformer.checkpoint.files import read_weights
 from sortformer.checkpoint.keys import KeyTable
 from sortformer.checkpoint.licences import licence_of
+from sortformer.checkpoint.speaker_cache import read_speaker_cache
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import STREAM_PRESETS
 from sortformer.errors import ConfigError, InputError
 
 __all__ = ["MODEL_TYPE", "key_table", "model_config", "read_nemotron"]
@@ -49,6 +51,16 @@ _FIXED = {
     "audio_config.rope_scaling": None,
     "audio_config.rope_theta": 10000.0,
     "audio_config.partial_rotary_factor": 1.0,
+    "streaming_config.subsampling_factor": 8,
+    # How streams, and whole recordings, are cut: as our presets cut them.
+    "chunk_length": 340,
+    "chunk_left_context": 0,
+    "chunk_right_context": 40,
+    "fifo_length": 40,
+    "speaker_cache_update_period": 300,
+    "streaming_config.fifo_length": 264,
+    "streaming_config.speaker_cache_update_period": 222,
+    "streaming_config.speaker_cache_length": 264,
 }
 
 # Sizes, with transformers' defaults: those of the published model.
@@ -62,6 +74,31 @@ _SIZES = {
     "head_config.num_speakers": 8,
     "head_config.audio_hidden_size": 512,
     "head_config.subsampling_factor": 8,
+}
+
+_SPEAKER_CACHE = {
+    "speaker_cache_silence_frames_per_speaker": "silence_frames",
+    "prediction_score_threshold": "probability_floor",
+    "latest_frames_score_boost": "newcomer_bonus",
+    "strong_boost_rate": "strong_share",
+    "weak_boost_rate": "weak_share",
+    "min_positive_scores_rate": "min_positive_share",
+}
+
+_SECTIONS = {"audio_config", "audio_config.rope_parameters", "head_config", "streaming_config"}
+
+_KNOWN = {
+    *_FIXED,
+    *_SIZES,
+    *(f"streaming_config.{name}" for name in _SPEAKER_CACHE),
+    *("audio_config.num_key_value_heads", "streaming_config.num_speakers"),
+}
+
+# Settings of any section that do not change what a trained network gives.
+_FREE = {
+    *("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "return_dict"),
+    *("initializer_range", "attention_dropout", "max_position_embeddings", "id2label", "label2id", "problem_type"),
+    *("chunk_size_feed_forward", "use_cache", "output_hidden_states", "output_attentions"),
 }
 
 
@@ -93,8 +130,12 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     """Return the config of our model that computes what transformers' of ``values`` does.
 
     Raises:
-        ConfigError: if a size or a setting is not supported.
+        ConfigError: if a size or a setting is not supported, or a setting is unknown.
     """
+    for name, value in _settings(values):
+        off = value is None or (value is False and name not in _SECTIONS)
+        if not off and name not in _KNOWN and name.rpartition(".")[2] not in _FREE:
+            raise ConfigError(f"{name} (here {value!r}) is a setting that this version does not know")
     for name, expected in _FIXED.items():
         found = _get(values, name, expected)
         if found != expected:
@@ -104,10 +145,12 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
         if not isinstance(size, int) or isinstance(size, bool):
             raise ConfigError(f"{name} must be a whole number, but is {size!r}")
     dim, heads = sizes["audio_config.hidden_size"], sizes["audio_config.num_attention_heads"]
+    num_slots = sizes["head_config.num_speakers"]
     for name, fitting in (
         ("audio_config.num_key_value_heads", heads),
         ("head_config.audio_hidden_size", dim),
         ("head_config.subsampling_factor", _FIXED["audio_config.subsampling_factor"]),
+        ("streaming_config.num_speakers", num_slots),
     ):
         found = _get(values, name, fitting)
         if found != fitting:
@@ -126,7 +169,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
             dropout=0.0,
         ),
         HeadConfig(
-            num_slots=sizes["head_config.num_speakers"],
+            num_slots=num_slots,
             dim=sizes["head_config.hidden_size"],
             layers=0,
             heads=1,
@@ -137,7 +180,24 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
             dropout=0.0,
         ),
         labelling="nemo",
+        speaker_cache=read_speaker_cache(
+            _get(values, "streaming_config", {}),
+            "streaming_config",
+            _SPEAKER_CACHE,
+            STREAM_PRESETS["nemotron3-30.4s"].speaker_cache,
+            num_slots,
+        ),
     )
+
+
+def _settings(values: Mapping[str, Any], place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the settings of all sections by their dotted names."""
+    for key, value in values.items():
+        name = f"{place}{key}"
+        if name in _SECTIONS and isinstance(value, Mapping):
+            yield from _settings(value, f"{name}.")
+        else:
+            yield name, value
 
 
 def _get(values: Mapping[str, Any], name: str, default: Any) -> Any:

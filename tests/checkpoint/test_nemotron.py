@@ -3,6 +3,7 @@
 import copy
 import json
 import shutil
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from sortformer import checkpoint
 from sortformer.checkpoint.contents import blank
 from sortformer.checkpoint.nemotron import key_table, model_config
+from sortformer.config.presets import model_presets
+from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.errors import ConfigError, InputError
 from tests.checkpoint.goldens import GOLDEN, shared
 
@@ -32,17 +35,56 @@ TINY = json.loads((GOLDEN / "tiny_nemotron3" / "config.json").read_text())
         ("audio_config.hidden_size", 66, "not a multiple"),
         ("head_config.audio_hidden_size", 32, "should be 64"),
         ("head_config.subsampling_factor", 4, "should be 8"),
+        ("streaming_config.num_speakers", 4, "should be 8"),
+        ("streaming_config.subsampling_factor", 4, "subsampling_factor is 4"),
+        ("streaming_config.fifo_length", 188, "fifo_length is 188"),
+        ("streaming_config.speaker_cache_length", 188, "speaker_cache_length is 188"),
+        ("streaming_config.speaker_cache_update_period", 144, "speaker_cache_update_period is 144"),
+        ("streaming_config.prediction_score_threshold", 0.5, "prediction_score_threshold is not supported"),
+        ("streaming_config.weak_boost_rate", "1", "weak_boost_rate is '1'"),
+        ("streaming_config.speaker_cache_silence_frames_per_speaker", 40, "too small for 8 slots: it needs 328"),
+        ("streaming_config.sil_threshold", 0.2, "does not know"),
+        ("audio_config.foo", 3, "audio_config.foo (here 3) is a setting that this version does not know"),
+        ("audio_config.layer_norm_eps", 1e-3, "does not know"),
+        ("audio_config.attention_bias", True, "does not know"),
+        ("audio_config.rope_parameters", {"rope_type": "default", "factor": 2.0}, "rope_parameters.factor"),
+        ("head_config.hidden_act", "gelu", "does not know"),
+        ("chunk_length", 188, "chunk_length is 188"),
+        ("chunk_left_context", 1, "chunk_left_context is 1"),
+        ("chunk_right_context", 1, "chunk_right_context is 1"),
+        ("fifo_length", 188, "fifo_length is 188"),
+        ("speaker_cache_update_period", 144, "speaker_cache_update_period is 144"),
+        ("streaming_config", 3, "streaming_config (here 3)"),
+        ("streaming_config", False, "streaming_config (here False)"),
+        ("foo", [3], "does not know"),
     ],
 )
 def test_what_is_not_supported_is_named(name: str, value: Any, says: str) -> None:
     values = copy.deepcopy(TINY)
-    section, key = name.split(".")
-    values[section][key] = value
+    section, _, key = name.rpartition(".")
+    (values[section] if section else values)[key] = value
     if name == "audio_config.hidden_size":
         values["head_config"]["audio_hidden_size"] = value
     with pytest.raises(ConfigError) as caught:
         model_config(values)
     assert says in str(caught.value)
+
+
+def test_the_speaker_cache_of_the_presets_chooses_as_the_config_says():
+    ordinary = model_presets(model_config(TINY))
+    assert model_config(TINY).speaker_cache is None
+    written = {
+        "speaker_cache_silence_frames_per_speaker": 5,
+        "prediction_score_threshold": 0.1,
+        "latest_frames_score_boost": 0.5,
+        "strong_boost_rate": 0.25,
+        "weak_boost_rate": 0.7,
+        "min_positive_scores_rate": 0.9,
+    }
+    cache = SpeakerCacheConfig(264, 5, 0.1, 0.5, 0.2, 0.25, 0.7, 0.9)
+    config = model_config(TINY | {"streaming_config": TINY["streaming_config"] | written})
+    assert config.speaker_cache == cache
+    assert model_presets(config) == {name: replace(preset, speaker_cache=cache) for name, preset in ordinary.items()}
 
 
 @pytest.mark.data
