@@ -125,6 +125,12 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
             with zipfile.ZipFile(file) as parts:
                 if sum(part.file_size for part in parts.infolist()) > size:
                     raise InputError(f"{path} is not safe to read: its {WEIGHTS_MEMBER} expands to more than it holds")
+                broken = parts.testzip()  # torch.load does not look
+                if broken is not None:
+                    raise InputError(
+                        f"{WEIGHTS_MEMBER} in {path} is damaged: the checksum of its part '{broken}' is wrong; "
+                        "fetch it again"
+                    )
         file.seek(0)
         weights = torch.load(file, map_location="cpu", weights_only=True)
     except InputError:

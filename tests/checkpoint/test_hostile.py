@@ -146,6 +146,15 @@ def test_weights_that_were_packed_in_their_zip(tmp_path):
     assert "expands to more than it holds" in refusal(write_tar(tmp_path / "packed.nemo", members))
 
 
+def test_weights_of_which_one_byte_has_changed(tmp_path):
+    values, weights = recorded_parts()
+    content = bytearray(pickled(weights))
+    at = content.index(weights[PROJECTION].numpy().tobytes())
+    content[at] ^= 1  # another number, as good as the right one
+    members = {"model_config.yaml": yaml.safe_dump(values).encode(), "model_weights.ckpt": bytes(content)}
+    assert "is damaged: the checksum" in refusal(write_tar(tmp_path / "flipped.nemo", members))
+
+
 @pytest.mark.parametrize("packing", ["bz2", "xz"])
 def test_a_packing_that_nemo_does_not_know(tmp_path, packing):
     path = write_archive(tmp_path / f"{packing}.nemo", *recorded_parts(), f"w:{packing}")
