@@ -38,6 +38,8 @@ def read(source: str | Path) -> Checkpoint:
     path = Path(source)
     if path.is_dir():
         return _read_folder(path, path.name)
+    if path.suffix in (".safetensors", ".json") and path.is_file():
+        raise InputError(f"{path} is one of the two files of a model: give its folder, {path.parent}")
     if path.is_file():
         return _read_archive(path)
     from sortformer.checkpoint.huggingface import download, parse_id
@@ -55,6 +57,9 @@ def _read_folder(folder: Path, name: str) -> Checkpoint:
     file = model_file(folder)
     if file is not None and file.suffix == ".nemo":
         return _read_archive(file)
+    archives = [archive.name for archive in sorted(folder.glob("*.nemo"))]
+    if file is None and archives:
+        raise InputError(f"{folder} holds several models: give one of its files, {' or '.join(archives)}")
     values = read_config(folder / "config.json")
     if values.get("format") == FORMAT:
         return read_native(folder, values)

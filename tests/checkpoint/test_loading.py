@@ -71,6 +71,20 @@ def test_a_folder_of_something_else_says_of_what(tmp_path):
         checkpoint.load(tmp_path)
 
 
+def test_a_file_of_a_folder_is_told_to_be_one(tmp_path):
+    checkpoint.save(tmp_path, Sortformer(SMALL))
+    for name in ("config.json", "model.safetensors"):
+        with pytest.raises(InputError, match=f"{name} is one of the two files of a model: give its folder, {tmp_path}"):
+            checkpoint.load(tmp_path / name)
+
+
+def test_a_folder_with_several_archives_says_which_there_are(tmp_path):
+    for name in ("v1.nemo", "v2.nemo"):
+        shutil.copyfile(GOLDEN / "tiny_v1.nemo", tmp_path / name)
+    with pytest.raises(InputError, match=r"several models: give one of its files, v1\.nemo or v2\.nemo"):
+        checkpoint.load(tmp_path)
+
+
 def test_an_id_is_an_owner_a_name_and_a_revision():
     assert parse_id("nvidia/Nemotron-3-Diarization") == ModelId("nvidia", "Nemotron-3-Diarization")
     assert parse_id("nvidia/diar_streaming_sortformer_4spk-v2.1@main") == ModelId(
