@@ -18,7 +18,7 @@ def convert(source: str | Path, out: str | Path) -> Checkpoint:
     post-processing, the licence and the labelling.
 
     Args:
-        out: a name that ends in ``.nemo``, or a folder, made if need be; neither may exist already.
+        out: a name that ends in ``.nemo``, or a folder; neither may exist already. Folders are made if need be.
 
     Raises:
         InputError: if the source cannot be read, ``out`` exists, or NeMo cannot express the model.

@@ -25,7 +25,7 @@ _SLOTS = 4
 
 
 def write_nemo(path: Path, model: Sortformer) -> None:
-    """Write a model as a ``.nemo`` archive, whole or not at all.
+    """Write a model as a ``.nemo`` archive, whole or not at all; folders on the way to it are made.
 
     Raises:
         InputError: if NeMo has no such model; the message says which part of it.
@@ -35,6 +35,7 @@ def write_nemo(path: Path, model: Sortformer) -> None:
     torch.save(_nemo_weights(model), buffer)
     config = yaml.safe_dump(nemo_values(model.config), sort_keys=False).encode()
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with drafted(path) as draft, tarfile.open(draft, "w") as archive:
             for name, content in ((CONFIG_MEMBER, config), (WEIGHTS_MEMBER, buffer.getvalue())):
                 member = tarfile.TarInfo(f"./{name}")

@@ -140,9 +140,17 @@ def test_nothing_is_overwritten(tmp_path):
     assert (tmp_path / "there.nemo").read_text() == "mine"
 
 
-def test_an_absent_place_is_one_sentence(tmp_path):
+@pytest.mark.parametrize("name", ["model.nemo", "model"])
+def test_folders_on_the_way_are_made(tmp_path, name):
+    out = tmp_path / "no" / "such" / name
+    checkpoint.convert(GOLDEN / "tiny_v1.nemo", out)
+    assert_same_model(checkpoint.load(out)[0], checkpoint.load(GOLDEN / "tiny_v1.nemo")[0])
+
+
+def test_an_impossible_place_is_one_sentence(tmp_path):
+    (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot write"):
-        checkpoint.convert(GOLDEN / "tiny_v1.nemo", tmp_path / "no" / "such" / "model.nemo")
+        checkpoint.convert(GOLDEN / "tiny_v1.nemo", tmp_path / "file" / "model.nemo")
 
 
 def test_post_processing_and_licence_travel_in_our_folder(tmp_path):
