@@ -1,5 +1,6 @@
 """``sortformer convert``: a model from one format to another."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,12 +19,21 @@ def convert(
 ) -> None:
     """Write a model as a folder of our own, or as .nemo for NeMo.
 
-    What the network computes stays the same. A .nemo has no place for post-processing of its own, which is said
-    instead, as options. What NeMo cannot express is refused with the reason.
+    What the network computes stays the same. A .nemo has no place for post-processing of its own, nor for how a model
+    that is not NVIDIA's labels frames and takes files, which is said instead. What NeMo cannot express is refused with
+    the reason.
     """
     from sortformer.checkpoint import convert as run
+    from sortformer.config.presets import streams_files
 
-    settings = run(source, out).postprocess
-    if out.suffix == ".nemo" and settings != PostprocessConfig():
-        say(f"note: a .nemo has no place for the model's post-processing: use it with {as_options(settings)}")
+    held = run(source, out)
+    config, settings = held.model.config, held.postprocess
+    if out.suffix == ".nemo":
+        if settings != PostprocessConfig():
+            say(f"note: a .nemo has no place for the model's post-processing: use it with {as_options(settings)}")
+        nemo = replace(config, labelling="nemo")
+        if nemo != config:
+            say("note: a .nemo has no place for how the model's training labelled frames: what reads it labels as NeMo")
+        if streams_files(nemo) != streams_files(config):
+            say("note: a .nemo is streamed through files, which this model takes whole: use it with --preset offline")
     typer.echo(str(out))

@@ -1,9 +1,11 @@
 """``sortformer convert``: both directions, and its refusals."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from sortformer import checkpoint
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.model import Sortformer
 from tests.cli.conftest import Cli
 
 NEMO = Path(__file__).resolve().parents[1] / "golden" / "models" / "tiny_v1.nemo"
@@ -31,6 +33,23 @@ def test_what_a_nemo_has_no_place_for_is_said_as_options(cli: Cli, tmp_path: Pat
     assert [result.code for result in results] == [0, 0]
     assert results[0].out == results[1].out != cli("diarize", wav, "--model", back).out
     assert cli("convert", tuned, tmp_path / "ours").err == ""
+
+
+def test_what_becomes_of_labels_and_of_files_in_a_nemo_is_said(cli: Cli, tmp_path: Path, wav: Path):
+    network, _ = checkpoint.load(NEMO)
+    features = replace(network.config.features, normalize="none", gain="none")
+    covering = Sortformer(replace(network.config, labelling="cover", features=features)).eval()
+    covering.load_state_dict(network.state_dict())
+    ours, back = tmp_path / "ours", tmp_path / "back.nemo"
+    checkpoint.save(ours, covering)
+    outcome = cli("convert", ours, back)
+    labels, files = outcome.err.splitlines()
+    assert labels.startswith("note: a .nemo has no place for how the model's training labelled frames")
+    assert files.startswith("note: a .nemo is streamed through files")
+    option = files.partition(": use it with ")[2].split()
+    whole = [cli("diarize", wav, "--model", ours), cli("diarize", wav, "--model", back, *option)]
+    assert [result.code for result in whole] == [0, 0]
+    assert whole[0].out == whole[1].out
 
 
 def test_refusals_are_one_line(cli: Cli, tmp_path: Path, model: Path):
