@@ -5,9 +5,11 @@ from torch import Tensor, nn
 
 from sortformer.masks import length_mask
 
-__all__ = ["FACTOR", "DepthwiseStriding", "FrameStacking"]
+__all__ = ["FACTOR", "PART_FRAMES", "DepthwiseStriding", "FrameStacking"]
 
 FACTOR = 8
+# A multiple of FACTOR, and no less than the windows in which recordings are clustered.
+PART_FRAMES = 10_240
 
 
 class DepthwiseStriding(nn.Module):
@@ -37,7 +39,21 @@ class DepthwiseStriding(nn.Module):
                 nn.init.zeros_(parameter)
 
     def forward(self, feats: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return (B, ceil(T / 8), D) from features (B, T, M), and the lengths (B,) likewise."""
+        """Return (B, ceil(T / 8), D) from features (B, T, M), and the lengths (B,) likewise.
+
+        Without gradients, long recordings are taken in parts, which the first convolution would make 100 times larger.
+        """
+        frames = feats.shape[1]
+        if torch.is_grad_enabled() or frames <= PART_FRAMES:
+            return self._at_once(feats, lengths)
+        parts = []
+        for start in range(0, frames, PART_FRAMES):
+            before = max(0, start - FACTOR)  # all that the first frame sees
+            part, _ = self._at_once(feats[:, before : start + PART_FRAMES], (lengths - before).clamp(min=0))
+            parts.append(part[:, (start - before) // FACTOR :])
+        return torch.cat(parts, dim=1), -(-lengths // FACTOR)
+
+    def _at_once(self, feats: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         x = feats.masked_fill(~length_mask(lengths, feats.shape[1])[..., None], 0.0)[:, None]
         # Depthwise kernels run three times faster on the CPU when the channels lie side by side.
         x, lengths = self._halve(self.stem, x.contiguous(memory_format=torch.channels_last), lengths)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from sortformer.grid import FrameGrid
 from sortformer.layers import DepthwiseStriding, FrameStacking
+from sortformer.layers.subsampling import PART_FRAMES
 from sortformer.masks import length_mask
 from tests.oracles.blocks import striding
 
@@ -48,6 +49,19 @@ def test_neither_padding_nor_other_rows_change_a_row(kind, lengths, extra):
             alone, count = layer(feats[row : row + 1, :length], torch.tensor([length]))
             assert counts[row] == count[0]
             torch.testing.assert_close(out[row, : counts[row]], alone[0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("frames", [2 * PART_FRAMES, 2 * PART_FRAMES + 1, 2 * PART_FRAMES + 13])
+def test_long_recordings_in_parts_give_what_they_give_at_once(frames):
+    layer, feats, lengths = build("dw_striding"), features(2, frames), torch.tensor([frames, PART_FRAMES - 2])
+    at_once, counts = layer(feats, lengths)  # for gradients
+    seen = []
+    layer.stem.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].shape[2]))
+    with torch.no_grad():
+        out, found = layer(feats, lengths)
+    assert max(seen) <= PART_FRAMES + 8
+    assert found.tolist() == counts.tolist()
+    torch.testing.assert_close(out, at_once, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("frames", [1, 2, 7, 8, 9, 23, 24])
