@@ -121,17 +121,36 @@ def slope(cells: list[dict[str, Any]], quantity: str) -> float | None:
     return sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points)
 
 
+def overtakes(cells: list[dict[str, Any]], full: list[dict[str, Any]]) -> str:
+    """From which length on a mechanism takes less time than full attention, at all lengths that either got through."""
+    limits = {cell["minutes"]: cell.get("seconds", math.inf) for cell in full}
+    since, last = None, 0.0
+    for minutes, seconds in sorted((cell["minutes"], cell.get("seconds", math.inf)) for cell in cells):
+        limit = limits.get(minutes, math.inf)
+        if min(seconds, limit) < math.inf:
+            since, last = (minutes if since is None else since) if seconds < limit else None, minutes
+    return f"not by {last:g} min" if since is None else f"{since:g} min"
+
+
 def table(found: list[dict[str, Any]]) -> str:
     """Seconds / MiB of every cell, and the slopes, as Markdown."""
     lengths = sorted({cell["minutes"] for cell in found})
-    lines = [f"| mechanism | {' | '.join(f'{m:g} min' for m in lengths)} | slope s | expected | slope MiB |"]
-    lines.append("|---|" + "---:|" * (len(lengths) + 3))
+    head = ["mechanism", *(f"{m:g} min" for m in lengths), "slope s", "expected", "slope MiB", "faster than full from"]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
+    full = [cell for cell in found if cell["mechanism"] == "full"]
     for name in dict.fromkeys(cell["mechanism"] for cell in found):
         cells = sorted((cell for cell in found if cell["mechanism"] == name), key=lambda cell: cell["minutes"])
         shown = {c["minutes"]: c.get("stopped") or f"{c['seconds']:.2f} s / {c['mib']:.0f}" for c in cells}
         slopes = ["" if (s := slope(cells, q)) is None else f"{s:.2f}" for q in ("seconds", "mib")]
         due = "{} ± {}".format(*EXPECTED[name]) if name in EXPECTED else ""
-        row = [name, *(shown.get(m, "") for m in lengths), slopes[0], due, slopes[1]]
+        row = [
+            name,
+            *(shown.get(m, "") for m in lengths),
+            slopes[0],
+            due,
+            slopes[1],
+            overtakes(cells, full) if full and name != "full" else "",
+        ]
         lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
 

@@ -37,6 +37,52 @@ def test_what_takes_too_long_is_stopped_and_shown(tmp_path):
     assert "at 1 s" in table
 
 
+def of_the_page() -> dict[str, tuple[list[dict], str]]:
+    """By mechanism, the cells that RESULTS.md shows and what it says of full attention."""
+    found = {}
+    for block in (RECIPE / "RESULTS.md").read_text(encoding="utf-8").split("\n\n"):
+        if not block.startswith("| mechanism |"):
+            continue
+        head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines())
+        for row in rows:
+            shown = {name.removesuffix(" min"): cell for name, cell in zip(head, row, strict=True) if cell}
+            cells = [
+                {"minutes": float(name)} | ({} if "/" not in cell else {"seconds": float(cell.split("/")[0])})
+                for name, cell in shown.items()
+                if name.isdigit()
+            ]
+            found[shown["mechanism"]] = cells, shown.get("faster than full from", "")
+    return found
+
+
+def test_the_page_says_of_every_mechanism_where_it_overtakes_full_attention(monkeypatch):
+    monkeypatch.syspath_prepend(str(RECIPE))
+    from cells import MECHANISMS, STREAMED
+    from long_audio import overtakes
+
+    page = of_the_page()
+    assert set(page) == {*MECHANISMS, *STREAMED}
+    for name, (cells, said) in page.items():
+        assert said == ("" if name == "full" else overtakes(cells, page["full"][0])), name
+
+
+def test_only_what_stays_ahead_has_overtaken(monkeypatch):
+    monkeypatch.syspath_prepend(str(RECIPE))
+    from long_audio import overtakes
+
+    def cells(*seconds: float | None) -> list[dict]:
+        return [
+            {"minutes": minutes} | ({"stopped": ""} if s is None else {"seconds": s})
+            for minutes, s in zip((1, 3, 10), seconds, strict=False)
+        ]
+
+    assert overtakes(cells(1, 2, 3), cells(2, 3, 4)) == "1 min"
+    assert overtakes(cells(1, 5, 3), cells(2, 3, 4)) == "10 min"
+    assert overtakes(cells(1, 2, 4), cells(2, 3, 4)) == "not by 10 min"
+    assert overtakes(cells(3, 4), cells(2, None)) == "3 min"
+    assert overtakes(cells(3, None), cells(2, None)) == "not by 1 min"
+
+
 @pytest.mark.parametrize("power", [1.0, 2.0])
 def test_the_slope_is_the_power(power, monkeypatch):
     monkeypatch.syspath_prepend(str(RECIPE))
