@@ -372,6 +372,7 @@ ABSENT: Mapping[str, str] = MappingProxyType(
         "SPALM's gate": "has to be trained with the voices it weighs; voices are stored after training",
         "2-D image blocks": "need a second axis of pixels; frames have time alone",
         "Synthesizer": "its weights are tied to one length",
+        "Shaw's values": "need the weight of each pair, which cores over fused kernels do not give",
         "ETC's typed labels": "tell kinds of pairs apart, as words of one sentence; frames differ by distance alone",
         "Sparse Transformer's joined patterns": "a core of cores, by head or as a union; layers may take turns instead",
     }

@@ -10,7 +10,10 @@ __all__ = ["ShawPosition", "TransformerXLPosition"]
 
 
 class ShawPosition(Position):
-    """Add a learned key vector per clipped distance: Shaw et al., arXiv 1803.02155, equation 4 (keys only)."""
+    """Add a learned key vector per clipped distance: Shaw et al., arXiv 1803.02155, equation 4.
+
+    There is none for values (equation 3): a core says what it mixes, and not with which weight for each distance.
+    """
 
     def __init__(self, head_dim: int, max_distance: int = 64) -> None:
         super().__init__()
