@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+import sortformer
 from sortformer import checkpoint
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, Origin
 from sortformer.audio import AudioSource
 from sortformer.audio.arrays import is_array
 from sortformer.audio.files import name_of
@@ -263,7 +264,9 @@ class Diarizer:
         _, most = speaker_range(config.speaker_limit(self.num_slots), max_speakers=max_speakers)
         if max_speakers is not None:
             config = replace(config, max_speakers=most)
-        return SessionPool(self.model, config, settings)
+        used = to_dict(preset) if isinstance(preset, StreamConfig) else preset
+        asked = {"preset": used, "max_speakers": wanted, "postprocess": to_dict(settings)}
+        return SessionPool(self.model, config, settings, Origin(self.name, sortformer.__version__, asked))
 
     def estimates(
         self,

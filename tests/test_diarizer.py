@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sortformer
 from sortformer import audio, checkpoint
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, TimeAxis
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import postprocess_preset
@@ -23,6 +23,7 @@ from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
+from sortformer.streaming import Session
 from tests.audio.makers import chirp, write
 from tests.checkpoint.goldens import GOLDEN
 from tests.small_models import small_config, small_model
@@ -203,6 +204,20 @@ def test_a_stream_takes_any_length_and_says_how_far_it_is(diarizer: Diarizer, tm
     assert result.origin.settings["preset"] == "10s"
     for stage in ("read", "model"):
         assert [report for report in seen if report[0] == stage] == [(stage, at, 25.0) for at in (10.0, 20.0, 25.0)]
+
+
+def test_a_stream_says_how_its_result_was_made_wherever_it_ends(diarizer: Diarizer):
+    session = diarizer.stream("1s", max_speakers=2)
+    session.push(chirp(2.0, 16_000))
+    moved = Session.restore(diarizer.model, session.snapshot())
+    origin = session.finish().origin
+    assert origin is not None
+    assert (origin.model, origin.version) == (diarizer.name, sortformer.__version__)
+    assert (origin.settings["preset"], origin.settings["max_speakers"]) == ("1s", 2)
+    assert origin.time_axis == TimeAxis(0.0, 0.08, 25)
+    result = moved.finish()
+    assert result.origin == origin
+    assert json.parse(result.to_json()).origin == origin
 
 
 def test_a_model_that_is_no_path_is_refused():

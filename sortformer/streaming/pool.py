@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from sortformer.annotation import Origin
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.errors import InputError
@@ -21,10 +22,17 @@ class SessionPool:
     sums, which depends on the size of a batch.
     """
 
-    def __init__(self, model: Sortformer, config: StreamConfig, postprocess: PostprocessConfig | None = None) -> None:
+    def __init__(
+        self,
+        model: Sortformer,
+        config: StreamConfig,
+        postprocess: PostprocessConfig | None = None,
+        origin: Origin | None = None,
+    ) -> None:
         self.model = model
         self.config = config
         self.postprocess = postprocess
+        self.origin = origin
 
     def open(self, uri: str = "audio") -> Session:
         """Begin a stream.
@@ -32,7 +40,7 @@ class SessionPool:
         Raises:
             ConfigError: as for a session alone.
         """
-        return Session(self.model, self.config, self.postprocess, uri=uri)
+        return Session(self.model, self.config, self.postprocess, uri=uri, origin=self.origin)
 
     def push(self, blocks: Mapping[Session, Any]) -> dict[Session, Update]:
         """Push a block of samples to each of some sessions, and return what has become final in each.

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.audio.arrays import as_samples, float_pieces
 from sortformer.audio.loudness import UNHEARD
 from sortformer.audio.reading import AudioSource
@@ -31,7 +31,6 @@ from sortformer.streaming.protocol import Chunk, together
 from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
 from sortformer.streaming.turns import (
-    SlotState,
     TurnState,
     add_frames,
     end_turns,
@@ -72,8 +71,9 @@ class Session:
         postprocess: PostprocessConfig | None = None,
         *,
         uri: str = "audio",
+        origin: Origin | None = None,
     ) -> None:
-        """Begin a stream.
+        """Begin a stream; ``origin`` says in its result how that was made, but for the frames.
 
         Raises:
             ConfigError: if the model cannot stream, the configuration is for another kind of model, or the speaker
@@ -91,6 +91,7 @@ class Session:
         self.config = config
         self.postprocess = PostprocessConfig() if postprocess is None else postprocess
         self.uri = uri
+        self.origin = origin
         self._memory = stream_memory(model, config)
         self._grid = model.config.grid
         self._limit = config.speaker_limit(model.config.head.num_slots)
@@ -210,7 +211,8 @@ class Session:
         if self.config.max_speakers is None:
             named = [slot for slot in self._position.turns.slots if slot.name is not None]
             warn_if_full(self.uri, len(named), self._limit, self.config.clustering)
-        return Diarization(tuple(self._turns), self.duration_s, self.uri)
+        origin = self.origin and replace(self.origin, time_axis=TimeAxis(0.0, self.step_s, self.num_frames))
+        return Diarization(tuple(self._turns), self.duration_s, self.uri, origin)
 
     def reset_slot(self, slot: int) -> None:
         """Forget who has a slot, because that person left: the turns end, and the next to speak there is a new speaker.
@@ -236,18 +238,14 @@ class Session:
 
     def snapshot(self) -> bytes:
         """Return all that the session knows, except the model."""
-        here = self._position
         return to_bytes(
             {
                 "model": identity(self.model, self.model.config),
                 "stream": to_dict(self.config),
                 "postprocess": to_dict(self.postprocess),
                 "uri": self.uri,
-                "front": plain(here.front),
-                "memory": plain(here.memory),
-                "turns": plain(here.turns),
-                "channels": here.channels,
-                "frames": here.frames,
+                "origin": self.origin and (self.origin.model, self.origin.version, dict(self.origin.settings)),
+                "position": plain(self._position),
                 "waiting": plain(_joined(self._waiting)),
                 "given": plain(self._turns),
                 "new_probs": plain(self._new_probs),
@@ -268,18 +266,11 @@ class Session:
         if values["model"] != identity(model, model.config):
             raise InputError("the snapshot was taken with another model: restore it with the one that it began with")
         config = from_dict(StreamConfig, values["stream"])
-        session = cls(model, config, from_dict(PostprocessConfig, values["postprocess"]), uri=values["uri"])
-        begun = session._position
-        turns = dict(values["turns"])
-        turns["slots"] = tuple(SlotState(**slot) for slot in turns["slots"])
-        turns["sums"] = turns["sums"].numpy()
-        session._position = _Position(
-            rebuilt(begun.front, values["front"], session._device),
-            rebuilt(begun.memory, values["memory"], session._device),
-            TurnState(**turns),
-            values["channels"],
-            values["frames"],
+        origin = values["origin"] and Origin(*values["origin"])
+        session = cls(
+            model, config, from_dict(PostprocessConfig, values["postprocess"]), uri=values["uri"], origin=origin
         )
+        session._position = rebuilt(session._position, values["position"], session._device)
         session._waiting = [values["waiting"].numpy()]
         session._heard = session._position.front.received + len(session._waiting[0])
         session._turns = [Turn(**turn) for turn in values["given"]]
