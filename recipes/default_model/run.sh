@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Make the default model, and score it beside a clustering diarizer. Needs the voices and clips in DATA, two cores, about eleven hours.
+# Make the default model, and score it. Needs the voices and clips in DATA, two cores, about eleven hours.
+# PEER: another diarizer to score beside it, a command that takes a folder for its RTTM, and recordings.
 # COUNT: so many recordings in each set to tune on and to score, fewer than there are.
 set -euo pipefail
+shopt -s nullglob
 cd "$(dirname "$0")"
 data=${DATA:-../../../shared/data}
 recipes=${RECIPES:-.}
@@ -44,4 +46,11 @@ for set in near-2 alike-2 calls-2 rooms-2 rooms-3 rooms-4 alone sounds real; do
     sortformer diarize "$recordings" -o "$runs/found/$set" --overwrite --quiet --model "$weights"
     echo "== $set"
     sortformer score "$recordings" "$runs/found/$set" --uem "$recordings"
+    if [ -n "${PEER:-}" ]; then
+        rm -rf "$runs/peer/$set"
+        files=("$recordings"/*.wav "$recordings"/*.flac)
+        $PEER "$runs/peer/$set" "${files[@]}"
+        echo "== $set, the other diarizer"
+        sortformer score "$recordings" "$runs/peer/$set" --uem "$recordings"
+    fi
 done
