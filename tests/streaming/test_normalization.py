@@ -46,6 +46,7 @@ def test_however_a_stream_is_cut_it_is_as_loud():
     np.testing.assert_array_equal(found[2], found[0])
 
 
+@pytest.mark.filterwarnings("error")  # as of numpy, where an array came back as a tensor
 def test_what_is_told_a_stream_of_its_level_survives_a_snapshot():
     model, wave = normalized("fixed"), noise(96_000)
     session = Session(model, STREAM_PRESETS["1s"])
