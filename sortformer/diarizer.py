@@ -24,7 +24,7 @@ from sortformer.config.presets import model_preset, model_presets, nearest_prese
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
-from sortformer.enrolled import names_of_voices
+from sortformer.enrolled import check_person, names_of_voices
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.grid import FrameGrid
@@ -335,9 +335,10 @@ class Diarizer:
         return self._streamed(heard, heard.again(taken, blocks), preset, {}, settings, count[1])
 
     def _by_voice(self, heard: Heard, clips: _Clips, clustering: ClusteringConfig, count: _Count) -> _Found:
-        known = {
-            name: clip_voice(self.model, name, *clip, clustering, self.exit_confidence) for name, clip in clips.items()
-        }
+        known = dict[str, np.ndarray]()
+        for name, clip in clips.items():
+            check_person(name, known)
+            known[name] = clip_voice(self.model, name, *clip, clustering, self.exit_confidence)
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         probs, emb = found.voices(clustering, *count)
         names = names_of_voices(probs, emb, known, clustering.threshold)

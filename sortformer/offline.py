@@ -16,7 +16,7 @@ from sortformer.audio.signal import INAUDIBLE
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice, in_finer_frames
 from sortformer.config.clustering import ClusteringConfig
-from sortformer.enrolled import LEAST_SPEECH_S, check_person, mean_voice, no_voice, read_clip
+from sortformer.enrolled import LEAST_SPEECH_S, mean_voice, no_voice, read_clip
 from sortformer.estimates import Probabilities, only_row
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
@@ -118,9 +118,8 @@ def clip_voice(
     """Return the direction (D,) of the embeddings of who speaks most in a clip, to be known by ``name``.
 
     Raises:
-        InputError: if the name is not to be given, or the clip cannot be read or holds too little speech.
+        InputError: if the clip cannot be read or holds too little speech.
     """
-    check_person(name)
     probs, emb = in_windows(model, [read_clip(name, clip, sample_rate)], exit_confidence).voices(clustering)
     spoken = (probs > 0.5).sum(axis=0) * model.config.grid.step_s
     mean = mean_voice(probs, emb, int(spoken.argmax()))

@@ -81,6 +81,8 @@ def test_enrolled_voices_are_looked_for_among_the_voices_of_a_whole_recording(al
     ):
         with pytest.raises(InputError, match=reason):
             voices(wav, enroll={name: clip})
+    with pytest.raises(InputError, match="'the_chair' is given twice"):  # as RTTM has both
+        voices(wav, enroll={"the chair": wave, "the_chair": wave})
 
 
 def test_a_voice_that_is_two_by_the_distance_of_clustering_is_not_named(alone: Diarizer, wav: Path):
