@@ -46,7 +46,7 @@ def test_transformer_xl_equals_xlnet():
         for mine, its in ((ours.content_bias, theirs.r_w_bias), (ours.distance_bias, theirs.r_r_bias)):
             mine.copy_(torch.nn.init.normal_(its))
     query, key, value = draw(1, 3, 2, heads, frames, head_dim).unbind()
-    codes = ours._codes(torch.arange(frames, -frames, -1), torch.float64).permute(2, 0, 1)  # (2 T, H, d)
+    codes = ours.codes(Places.whole(frames + 1))[..., :-1].permute(2, 0, 1)  # (2 T, H, d): of T, ..., 1 - T
     first = [x.permute(2, 0, 1, 3) for x in (query, key, value)]  # (T, B, H, d)
     expected = theirs.rel_attn_core(*first, codes[:, None].expand(-1, 2, -1, -1)).permute(1, 2, 0, 3)
     places = Places.whole(frames)
