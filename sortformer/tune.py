@@ -29,6 +29,7 @@ _THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(2, 18))
 _DURATIONS = (0.0, 0.04, 0.08, 0.12, 0.16, 0.24, 0.32, 0.4, 0.56, 0.72, 0.96, 1.2, 1.5)
 _DISTANCES = tuple(round(0.04 * step, 2) for step in range(4, 21))
 _DECISIONS = ("slots", "least_error")
+_SURE = 1.25  # standard errors by which another distance has to be better
 # Both thresholds at once first: apart they only widen or narrow the hysteresis.
 _AXES = (
     (("decision",), _DECISIONS),
@@ -103,7 +104,9 @@ def tune(
     The descent ends when a whole round changes nothing. Without a UEM whole recordings are scored. ``starts_s`` says
     where those that are windows of files begin in them: references and UEM are in the time of the files.
     ``by_distance`` has the same recordings by other distances of the clustering (:func:`voices_by_distance`), which is
-    searched, too, where it is given; of distances with the same DER the nearest to that of ``start`` is taken.
+    searched, too, where it is given. It is what fits few recordings best and others worst, so another one is taken only
+    where it gains more than the standard error over recordings, its neighbours counted in (a rule as that of Breiman
+    et al., "Classification and Regression Trees", 1984, section 3.4.3).
     ``progress`` is told how far each round is (stages ``search, round 1``, ...); may cancel the search.
 
     Raises:
@@ -116,12 +119,13 @@ def tune(
     starts = {uri: (starts_s or {}).get(uri, 0.0) for uri in probabilities}
     regions = uem or {uri: ((starts[uri], starts[uri] + found.duration),) for uri, found in probabilities.items()}
 
-    heard = {start.clustering: probabilities} | _at_other_distances(start.clustering, by_distance or {})
+    heard = _by_clustering(start.clustering, probabilities, by_distance or {})
+
+    def turns(settings: PostprocessConfig) -> dict[str, tuple[Turn, ...]]:
+        return {uri: shifted(each.turns(settings), starts[uri]) for uri, each in heard[settings.clustering].items()}
 
     def scored(settings: PostprocessConfig) -> Report:
-        turns = {uri: found.turns(settings).turns for uri, found in heard[settings.clustering].items()}
-        found = {uri: shifted(each, starts[uri]) for uri, each in turns.items()}
-        return score_recordings(references, found, uem=regions, protocol=protocol)
+        return score_recordings(references, turns(settings), uem=regions, protocol=protocol)
 
     before = scored(start)
     if not before.der.total:
@@ -133,39 +137,59 @@ def tune(
         for uri, found in probabilities.items()
     }
 
-    def errors(candidates: Sequence[PostprocessConfig]) -> list[int]:
+    def errors(candidates: Sequence[PostprocessConfig]) -> np.ndarray:
         alike = [(clustering, [*each]) for clustering, each in groupby(candidates, lambda each: each.clustering)]
         counts = [
             [count for clustering, each in alike for count in truth.errors(heard[clustering][uri], each)]
             for uri, truth in truths.items()
         ]
-        return np.sum(counts, axis=0).tolist()
+        return np.array(counts)  # (recordings, candidates)
 
     axes = ((("clustering",), tuple(heard)), *_AXES)  # who comes before when
-    best, (fewest,), improving, rounds = start, errors([start]), True, 0
+    best, fewest, improving, rounds = start, int(errors([start]).sum()), True, 0
     while improving:
         improving, rounds = False, rounds + 1
         for done, (names, values) in enumerate(axes):
             report(progress, f"search, round {rounds}", done, len(axes))
             others = [replace(best, **dict.fromkeys(names, value)) for value in values]
             found = errors(others)
-            if min(found) < fewest:
-                fewest, improving = min(found), True
-                best = others[found.index(fewest)]
+            if names == ("clustering",):
+                choice = _surely_better(found, values.index(best.clustering))
+            else:
+                choice = int(found.sum(axis=0).argmin())
+            if found[:, choice].sum() < fewest:
+                best, fewest, improving = others[choice], int(found[:, choice].sum()), True
     return Tuned(best, before, scored(best))
 
 
-def _at_other_distances(
-    own: ClusteringConfig | None, by_distance: Mapping[str, Mapping[float, Probabilities]]
+def _by_clustering(
+    own: ClusteringConfig | None,
+    probabilities: Mapping[str, Probabilities],
+    by_distance: Mapping[str, Mapping[float, Probabilities]],
 ) -> dict[ClusteringConfig | None, Mapping[str, Probabilities]]:
-    """The recordings by each distance that is given for all of them, the nearest to the ``own`` first."""
+    """The recordings by the own distance and each other one that is given for all of them, in order."""
     if own is None or not by_distance:
-        return {}
-    others = set.intersection(*(set(each) for each in by_distance.values())) - {own.threshold}
+        return {own: probabilities}
+    given = {uri: {**each, own.threshold: probabilities[uri]} for uri, each in by_distance.items()}
     return {
-        replace(own, threshold=distance): {uri: each[distance] for uri, each in by_distance.items()}
-        for distance in sorted(others, key=lambda distance: abs(distance - own.threshold))
+        replace(own, threshold=distance): {uri: each[distance] for uri, each in given.items()}
+        for distance in sorted(set.intersection(*(set(each) for each in given.values())))
     }
+
+
+def _surely_better(errors: np.ndarray, own: int) -> int:
+    """Return which of the settings along a line, (recordings, settings), to take in place of the ``own``.
+
+    It is the one that, each together with its neighbours, gains most beyond 1.25 times the standard error of its gain:
+    what a single recording gains, and no other, is one standard error. The own one where none gains so much, or there
+    is one recording only.
+    """
+    if len(errors) < 2:
+        return own
+    padded = np.pad(errors, ((0, 0), (1, 1)), mode="edge")
+    together = (padded[:, :-2] + 2 * padded[:, 1:-1] + padded[:, 2:]) / 4
+    saved = together[:, own : own + 1] - together
+    return int((saved.sum(axis=0) - _SURE * np.sqrt(len(saved) * saved.var(axis=0, ddof=1))).argmax())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

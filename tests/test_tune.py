@@ -17,7 +17,7 @@ from sortformer.metrics.frames import frame_der
 from sortformer.metrics.protocol import protocol_named
 from sortformer.offline import in_windows
 from sortformer.postprocess import turns
-from sortformer.tune import Tuned, _ticks_of, _Truth, tune, voices_by_distance
+from sortformer.tune import Tuned, _surely_better, _ticks_of, _Truth, tune, voices_by_distance
 from tests.strategies import probabilities as some_probabilities
 from tests.test_postprocess import configs
 
@@ -109,30 +109,54 @@ def test_a_window_is_scored_in_the_time_of_its_file_without_collars_where_it_cut
     assert np.flatnonzero(~early).tolist() == [*range(15), *range(175, 225)]
 
 
+DISTANCES = (0.3, 0.4, 0.5, 0.6, 0.7)
+
+
 @pytest.fixture(scope="module")
 def by_distance(references) -> dict[str, dict[float, Probabilities]]:
-    """At 0.4 and 0.5 as in the truth, at 0.6 all of it by one voice."""
+    """From 0.6 on all of it by one voice, before as in the truth."""
     found = {}
     for uri, truth in references.items():
         active, _ = _ticks_of(truth, [], protocol_named("full"), 7.68, 0)
         data = np.where(active[4::8], 0.9, 0.1).astype(np.float32)
         two, one = Probabilities(data, STEP_S, 7.68), Probabilities(data.max(axis=1, keepdims=True), STEP_S, 7.68)
-        found[uri] = {0.4: two, 0.5: two, 0.6: one}
+        found[uri] = {distance: two if distance < 0.6 else one for distance in DISTANCES}
     return found
 
 
-def test_the_distance_with_the_fewest_errors_is_found_and_of_equals_the_nearest(references, by_distance):
-    start = PostprocessConfig(clustering=ClusteringConfig(0.6, max_speakers=12))
-    merged = {uri: each[0.6] for uri, each in by_distance.items()}
-    tuned = tune(merged, references, start, by_distance=by_distance)
-    assert tuned.postprocess.clustering == ClusteringConfig(0.5, max_speakers=12)
+def at(distance: float, by_distance: dict[str, dict[float, Probabilities]]) -> dict[str, Probabilities]:
+    return {uri: each[distance] for uri, each in by_distance.items()}
+
+
+def test_a_distance_with_fewer_errors_is_found_where_its_neighbours_have_fewer_too(references, by_distance):
+    start = PostprocessConfig(clustering=ClusteringConfig(0.7, max_speakers=12))
+    tuned = tune(at(0.7, by_distance), references, start, by_distance=by_distance)
+    assert tuned.postprocess.clustering == ClusteringConfig(0.3, max_speakers=12)
     assert tuned.before.der.errors > tuned.after.der.errors == 0
+
+
+def test_a_distance_that_only_one_of_many_recordings_likes_is_not_taken(references, by_distance):
+    start = PostprocessConfig(clustering=ClusteringConfig(0.7))
+    copies = {f"{uri}_{k}": uri for uri in references for k in range(4)}
+    liked = next(iter(copies))
+    voices = {
+        copy: by_distance[uri] if copy == liked else dict.fromkeys(DISTANCES, by_distance[uri][0.7])
+        for copy, uri in copies.items()
+    }
+    truths = {copy: references[uri] for copy, uri in copies.items()}
+    tuned = tune(at(0.7, voices), truths, start, by_distance=voices)
+    assert tuned.postprocess.clustering == start.clustering
+    alone, truth = {liked: voices[liked]}, {liked: truths[liked]}
+    assert tune(at(0.7, alone), truth, start, by_distance=alone).postprocess.clustering == start.clustering
+
+
+def test_the_middle_of_good_distances_goes_before_one_that_is_good_alone():
+    assert _surely_better(np.tile([9, 0, 9, 4, 4, 4, 9], (3, 1)), 6) == 4
 
 
 def test_a_distance_that_gains_nothing_stays(references, by_distance):
     start = PostprocessConfig(clustering=ClusteringConfig(0.4))
-    split = {uri: each[0.4] for uri, each in by_distance.items()}
-    assert tune(split, references, start, by_distance=by_distance).postprocess == start
+    assert tune(at(0.4, by_distance), references, start, by_distance=by_distance).postprocess == start
 
 
 def test_voices_by_distance_are_those_of_a_diarizer_of_each(monkeypatch: pytest.MonkeyPatch):
