@@ -47,6 +47,9 @@ def is_arrival_name(name: str) -> bool:
 class Turn:
     """One stretch of time in which one speaker speaks; times in seconds, turns sort by start, end, speaker.
 
+    ``confidence``, where there is one, is how much of it is expected to be right, or its mean probability, as
+    ``PostprocessConfig.confidence`` says.
+
     Raises:
         InputError: when a time is not finite, the start is negative, the end is not after it, or the speaker is empty.
     """

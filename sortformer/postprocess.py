@@ -42,7 +42,8 @@ def turns(
     """Return the turns that the probabilities of a whole recording amount to.
 
     Speakers are called ``speaker_0``, ``speaker_1``, ... in order of arrival (first turn), unless they have ``names``;
-    slots that never speak get none. The confidence of a turn is the slot's mean probability inside it.
+    slots that never speak get none. The confidence of a turn is what ``config`` makes of the slot's mean probability
+    inside it.
 
     Args:
         probs: (T, S) probabilities of the slots in each output frame.
@@ -63,7 +64,7 @@ def turns(
     heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own) and slot not in names)
     speakers = dict(names) | {slot: arrival_name(speaker) for speaker, (_, slot) in enumerate(heard)}
     found = [
-        Turn(start / 100, end / 100, name, float(ticks[start:end, slot].mean()))
+        Turn(start / 100, end / 100, name, config.confidence_of(float(ticks[start:end, slot].mean())))
         for slot, name in speakers.items()
         for start, end in spans[slot].tolist()
     ]

@@ -17,6 +17,7 @@ from sortformer.estimates import Probabilities
 from sortformer.evaluate import Parts, Report, score_recordings
 from sortformer.heard import Heard, Progress, report
 from sortformer.metrics.bootstrap import ratio_interval
+from sortformer.metrics.calibration import fitted, judged
 from sortformer.metrics.protocol import FULL, Protocol
 from sortformer.offline import in_windows
 from sortformer.offline import probabilities as probabilities_of
@@ -107,6 +108,7 @@ def tune(
     searched, too, where it is given. It is what fits few recordings best and others worst, so another one is taken only
     where it gains more than the standard error over recordings, its neighbours counted in (a rule as that of Breiman
     et al., "Classification and Regression Trees", 1984, section 3.4.3).
+    How sure turns are is fitted to the truth in the end, where there are enough of them (``metrics.calibration``).
     ``progress`` is told how far each round is (stages ``search, round 1``, ...); may cancel the search.
 
     Raises:
@@ -159,6 +161,9 @@ def tune(
                 choice = int(found.sum(axis=0).argmin())
             if found[:, choice].sum() < fewest:
                 best, fewest, improving = others[choice], int(found[:, choice].sum()), True
+    found = turns(replace(best, confidence=None))
+    confidence = fitted([turn for uri in found for turn in judged(references[uri], found[uri], regions[uri])])
+    best = replace(best, confidence=confidence or best.confidence)
     return Tuned(best, before, scored(best))
 
 

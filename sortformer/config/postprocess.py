@@ -5,6 +5,7 @@ from typing import Literal
 
 from sortformer.config.checks import as_annotated, require
 from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
+from sortformer.config.confidence import ConfidenceConfig
 
 __all__ = ["PostprocessConfig"]
 
@@ -22,7 +23,8 @@ class PostprocessConfig:
     does; with "least_error" how much is expected to be gained by naming a speaker, given what the other slots say (see
     ``postprocess.expected_gain``). The two differ where a model knows that somebody speaks, and not who.
 
-    ``clustering`` says who by the encoder's embeddings; None by the model's slots.
+    ``clustering`` says who by the encoder's embeddings; None by the model's slots. ``confidence`` says how sure a turn
+    is by its mean probability; None takes that as it is.
 
     Raises:
         ConfigError: when there is no such decision, a threshold is outside [0, 1], or a duration outside [0, 1e9].
@@ -36,6 +38,7 @@ class PostprocessConfig:
     min_off_s: float = 0.0
     decision: Literal["slots", "least_error"] = "slots"
     clustering: ClusteringConfig | None = None
+    confidence: ConfidenceConfig | None = None
 
     def __post_init__(self) -> None:
         as_annotated(self)
@@ -56,6 +59,10 @@ class PostprocessConfig:
         longer than ``min_on_s``, or is none.
         """
         return self.min_off_s + self.min_on_s + self.pad_on_s + 0.01
+
+    def confidence_of(self, probability: float) -> float:
+        """Return the confidence of a turn with such a mean probability."""
+        return probability if self.confidence is None else self.confidence.of(probability)
 
     def with_room_for(
         self, num_speakers: int | None = None, min_speakers: int | None = None, max_speakers: int | None = None

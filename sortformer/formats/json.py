@@ -3,7 +3,7 @@
 Schema 1::
 
     {"schema_version": 1, "uri": str, "duration": s, "speakers": [str], "turns": [{"start": s, "end": s, "speaker": str,
-     "confidence": mean probability or null}], "time_axis": {"start_s": s, "step_s": s, "num_frames": n} or null,
+     "confidence": probability or null}], "time_axis": {"start_s": s, "step_s": s, "num_frames": n} or null,
      "model": str or null, "version": str or null, "settings": {...}}
 
 Times are seconds, those of turns in whole milliseconds. Keys may be added within a schema version, so a reader ignores

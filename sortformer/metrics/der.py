@@ -17,7 +17,7 @@ from sortformer.metrics.region import scored_region
 if TYPE_CHECKING:
     from pyannote.core import Annotation, Timeline
 
-__all__ = ["der", "der_by_overlap", "jer", "speaker_counts"]
+__all__ = ["der", "der_by_overlap", "jer", "pairing", "speaker_counts"]
 
 Turns = Sequence[Turn] | Diarization
 
@@ -82,6 +82,15 @@ def der_by_overlap(
             step * (min(len(there), len(said)) - right),
         )
     return dict(sorted(counts.items()))
+
+
+def pairing(reference: Turns, hypothesis: Turns, uem: Iterable[tuple[float, float]] | None = None) -> dict[str, str]:
+    """Return the reference speaker with whom each speaker of the hypothesis is paired; some have none."""
+    from pyannote.metrics.diarization import DiarizationErrorRate
+
+    ours, theirs, scored = _in_pyannote(reference, hypothesis, uem)
+    pairs = DiarizationErrorRate().optimal_mapping(ours.crop(scored), theirs.crop(scored))
+    return {str(said): str(there) for said, there in pairs.items()}
 
 
 def jer(reference: Turns, hypothesis: Turns, uem: Iterable[tuple[float, float]] | None = None) -> JerCounts:

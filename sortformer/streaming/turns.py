@@ -123,7 +123,8 @@ def _give(
         if slot.name is not None:
             for start, end in slot.unnamed:
                 low, high = (_sum_at(state, index, tick, frame_ticks) for tick in (start, end))
-                given.append(Turn(start / 100, end / 100, slot.name, (high - low) / (end - start)))
+                confidence = config.confidence_of((high - low) / (end - start))
+                given.append(Turn(start / 100, end / 100, slot.name, confidence))
     slots = tuple(replace(slot, unnamed=()) if slot.name else slot for slot in state.slots)
     starts = (slot.unnamed[0][0] if slot.unnamed else slot.earliest(config, state.ticks) for slot in slots)
     cut = max(0, min(starts, default=state.ticks) // frame_ticks - state.first)

@@ -1,0 +1,54 @@
+"""By how much the confidence of turns is off: as the mean probability, as the model has it, and fitted here.
+
+    python confidence.py FOLDER ... [--preset 1s] [--model MODEL]
+
+Each folder holds recordings with their references, as RTTM of the same names; of them whole recordings are scored.
+Told for each folder is the expected calibration error in points (``sortformer.metrics.calibration``); the last line has
+what fits the turns of all folders together.
+"""
+
+import argparse
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+from levels import recordings
+
+from sortformer import Diarizer
+from sortformer.formats import rttm
+from sortformer.metrics.calibration import Judged, calibration_error, fitted, judged
+
+
+def turns_of(diarizer: Diarizer, folder: Path, preset: str | None) -> list[Judged]:
+    """Return the turns of a folder's recordings, with their mean probabilities as confidence, beside the truth."""
+    plain, found = replace(diarizer, postprocess=replace(diarizer.postprocess, confidence=None)), []
+    for path in recordings(folder):
+        truth = rttm.read(path.with_suffix(".rttm")).get(path.stem, ())  # in some nobody speaks
+        found += judged(truth, plain(path, preset=preset))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--preset")
+    parser.add_argument("--model")
+    arguments = parser.parse_args()
+    diarizer, every = Diarizer.load(arguments.model), []
+    for folder in arguments.folders:
+        turns = turns_of(diarizer, folder, arguments.preset)
+        sure = [replace(turn, confidence=diarizer.postprocess.confidence_of(turn.confidence)) for turn in turns]
+        right = sum(turn.right * turn.seconds for turn in turns) / sum(turn.seconds for turn in turns)
+        off = (100 * calibration_error(each) for each in (turns, sure))
+        print(
+            f"{folder.name:12} {len(turns):5} turns, {100 * right:.1f} % right; off by"
+            f" {next(off):.1f} as the mean probability, {next(off):.1f} as the model has it",
+            flush=True,
+        )
+        every += turns
+    print(fitted(every) or "too few turns to fit by")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # about speakers, which the table does not count
+    main()

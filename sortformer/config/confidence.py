@@ -1,0 +1,36 @@
+"""How sure a turn is: what its probabilities say, and how often those were right."""
+
+import math
+from dataclasses import dataclass
+
+from sortformer.config.checks import as_annotated, require
+
+__all__ = ["NEAREST", "ConfidenceConfig"]
+
+NEAREST = 1e-4
+"""Probabilities nearer to 0 or 1 count as that near: half precision has some that are 0 and 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceConfig:
+    """Make of a turn's mean probability the share of it in which its speaker speaks: sigmoid(slope logit(p) + offset).
+
+    Platt, "Probabilistic Outputs for Support Vector Machines", 1999. Both numbers are fitted on recordings whose truth
+    is known (``metrics.calibration.fitted``); 1 and 0 leave probabilities as they are.
+
+    Raises:
+        ConfigError: when the slope is not between 0 and 50, or the offset not between -100 and 100.
+    """
+
+    slope: float = 1.0
+    offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        as_annotated(self)
+        require(0 <= self.slope <= 50, f"the slope of confidence must be between 0 and 50, got {self.slope}")
+        require(abs(self.offset) <= 100, f"the offset of confidence must be between -100 and 100, got {self.offset}")
+
+    def of(self, probability: float) -> float:
+        """Return the confidence of a turn with such a mean probability."""
+        p = min(max(probability, NEAREST), 1 - NEAREST)
+        return 1 / (1 + math.exp(-self.slope * math.log(p / (1 - p)) - self.offset))
