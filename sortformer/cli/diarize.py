@@ -32,7 +32,7 @@ from sortformer.cli.options import (
     postprocessed,
 )
 from sortformer.cli.recordings import Recording
-from sortformer.cli.results import FORMATS, SUBTITLES, Results, formats_named
+from sortformer.cli.results import FORMATS, Results, formats_named
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
 from sortformer.formats.uem import Regions
@@ -58,13 +58,15 @@ def diarize(
             "--format",
             "-f",
             metavar="LIST",
-            help=f"Of {', '.join(FORMATS)} and, with --words, {', '.join(SUBTITLES)}; several with -o.",
+            help=f"Of {', '.join(FORMATS)}; several with -o.",
         ),
     ] = "rttm",
     words: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE|DIR", help="The transcript, in JSON; of several recordings a folder, NAME.json each."
+            metavar="FILE|DIR",
+            help=f"The transcript, in JSON, for {', '.join(name for name in FORMATS if FORMATS[name].words)}; of "
+            "several recordings a folder, NAME.json each.",
         ),
     ] = None,
     model: Model = None,

@@ -3,7 +3,9 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from sortformer.annotation import Diarization
 from sortformer.cli.console import say
@@ -12,9 +14,9 @@ from sortformer.errors import InputError
 from sortformer.formats import json, subtitles, transcript
 from sortformer.formats.names import without_white_space
 from sortformer.formats.write import check_folder, write_text
-from sortformer.words import assign_speakers
+from sortformer.words import Word, assign_speakers
 
-__all__ = ["FORMATS", "SUBTITLES", "Results", "check_out", "formats_named", "say_as_in_rttm"]
+__all__ = ["FORMATS", "Format", "Results", "check_out", "formats_named", "say_as_in_rttm"]
 
 
 def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
@@ -39,14 +41,44 @@ def say_as_in_rttm(*names: str) -> None:
             say(f"note: {name!r} is called {written!r} in RTTM, which cannot express white space")
 
 
-FORMATS: dict[str, Callable[[Diarization], str]] = {
-    "rttm": Diarization.to_rttm,
-    "json": Diarization.to_json,
-    "txt": Diarization.to_text,
-}
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of results.
 
-SUBTITLES = ("srt", "vtt")
-"""Formats that need the words, too."""
+    Args:
+        extension: what ends the names of its files, without a dot before it.
+        turns: its text for a diarization; None where it needs the words.
+        words: its text for a diarization and its words; None where it has no place for them.
+        between: what divides the texts of recordings on stdout; None where several do not fit there.
+        printed: its text on stdout, where that is another one: of a diarization, whether there are several, and whether
+            all is to be ASCII.
+    """
+
+    extension: str
+    turns: Callable[[Diarization], str] | None = None
+    words: Callable[[Diarization, list[Word]], str] | None = None
+    between: str | None = None
+    printed: Callable[[Diarization, bool, bool], str] | None = None
+
+    def text(self, result: Diarization, words: list[Word] | None) -> str:
+        """Return what a file holds, with the words where they are given and have a place."""
+        if self.words is not None and words is not None:
+            return self.words(result, words)
+        assert self.turns is not None  # without words, `Results` lets no other format through
+        return self.turns(result)
+
+
+def _subtitles(kind: Literal["srt", "vtt"], _: Diarization, words: list[Word]) -> str:
+    return subtitles.format(words, kind)
+
+
+FORMATS = {
+    "rttm": Format("rttm", Diarization.to_rttm, between=""),
+    "json": Format("json", Diarization.to_json, between="", printed=json.format),
+    "txt": Format("txt", Diarization.to_text, between="\n"),
+    "srt": Format("srt", words=partial(_subtitles, "srt")),
+    "vtt": Format("vtt", words=partial(_subtitles, "vtt")),
+}
 
 
 def formats_named(names: str) -> tuple[str, ...]:
@@ -55,10 +87,10 @@ def formats_named(names: str) -> tuple[str, ...]:
     Raises:
         InputError: when one is not known.
     """
-    chosen, known = tuple(dict.fromkeys(name.strip().lower() for name in names.split(","))), (*FORMATS, *SUBTITLES)
+    chosen = tuple(dict.fromkeys(name.strip().lower() for name in names.split(",")))
     for name in chosen:
-        if name not in known:
-            raise InputError(f"there is no format {name!r}; choose from {', '.join(known)}")
+        if name not in FORMATS:
+            raise InputError(f"there is no format {name!r}; choose from {', '.join(FORMATS)}")
     return chosen
 
 
@@ -80,13 +112,16 @@ class Results:
     transcripts: Path | None = None
 
     def __post_init__(self) -> None:
-        said = [name for name in self.formats if name in SUBTITLES]
-        if said and self.transcripts is None:
-            raise InputError(f"-f {said[0]} needs the words: give the transcript with --words")
-        if self.transcripts is not None and not said:
-            raise InputError(f"--words is for subtitles: choose one of {', '.join(SUBTITLES)} with -f")
-        if said and self.several and self.folder is None:
-            raise InputError("subtitles of several recordings do not fit on stdout: give a folder with -o")
+        chosen = {name: FORMATS[name] for name in self.formats}
+        wordy = [name for name, format in chosen.items() if format.turns is None]
+        if wordy and self.transcripts is None:
+            raise InputError(f"-f {wordy[0]} needs the words: give the transcript with --words")
+        if self.transcripts is not None and not any(format.words for format in chosen.values()):
+            places = ", ".join(name for name, format in FORMATS.items() if format.words)
+            raise InputError(f"--words is for formats that have a place for them: choose one of {places} with -f")
+        alone = [name for name, format in chosen.items() if format.between is None]
+        if alone and self.several and self.folder is None:
+            raise InputError(f"several recordings do not fit on stdout as {alone[0]}: give a folder with -o")
         if self.several and self.transcripts is not None and not self.transcripts.is_dir():
             raise InputError(
                 f"{self.transcripts} is not of several recordings: give a folder of transcripts to --words"
@@ -131,25 +166,21 @@ class Results:
         """Write the result of a recording in these formats; on stdout, a blank line divides texts after the first."""
         if "rttm" in formats:
             say_as_in_rttm(recording.name, *result.speakers)
+        words = None
         for name in formats:
-            if self.folder is None:
-                if name == "json":
-                    ascii_only = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
-                    content = json.format(result, one_line=self.several, ascii_only=ascii_only)
-                else:
-                    content = self._content(recording, result, name)
-                sys.stdout.write(content if first or name != "txt" else f"\n{content}")
-                sys.stdout.flush()
+            format = FORMATS[name]
+            if words is None and format.words and self.transcripts is not None:
+                words = assign_speakers(transcript.read(self._transcript(recording)), result)
+            if self.folder is not None:
+                write_text(self._path(recording, name), format.text(result, words), overwrite=self.overwrite)
+                continue
+            if format.printed is None:
+                content = format.text(result, words)
             else:
-                write_text(
-                    self._path(recording, name), self._content(recording, result, name), overwrite=self.overwrite
-                )
-
-    def _content(self, recording: Recording, result: Diarization, name: str) -> str:
-        if name in FORMATS:
-            return FORMATS[name](result)
-        words = assign_speakers(transcript.read(self._transcript(recording)), result)
-        return subtitles.format(words, name)  # pyright: ignore[reportArgumentType]
+                ascii_only = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
+                content = format.printed(result, self.several, ascii_only)
+            sys.stdout.write(content if first else f"{format.between}{content}")
+            sys.stdout.flush()
 
     def _transcript(self, recording: Recording) -> Path:
         assert self.transcripts is not None
@@ -157,4 +188,4 @@ class Results:
 
     def _path(self, recording: Recording, name: str) -> Path:
         assert self.folder is not None
-        return self.folder / f"{recording.name}.{name}"
+        return self.folder / f"{recording.name}.{FORMATS[name].extension}"

@@ -60,7 +60,7 @@ def test_what_is_no_transcript_is_said(cli: Cli, model: Path, wav: Path, tmp_pat
     ("options", "message"),
     [
         (("-f", "srt"), "-f srt needs the words: give the transcript with --words"),
-        (("--words", "said.json"), "--words is for subtitles: choose one of srt, vtt with -f"),
+        (("--words", "said.json"), "--words is for formats that have a place for them: choose one of srt, vtt with -f"),
     ],
 )
 def test_words_and_subtitles_go_together(cli: Cli, wav: Path, options: tuple[str, ...], message: str):
@@ -79,5 +79,18 @@ def test_one_transcript_is_of_one_recording(cli: Cli, wav: Path, make: Callable[
     outcome = cli("diarize", wav, make("third.wav"), "--words", tmp_path, "-f", "srt")
     assert (outcome.code, outcome.errors) == (
         1,
-        ["subtitles of several recordings do not fit on stdout: give a folder with -o"],
+        ["several recordings do not fit on stdout as srt: give a folder with -o"],
     )
+
+
+def test_a_transcript_is_joined_once_for_all_formats_and_costs_no_other_result(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path
+):
+    said = tmp_path / "said.json"
+    said.write_text(json.dumps([{"word": "late", "start": 90, "end": 91}]))
+    options = ("--model", model, "--words", said, "-o", tmp_path / "out")
+    outcome = cli("diarize", wav, *options, "-f", "srt,vtt")
+    assert outcome.err.count("words begin after the end") == 1
+    said.write_text("5")
+    assert cli("diarize", wav, *options, "-f", "rttm,srt", "--overwrite").code == 1
+    assert (tmp_path / "out" / "meeting.rttm").is_file()
