@@ -4,24 +4,20 @@ SubRip has no definition but its use; WebVTT is that of the W3C ("WebVTT: The We
 subtitle has the words of one speaker, and ends at a pause, or where it would be too long to be read.
 """
 
-import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from html import escape
-from numbers import Real
 from pathlib import Path
 from typing import Literal
 
 from sortformer.errors import InputError
+from sortformer.formats.passages import Passage, Said, passages, text
 from sortformer.formats.write import write_text
 
 __all__ = ["format", "write"]
 
-_PAUSE_S = 1.0
 _LONGEST_S = 7.0
 _MOST_LETTERS = 84  # two lines
-
-Said = tuple[float, float, str, str | None]
 
 
 def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
@@ -33,16 +29,16 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
     if kind not in ("srt", "vtt"):
         raise InputError(f"subtitles are srt or vtt, not {kind!r}")
     cues = []
-    for number, cue in enumerate(_cues(_checked(words)), start=1):
-        speaker, text = " ".join((cue[0][3] or "").split()), _text(cue)
+    for number, cue in enumerate(passages(words, _can_be_read), start=1):
+        speaker, spoken = " ".join((cue[0][3] or "").split()), text(cue)
         start = round(1000 * cue[0][0])
         end = max(start + 1, round(1000 * max(word[1] for word in cue)))
         times = f"{_clock(start)} --> {_clock(end)}"
         if kind == "srt":
-            cues.append(f"{number}\n{times.replace('.', ',')}\n{f'{speaker}: ' if speaker else ''}{text}\n")
+            cues.append(f"{number}\n{times.replace('.', ',')}\n{f'{speaker}: ' if speaker else ''}{spoken}\n")
         else:
             voice = f"<v {escape(speaker, quote=False)}>" if speaker else ""
-            cues.append(f"{times}\n{voice}{escape(text, quote=False)}\n")
+            cues.append(f"{times}\n{voice}{escape(spoken, quote=False)}\n")
     return "\n".join(cues if kind == "srt" else ["WEBVTT\n", *cues])
 
 
@@ -56,41 +52,9 @@ def write(path: str | os.PathLike[str], words: Iterable[Said], *, overwrite: boo
     write_text(path, format(words, kind), overwrite=overwrite)  # pyright: ignore[reportArgumentType]
 
 
-def _checked(words: Iterable[Said]) -> Iterator[Said]:
-    for word in words if isinstance(words, Iterable) else [words]:
-        match word:
-            case (Real() as start, Real() as end, str(), str() | None) if 0 <= start <= end < math.inf:
-                yield word
-            case _:
-                raise InputError(
-                    "subtitles need words as assign_speakers gives them, (start, end, text, speaker) with "
-                    f"0 <= start <= end in seconds, got {word!r}"
-                )
-
-
-def _cues(words: Iterable[Said]) -> list[list[Said]]:
-    cues: list[list[Said]] = []
-    for word in words:
-        if not word[2].strip():
-            continue
-        cue = cues[-1] if cues else []
-        if (
-            cue
-            and word[3] == cue[0][3]
-            and word[0] - cue[-1][1] < _PAUSE_S
-            and word[1] - cue[0][0] <= _LONGEST_S
-            and len(_text([*cue, word])) <= _MOST_LETTERS
-        ):
-            cue.append(word)
-        else:
-            cues.append([word])
-    return cues
-
-
-def _text(cue: list[Said]) -> str:
-    """The words as they are read; those of Whisper bring their spaces."""
-    texts = [word[2] for word in cue]
-    return " ".join(("" if any(text[0].isspace() for text in texts) else " ").join(texts).split())
+def _can_be_read(cue: Passage, word: Said) -> bool:
+    """Whether a subtitle with one more word is neither too long nor too wide."""
+    return word[1] - cue[0][0] <= _LONGEST_S and len(text([*cue, word])) <= _MOST_LETTERS
 
 
 def _clock(milliseconds: int) -> str:

@@ -1,0 +1,54 @@
+"""Words and who said them, joined to passages: of one speaker each, and without a pause."""
+
+import math
+from collections.abc import Callable, Iterable
+from numbers import Real
+
+from sortformer.errors import InputError
+
+__all__ = ["Passage", "Said", "passages", "text"]
+
+_PAUSE_S = 1.0
+
+Said = tuple[float, float, str, str | None]
+"""A word as ``assign_speakers`` gives it: start and end in seconds, text, speaker or None."""
+
+Passage = list[Said]
+
+
+def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lambda *_: True) -> list[Passage]:
+    """Return words in their order, joined until the speaker changes, pauses for a second, or the next does not fit.
+
+    Words without a letter are left out.
+
+    Raises:
+        InputError: when an item is no such word.
+    """
+    found: list[Passage] = []
+    for word in words if isinstance(words, Iterable) else [words]:
+        _check(word)
+        if not word[2].strip():
+            continue
+        last = found[-1] if found else None
+        if last and word[3] == last[0][3] and word[0] - last[-1][1] < _PAUSE_S and fits(last, word):
+            last.append(word)
+        else:
+            found.append([word])
+    return found
+
+
+def _check(word: Said) -> None:
+    match word:
+        case (Real() as start, Real() as end, str(), str() | None) if 0 <= start <= end < math.inf:
+            pass
+        case _:
+            raise InputError(
+                "words are wanted as assign_speakers gives them, (start, end, text, speaker) with "
+                f"0 <= start <= end in seconds, got {word!r}"
+            )
+
+
+def text(passage: Passage) -> str:
+    """Return the words as they are read, in one line; those of Whisper bring their spaces."""
+    texts = [word[2] for word in passage]
+    return " ".join(("" if any(text[0].isspace() for text in texts) else " ").join(texts).split())
