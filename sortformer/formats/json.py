@@ -11,12 +11,12 @@ those it does not know; a key that changes its meaning makes a new version.
 """
 
 import json
-import math
 import os
 from typing import Any
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.errors import InputError
+from sortformer.formats.milliseconds import last_millisecond
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.json_values import json_object, number_of, text_of, whole_number_of
@@ -36,7 +36,7 @@ def format(recording: Diarization, one_line: bool = False, ascii_only: bool = Fa
     """
     origin = recording.origin or Origin()
     axis = origin.time_axis
-    last = math.floor(recording.duration * 1000 + 1e-6) / 1000  # no turn ends after the recording
+    last = last_millisecond(recording) / 1000
     rounded = ((round(turn.start, 3), min(round(turn.end, 3), last), turn) for turn in recording)
     document = {
         "schema_version": SCHEMA_VERSION,

@@ -1,11 +1,13 @@
-"""Names of recordings and speakers: what RTTM and UEM can express."""
+"""Names of recordings and speakers: what formats can express of them."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
+from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 
-__all__ = ["AUDIO_SUFFIXES", "check_name", "in_unicode", "names_file", "without_white_space"]
+__all__ = ["AUDIO_SUFFIXES", "check_name", "in_unicode", "names_file", "one_line", "renamed", "without_white_space"]
 
 AUDIO_SUFFIXES = frozenset(
     f".{suffix}"
@@ -29,6 +31,26 @@ def names_file(path: Path) -> bool:
 def without_white_space(name: str) -> str:
     """Return the name with each run of white space as ``_``; RTTM separates by white space and has no escaping."""
     return "_".join(name.split()) or "_"
+
+
+def one_line(name: str) -> str:
+    """Return the name with each run of white space as one space, for formats that lines or tabs divide."""
+    return " ".join(name.split()) or "_"
+
+
+def renamed(recording: Diarization, written: Callable[[str], str], format: str) -> Diarization:
+    """Return the recording with its speakers as they are written in a format that cannot express all white space.
+
+    Raises:
+        InputError: when two of them have one name there; ``format`` says where.
+    """
+    names = {speaker: written(speaker) for speaker in recording.speakers}
+    if len(set(names.values())) < len(names):
+        raise InputError(
+            f"two speakers of {recording.uri} have the same name but for white space, which {format} cannot express: "
+            "rename one"
+        )
+    return recording.relabel(names)
 
 
 def in_unicode(name: str) -> str:

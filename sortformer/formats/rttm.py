@@ -7,9 +7,10 @@ Rich Transcription Meeting Recognition Evaluation Plan", appendix A). Times are 
 import math
 import os
 
-from sortformer.annotation import Diarization, Turn, merged
+from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
-from sortformer.formats.names import without_white_space
+from sortformer.formats.milliseconds import in_milliseconds
+from sortformer.formats.names import renamed, without_white_space
 from sortformer.formats.source import Line, lines, read_text
 from sortformer.formats.write import write_text
 
@@ -73,24 +74,8 @@ def format(*recordings: Diarization) -> str:
     by_uri = {without_white_space(recording.uri): recording for recording in recordings}
     if len(by_uri) < len(recordings):
         raise InputError("two of the recordings have the same id; RTTM cannot tell them apart")
-    return "".join(_line(uri, *row) for uri in sorted(by_uri) for row in _rows(by_uri[uri]))
-
-
-def _rows(recording: Diarization) -> list[tuple[int, int, str, float | None]]:
-    """Start, end (milliseconds), speaker and confidence of each line of a recording."""
-    names = {speaker: without_white_space(speaker) for speaker in recording.speakers}
-    if len(set(names.values())) < len(names):
-        raise InputError(
-            f"two speakers of {recording.uri} have the same name but for white space, which RTTM cannot express: "
-            "rename one"
-        )
-    limit = math.floor(recording.duration * 1000 + 1e-6)
-    whole = [
-        Turn(start, end, names[turn.speaker], turn.confidence)
-        for turn in recording
-        if (start := round(turn.start * 1000)) < (end := min(round(turn.end * 1000), limit))
-    ]
-    return [(round(turn.start), round(turn.end), turn.speaker, turn.confidence) for turn in merged(whole)]
+    named = {uri: renamed(by_uri[uri], without_white_space, "RTTM") for uri in sorted(by_uri)}
+    return "".join(_line(uri, *row) for uri, recording in named.items() for row in in_milliseconds(recording))
 
 
 def _line(uri: str, start: int, end: int, speaker: str, confidence: float | None) -> str:
