@@ -11,7 +11,7 @@ from sortformer.annotation import Diarization
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
-from sortformer.formats import json, subtitles, transcript
+from sortformer.formats import json, seglst, subtitles, transcript
 from sortformer.formats.names import without_white_space
 from sortformer.formats.write import check_folder, write_text
 from sortformer.words import Word, assign_speakers
@@ -76,6 +76,7 @@ FORMATS = {
     "rttm": Format("rttm", Diarization.to_rttm, between=""),
     "json": Format("json", Diarization.to_json, between="", printed=json.format),
     "txt": Format("txt", Diarization.to_text, between="\n"),
+    "seglst": Format("seglst.json", seglst.format, seglst.format),
     "srt": Format("srt", words=partial(_subtitles, "srt")),
     "vtt": Format("vtt", words=partial(_subtitles, "vtt")),
 }
@@ -118,7 +119,7 @@ class Results:
             raise InputError(f"-f {wordy[0]} needs the words: give the transcript with --words")
         if self.transcripts is not None and not any(format.words for format in chosen.values()):
             places = ", ".join(name for name, format in FORMATS.items() if format.words)
-            raise InputError(f"--words is for formats that have a place for them: choose one of {places} with -f")
+            raise InputError(f"these formats have no place for --words: choose one of {places} with -f")
         alone = [name for name, format in chosen.items() if format.between is None]
         if alone and self.several and self.folder is None:
             raise InputError(f"several recordings do not fit on stdout as {alone[0]}: give a folder with -o")

@@ -1,4 +1,4 @@
-"""``diarize --words``: subtitles of what was said, from a transcript that another program has made."""
+"""``diarize --words``: what was said, with who says it, from a transcript that another program has made."""
 
 import json
 from collections.abc import Callable
@@ -26,6 +26,16 @@ def test_subtitles_name_who_speaks(cli: Cli, model: Path, wav: Path, tmp_path: P
     outcome = cli("diarize", wav, "--model", model, "--words", words, "-f", "vtt,rttm", "-o", tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["meeting.rttm", "meeting.vtt"]
     assert "<v speaker_0>Hello Ada." in (tmp_path / "out" / "meeting.vtt").read_text()
+
+
+def test_segments_have_words_where_there_are_any(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    options = ("diarize", wav, "--model", model, "-f", "seglst")
+    assert {each["words"] for each in json.loads(cli(*options).out)} == {""}
+    cli(*options, "--words", transcript(tmp_path / "said.json"), "-f", "json,seglst", "-o", tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["meeting.json", "meeting.seglst.json"]
+    assert json.loads((tmp_path / "out" / "meeting.seglst.json").read_text()) == [
+        {"session_id": "meeting", "speaker": "speaker_0", "start_time": 0.1, "end_time": 1, "words": "Hello Ada."}
+    ]
 
 
 def test_each_recording_has_its_words_in_a_folder(
@@ -60,7 +70,7 @@ def test_what_is_no_transcript_is_said(cli: Cli, model: Path, wav: Path, tmp_pat
     ("options", "message"),
     [
         (("-f", "srt"), "-f srt needs the words: give the transcript with --words"),
-        (("--words", "said.json"), "--words is for formats that have a place for them: choose one of srt, vtt with -f"),
+        (("--words", "said.json"), "these formats have no place for --words: choose one of seglst, srt, vtt with -f"),
     ],
 )
 def test_words_and_subtitles_go_together(cli: Cli, wav: Path, options: tuple[str, ...], message: str):
