@@ -11,7 +11,7 @@ from sortformer.annotation import Diarization
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
-from sortformer.formats import json, seglst, subtitles, transcript
+from sortformer.formats import json, seglst, subtitles, textgrid, transcript
 from sortformer.formats.names import without_white_space
 from sortformer.formats.write import check_folder, write_text
 from sortformer.words import Word, assign_speakers
@@ -77,6 +77,7 @@ FORMATS = {
     "json": Format("json", Diarization.to_json, between="", printed=json.format),
     "txt": Format("txt", Diarization.to_text, between="\n"),
     "seglst": Format("seglst.json", seglst.format, seglst.format),
+    "textgrid": Format("TextGrid", textgrid.format),
     "srt": Format("srt", words=partial(_subtitles, "srt")),
     "vtt": Format("vtt", words=partial(_subtitles, "vtt")),
 }

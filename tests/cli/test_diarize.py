@@ -64,6 +64,13 @@ def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):
     assert 0.9 < document["turns"][0]["confidence"] < 1
 
 
+def test_formats_of_other_programs_have_the_names_that_these_look_for(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    cli("diarize", wav, "--model", model, "-f", "TextGrid", "-o", tmp_path / "out")
+    (written,) = (tmp_path / "out").iterdir()
+    assert written.name == "meeting.TextGrid"
+    assert written.read_text() == cli("diarize", wav, "--model", model, "-f", "textgrid").out
+
+
 def test_json_of_several_recordings_on_stdout_is_json_lines(cli: Cli, model: Path, make: Callable[..., Path]):
     alone = cli("diarize", make("b.wav"), "--model", model, "-f", "json").out
     both = cli("diarize", make("b.wav"), make("my a.wav"), "--model", model, "-f", "json").out

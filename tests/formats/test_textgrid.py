@@ -1,0 +1,101 @@
+"""TextGrid: a tier a speaker, whose intervals fill the recording, as Praat and others read it."""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.errors import InputError
+from sortformer.formats import textgrid
+from tests.oracles.textgrid_lines import tiers
+from tests.strategies import diarizations
+
+NAMES = ['Ada "the chair"', "Jürgen", "会議", "intervals [1]:", "\\", "!", '"']
+
+
+def in_one_line(name: str) -> str:
+    return " ".join(name.split()) or "_"
+
+
+names = st.lists(st.sampled_from(NAMES) | st.text(min_size=1), min_size=4, max_size=4, unique_by=in_one_line)
+BROKEN = Diarization((Turn(0.5, 1.25, 'Ada\n"the\tchair"'), Turn(1, 2.5004, "Jürgen")), 2.500375)
+
+
+@given(diarizations(grid=1000), names)
+def test_the_intervals_with_a_text_are_the_turns(recording, names):
+    turns = tuple(Turn(turn.start, turn.end, names["abcd".index(turn.speaker)]) for turn in recording)
+    original = Diarization(turns, recording.duration)
+    read = tiers(textgrid.format(original))
+    expected = [(turn.start, turn.end, in_one_line(turn.speaker)) for turn in original.merge()]
+    assert sorted((start, end, name) for name, parts in read for start, end, text in parts if text) == sorted(expected)
+    assert all(text in ("", name) for name, parts in read for _, _, text in parts)
+
+
+@given(diarizations(grid=48000))
+def test_the_intervals_of_a_tier_fill_the_recording(recording):
+    read = tiers(textgrid.format(recording))
+    assert [name for name, _ in read] == list(recording.speakers or ("speaker_0",))
+    for _, parts in read:
+        assert (parts[0][0], parts[-1][1]) == (0, recording.duration)
+        assert all(start < end for start, end, _ in parts)
+        assert all(before[1] == after[0] for before, after in pairwise(parts))
+
+
+def test_a_grid_is_exactly_as_praat_wants_it(tmp_path: Path):
+    textgrid.write(tmp_path / "x.TextGrid", BROKEN)
+    head, first, second = re.split(r"    item \[\d\]:\n", (tmp_path / "x.TextGrid").read_text(encoding="utf-8"))
+    assert head == (
+        'File type = "ooTextFile"\nObject class = "TextGrid"\n\nxmin = 0\nxmax = 2.500375\ntiers? <exists>\nsize = 2\n'
+        "item []:\n"
+    )
+    assert 'name = "Ada ""the chair"""\n' in first
+    assert first.endswith(
+        '        intervals [3]:\n            xmin = 1.25\n            xmax = 2.500375\n            text = ""\n'
+    )
+    assert second.endswith(
+        '        intervals [2]:\n            xmin = 1\n            xmax = 2.500375\n            text = "Jürgen"\n'
+    )
+
+
+def test_two_names_that_are_one_in_a_line_are_refused():
+    with pytest.raises(InputError, match="the same name but for white space, which a TextGrid cannot express"):
+        textgrid.format(Diarization((Turn(0, 1, "Ada King"), Turn(1, 2, "Ada\nKing")), 2))
+
+
+def by_praat(path: Path) -> list[tuple[str, float, float, str]]:
+    parselmouth = pytest.importorskip("parselmouth", reason="praat-parselmouth is absent")
+    from parselmouth.praat import call
+
+    grid = parselmouth.read(str(path))
+    return [
+        (
+            call(grid, "Get tier name", tier),
+            call(grid, "Get start time of interval", tier, number),
+            call(grid, "Get end time of interval", tier, number),
+            call(grid, "Get label of interval", tier, number),
+        )
+        for tier in range(1, call(grid, "Get number of tiers") + 1)
+        for number in range(1, call(grid, "Get number of intervals", tier) + 1)
+    ]
+
+
+def by_praatio(path: Path) -> list[tuple[str, float, float, str]]:
+    package = pytest.importorskip("praatio.textgrid", reason="praatio is absent")
+    grid = package.openTextgrid(str(path), includeEmptyIntervals=True)
+    return [(tier.name, *entry) for tier in grid.tiers for entry in tier.entries]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("reader", [by_praat, by_praatio])
+@pytest.mark.parametrize("recording", [BROKEN, Diarization((), 2.5), Diarization((Turn(0, 1e-5, "a"),), 1e-5)])
+def test_other_readers_find_the_same(
+    tmp_path: Path, reader: Callable[[Path], list[tuple[str, float, float, str]]], recording: Diarization
+):
+    textgrid.write(tmp_path / "x.TextGrid", recording)
+    expected = [(name, *part) for name, parts in tiers(textgrid.format(recording)) for part in parts]
+    assert reader(tmp_path / "x.TextGrid") == expected
