@@ -11,7 +11,7 @@ from sortformer.annotation import Diarization
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
-from sortformer.formats import json, seglst, subtitles, textgrid, transcript
+from sortformer.formats import audacity, json, seglst, subtitles, textgrid, transcript
 from sortformer.formats.names import without_white_space
 from sortformer.formats.write import check_folder, write_text
 from sortformer.words import Word, assign_speakers
@@ -78,6 +78,7 @@ FORMATS = {
     "txt": Format("txt", Diarization.to_text, between="\n"),
     "seglst": Format("seglst.json", seglst.format, seglst.format),
     "textgrid": Format("TextGrid", textgrid.format),
+    "audacity": Format("labels.txt", audacity.format),
     "srt": Format("srt", words=partial(_subtitles, "srt")),
     "vtt": Format("vtt", words=partial(_subtitles, "vtt")),
 }

@@ -64,11 +64,13 @@ def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):
     assert 0.9 < document["turns"][0]["confidence"] < 1
 
 
-def test_formats_of_other_programs_have_the_names_that_these_look_for(cli: Cli, model: Path, wav: Path, tmp_path: Path):
-    cli("diarize", wav, "--model", model, "-f", "TextGrid", "-o", tmp_path / "out")
-    (written,) = (tmp_path / "out").iterdir()
-    assert written.name == "meeting.TextGrid"
-    assert written.read_text() == cli("diarize", wav, "--model", model, "-f", "textgrid").out
+@pytest.mark.parametrize(("format", "name"), [("TextGrid", "meeting.TextGrid"), ("audacity", "meeting.labels.txt")])
+def test_files_for_other_programs_have_the_names_that_these_look_for(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path, format: str, name: str
+):
+    cli("diarize", wav, "--model", model, "-f", f"{format},txt", "-o", tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted([name, "meeting.txt"])
+    assert (tmp_path / "out" / name).read_text() == cli("diarize", wav, "--model", model, "-f", format).out
 
 
 def test_json_of_several_recordings_on_stdout_is_json_lines(cli: Cli, model: Path, make: Callable[..., Path]):
