@@ -1,5 +1,7 @@
 """Read the text of a file, and say where in it something is wrong."""
 
+import codecs
+import io
 import math
 import os
 from collections.abc import Iterator
@@ -12,15 +14,18 @@ __all__ = ["Line", "lines", "read_text"]
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """Return the UTF-8 text of a file (a byte-order mark is dropped).
+    """Return the text of a file in UTF-8, or in UTF-16 where a byte-order mark says so; the mark is dropped.
 
     Raises:
         InputError: when the file is missing, cannot be read or is no text.
     """
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        content = Path(path).read_bytes()
+        encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+        return io.StringIO(content.decode(encoding), newline=None).read()
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not a text file in UTF-8 (byte {error.start} is not valid)") from error
+        name = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
+        raise InputError(f"{path} is not a text file in {name} (byte {error.start} is not valid)") from error
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist") from error
     except OSError as error:

@@ -128,6 +128,16 @@ def test_a_file_that_is_missing_or_no_text_is_refused(tmp_path):
         rttm.read(tmp_path / "audio.rttm")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_says_the_encoding(tmp_path, encoding):
+    text = "SPEAKER réunion 1 0.000 1.000 <NA> <NA> Zoë <NA> <NA>\r\n"
+    (tmp_path / "x.rttm").write_bytes(text.encode(encoding))
+    assert rttm.read(tmp_path / "x.rttm") == {"réunion": (Turn(0, 1, "Zoë"),)}
+    (tmp_path / "x.rttm").write_bytes("x".encode("utf-16") + b"x")
+    with pytest.raises(InputError, match="not a text file in UTF-16"):
+        rttm.read(tmp_path / "x.rttm")
+
+
 def test_names_in_any_script_survive(tmp_path):
     recording = Diarization((Turn(0, 1, "Zoë_李"),), 1, "réunion")
     rttm.write(tmp_path / "réunion.rttm", recording)
