@@ -13,7 +13,7 @@ import pytest
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import ConfigError, InputError
 from sortformer.evaluate import Report, Row, as_csv, as_json, as_markdown, as_text, score, score_recordings, truth_in
-from sortformer.formats import rttm, uem
+from sortformer.formats import rttm, textgrid, uem
 from sortformer.manifests import Entry, write
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, changed
@@ -56,6 +56,26 @@ def test_files_with_several_recordings_score_as_folders_do(folders, tmp_path):
     rttm.write(tmp_path / "ref.rttm", TWO, ONE)
     rttm.write(tmp_path / "hyp.rttm", ONE_FOUND, TWO_FOUND)
     assert score(tmp_path / "ref.rttm", tmp_path / "hyp.rttm") == score(*folders)
+
+
+def test_textgrids_score_as_rttm_does(folders, tmp_path):
+    for recording in (ONE, TWO, Diarization((), 10, "three")):
+        textgrid.write(tmp_path / "grids" / f"{recording.uri}.TextGrid", recording)
+    silent = folder(folders[1], Diarization((), 10, "three"))
+    assert len(score(tmp_path / "grids", silent).rows) == 3
+    (silent / "three.rttm").unlink()
+    (tmp_path / "grids" / "three.TextGrid").unlink()
+    assert score(tmp_path / "grids", folders[1]) == score(*folders)
+    assert score(folders[1], tmp_path / "grids") == score(folders[1], folders[0])
+    alone = (tmp_path / "grids" / "one.TextGrid", folders[1] / "one.rttm")
+    assert score(*alone) == score(folders[0] / "one.rttm", alone[1])
+    assert truth_in(alone[0]).turns == {"one": ONE.turns}
+
+
+def test_of_a_folder_with_both_the_rttm_counts(folders):
+    for recording in (ONE_FOUND, TWO_FOUND):
+        textgrid.write(folders[0] / f"{recording.uri}.TextGrid", recording)
+    assert truth_in(folders[0]).turns == {"one": ONE.turns, "two": TWO.turns}
 
 
 def test_a_folder_against_itself_has_no_error(folders):
@@ -131,7 +151,7 @@ def test_a_recording_in_two_files_is_refused(folders):
 
 def test_missing_and_empty_folders_and_unknown_protocols_are_refused(folders, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"has no \.rttm files"):
+    with pytest.raises(InputError, match=r"has no \.rttm or \.textgrid files"):
         score(folders[0], tmp_path / "empty")
     with pytest.raises(InputError, match="does not exist"):
         score(tmp_path / "absent", folders[1])

@@ -1,4 +1,4 @@
-"""``sortformer score``: RTTM against RTTM."""
+"""``sortformer score``: RTTM, or TextGrids, against the same."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,9 +22,11 @@ _TABLES = {
 
 
 def score(
-    reference: Annotated[Path, typer.Argument(metavar="REF", help="The truth: RTTM, a folder of it, or a manifest.")],
+    reference: Annotated[
+        Path, typer.Argument(metavar="REF", help="The truth: RTTM or TextGrid, a folder of it, or a manifest.")
+    ],
     hypothesis: Annotated[
-        Path, typer.Argument(metavar="HYP", help="What a system said: RTTM, a folder of it, or - (stdin).")
+        Path, typer.Argument(metavar="HYP", help="What a system said: RTTM or TextGrid, a folder of it, or - (RTTM).")
     ],
     uem: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Which parts to score; a file or a folder of UEM.")
@@ -46,7 +48,7 @@ def score(
         bool, typer.Option("--breakdown", help="Also by number of speakers, and by how many speak at once.")
     ] = False,
 ) -> None:
-    """Score RTTM against RTTM: error rates and their parts.
+    """Score turns against turns: error rates and their parts.
 
     DER with miss, false alarm and confusion, JER, speaker counts: one line a recording, and the total with its 95 %
     interval, by a bootstrap over recordings. A recording that is on one side only is an error, and so is a pipe through

@@ -41,7 +41,8 @@ def tune(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder for the model with its settings.")],
     reference: Annotated[
-        Path | None, typer.Option(metavar="RTTM|DIR", help="Who spoke when in them; manifests say so themselves.")
+        Path | None,
+        typer.Option(metavar="FILE|DIR", help="Who spoke when, in RTTM or TextGrids; manifests say so themselves."),
     ] = None,
     uem: Annotated[Path | None, typer.Option(metavar="FILE|DIR", help="Which parts to score.")] = None,
     protocol: ProtocolName = "full",

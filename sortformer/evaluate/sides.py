@@ -1,4 +1,4 @@
-"""Where references come from: RTTM files, folders of them, or manifests, which also know lengths and scored parts."""
+"""Where references come from: RTTM, TextGrids, folders of them, or manifests, which know lengths and scored parts."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ class Truth:
 
 
 def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = None) -> Truth:
-    """Return what an RTTM file, a folder of RTTM or a manifest knows; a UEM (file or folder) goes before a manifest's.
+    """Return what an RTTM file, a TextGrid, a folder of either or a manifest knows.
 
-    All times are those of the files, also for windows of them: these are scored like parts in a UEM, so that there is
-    no border, and no collar, where a window cuts a turn; one from the beginning on is known by turns behind its end.
+    A UEM (file or folder) goes before a manifest's. All times are those of the files, also for windows of them:
+    these are scored like parts in a UEM, so that there is no border, and no collar, where a window cuts a turn; one
+    from the beginning on is known by turns behind its end.
     Where some entries of a manifest begin within their file, or have a UEM, the others are scored whole.
 
     Raises:

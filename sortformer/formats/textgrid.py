@@ -12,21 +12,112 @@ The long text format, as Praat's manual has it ("TextGrid file formats")::
             xmin, xmax, text                a turn, or a silence where the text is empty
 
 ``"`` in a text is doubled. Praat divides by lines only between values, but other readers everywhere, so that names are
-written in one line. Times are written in whole milliseconds, but for the end of the recording.
+written in one line. Times are written in whole milliseconds, but for the end of the recording. The short format has the
+values alone; as in Praat, what is neither text in quotes, nor a number or a flag by itself, is passed over in reading.
 """
 
+import math
 import os
+import re
+import reprlib
 from collections.abc import Iterator
 from decimal import Decimal
 
-from sortformer.annotation import Diarization, arrival_name
+from sortformer.annotation import Diarization, Turn, arrival_name
+from sortformer.errors import InputError
 from sortformer.formats.milliseconds import in_milliseconds, last_millisecond
 from sortformer.formats.names import one_line, renamed
+from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 
-__all__ = ["format", "write"]
+__all__ = ["format", "parse", "read", "write"]
 
 Interval = tuple[str, str, str]
+
+_NUMBER = r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?"
+_VALUE = rf'"(?:[^"]|"")*"|(?:{_NUMBER}|<exists>|<absent>)(?!\S)'
+_TOKEN = re.compile(rf'(?P<value>{_VALUE})|(?P<open>")|![^\n]*|[^\s"]+')
+
+
+def parse(text: str, source: str = "TextGrid") -> tuple[Turn, ...]:
+    """Return the turns in a TextGrid in the long or the short format, sorted: each interval that has a text.
+
+    The speaker is the name of its tier. Tiers of points are passed over.
+
+    Raises:
+        InputError: with source and line number, when it is no TextGrid, is cut off, an interval runs backwards or
+            begins before 0, or a tier with a turn has no name.
+    """
+    values = _Values(text, source)
+    if values.next() not in ('"ooTextFile"', '"ooTextFile short"') or values.next() != '"TextGrid"':
+        raise values.error('a TextGrid begins with "ooTextFile" and "TextGrid"; is this one?')
+    values.span()
+    turns = list[Turn]()
+    for _ in range(values.count() if values.next() == "<exists>" else 0):
+        kind, speaker = values.text(), values.text().strip()
+        values.span()
+        for _ in range(values.count()):
+            if kind != "IntervalTier":
+                values.number()
+                values.text()
+                continue
+            start, end = values.span()
+            if not values.text().strip():
+                continue
+            if not 0 <= start < end:
+                raise values.error(f"an interval needs 0 <= start < end in seconds, got {start:g} to {end:g}")
+            if not speaker:
+                raise values.error("the tier has no name, so that nobody knows who speaks in it; name it in Praat")
+            turns.append(Turn(start, end, speaker))
+    return tuple(sorted(turns))
+
+
+class _Values:
+    """The values of a TextGrid, one after the other."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self._found = (token for token in _TOKEN.finditer(text) if token.lastgroup)
+        self._text, self._source, self._place = text, source, 0
+
+    def error(self, what: str) -> InputError:
+        """Return an error that says where the last value is."""
+        return InputError(f"{self._source}, line {1 + self._text.count(chr(10), 0, self._place)}: {what}")
+
+    def next(self) -> str:
+        """Return the next value as it stands there."""
+        token = next(self._found, None)
+        self._place = len(self._text) if token is None else token.start()
+        if token is None or token.lastgroup == "open":
+            raise self.error("the TextGrid is cut off here" if token is None else "a text that begins here has no end")
+        return token[0]
+
+    def text(self) -> str:
+        """Return the next value, which has to be a text, without its quotes."""
+        if (found := self.next())[0] != '"':
+            raise self.error(f"a text in quotes is wanted here, got {found}")
+        return found[1:-1].replace('""', '"')
+
+    def number(self) -> float:
+        """Return the next value, which has to be a finite number."""
+        found = self.next()
+        if found[0] in '"<' or not math.isfinite(number := float(found)):
+            raise self.error(f"a number is wanted here, got {reprlib.repr(found)}")
+        return number
+
+    def span(self) -> tuple[float, float]:
+        """Return the next two values, which have to be finite numbers: a start and an end."""
+        return self.number(), self.number()
+
+    def count(self) -> int:
+        """Return the next value, which has to be a number of things."""
+        if (number := self.number()) < 0 or number % 1:
+            raise self.error(f"a whole number is wanted here, got {number:g}")
+        return int(number)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Turn, ...]:
+    """Read a TextGrid file (see :func:`parse`), in UTF-8 or, as Praat writes it where it needs to, in UTF-16."""
+    return parse(read_text(path), os.fspath(path))
 
 
 def format(recording: Diarization) -> str:

@@ -99,3 +99,90 @@ def test_other_readers_find_the_same(
     textgrid.write(tmp_path / "x.TextGrid", recording)
     expected = [(name, *part) for name, parts in tiers(textgrid.format(recording)) for part in parts]
     assert reader(tmp_path / "x.TextGrid") == expected
+
+
+SHORT = """File type = "ooTextFile short"
+"TextGrid"
+
+0
+2.5
+<exists>
+2
+"IntervalTier"
+"Ada ""K\"""
+0
+2.5
+2
+0
+1
+" "
+1
+2.5
+"a
+b"
+"TextTier"
+"bell"
+0
+2.5
+1
+1.5
+"dong"
+"""
+
+
+@given(diarizations(grid=1000), names)
+def test_reading_back_gives_the_merged_turns(recording, names):
+    turns = tuple(Turn(turn.start, turn.end, in_one_line(names["abcd".index(turn.speaker)])) for turn in recording)
+    original = Diarization(turns, recording.duration).merge()
+    assert textgrid.parse(textgrid.format(original)) == original.turns
+
+
+def test_the_short_format_comments_and_points_are_read():
+    assert textgrid.parse(SHORT) == (Turn(1, 2.5, 'Ada "K"'),)
+    remarked = SHORT.replace("\n0\n2.5\n<exists>", "\n! 1 comment\nxmin = 0 seconds xmax = 2.5 <exists>")
+    assert textgrid.parse(remarked) == textgrid.parse(SHORT)
+    assert textgrid.parse(SHORT[: SHORT.index("<")] + "<absent>") == ()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_every_encoding_of_praat_is_read(tmp_path: Path, encoding: str):
+    (tmp_path / "x.TextGrid").write_text(SHORT.replace("Ada", "会議"), encoding=encoding, newline="\r\n")
+    assert textgrid.read(tmp_path / "x.TextGrid") == (Turn(1, 2.5, '会議 "K"'),)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (SHORT, "SPEAKER m 1 0 1 <NA>", "line 1: a TextGrid begins with"),
+        (SHORT, "", "line 1: the TextGrid is cut off here"),
+        ("ooTextFile short", "ooBinaryFile", 'line 1: a TextGrid begins with "ooTextFile" and "TextGrid"'),
+        ('"TextGrid"', '"PitchTier"', "line 2: a TextGrid begins"),
+        ('\n"dong"\n', "", "line 25: the TextGrid is cut off here"),
+        ('"dong"', '"dong', "line 26: a text that begins here has no end"),
+        ('\n1\n2.5\n"a', '\n3\n2.5\n"a', "line 18: an interval needs 0 <= start < end in seconds, got 3 to 2.5"),
+        ('"Ada ""K"""', '""', "line 18: the tier has no name"),
+        ('" "', "5", "line 15: a text in quotes is wanted here, got 5"),
+        ("\n2\n0\n1\n", "\n1.5\n0\n1\n", "line 12: a whole number is wanted here, got 1.5"),
+        ("1.5", '"1.5"', "line 25: a number is wanted here, got '\"1.5\"'"),
+        ("1.5", "1e999", "line 25: a number is wanted here, got '1e999'"),
+    ],
+)
+def test_a_broken_grid_is_refused_with_its_place(before: str, after: str, reason: str):
+    assert before in SHORT
+    with pytest.raises(InputError, match=re.escape(f"x.TextGrid, {reason}")):
+        textgrid.parse(SHORT.replace(before, after, 1), "x.TextGrid")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("form", ["text", "short text"])
+@pytest.mark.parametrize("name", ["Ada", "会議"])  # Praat writes the second in UTF-16
+def test_what_praat_saves_is_read(tmp_path: Path, form: str, name: str):
+    pytest.importorskip("parselmouth", reason="praat-parselmouth is absent")
+    from parselmouth.praat import call
+
+    grid = call("Create TextGrid", 0, 2.5, f"{name} bell", "bell")
+    call(grid, "Insert boundary", 1, 0.7)
+    call(grid, "Insert point", 2, 0.5, "dong")
+    call(grid, "Set interval text", 1, 2, 'she said "yes"\nand no')
+    call(grid, f"Save as {form} file", str(tmp_path / "x.TextGrid"))
+    assert textgrid.read(tmp_path / "x.TextGrid") == (Turn(0.7, 2.5, name),)
