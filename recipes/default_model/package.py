@@ -9,10 +9,12 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
 
 # What the tuning set likes, with pauses filled up to half a second as its labels have them, and a distance that goes
-# with the stretches that are clustered: RESULTS.md, "Post-processing at one level" and "Longer stretches".
+# with the stretches that are clustered: RESULTS.md, "Post-processing at one level" and "Longer stretches". Confidence is
+# what `benchmark/confidence.py` fits to the tuning set: RESULTS.md, "How sure turns are".
 POSTPROCESS = PostprocessConfig(
     onset=0.75,
     offset=0.55,
@@ -20,6 +22,7 @@ POSTPROCESS = PostprocessConfig(
     min_off_s=0.5,
     decision="least_error",
     clustering=ClusteringConfig(0.38),
+    confidence=ConfidenceConfig(0.812, -0.765),
 )
 
 model, _ = checkpoint.load(sys.argv[1])
