@@ -36,8 +36,8 @@ def format(recording: Diarization, one_line: bool = False, ascii_only: bool = Fa
     """
     origin = recording.origin or Origin()
     axis = origin.time_axis
-    last = last_millisecond(recording) / 1000
-    rounded = ((round(turn.start, 3), min(round(turn.end, 3), last), turn) for turn in recording)
+    last = last_millisecond(recording)
+    rounded = ((round(turn.start * 1000), min(round(turn.end * 1000), last), turn) for turn in recording)  # as in RTTM
     document = {
         "schema_version": SCHEMA_VERSION,
         "uri": recording.uri,
@@ -45,8 +45,8 @@ def format(recording: Diarization, one_line: bool = False, ascii_only: bool = Fa
         "speakers": recording.speakers,
         "turns": [
             {
-                "start": start,
-                "end": end,
+                "start": start / 1000,
+                "end": end / 1000,
                 "speaker": turn.speaker,
                 "confidence": None if turn.confidence is None else round(turn.confidence, 4),
             }

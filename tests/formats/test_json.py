@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.errors import InputError
-from sortformer.formats import json
+from sortformer.formats import json, rttm
 from tests.strategies import diarizations
 
 ORIGIN = Origin("embedded", "0.1.0", {"onset": 0.5, "preset": None, "layers": [1, 2]}, TimeAxis(0.0, 0.08, 375))
@@ -52,6 +52,11 @@ def test_turns_that_round_to_nothing_are_left_out():
 def test_no_turn_ends_after_the_recording(recording):
     document = standard.loads(json.format(recording))
     assert all(turn["end"] <= recording.duration for turn in document["turns"])
+
+
+@given(diarizations(grid=2000))
+def test_times_are_those_of_rttm(recording):
+    assert rttm.format(json.parse(json.format(recording))) == rttm.format(recording)
 
 
 def test_a_later_key_is_ignored_and_a_later_schema_refused():
