@@ -253,6 +253,12 @@ class Diarization:
 
         return text.format(self)
 
+    def to_html(self) -> str:
+        """Return a page to look at it, hear it and correct it (see :mod:`sortformer.formats.html`)."""
+        from sortformer.formats import html
+
+        return html.format(self)
+
     def to_pyannote(self) -> Annotation:
         """Return a ``pyannote.core.Annotation``; confidence and duration have no place in it."""
         return to_pyannote(self.turns, self.uri)

@@ -55,7 +55,7 @@ def test_the_commands_run(checkout: Path, page: Path):
         assert done.returncode == 0, (line, done.stderr)
         assert done.stdout or " -o " in line, line
     if page == README:
-        assert {path.suffix for path in (checkout / "results").iterdir()} == {".rttm", ".json", ".txt"}
+        assert {path.suffix for path in (checkout / "results").iterdir()} == {".rttm", ".json", ".txt", ".html"}
 
 
 def test_what_its_tables_import_is_there():

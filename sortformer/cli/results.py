@@ -76,6 +76,7 @@ FORMATS = {
     "rttm": Format("rttm", Diarization.to_rttm, between=""),
     "json": Format("json", Diarization.to_json, between="", printed=json.format),
     "txt": Format("txt", Diarization.to_text, between="\n"),
+    "html": Format("html", Diarization.to_html),
     "seglst": Format("seglst.json", seglst.format, seglst.format),
     "textgrid": Format("TextGrid", textgrid.format),
     "audacity": Format("labels.txt", audacity.format),

@@ -26,10 +26,11 @@ __all__ = ["SCHEMA_VERSION", "format", "parse", "read", "write"]
 SCHEMA_VERSION = 1
 
 
-def format(recording: Diarization, one_line: bool = False, ascii_only: bool = False) -> str:
+def format(recording: Diarization, one_line: bool = False, ascii_only: bool = False, exact: bool = False) -> str:
     """Return one JSON document, which ends with a line break; names may hold anything.
 
-    On ``one_line`` several documents follow each other as JSON lines; with ``ascii_only`` other characters are escaped.
+    On ``one_line`` several documents follow each other as JSON lines; with ``ascii_only`` other characters are escaped;
+    an ``exact`` one does not round confidences to four decimals, so that the RTTM made of it is the recording's.
 
     Raises:
         InputError: when the settings hold what JSON cannot express.
@@ -48,7 +49,7 @@ def format(recording: Diarization, one_line: bool = False, ascii_only: bool = Fa
                 "start": start / 1000,
                 "end": end / 1000,
                 "speaker": turn.speaker,
-                "confidence": None if turn.confidence is None else round(turn.confidence, 4),
+                "confidence": turn.confidence if exact or turn.confidence is None else round(turn.confidence, 4),
             }
             for start, end, turn in rounded
             if start < end

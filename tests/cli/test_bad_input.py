@@ -248,7 +248,7 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["-o", ""], "nothing follows '-o': is a shell variable not set?"),
         (["--out="], "nothing follows '--out='"),
         (["-o", "-"], "- would be stdout"),
-        (["-f", "ctm"], "choose from rttm, json, txt, seglst, textgrid, audacity, srt, vtt"),
+        (["-f", "ctm"], "choose from rttm, json, txt, html, seglst, textgrid, audacity, srt, vtt"),
         (["-f", "rttm,json"], "-o"),
         (["--skip-existing"], "-o"),
         (["--overwrite"], "replaces results in a folder: give one with -o"),

@@ -44,13 +44,20 @@ def test_one_file_on_stdout_leaves_stderr_empty(cli: Cli, model: Path, wav: Path
 
 
 def test_all_formats_go_into_a_folder(cli: Cli, model: Path, wav: Path, tmp_path: Path):
-    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / "new" / "out", "-f", "rttm,json,txt")
+    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / "new" / "out", "-f", "rttm,json,txt,html")
     assert (outcome.code, outcome.out) == (0, "")
     folder = tmp_path / "new" / "out"
-    assert sorted(path.name for path in folder.iterdir()) == ["meeting.json", "meeting.rttm", "meeting.txt"]
+    assert sorted(path.suffix for path in folder.glob("meeting.*")) == [".html", ".json", ".rttm", ".txt"]
     recording = json_format.read(folder / "meeting.json")
     assert rttm.format(recording) == (folder / "meeting.rttm").read_text()
     assert "2 speakers" in (folder / "meeting.txt").read_text()
+    assert (folder / "meeting.html").read_text() == cli("diarize", wav, "--model", model, "-f", "html").out
+
+
+def test_pages_of_several_recordings_want_a_folder(cli: Cli, model: Path, make: Callable[..., Path]):
+    outcome = cli("diarize", make("b.wav"), make("a.wav"), "--model", model, "-f", "html")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.errors == ["several recordings do not fit on stdout as html: give a folder with -o"]
 
 
 def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):

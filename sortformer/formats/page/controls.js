@@ -1,0 +1,150 @@
+// The buttons, fields and keys, and what they do.
+
+/** Select a turn, show it and let it be heard. */
+function choose(turn) {
+  selected = turn;
+  hear(turn.start, turn.end);
+  keepInView(turn.start);
+  revealLine(turn);
+  refresh();
+}
+
+function ofSelected(action) {
+  if (!selected) throw new Refusal("Select a turn first.");
+  action(selected);
+}
+
+function changeSelected(change) {
+  attempt(() =>
+    ofSelected((turn) => {
+      if (Object.entries(change).every(([key, value]) => turn[key] === value)) return refresh();
+      const now = changed(turn, change, limit);
+      become(replaced(steps.state, turn, now), now);
+    }),
+  );
+}
+
+function splitSelected() {
+  attempt(() =>
+    ofSelected((turn) => {
+      const [left, right] = halves(turn, sound.cursor);
+      become(replaced(steps.state, turn, left, right), right);
+    }),
+  );
+}
+
+function deleteSelected() {
+  attempt(() => ofSelected((turn) => become(replaced(steps.state, turn))));
+}
+
+/** A second of the selected turn's speaker, of the first one or of somebody new, at the cursor. */
+function addTurn() {
+  attempt(() => {
+    const speaker = selected?.speaker ?? steps.state.speakers[0]?.name ?? freeName(steps.state, result.speakers);
+    const end = Math.min(sound.cursor + 1000, limit);
+    const turn = changed({ speaker }, { start: Math.max(0, Math.min(sound.cursor, end - 1000)), end }, limit);
+    become(replaced(steps.state, null, turn), turn);
+    revealLine(turn);
+  });
+}
+
+function rename(from, to) {
+  attempt(() => {
+    if (from === to) return;
+    const merging = steps.state.speakers.some((row) => row.name === to);
+    const at = steps.state.turns.indexOf(selected);
+    const state = renamed(steps.state, from, to);
+    become(state, merging ? null : (state.turns[at] ?? null));
+    if (merging) say(`${from} and ${to} are one speaker now, ${to}; undo takes it back.`);
+  });
+}
+
+function download(suffix, content) {
+  attempt(() => {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([content(result, steps.state)], { type: "application/octet-stream" }));
+    link.download = `${result.uri}.${suffix}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+    steps.saved = steps.state;
+    refresh();
+  });
+}
+
+function moveSelection(by) {
+  const { turns } = steps.state;
+  if (!turns.length) return;
+  const next = selected ? turns.indexOf(selected) + by : turns.findLastIndex((turn) => turn.start <= sound.cursor);
+  choose(turns[Math.max(0, Math.min(next, turns.length - 1))]);
+}
+
+function step(ms) {
+  seek(sound.cursor + ms);
+  keepInView(sound.cursor);
+}
+
+function nextUnsure() {
+  const { turns } = steps.state;
+  const after = turns.indexOf(selected) + 1;
+  const next = [...turns.slice(after), ...turns.slice(0, after)].find(isUnsure);
+  if (next) choose(next);
+  else say("No turn has a confidence as low as that.");
+}
+
+const CLICKS = {
+  play: toggle,
+  closer: () => zoom(1 / 2),
+  wider: () => zoom(2),
+  whole: () => look(0, limit),
+  undo,
+  redo,
+  rttm: () => download("rttm", asRttm),
+  json: () => download("json", asJson),
+  hear: () => attempt(() => ofSelected(choose)),
+  startHere: () => changeSelected({ start: sound.cursor }),
+  endHere: () => changeSelected({ end: sound.cursor }),
+  split: splitSelected,
+  remove: deleteSelected,
+  add: addTurn,
+  unsure: nextUnsure,
+  merge: () => rename($("merged").value, $("into").value),
+};
+
+const KEYS = new Map([
+  [" ", toggle],
+  ["+", CLICKS.closer],
+  ["-", CLICKS.wider],
+  ["0", CLICKS.whole],
+  ["i", CLICKS.startHere],
+  ["o", CLICKS.endHere],
+  ["s", splitSelected],
+  ["a", addTurn],
+  ["n", nextUnsure],
+  ["Delete", deleteSelected],
+]);
+
+/** Keys that mean something else elsewhere, so that they count only in the timeline and the list. */
+const KEYS_WITHIN = new Map([
+  ["ArrowLeft", () => step(-100)],
+  ["ArrowRight", () => step(100)],
+  ["PageUp", () => step(-5000)],
+  ["PageDown", () => step(5000)],
+  ["ArrowUp", () => moveSelection(-1)],
+  ["ArrowDown", () => moveSelection(1)],
+  ["Enter", () => attempt(() => ofSelected(choose))],
+]);
+
+function onKey(event) {
+  const within = (where) => event.target.closest?.(where);
+  if (event.altKey || within("input:not([type=range]), select")) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  let action = KEYS.get(key) ?? (within("#timeline, #list") ? KEYS_WITHIN.get(key) : undefined);
+  if (event.ctrlKey || event.metaKey) {
+    action = { z: event.shiftKey ? redo : undo, y: redo }[key];
+  } else if (key === " " && within("button, summary")) {
+    return; // it presses the button
+  }
+  if (!action) return;
+  event.preventDefault();
+  action();
+}

@@ -1,0 +1,70 @@
+// The list of turns; only the lines in sight are in the page, so that thousands cost nothing.
+
+const LINE = 28; // as .line in style.css has it
+
+let drawn = []; // what the lines that are in the page were made of
+
+function drawList() {
+  const { turns } = steps.state;
+  const box = $("list");
+  const first = Math.max(0, Math.floor(box.scrollTop / LINE) - 5);
+  const shown = turns.slice(first, first + Math.ceil(box.clientHeight / LINE) + 10);
+  const heard = shown.filter((turn) => turn.start <= sound.cursor && sound.cursor < turn.end);
+  const basis = [steps.state, selected, first, shown.length, $("threshold").value, ...heard];
+  if (basis.length === drawn.length && basis.every((each, index) => each === drawn[index])) return;
+  drawn = basis;
+  const colours = new Map(steps.state.speakers.map((row) => [row.name, colourOf(row)]));
+  $("lines").style.height = `${turns.length * LINE}px`;
+  $("lines").replaceChildren(
+    ...shown.map((turn, index) => lineOf(turn, first + index, colours.get(turn.speaker), heard.includes(turn))),
+  );
+  const at = turns.indexOf(selected);
+  if (at < 0) box.removeAttribute("aria-activedescendant");
+  else box.setAttribute("aria-activedescendant", `turn-${at}`);
+}
+
+function lineOf(turn, index, colour, heard) {
+  const line = document.createElement("div");
+  line.id = `turn-${index}`;
+  line.className = heard ? "line heard" : "line";
+  line.style.top = `${index * LINE}px`;
+  line.setAttribute("role", "option");
+  line.setAttribute("aria-selected", String(turn === selected));
+  line.setAttribute("aria-posinset", String(index + 1));
+  line.setAttribute("aria-setsize", String(steps.state.turns.length));
+  line.append(swatch(colour), cell("time", clock(turn.start)), cell("time", `${seconds(turn.end - turn.start)} s`));
+  line.append(cell("who", turn.speaker), cell("sure", sureness(turn)));
+  return line;
+}
+
+/** A click on a line, by where it is: while it plays, the line that was pressed is not the one that is let go. */
+function onLine(event) {
+  const turn = steps.state.turns[Math.floor((event.clientY - $("lines").getBoundingClientRect().top) / LINE)];
+  if (turn) choose(turn);
+}
+
+function sureness(turn) {
+  if (turn.confidence === null) return "";
+  return `${isUnsure(turn) ? "unsure " : ""}${Math.round(100 * turn.confidence)} %`;
+}
+
+function cell(name, text) {
+  const span = document.createElement("span");
+  span.className = name;
+  span.textContent = text;
+  return span;
+}
+
+function swatch(colour) {
+  const span = cell("swatch", "");
+  span.style.backgroundColor = colour;
+  return span;
+}
+
+/** Bring a turn's line into sight. */
+function revealLine(turn) {
+  const [box, top] = [$("list"), LINE * steps.state.turns.indexOf(turn)];
+  if (top < 0) return;
+  if (top < box.scrollTop) box.scrollTop = top;
+  if (top + LINE > box.scrollTop + box.clientHeight) box.scrollTop = top + LINE - box.clientHeight;
+}

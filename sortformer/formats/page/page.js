@@ -1,0 +1,116 @@
+// What is shown follows what is so: refresh() after a change, redraw() where only the cursor or the view moved.
+
+let asked = false;
+let heard = null;
+
+/** Draw the timeline and the list in the next frame, once. */
+function redraw() {
+  if (asked) return;
+  asked = true;
+  requestAnimationFrame(() => {
+    asked = false;
+    $("position").max = Math.max(0, limit - view.span);
+    $("position").value = view.start;
+    $("now").textContent = clock(sound.cursor);
+    revealHeard();
+    drawTimeline();
+    drawList();
+  });
+}
+
+/** The list follows the cursor, from turn to turn; in between it may be scrolled elsewhere. */
+function revealHeard() {
+  const now = steps.state.turns.findLast((turn) => turn.start <= sound.cursor && sound.cursor < turn.end);
+  if (now && now !== heard) revealLine(now);
+  heard = now;
+}
+
+function refreshPlaying() {
+  $("play").textContent = sound.player.paused ? "Play" : "Pause";
+}
+
+function refresh() {
+  const { turns, speakers } = steps.state;
+  $("about").textContent = `${clock(limit).slice(0, -4)}, ${speakers.length} speaker${speakers.length === 1 ? "" : "s"}, ` +
+    `${turns.length} turn${turns.length === 1 ? "" : "s"}`;
+  $("nobody").hidden = turns.length > 0;
+  $("unsaved").hidden = steps.state === steps.saved;
+  $("undo").disabled = !steps.past.length;
+  $("redo").disabled = !steps.future.length;
+  refreshPlaying();
+  refreshNames(speakers);
+  refreshSelected(speakers);
+  const names = speakers.map((row) => row.name);
+  offer($("merged"), names, Math.max(0, $("merged").selectedIndex));
+  offer($("into"), names, $("into").length ? $("into").selectedIndex : 1);
+  $("merge").disabled = speakers.length < 2;
+  redraw();
+}
+
+/** The fields beside the rows; they stay the same elements, so that the focus stays where it is. */
+function refreshNames(speakers) {
+  const box = $("names");
+  box.style.paddingTop = `${topOfRows()}px`;
+  while (box.children.length > speakers.length) box.lastElementChild.remove();
+  while (box.children.length < speakers.length) box.append(nameField());
+  for (const [index, label] of [...box.children].entries()) {
+    const [mark, field] = label.children;
+    mark.style.backgroundColor = colourOf(speakers[index]);
+    field.value = field.title = field.dataset.name = speakers[index].name;
+  }
+}
+
+function nameField() {
+  const [label, field] = [document.createElement("label"), document.createElement("input")];
+  field.setAttribute("aria-label", "name of a speaker");
+  field.onchange = () => rename(field.dataset.name, field.value.trim());
+  label.append(swatch(""), field);
+  return label;
+}
+
+function refreshSelected(speakers) {
+  $("selected").disabled = !selected;
+  const names = speakers.map((row) => row.name);
+  offer($("speaker"), [...names, "(somebody new)"], selected ? names.indexOf(selected.speaker) : -1);
+  $("start").value = selected ? clock(selected.start) : "";
+  $("end").value = selected ? clock(selected.end) : "";
+}
+
+function offer(select, names, index) {
+  select.replaceChildren(...names.map((name) => new Option(name, name)));
+  select.selectedIndex = Math.min(index, names.length - 1);
+}
+
+function onSpeaker({ target }) {
+  const row = steps.state.speakers[target.selectedIndex];
+  changeSelected({ speaker: row ? row.name : freeName(steps.state, result.speakers) });
+}
+
+function takeFile(files) {
+  if (files.length) listen(files[0]);
+}
+
+function wire() {
+  document.title = $("uri").textContent = result.uri;
+  for (const [id, action] of Object.entries(CLICKS)) $(id).onclick = action;
+  document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur()); // space is pause
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => (event.preventDefault(), takeFile(event.dataTransfer.files)));
+  $("file").onchange = ({ target }) => takeFile(target.files);
+  $("speaker").onchange = onSpeaker;
+  $("start").onchange = ({ target }) => changeSelected({ start: parsedClock(target.value) });
+  $("end").onchange = ({ target }) => changeSelected({ end: parsedClock(target.value) });
+  $("threshold").oninput = redraw;
+  $("position").oninput = ({ target }) => look(Number(target.value));
+  Object.assign($("list"), { onscroll: redraw, onclick: onLine });
+  Object.assign(canvas(), { onpointerdown: onPointerDown, onpointermove: onPointerMove, onpointerup: onPointerUp });
+  canvas().onpointercancel = () => (grip = null);
+  canvas().addEventListener("wheel", onWheel, { passive: false });
+  addEventListener("resize", redraw);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  addEventListener("beforeunload", (event) => steps.state !== steps.saved && event.preventDefault());
+}
+
+wire();
+refresh();

@@ -1,0 +1,102 @@
+// The recording, which the user chooses: it plays, a cursor follows, and its peaks are the waveform.
+
+const PEAK_MS = 10;
+const LONGEST_DECODED_MS = 75 * 60 * 1000; // all is decoded at once: an hour takes 0.8 GB at 16 kHz, 3 to 4 in 48 kHz stereo
+
+const sound = { player: new Audio(), cursor: 0, until: null, peaks: null, loaded: false, frame: 0 };
+
+sound.player.onpause = () => refreshPlaying();
+sound.player.onplay = () => {
+  refreshPlaying();
+  cancelAnimationFrame(sound.frame);
+  follow();
+};
+
+/** Take a file from the disk as the recording. */
+function listen(file) {
+  URL.revokeObjectURL(sound.player.src);
+  Object.assign(sound, { peaks: null, loaded: false });
+  sound.player.src = URL.createObjectURL(file);
+  sound.player.onerror = () => {
+    say(`This browser cannot play ${file.name}: convert it to WAV or MP3, and choose that.`);
+    refresh();
+  };
+  sound.player.onloadedmetadata = () => {
+    sound.loaded = true;
+    sound.player.currentTime = sound.cursor / 1000;
+    const short = limit <= LONGEST_DECODED_MS;
+    say(mismatch(file) || `Click a turn or the timeline to hear it${short ? "" : " (no waveform of more than 75 minutes)"}.`);
+    refresh();
+    if (short) drawWaveformOf(file);
+  };
+}
+
+/** What is odd about a file for this result, if its length says that it is another recording. */
+function mismatch(file) {
+  const length = 1000 * sound.player.duration;
+  if (!Number.isFinite(length) || Math.abs(length - limit) < 1000) return "";
+  return `${file.name} lasts ${clock(length)}, and this result is of ${clock(limit)}: is it the right recording?`;
+}
+
+async function drawWaveformOf(file) {
+  try {
+    const context = new OfflineAudioContext(1, 1, 8000); // resampled: a sixth of the memory, and enough to see
+    const decoded = await context.decodeAudioData(await file.arrayBuffer());
+    sound.peaks = peaksOf(decoded);
+    refresh();
+  } catch {
+    say(`${file.name} plays, but this browser cannot decode it for a waveform.`);
+  }
+}
+
+/** The largest sample, of any channel, in each PEAK_MS; 1 for the loudest of all. */
+function peaksOf(decoded) {
+  const step = (decoded.sampleRate * PEAK_MS) / 1000;
+  const peaks = new Float32Array(Math.ceil(decoded.length / step));
+  for (let channel = 0; channel < decoded.numberOfChannels; channel += 1) {
+    const samples = decoded.getChannelData(channel);
+    for (let index = 0; index < samples.length; index += 1) {
+      const at = Math.floor(index / step);
+      peaks[at] = Math.max(peaks[at], Math.abs(samples[index]));
+    }
+  }
+  const loudest = peaks.reduce((most, peak) => Math.max(most, peak), 1e-9);
+  return peaks.map((peak) => peak / loudest);
+}
+
+/** Put the cursor somewhere (ms), and play on from there if it plays. */
+function seek(ms) {
+  sound.cursor = Math.max(0, Math.min(Math.round(ms), limit));
+  sound.until = null;
+  if (sound.loaded) sound.player.currentTime = sound.cursor / 1000;
+  redraw();
+}
+
+/** Hear from a time (ms) on, up to another one or to the end; without a recording the cursor goes there. */
+function hear(from, until = null) {
+  seek(from);
+  sound.until = until;
+  if (sound.loaded) sound.player.play().catch(() => {}); // refused where it is paused at once
+}
+
+function pause() {
+  sound.player.pause();
+  sound.until = null;
+}
+
+function toggle() {
+  if (!sound.loaded) say("Choose the recording first, to hear it.");
+  else if (sound.player.paused) hear(sound.cursor < limit ? sound.cursor : 0);
+  else pause();
+}
+
+/** While it plays, the cursor is where the sound is, and the view and the list go with it. */
+function follow() {
+  if (sound.player.paused) return;
+  const now = Math.round(1000 * sound.player.currentTime);
+  sound.cursor = Math.min(now, sound.until ?? limit);
+  keepInView(sound.cursor);
+  redraw();
+  if (sound.until !== null && now >= sound.until) pause();
+  else sound.frame = requestAnimationFrame(follow);
+}

@@ -1,0 +1,54 @@
+// What the page is at: the result it was made of, the corrections so far, the turn that is selected.
+
+const $ = (id) => document.getElementById(id);
+const result = JSON.parse($("result").textContent);
+const COLOURS = JSON.parse($("colours").textContent);
+const limit = limitOf(result);
+
+const steps = { state: opened(result), past: [], future: [], saved: null };
+steps.saved = steps.state;
+let selected = null;
+
+const colourOf = (row) => COLOURS[row.colour % COLOURS.length];
+const isUnsure = (turn) => turn.confidence !== null && turn.confidence < Number($("threshold").value);
+
+/** Make a state the present one, and select a turn of it. */
+function become(state, turn = null) {
+  steps.past.push(steps.state);
+  steps.future = [];
+  steps.state = state;
+  selected = turn;
+  refresh();
+}
+
+function undo() {
+  stepTo(steps.past, steps.future);
+}
+
+function redo() {
+  stepTo(steps.future, steps.past);
+}
+
+function stepTo(from, to) {
+  if (!from.length) return;
+  to.push(steps.state);
+  steps.state = from.pop();
+  if (!steps.state.turns.includes(selected)) selected = null;
+  refresh();
+}
+
+/** Do something that may be refused, and say so then. */
+function attempt(action) {
+  try {
+    say("");
+    action();
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    say(error.message);
+    refresh();
+  }
+}
+
+function say(sentence) {
+  $("said").textContent = sentence;
+}

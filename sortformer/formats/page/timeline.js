@@ -1,0 +1,181 @@
+// The timeline, a canvas: a ruler, the waveform, one row a speaker. What is outside the view is not drawn.
+
+const RULER = 22;
+const WAVE = 52;
+const ROW = 32; // as .names in style.css has it
+const SHORTEST_VIEW = 500;
+const TICKS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400]; // seconds
+
+const view = { start: 0, span: Math.max(limit, 1) };
+let grip = null; // what the pointer holds: {x, turn, border, from, moved, held}
+
+const canvas = () => $("timeline");
+const toX = (ms) => ((ms - view.start) / view.span) * canvas().clientWidth;
+const toMs = (x) => view.start + (x / canvas().clientWidth) * view.span;
+const topOfRows = () => RULER + (sound.peaks ? WAVE : 0);
+
+/** Look at another part of the recording. */
+function look(start, span = view.span) {
+  view.span = Math.max(1, Math.min(Math.max(span, SHORTEST_VIEW), limit));
+  view.start = Math.max(0, Math.min(start, limit - view.span));
+  redraw();
+}
+
+/** Zoom so that the time at x (by default the cursor's, if in view) stays where it is. */
+function zoom(factor, x = toX(sound.cursor)) {
+  const width = canvas().clientWidth;
+  const at = 0 <= x && x <= width ? x : width / 2;
+  const span = Math.max(SHORTEST_VIEW, Math.min(view.span * factor, limit));
+  look(toMs(at) - (at / width) * span, span);
+}
+
+function keepInView(ms) {
+  if (ms < view.start || ms > view.start + 0.95 * view.span) look(ms - 0.05 * view.span);
+}
+
+function drawTimeline() {
+  const [width, height] = [canvas().clientWidth, topOfRows() + ROW * Math.max(1, steps.state.speakers.length)];
+  const pen = clearedPen(width, height);
+  const css = getComputedStyle(document.documentElement);
+  const colours = Object.fromEntries(
+    ["ink", "quiet", "line", "edge", "veil", "faint", "cursor"].map((name) => [name, css.getPropertyValue(`--${name}`).trim()]),
+  );
+  drawRuler(pen, width, height, colours);
+  if (sound.peaks) drawWave(pen, width, colours.faint);
+  drawRows(pen, width, colours);
+  pen.fillStyle = colours.cursor;
+  pen.fillRect(toX(sound.cursor) - 1, 0, 2, height);
+}
+
+/** What draws on an empty canvas of this size, in pixels of the page whatever those of the screen. */
+function clearedPen(width, height) {
+  const scale = window.devicePixelRatio || 1;
+  const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
+  if (canvas().width !== wide || canvas().height !== high) {
+    canvas().style.height = `${height}px`;
+    Object.assign(canvas(), { width: wide, height: high });
+  }
+  const pen = canvas().getContext("2d");
+  pen.setTransform(scale, 0, 0, scale, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  pen.font = "12px system-ui, sans-serif";
+  return pen;
+}
+
+function drawRuler(pen, width, height, colours) {
+  const tick = 1000 * (TICKS.find((each) => 1000 * each * width >= 90 * view.span) ?? TICKS.at(-1));
+  for (let at = Math.ceil(view.start / tick) * tick; at <= view.start + view.span; at += tick) {
+    pen.fillStyle = colours.line;
+    pen.fillRect(toX(at), 0, 1, height);
+    pen.fillStyle = colours.quiet;
+    pen.fillText(tick < 1000 ? clock(at) : clock(at).slice(0, -4), toX(at) + 4, 15);
+  }
+}
+
+function drawWave(pen, width, colour) {
+  pen.fillStyle = colour;
+  for (let x = 0; x < width; x += 1) {
+    const [first, last] = [Math.floor(toMs(x) / PEAK_MS), Math.ceil(toMs(x + 1) / PEAK_MS)];
+    let peak = 0;
+    for (let at = first; at < last && at < sound.peaks.length; at += 1) peak = Math.max(peak, sound.peaks[at]);
+    pen.fillRect(x, RULER + (WAVE / 2) * (1 - peak), 1, Math.max(1, peak * WAVE));
+  }
+}
+
+/** The bars of a row are drawn at once, the sure ones and the others: of thousands one by one the view would stutter. */
+function drawRows(pen, width, colours) {
+  const rows = new Map(steps.state.speakers.map((speaker, row) => [speaker.name, { row, sure: [], unsure: [] }]));
+  const scale = width / view.span;
+  for (const turn of steps.state.turns) {
+    const { start, end } = (turn === grip?.turn && grip.held) || turn;
+    if (end < view.start || start > view.start + view.span) continue;
+    const { row, sure, unsure } = rows.get(turn.speaker);
+    const bar = [(start - view.start) * scale, topOfRows() + ROW * row + 5, Math.max(1, (end - start) * scale), ROW - 9];
+    (isUnsure(turn) ? unsure : sure).push(bar);
+    if (turn === selected) drawHandles(pen, bar, colours.ink);
+  }
+  for (const speaker of steps.state.speakers) {
+    const { row, sure, unsure } = rows.get(speaker.name);
+    pen.fillStyle = colours.line;
+    pen.fillRect(0, topOfRows() + ROW * row, width, 1);
+    drawBars(pen, sure, colourOf(speaker), colours.veil, 1, colours.edge, []);
+    drawBars(pen, unsure, colourOf(speaker), colours.veil, 0.35, colourOf(speaker), [3, 3]);
+  }
+}
+
+/** The veil makes colours lighter where the page is dark. */
+function drawBars(pen, bars, colour, veil, opacity, edge, dashes) {
+  const [inside, around] = [new Path2D(), new Path2D()];
+  for (const [x, y, width, height] of bars) {
+    inside.rect(x, y, width, height);
+    if (width > 4) around.rect(x + 0.75, y + 0.75, width - 1.5, height - 1.5);
+  }
+  Object.assign(pen, { fillStyle: colour, strokeStyle: edge, globalAlpha: opacity, lineWidth: 1.5 });
+  pen.fill(inside);
+  pen.fillStyle = veil;
+  pen.fill(inside);
+  pen.globalAlpha = 1;
+  pen.setLineDash(dashes);
+  pen.stroke(around);
+  pen.setLineDash([]);
+}
+
+function drawHandles(pen, [x, y, width, height], colour) {
+  Object.assign(pen, { fillStyle: colour, strokeStyle: colour, lineWidth: 2 });
+  pen.strokeRect(x - 1, y - 2, width + 2, height + 4);
+  pen.fillRect(x - 4, y + 4, 4, height - 8);
+  pen.fillRect(x + width, y + 4, 4, height - 8);
+}
+
+/** What lies under the pointer: a turn, and a border of it if it is the selected one, which has handles. */
+function under({ offsetX, offsetY, pointerType }) {
+  const speaker = steps.state.speakers[Math.floor((offsetY - topOfRows()) / ROW)];
+  const ofRow = steps.state.turns.filter((turn) => turn.speaker === speaker?.name);
+  if (ofRow.includes(selected)) {
+    const away = (border) => Math.abs(toX(selected[border]) - offsetX);
+    const border = away("start") < away("end") ? "start" : "end";
+    if (away(border) <= (pointerType === "touch" ? 16 : 7)) return { turn: selected, border };
+  }
+  const ms = toMs(offsetX);
+  return { turn: ofRow.findLast((turn) => turn.start <= ms && ms < turn.end) ?? null, border: null };
+}
+
+function onPointerDown(event) {
+  if (event.button !== 0) return;
+  canvas().setPointerCapture(event.pointerId);
+  grip = { x: event.offsetX, from: view.start, moved: false, held: null, ...under(event) };
+}
+
+/** A border is dragged; anything else moves the view. */
+function onPointerMove(event) {
+  if (!grip) {
+    canvas().style.cursor = under(event).border ? "ew-resize" : "default";
+    return;
+  }
+  grip.moved ||= Math.abs(event.offsetX - grip.x) > 3;
+  if (!grip.moved) return;
+  if (grip.border) grip.held = withBorder(grip.turn, grip.border, Math.round(toMs(event.offsetX)));
+  else look(grip.from - ((event.offsetX - grip.x) / canvas().clientWidth) * view.span);
+  redraw();
+}
+
+function withBorder(turn, border, ms) {
+  const shortest = Math.min(10, turn.end - turn.start);
+  if (border === "start") return { ...turn, start: Math.max(0, Math.min(ms, turn.end - shortest)) };
+  return { ...turn, end: Math.min(limit, Math.max(ms, turn.start + shortest)) };
+}
+
+function onPointerUp() {
+  const { turn, held, moved, x } = grip ?? { moved: true };
+  grip = null;
+  if (held) changeSelected({ start: held.start, end: held.end });
+  else if (!moved && turn) choose(turn);
+  else if (!moved) hear(toMs(x));
+}
+
+function onWheel(event) {
+  event.preventDefault();
+  const sideways = event.shiftKey ? event.deltaX || event.deltaY : event.deltaX;
+  if (Math.abs(sideways) > Math.abs(event.deltaY) || event.shiftKey) look(view.start + (sideways / 1000) * view.span);
+  else zoom(1.002 ** event.deltaY, event.offsetX);
+}
