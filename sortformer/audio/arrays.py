@@ -90,7 +90,8 @@ def float_pieces(samples: np.ndarray) -> Iterator[np.ndarray]:
         piece = samples[start : start + PIECE_SAMPLES]
         if piece.dtype.kind == "f":
             with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused later on
-                yield piece.astype(np.float32)
+                piece = piece.astype(np.float32)
+            yield piece
         elif piece.dtype == np.uint8:
             yield (piece.astype(np.float32) - 128.0) / 128.0
         else:

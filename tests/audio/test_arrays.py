@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer import audio
-from sortformer.audio.arrays import as_samples
+from sortformer.audio.arrays import as_samples, float_pieces
 from sortformer.audio.files import uri_of
 from sortformer.errors import InputError
 from tests.audio.makers import chirp, write
@@ -145,3 +145,10 @@ def test_a_file_in_a_mapping_is_read_as_the_file(tmp_path: Path):
 
 def test_silence_is_not_an_error():
     assert not audio.read(np.zeros(1_600, np.float32), 16_000).any()
+
+
+def test_between_pieces_numpy_complains_as_it_did_before():
+    before = np.geterr()
+    pieces = float_pieces(np.full((100_000, 1), 1e300))
+    assert np.isinf(next(pieces)).all()
+    assert np.geterr() == before
