@@ -117,6 +117,12 @@ class Session:
         return self._heard / SAMPLE_RATE
 
     @property
+    def missing_samples(self) -> int:
+        """How many more samples the next chunk waits for: 0 or less where it failed, and waits for the next call."""
+        here = self._position
+        return missing_samples(self.config, here.front) - (self._heard - here.front.received)
+
+    @property
     def num_frames(self) -> int:
         """Output frames that are final."""
         return self._position.frames
@@ -305,9 +311,9 @@ class Session:
     def _ready(self) -> tuple[Front, Chunk, np.ndarray] | None:
         """The next whole chunk, the front end after it and the samples that it leaves, if enough of them wait."""
         here = self._position
-        need = missing_samples(self.config, here.front)
-        if self._heard - here.front.received < need:
+        if self.missing_samples > 0:
             return None
+        need = missing_samples(self.config, here.front)
         if len(self._waiting) > 1:
             self._waiting = [_joined(self._waiting)]
         (wave,) = self._waiting

@@ -39,6 +39,12 @@ def test_updates_say_where_they_are(session):
     assert session.finish().uri == "meeting"
 
 
+def test_chunks_wait_for_what_is_missing_and_for_no_more(session):
+    for start in range(0, len(WAVE), 100):
+        missing, update = session.missing_samples, session.push(WAVE[start : start + 100])
+        assert (len(update.probs) > 0) == (missing <= 100)
+
+
 @pytest.mark.parametrize(
     "pieces",
     [
