@@ -21,7 +21,7 @@ from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.json_values import json_object, number_of, text_of, whole_number_of
 
-__all__ = ["SCHEMA_VERSION", "format", "parse", "read", "write"]
+__all__ = ["SCHEMA_VERSION", "format", "parse", "read", "turns", "write"]
 
 SCHEMA_VERSION = 1
 
@@ -37,23 +37,12 @@ def format(recording: Diarization, one_line: bool = False, ascii_only: bool = Fa
     """
     origin = recording.origin or Origin()
     axis = origin.time_axis
-    last = last_millisecond(recording)
-    rounded = ((round(turn.start * 1000), min(round(turn.end * 1000), last), turn) for turn in recording)  # as in RTTM
     document = {
         "schema_version": SCHEMA_VERSION,
         "uri": recording.uri,
         "duration": recording.duration,
         "speakers": recording.speakers,
-        "turns": [
-            {
-                "start": start / 1000,
-                "end": end / 1000,
-                "speaker": turn.speaker,
-                "confidence": turn.confidence if exact or turn.confidence is None else round(turn.confidence, 4),
-            }
-            for start, end, turn in rounded
-            if start < end
-        ],
+        "turns": turns(recording, exact),
         "time_axis": axis and {"start_s": axis.start_s, "step_s": axis.step_s, "num_frames": axis.num_frames},
         "model": origin.model,
         "version": origin.version,
@@ -63,6 +52,22 @@ def format(recording: Diarization, one_line: bool = False, ascii_only: bool = Fa
         return json.dumps(document, ensure_ascii=ascii_only, allow_nan=False, indent=None if one_line else 1) + "\n"
     except (TypeError, ValueError) as error:
         raise InputError(f"the settings of {recording.uri} cannot be written as JSON: {error}") from error
+
+
+def turns(recording: Diarization, exact: bool = False) -> list[dict[str, Any]]:
+    """Return the turns of a recording as its document has them."""
+    last = last_millisecond(recording)
+    rounded = ((round(turn.start * 1000), min(round(turn.end * 1000), last), turn) for turn in recording)  # as in RTTM
+    return [
+        {
+            "start": start / 1000,
+            "end": end / 1000,
+            "speaker": turn.speaker,
+            "confidence": turn.confidence if exact or turn.confidence is None else round(turn.confidence, 4),
+        }
+        for start, end, turn in rounded
+        if start < end
+    ]
 
 
 def parse(text: str, source: str = "JSON") -> Diarization:
