@@ -1,7 +1,10 @@
 """The README and the pages behind it do what they say: their code runs, and the tests are the ones that CI runs."""
 
+import os
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import sys
 import tomllib
@@ -13,7 +16,7 @@ from sortformer.config.strict import from_dict
 from sortformer.config.train import TrainConfig
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+README, SERVING = ROOT / "README.md", ROOT / "docs" / "serving.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 EMBEDDED = ROOT / "sortformer" / "weights" / "model.safetensors"
 
@@ -27,7 +30,8 @@ def blocks(page: Path, language: str) -> list[str]:
 def commands(page: Path) -> list[str]:
     """The commands that need no installation and train nothing, in order."""
     lines = [line.split("  #")[0].strip() for block in blocks(page, "bash") for line in block.splitlines()]
-    return [line for line in lines if line.startswith("sortformer") and "train" not in line and "runs/" not in line]
+    left_out = ("train", "runs/", "serve")
+    return [line for line in lines if line.startswith("sortformer") and not any(word in line for word in left_out)]
 
 
 @pytest.fixture
@@ -46,7 +50,7 @@ def test_the_python_runs(checkout: Path):
 
 
 @with_weights
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if page != SERVING], ids=lambda page: page.stem)
 def test_the_commands_run(checkout: Path, page: Path):
     assert commands(page)
     for line in commands(page):
@@ -58,6 +62,29 @@ def test_the_commands_run(checkout: Path, page: Path):
         assert {path.suffix for path in (checkout / "results").iterdir()} == {".rttm", ".json", ".txt", ".html"}
 
 
+@with_weights
+def test_the_server_serves_as_its_page_says(checkout: Path):
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = str(found.getsockname()[1])
+    lines = [line.split("  #")[0] for block in blocks(SERVING, "bash") for line in block.splitlines()]
+    (command,) = (line.replace("8000", port).split() for line in lines if line.startswith("sortformer"))
+    options = {"cwd": checkout, "text": True, "env": os.environ | {"no_proxy": "127.0.0.1"}}
+    start = [sys.executable, "-m", *command]
+    with subprocess.Popen(start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == f"listening on http://127.0.0.1:{port}\n"
+        asked = [line.replace("8000", port) for line in lines if line.startswith("curl") and shutil.which("curl")]
+        answers = [subprocess.check_output(f"{line} -sS --fail-with-body", shell=True, **options) for line in asked]
+        (program,) = blocks(SERVING, "python")
+        said = subprocess.check_output([sys.executable, "-c", program.replace("8000", port)], **options)
+        server.send_signal(signal.SIGTERM)
+        _, complaints = server.communicate()
+    assert (server.returncode, complaints) == (0, "")
+    for words, answer in zip(('"turns": [', "SPEAKER meeting 1", '"ok"'), answers, strict=False):
+        assert words in answer
+    assert "speaker_0" in said.splitlines()[-1]
+
+
 def test_what_its_tables_import_is_there():
     lines = re.findall(r"`(from sortformer[^`]* import [^`]*)`", README.read_text(encoding="utf-8"))
     assert lines
@@ -66,8 +93,8 @@ def test_what_its_tables_import_is_there():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_all_python_is_in_the_readme(page: Path):
-    assert page == README or not blocks(page, "python")
+def test_all_python_is_where_it_runs(page: Path):
+    assert page in (README, SERVING) or not blocks(page, "python")
 
 
 RECIPE = {"steps": 1, "stages": [{"until_step": 1, "duration_s": 10, "batch_size": 1}], "data": {"bank": "voices"}}

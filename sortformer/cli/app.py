@@ -19,6 +19,7 @@ from sortformer.cli.manifest import manifest
 from sortformer.cli.mechanisms import mechanisms
 from sortformer.cli.plot import plot
 from sortformer.cli.score import score
+from sortformer.cli.serve import serve
 from sortformer.cli.stream import stream
 from sortformer.cli.train import train
 from sortformer.cli.tune import tune
@@ -56,7 +57,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (diarize, stream, score, plot, train, tune, average, convert, mechanisms, doctor):
+for command in (diarize, stream, serve, score, plot, train, tune, average, convert, mechanisms, doctor):
     app.command()(command)
 app.add_typer(manifest)
 

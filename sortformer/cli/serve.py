@@ -1,0 +1,44 @@
+"""``sortformer serve``: recordings by HTTP, live streams by WebSocket."""
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from sortformer.cli.interrupt import interrupts
+from sortformer.cli.options import Device, Model
+from sortformer.errors import InputError
+
+__all__ = ["serve"]
+
+_NEEDED = ("fastapi", "uvicorn", "websockets", "python_multipart")
+
+
+def serve(
+    host: Annotated[
+        str, typer.Option(help="Where to listen. There is no authentication: whoever reaches it may use it.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+    model: Model = None,
+    device: Device = "auto",
+    max_streams: Annotated[int, typer.Option(min=1, help="Live streams at once.")] = 16,
+    max_upload_mb: Annotated[int, typer.Option(min=1, metavar="MIB", help="Of a request.")] = 500,
+) -> None:
+    """Serve recordings and live streams to other programs.
+
+    POST /v1/diarize, WebSocket /v1/stream, GET /healthz; docs/serving.md says how. Ctrl-C or SIGTERM ends it.
+    """
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        raise InputError(
+            f'a server needs the packages {", ".join(missing)}: pip install ".[serve]", sortformer with its extra'
+        )
+    with interrupts() as interrupt:
+        from sortformer.diarizer import Diarizer
+        from sortformer.serve import Server, application, bound
+
+        with bound(host, port) as listener:
+            app = application(Diarizer.load(model, device), max_streams=max_streams, max_upload_mb=max_upload_mb)
+            shown = f"[{host}]" if ":" in host else host
+            typer.echo(f"listening on http://{shown}:{listener.getsockname()[1]}")
+            interrupt.hold(True)
+            Server(app, lambda: interrupt.pressed).run(sockets=[listener])

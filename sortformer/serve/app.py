@@ -1,0 +1,85 @@
+"""What the server answers to what."""
+
+import asyncio
+import contextlib
+from typing import Any
+
+from fastapi import FastAPI, Request, Response, WebSocket
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+import sortformer
+from sortformer.diarizer import Diarizer
+from sortformer.errors import Cancelled, SortformerError
+from sortformer.serve.recordings import REQUEST_BODY, Recordings
+from sortformer.serve.streams import Streams
+
+__all__ = ["application"]
+
+_NOBODY = 499  # as others write it down: whoever asked does not hear the answer
+_GRACE_S = 10.0  # for all streams to say their last, and for a recording to notice that it shall end
+
+
+def application(diarizer: Diarizer, *, max_streams: int, max_upload_mb: int) -> FastAPI:
+    """Return the server of a diarizer as an ASGI application; ``await state.stop()`` ends what it works on.
+
+    Args:
+        diarizer: which may be used elsewhere, too.
+        max_streams: live streams at once, at most.
+        max_upload_mb: MiB that a request may bring.
+    """
+    recordings, streams = Recordings(diarizer, max_upload_mb << 20), Streams(diarizer, max_streams)
+
+    async def stop() -> None:
+        recordings.stop()
+        streams.stop()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_S):
+                while recordings.here or streams.open:
+                    await asyncio.sleep(0.05)
+
+    # Its pages of documentation would load scripts from elsewhere; /openapi.json is here.
+    app = FastAPI(title="sortformer", version=sortformer.__version__, docs_url=None, redoc_url=None)
+    app.state.stop = stop
+    app.add_exception_handler(SortformerError, lambda _, error: _sentence(400, str(error)))
+    app.add_exception_handler(HTTPException, _refused)
+    app.add_exception_handler(Exception, lambda _, error: _sentence(500, _unforeseen(error)))
+    for end in (Cancelled, ClientDisconnect):
+        app.add_exception_handler(end, lambda *_: Response(status_code=_NOBODY))
+
+    @app.post("/v1/diarize", openapi_extra={"requestBody": REQUEST_BODY})
+    async def diarize(request: Request) -> Response:
+        """Say who speaks when in a recording."""
+        return await recordings.answer(request)
+
+    @app.websocket("/v1/stream")
+    async def stream(websocket: WebSocket) -> None:
+        await streams.answer(websocket)
+
+    @app.get("/healthz")
+    async def healthz() -> dict[str, Any]:
+        """Say what runs here, and how much it has to do."""
+        return {
+            "status": "ok",
+            "version": sortformer.__version__,
+            "model": diarizer.name,
+            "presets": list(diarizer.presets),
+            "streams": streams.open,
+            "recordings": recordings.here,
+        }
+
+    return app
+
+
+def _sentence(status: int, sentence: str, headers: Any = None) -> Response:
+    return JSONResponse({"error": sentence}, status, headers)
+
+
+def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _sentence(error.status_code, error.detail, error.headers)
+
+
+def _unforeseen(error: Exception) -> str:
+    return f"something that the server did not foresee ({type(error).__name__}): what it says itself has the rest"

@@ -1,0 +1,77 @@
+"""Streams of many clients whose chunks advance together."""
+
+import asyncio
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from sortformer.annotation import Diarization
+from sortformer.errors import InputError
+from sortformer.streaming import Session, SessionPool, Update
+
+__all__ = ["Batch"]
+
+
+class Batch:
+    """A pool that works in a thread of its own, for the tasks of an event loop.
+
+    A chunk that comes while the pool rests is taken at once, and those that come while it works make its next step:
+    none waits for company, nor for more than the step before.
+    """
+
+    def __init__(self, pool: SessionPool) -> None:
+        self.pool = pool
+        self._thread = ThreadPoolExecutor(1)
+        self._waiting: dict[Session, tuple[np.ndarray, asyncio.Future[Update]]] = {}
+        self._steps: asyncio.Task[None] | None = None
+
+    async def push(self, session: Session, block: np.ndarray) -> Update:
+        """Push (n,) samples at 16 kHz, best those of one chunk, and return what is final by them.
+
+        Raises:
+            InputError: as for a session; the others of the batch do not notice.
+        """
+        update = asyncio.get_running_loop().create_future()
+        self._waiting[session] = block, update
+        if self._steps is None or self._steps.done():
+            self._steps = asyncio.create_task(self._advance())
+        return await update
+
+    async def end(self, session: Session, block: np.ndarray) -> tuple[Update, Diarization]:
+        """End a stream with (n,) last samples, less than a chunk; return what was not yet final, and all of it.
+
+        Raises:
+            InputError: as for a session.
+        """
+
+        def last() -> tuple[Update, Diarization]:
+            session.push(block)
+            return session.flush(), session.finish()
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, last)
+
+    async def _advance(self) -> None:
+        while self._waiting:
+            taken, self._waiting = self._waiting, {}
+            blocks = {session: block for session, (block, _) in taken.items()}
+            said = await asyncio.get_running_loop().run_in_executor(self._thread, self._push, blocks)
+            for session, (_, update) in taken.items():
+                outcome = said[session]
+                if update.done():  # cancelled, with the task that waited for it
+                    continue
+                if isinstance(outcome, Exception):
+                    update.set_exception(outcome)
+                else:
+                    update.set_result(outcome)
+
+    def _push(self, blocks: Mapping[Session, np.ndarray]) -> Mapping[Session, Update | Exception]:
+        try:
+            return self.pool.push(blocks)
+        except InputError as error:
+            if len(blocks) == 1:
+                return dict.fromkeys(blocks, error)
+        except Exception as error:
+            return dict.fromkeys(blocks, error)
+        # No block was taken in, and it is not said which of them was bad.
+        return {session: said for each in blocks for session, said in self._push({each: blocks[each]}).items()}

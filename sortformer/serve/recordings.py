@@ -1,0 +1,163 @@
+"""``/v1/diarize``: a recording in, its turns out, by HTTP."""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal
+
+from fastapi import HTTPException, Request, Response
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import UploadFile
+from starlette.types import Message, Receive
+
+from sortformer.annotation import Diarization
+from sortformer.diarizer import Diarizer
+from sortformer.errors import Cancelled, InputError
+
+__all__ = ["REQUEST_BODY", "Recordings"]
+
+_MOST = 8  # that are sent, wait or are worked on at once
+_RETRY_S = 10
+_SILENCE_S = 60.0  # after which nobody waits for the rest of an upload
+
+
+class _Options(BaseModel, extra="forbid"):
+    """What may be sent beside the file: arguments of a call of the ``Diarizer``, and the format of the answer."""
+
+    num_speakers: int | None = None
+    min_speakers: int | None = None
+    max_speakers: int | None = None
+    exclusive: bool = False
+    channel: int | None = None
+    preset: str | None = None
+    response_format: Literal["json", "rttm", "txt"] = "json"
+
+
+_SCHEMA = _Options.model_json_schema()
+_FORM = _SCHEMA | {
+    "properties": {"file": {"type": "string", "format": "binary"}, **_SCHEMA["properties"]},
+    "required": ["file"],
+}
+REQUEST_BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
+"""What a request has to hold, for OpenAPI."""
+
+
+class _Named:
+    """The file that holds an upload, by the name that its sender gave it, so that messages and results have that."""
+
+    def __init__(self, upload: UploadFile) -> None:
+        self.name = upload.filename or "audio"
+        self._file = upload.file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+class Recordings:
+    """Works on one recording at a time, off the event loop, because torch has all cores for one already."""
+
+    def __init__(self, diarizer: Diarizer, most_bytes: int) -> None:
+        self.diarizer = diarizer
+        self.most_bytes = most_bytes
+        self._tasks = set[asyncio.Task[Any] | None]()
+        self._worker = ThreadPoolExecutor(1)
+
+    @property
+    def here(self) -> int:
+        """How many are sent, wait or are worked on."""
+        return len(self._tasks)
+
+    async def answer(self, request: Request) -> Response:
+        """Take in an upload, wait for its turn, and return who spoke when.
+
+        Raises:
+            HTTPException: when there are too many, this one is too large, too slow or no form, or the server stops.
+            InputError: when its options or its sound cannot be used.
+            ConfigError: when there is no such preset.
+            Cancelled: when who asked for it has gone.
+            ClientDisconnect: when that was before the upload was whole.
+        """
+        if self.here >= _MOST:
+            sentence = f"{_MOST} recordings are here already: try again later"
+            raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)})
+        self._tasks.add(task := asyncio.current_task())
+        try:
+            async with Request(request.scope, self._bounded(request)).form(max_files=1, max_fields=20) as form:
+                upload = form.get("file")
+                if not isinstance(upload, UploadFile):
+                    raise InputError("there is no recording: send it as the file of a form (curl -F file=@talk.wav)")
+                options = _checked({name: value for name, value in form.items() if name != "file"})
+                result = await self._heard(request, _Named(upload), options)
+        except asyncio.CancelledError:
+            raise HTTPException(503, "the server is stopping: try again later") from None
+        finally:
+            self._tasks.discard(task)
+        return _written(result, options.response_format)
+
+    def stop(self) -> None:
+        """End what is here."""
+        for task in self._tasks:
+            assert task is not None
+            task.cancel()
+
+    async def _heard(self, request: Request, upload: _Named, options: _Options) -> Diarization:
+        """Work on a recording, unless who sent it goes away."""
+        stop = threading.Event()
+        wanted = options.model_dump(exclude={"response_format"})
+        work = self._worker.submit(self.diarizer, upload, progress=lambda *_: not stop.is_set(), **wanted)
+        done, gone = asyncio.wrap_future(work), asyncio.ensure_future(request.receive())  # only an end can still come
+        try:
+            await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            gone.cancel()
+            if not work.cancel():
+                stop.set()
+            # Until then the upload has to stay open.
+            (result,) = await asyncio.gather(done, return_exceptions=True)
+        if isinstance(result, asyncio.CancelledError):
+            raise Cancelled("who asked for it has gone")
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def _bounded(self, request: Request) -> Receive:
+        """What brings an upload, as far as it is not too large."""
+        length = request.headers.get("content-length", "")
+        left = self.most_bytes
+        if length.isdecimal() and int(length) > left:
+            raise self._too_large()
+
+        async def receive() -> Message:
+            nonlocal left
+            try:
+                async with asyncio.timeout(_SILENCE_S):
+                    message = await request.receive()
+            except TimeoutError:
+                raise HTTPException(408, f"nothing more came of the upload for {_SILENCE_S:g} s") from None
+            left -= len(message.get("body", b""))
+            if left < 0:
+                raise self._too_large()
+            return message
+
+        return receive
+
+    def _too_large(self) -> HTTPException:
+        return HTTPException(413, f"the upload is larger than {self.most_bytes >> 20} MiB, the most that is taken")
+
+
+def _checked(given: Mapping[str, Any]) -> _Options:
+    try:
+        return _Options.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        if name not in _Options.model_fields:
+            raise InputError(f"there is no option {name!r}; known: {', '.join(_Options.model_fields)}") from error
+        raise InputError(f"{name} cannot be {first['input']!r}: {first['msg']}") from error
+
+
+def _written(result: Diarization, kind: str) -> Response:
+    if kind == "json":
+        return Response(result.to_json(), media_type="application/json")
+    return Response(result.to_rttm() if kind == "rttm" else result.to_text(), media_type="text/plain")

@@ -1,0 +1,78 @@
+"""The server as a process: one line when it listens, one sentence when it cannot, and an end in good order."""
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from websockets.sync.client import connect
+
+from tests.cli.conftest import Cli, started
+
+
+@contextlib.contextmanager
+def serving(model: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    process = started("serve", "--port", 0, "--model", model)
+    signal.signal(signal.SIGINT, before[0])
+    signal.signal(signal.SIGHUP, before[1])
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("listening on http://127.0.0.1:")
+        yield process, line.strip().removeprefix("listening on http://")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_in_good_order(model: Path, wav: Path, number: signal.Signals):
+    with serving(model) as (process, address):
+        answer = httpx.post(f"http://{address}/v1/diarize", files={"file": wav.read_bytes()}, timeout=60)
+        assert len(answer.json()["turns"]) == 2
+        with connect(f"ws://{address}/v1/stream") as stream:
+            stream.send(bytes(64_000))
+            assert json.loads(stream.recv(timeout=60))["type"] == "update"
+            process.send_signal(number)
+            said = [json.loads(text) for text in stream]
+        out, err = process.communicate(timeout=60)
+    assert said[-1]["type"] == "done"
+    assert said[-1]["result"]["duration"] == 2
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_a_port_that_is_taken_and_a_host_that_is_not_here_are_one_sentence(cli: Cli, model: Path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        outcome = cli("serve", "--port", port, "--model", model)
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+    assert f"cannot listen on 127.0.0.1, port {port} (Address already in use)" in outcome.errors[0]
+    outcome = cli("serve", "--host", "nowhere.invalid", "--port", 0, "--model", model)
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+
+
+def test_a_model_that_is_not_there_is_one_sentence(cli: Cli):
+    outcome = cli("serve", "--port", 0, "--model", "absent")
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+
+
+@pytest.mark.parametrize("option", [("--port", 70_000), ("--max-streams", 0), ("--max-upload-mb", 0)])
+def test_wrong_options_are_usage_errors(cli: Cli, option: tuple[str, int]):
+    assert cli("serve", *option).code == 2
+
+
+def test_without_its_extra_one_sentence_says_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    for name in ("fastapi", "uvicorn"):
+        monkeypatch.setitem(sys.modules, name, None)
+    outcome = cli("serve")
+    assert outcome.code == 1
+    assert outcome.errors == [
+        'a server needs the packages fastapi, uvicorn: pip install ".[serve]", sortformer with its extra'
+    ]

@@ -1,0 +1,90 @@
+"""A server in a thread of the test's own process, and clients as others write them."""
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+from fastapi import FastAPI
+from websockets.sync.client import ClientConnection, connect
+
+from sortformer.serve import Server, bound
+
+__all__ = ["Running", "eventually", "message", "news", "running", "sent"]
+
+END = json.dumps({"type": "end"})
+
+
+class Running:
+    """Where a server listens, and the server itself."""
+
+    def __init__(self, port: int, serving: Server) -> None:
+        self.address = f"127.0.0.1:{port}"
+        self.serving = serving
+
+    def state(self) -> dict[str, Any]:
+        """What it says of itself."""
+        return httpx.get(f"http://{self.address}/healthz", timeout=60).json()
+
+    def post(self, name: str = "meeting.wav", content: Any = b"", **options: Any) -> httpx.Response:
+        """Send a recording."""
+        url = f"http://{self.address}/v1/diarize"
+        return httpx.post(url, files={"file": (name, content)}, data=options, timeout=120)
+
+    def stream(self, **options: Any) -> ClientConnection:
+        """Open a stream."""
+        asked = "&".join(f"{name}={value}" for name, value in options.items())
+        return connect(f"ws://{self.address}/v1/stream?{asked}", ping_interval=None, open_timeout=60)
+
+
+@contextlib.contextmanager
+def running(app: FastAPI) -> Iterator[Running]:
+    """Serve an application until the end of the block."""
+    with bound("127.0.0.1", 0) as listener:
+        serving = Server(app)
+        thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield Running(listener.getsockname()[1], serving)
+        finally:
+            serving.should_exit = True
+            thread.join(60)
+            assert not thread.is_alive()
+
+
+def eventually(true: Callable[[], bool]) -> None:
+    """Wait until something is true."""
+    due = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < due
+        time.sleep(0.02)
+
+
+def message(wave: np.ndarray) -> bytes:
+    """A wave (N,) as the server hears it if it is told nothing else."""
+    return (wave * 32_768).clip(-32_768, 32_767).astype("<i2").tobytes()
+
+
+def sent(stream: ClientConnection, content: bytes, cut: int) -> list[dict[str, Any]]:
+    """Send all of it in messages of ``cut`` bytes, and the end; return all that comes back."""
+
+    def send() -> None:
+        for start in range(0, len(content), cut):
+            stream.send(content[start : start + cut])
+        stream.send(END)
+
+    sending = threading.Thread(target=send)
+    sending.start()
+    said = [json.loads(text) for text in stream]
+    sending.join()
+    return said
+
+
+def news(said: dict[str, Any]) -> tuple[Any, ...]:
+    """What an update says but for the confidence of its turns, which rounding may change."""
+    found = ([(turn["start"], turn["end"], turn["speaker"]) for turn in said[kind]] for kind in ("final", "tentative"))
+    return said["type"], said["time_s"], *found, said["speaking"]

@@ -1,0 +1,62 @@
+"""Chunks of many clients make one step, and a bad one of them hurts nobody else."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.errors import InputError
+from sortformer.serve.batch import Batch
+from sortformer.streaming import Session, SessionPool
+from tests.streaming.tiny import noise, tiny_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*as many as are told apart")  # as they are
+
+MODEL = tiny_model(gain=5.0)
+CONFIG = StreamConfig(5, 2, 1, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
+WAVE = noise(30_000)
+
+
+def test_what_comes_while_a_step_is_computed_makes_the_next_one(monkeypatch: pytest.MonkeyPatch):
+    pool, go_on, steps, push = SessionPool(MODEL, CONFIG), threading.Event(), [], SessionPool.push
+    monkeypatch.setattr(
+        SessionPool, "push", lambda self, blocks: (go_on.wait(60), steps.append(len(blocks)), push(self, blocks))[2]
+    )
+
+    async def calls() -> None:
+        batch, sessions = Batch(pool), [pool.open() for _ in range(5)]
+        first = asyncio.ensure_future(batch.push(sessions[0], WAVE))
+        await asyncio.sleep(0.05)
+        rest = [asyncio.ensure_future(batch.push(session, WAVE)) for session in sessions[1:]]
+        await asyncio.sleep(0.05)
+        rest[0].cancel()  # its client has gone: the others do not notice
+        assert not first.done()
+        go_on.set()
+        updates = await asyncio.gather(first, *rest[1:])
+        assert len({len(update.probs) for update in updates}) == 1
+        await batch.push(sessions[0], WAVE)
+
+    asyncio.run(calls())
+    assert steps == [1, 4, 1]
+
+
+def test_a_block_that_is_refused_hurts_nobody_else():
+    pool, alone = SessionPool(MODEL, CONFIG), Session(MODEL, CONFIG)
+
+    async def calls() -> None:
+        batch, (good, bad, late) = Batch(pool), (pool.open() for _ in range(3))
+        late.finish()
+        blocks = [(good, WAVE), (bad, np.full(10, np.nan, np.float32)), (late, WAVE)]
+        said = await asyncio.gather(*(batch.push(*each) for each in blocks), return_exceptions=True)
+        assert [type(each) for each in said[1:]] == [InputError, InputError]
+        assert "NaN" in str(said[1])
+        assert "has ended" in str(said[2])
+        np.testing.assert_array_equal(said[0].probs, alone.push(WAVE).probs)  # pyright: ignore
+        update, result = await batch.end(good, WAVE[:100])
+        alone.push(WAVE[:100])
+        np.testing.assert_array_equal(update.probs, alone.flush().probs)
+        assert result == alone.finish()
+
+    asyncio.run(calls())

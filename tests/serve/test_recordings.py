@@ -1,0 +1,242 @@
+"""A recording over HTTP gives what a call gives, and nothing that is sent leaves anything behind."""
+
+import os
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.diarizer import Diarizer
+from sortformer.errors import Cancelled
+from sortformer.serve import application
+from tests.audio.makers import chirp, write
+from tests.serve.running import Running, eventually, running
+from tests.streaming.tiny import noise, tiny_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*as many as are told apart")  # as they are
+
+DIARIZER = Diarizer(tiny_model(gain=5.0), PostprocessConfig(), "tiny")
+MOST_BYTES = 2 << 20
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(application(DIARIZER, max_streams=1, max_upload_mb=MOST_BYTES >> 20)) as found:
+        yield found
+
+
+@pytest.fixture
+def wav(tmp_path: Path) -> Path:
+    return write(tmp_path / "my talk.wav", noise(60_000), 16_000)
+
+
+@pytest.mark.parametrize("options", [{}, {"preset": "1s", "channel": 1}, {"max_speakers": 2, "exclusive": True}])
+def test_an_upload_is_the_call(server: Running, wav: Path, options: dict[str, Any]):
+    result = DIARIZER(wav, **options)
+    assert result.turns
+    for kind, text in (("json", result.to_json()), ("rttm", result.to_rttm()), ("txt", result.to_text())):
+        answer = server.post(wav.name, wav.read_bytes(), response_format=kind, **options)
+        assert (answer.status_code, answer.text) == (200, text)
+    assert server.post(wav.name, wav.read_bytes(), **options).json()["uri"] == "my talk"
+
+
+def test_any_format_will_do(server: Running, tmp_path: Path):
+    flac = write(tmp_path / "talk.flac", chirp(2, 44_100, 2), 44_100)
+    assert server.post(flac.name, flac.read_bytes()).text == DIARIZER(flac).to_json()
+
+
+def test_silence_has_no_turns(server: Running, tmp_path: Path):
+    quiet = write(tmp_path / "quiet.wav", 0 * chirp(2, 16_000), 16_000)
+    with pytest.warns(UserWarning, match=r"no speech found in quiet\.wav"):
+        assert server.post("quiet.wav", quiet.read_bytes()).json()["turns"] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"num_speaker": 2}, "no option 'num_speaker'; known: num_speakers, "),
+        ({"num_speakers": "two"}, "num_speakers cannot be 'two'"),
+        ({"num_speakers": 0}, "num_speakers must be a whole number, 1 or more"),
+        ({"num_speakers": 2, "max_speakers": 3}, "num_speakers"),
+        ({"response_format": "xml"}, "response_format cannot be 'xml'"),
+        ({"preset": "2s"}, "no streaming preset '2s'; known: 30s, 10s, 1s, 0.3s"),
+        ({"channel": 3}, "my talk.wav has 1 channel"),
+    ],
+)
+def test_wrong_options_are_one_sentence(server: Running, wav: Path, options: dict[str, Any], words: str):
+    answer = server.post(wav.name, wav.read_bytes(), **options)
+    assert answer.status_code == 400
+    assert list(answer.json()) == ["error"]
+    assert words in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", "talk.wav is empty"), (b"no sound " * 500_000, "larger than 2 MiB"), (b"no sound " * 200_000, "talk.wav")],
+)
+def test_what_is_no_sound_is_one_sentence_about_the_name_that_was_given(server: Running, content: bytes, words: str):
+    answer = server.post("talk.wav", content)
+    assert answer.status_code == (413 if "larger" in words else 400)
+    assert words in answer.json()["error"]
+    assert tempfile.gettempdir() not in answer.text
+
+
+def test_an_upload_that_does_not_say_its_length_is_counted(server: Running):
+    def body() -> Iterator[bytes]:
+        yield b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
+        for _ in range(100):
+            yield bytes(1 << 16)
+
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = httpx.post(f"http://{server.address}/v1/diarize", content=body(), headers=headers, timeout=60)
+    assert (answer.status_code, list(answer.json())) == (413, ["error"])
+
+
+@pytest.mark.parametrize("sent", [{"data": {"file": "talk"}}, {"json": {}}, {"content": b"x"}, {}])
+def test_a_request_without_a_file_is_told_how(server: Running, sent: dict[str, Any]):
+    answer = httpx.post(f"http://{server.address}/v1/diarize", timeout=60, **sent)
+    assert answer.status_code == 400
+    assert "curl -F file=@talk.wav" in answer.json()["error"]
+
+
+def test_what_is_not_there_is_said_as_all_errors_are(server: Running):
+    for method, path, status in (("GET", "/", 404), ("GET", "/v1/diarize", 405), ("GET", "/docs", 404)):
+        answer = httpx.request(method, f"http://{server.address}{path}", timeout=60)
+        assert (answer.status_code, list(answer.json())) == (status, ["error"])
+
+
+def test_the_server_describes_itself(server: Running):
+    assert server.state() == {
+        "status": "ok",
+        "version": "0.1.0",
+        "model": "tiny",
+        "presets": list(DIARIZER.presets),
+        "streams": 0,
+        "recordings": 0,
+    }
+    described = httpx.get(f"http://{server.address}/openapi.json", timeout=60).json()
+    body = described["paths"]["/v1/diarize"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert {"file", "num_speakers", "response_format"} < set(body["properties"])
+
+
+class Slow:
+    """In place of a diarizer: works until it is told to end, well or not."""
+
+    name, presets = "slow", ()
+
+    def __init__(self) -> None:
+        self.begun = self.cancelled = 0
+        self.end = threading.Event()
+        self.error: Exception | None = None
+
+    def __call__(self, audio: Any, *, progress: Any, **_: Any) -> Diarization:
+        self.begun += 1
+        while not self.end.wait(0.01):
+            if progress("model", 0, None) is False:
+                self.cancelled += 1
+                raise Cancelled("cancelled")
+        if self.error is not None:
+            raise self.error
+        return Diarization((Turn(0, 1, "a"),), 2, str(len(audio.read())))
+
+
+@pytest.fixture
+def slow() -> Slow:
+    return Slow()
+
+
+@pytest.fixture
+def busy(slow: Slow) -> Iterator[Running]:
+    with running(application(slow, max_streams=1, max_upload_mb=4)) as found:  # pyright: ignore[reportArgumentType]
+        yield found
+
+
+def test_one_is_worked_on_at_a_time_others_wait_and_too_many_are_turned_away(slow: Slow, busy: Running):
+    with ThreadPoolExecutor(8) as clients:
+        answers = [clients.submit(busy.post, content=bytes(count)) for count in range(8)]
+        eventually(lambda: busy.state()["recordings"] == 8 and slow.begun == 1)
+        late = busy.post(content=b"late")
+        assert (late.status_code, late.headers["Retry-After"]) == (503, "10")
+        assert late.json() == {"error": "8 recordings are here already: try again later"}
+        slow.end.set()
+        assert sorted(answer.result().json()["uri"] for answer in answers) == list("01234567")
+    assert busy.state()["recordings"] == 0
+
+
+def begin(server: Running, missing: int = 0) -> socket.socket:
+    """Send an upload, but for its last bytes, through a connection that can be cut."""
+    head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
+    body = head + bytes(3 << 20) + b"\r\n--x--\r\n"
+    host, port = server.address.split(":")
+    found = socket.create_connection((host, int(port)))
+    lines = f"Host: {host}\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: {len(body)}\r\n\r\n"
+    found.sendall(b"POST /v1/diarize HTTP/1.1\r\n" + lines.encode() + body[: len(body) - missing])
+    return found
+
+
+def held(folder: Path) -> list[str]:
+    """The files in a folder that this process has open, also those that have no name any more."""
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        try:
+            found.append(os.readlink(descriptor))
+        except FileNotFoundError:
+            continue
+    return [name for name in found if name.startswith(str(folder))]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says which files are open")
+def test_who_goes_away_is_not_worked_for_and_leaves_no_file(
+    slow: Slow, busy: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    worked_on = begin(busy)
+    eventually(lambda: slow.begun == 1)
+    waiting, sending = begin(busy), begin(busy, missing=1_000)
+    eventually(lambda: busy.state()["recordings"] == 3 and len(held(tmp_path)) == 3)
+    assert not list(tmp_path.iterdir())  # nor would one be left by a server that is killed
+    for count, gone in ((2, waiting), (1, sending), (0, worked_on)):
+        gone.close()
+        eventually(lambda count=count: busy.state()["recordings"] == count == len(held(tmp_path)))
+    assert (slow.begun, slow.cancelled) == (1, 1)
+
+
+def test_a_server_that_is_stopped_answers_all_who_wait(slow: Slow, caplog: pytest.LogCaptureFixture, capfd):
+    app = application(slow, max_streams=1, max_upload_mb=4)  # pyright: ignore[reportArgumentType]
+    with running(app) as server, ThreadPoolExecutor(2) as clients:
+        answers = [clients.submit(server.post) for _ in range(2)]
+        unfinished = begin(server, missing=1_000)
+        eventually(lambda: server.state()["recordings"] == 3 and slow.begun == 1)
+        server.serving.should_exit = True
+        assert [answer.result().status_code for answer in answers] == [503, 503]
+        assert b" 503 " in unfinished.recv(1_000)
+        unfinished.close()
+    assert (slow.begun, slow.cancelled) == (1, 1)
+    assert not caplog.records
+    assert capfd.readouterr().err == ""
+
+
+def test_who_stops_in_the_middle_of_an_upload_is_not_waited_for(busy: Running, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.serve.recordings._SILENCE_S", 0.2)
+    with begin(busy, missing=1_000) as unfinished:
+        assert b" 408 " in unfinished.recv(1_000)
+    assert busy.state()["recordings"] == 0
+
+
+def test_what_is_not_foreseen_is_told_without_the_server_s_affairs(slow: Slow, busy: Running):
+    slow.error = RuntimeError("/secret/place")
+    slow.end.set()
+    answer = busy.post()
+    assert answer.status_code == 500
+    assert "RuntimeError" in answer.json()["error"]
+    assert "secret" not in answer.text
+    assert busy.state()["status"] == "ok"

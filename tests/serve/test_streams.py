@@ -1,0 +1,242 @@
+"""A stream over a socket says what a session says, whatever the cut, and whatever other clients do."""
+
+import contextlib
+import json
+import math
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection
+
+from sortformer.annotation import Diarization
+from sortformer.audio.signal import resampled
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.diarizer import Diarizer
+from sortformer.formats.json import turns
+from sortformer.serve import application
+from sortformer.streaming import Session, SessionPool, Update
+from tests.serve.running import END, Running, eventually, message, news, running, sent
+from tests.streaming.tiny import noise, tiny_model
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*as many as are told apart")  # as they are
+
+DIARIZER = Diarizer(tiny_model(gain=5.0), PostprocessConfig(), "tiny")
+MOST = 3
+WAVES = [np.frombuffer(message(noise(count, seed=count)), "<i2") / 32_768 for count in (75_003, 60_000)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as found:
+        yield found
+
+
+def expected(wave: np.ndarray, preset: str | None, uri: str = "audio") -> list[dict[str, Any]]:
+    """What a session says that is given a hundredth of a second at a time."""
+    session = DIARIZER.stream(preset, uri=uri)
+    updates = [session.push(wave[start : start + 160]) for start in range(0, len(wave), 160)]
+    said = [_said("update", session, update) for update in updates if len(update.probs)]
+    last = _said("done", session, session.flush()) | {"speaking": []}
+    return [*said, last | {"result": json.loads(session.finish().to_json())}]
+
+
+def _said(kind: str, session: Session, update: Update) -> dict[str, Any]:
+    final, tentative = (
+        turns(Diarization(found, session.duration_s, session.uri)) for found in (update.turns, update.tentative)
+    )
+    time_s, speaking = round(update.time_s, 3), list(update.speaking)
+    return {"type": kind, "time_s": time_s, "final": final, "tentative": tentative, "speaking": speaking}
+
+
+def refused(stream: ClientConnection) -> tuple[str, int]:
+    """The sentence and the code with which a stream is closed."""
+    said = json.loads(stream.recv(timeout=60))
+    assert set(said) == {"type", "error"}
+    with pytest.raises(ConnectionClosed) as closed:
+        stream.recv(timeout=60)
+    assert closed.value.rcvd is not None
+    assert said["error"].startswith(closed.value.rcvd.reason)
+    return said["error"], closed.value.rcvd.code
+
+
+def vanish(stream: ClientConnection) -> None:
+    """Cut a connection without a word."""
+    stream.socket.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize(("preset", "cut"), [("1s", 3_200), ("0.3s", 999), ("0.3s", 1 << 20), ("10s", 6_401)])
+def test_a_stream_says_what_a_session_says_whatever_the_cut(server: Running, preset: str, cut: int):
+    with server.stream(preset=preset, uri="talk") as stream:
+        said = sent(stream, message(WAVES[0]), cut)
+    assert said == expected(WAVES[0], preset, "talk")
+    assert stream.close_code == 1000
+    final = [turn for each in said for turn in each["final"]]
+    assert sorted(final, key=lambda turn: tuple(turn.values())) == said[-1]["result"]["turns"] != []
+    assert said[-1]["result"]["uri"] == "talk"
+
+
+def test_a_byte_at_a_time_is_a_stream_of_the_preset_next_to_a_second(server: Running):
+    wave = WAVES[0][:16_100]
+    with server.stream() as stream:
+        assert sent(stream, message(wave), 1) == expected(wave, None) == expected(wave, "1s")
+
+
+def test_floats_are_heard_as_they_are(server: Running):
+    wave = noise(40_000)
+    with server.stream(encoding="f32le", preset="0.3s") as stream:
+        assert sent(stream, wave.astype("<f4").tobytes(), 1_001) == expected(wave, "0.3s")
+
+
+def test_another_rate_is_resampled_with_what_came_before(server: Running):
+    wave = WAVES[0][:40_000]
+    at_16_khz = np.concatenate([*resampled([wave.astype(np.float32)], 11_025)])
+    with server.stream(rate=11_025, preset="0.3s") as stream:
+        assert sent(stream, message(wave), 777) == expected(at_16_khz, "0.3s")
+
+
+@pytest.mark.parametrize("preset", ["0.3s", "1s"])
+def test_two_clients_at_once_get_what_they_would_get_alone(server: Running, preset: str):
+    def call(wave: np.ndarray) -> list[dict[str, Any]]:
+        with server.stream(preset=preset) as stream:
+            return sent(stream, message(wave), 2_222)
+
+    with ThreadPoolExecutor() as clients:
+        found = list(clients.map(call, WAVES))
+    for said, wave in zip(found, WAVES, strict=True):
+        assert [news(each) for each in said] == [news(each) for each in expected(wave, preset)]
+
+
+@pytest.mark.parametrize("samples", [0, 1, 100])
+def test_a_stream_of_next_to_nothing_ends_in_good_order(server: Running, samples: int):
+    with server.stream() as stream:
+        (said,) = sent(stream, bytes(2 * samples), 100)
+    assert (said["type"], said["final"], said["result"]["turns"]) == ("done", [], [])
+    assert said["result"]["duration"] == samples / 16_000
+
+
+def test_silence_has_no_turns(server: Running):
+    with server.stream(preset="1s") as stream:
+        said = sent(stream, bytes(96_000), 3_200)
+    assert said[-1]["result"]["turns"] == []
+    assert not any(each["tentative"] or each["speaking"] for each in said)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"preset": "2s"}, "no streaming preset '2s'; known: 30s, 10s, 1s, 0.3s"),
+        ({"encoding": "mp3"}, "no encoding 'mp3' of samples; known: s16le, f32le"),
+        ({"rate": "fast"}, "whole number of Hz, got 'fast'"),
+        ({"rate": "0"}, "between 1000 and 768000 Hz"),
+        ({"num_speakers": "2"}, "no option 'num_speakers'; known: preset, rate, encoding, uri"),
+    ],
+)
+def test_wrong_options_are_one_sentence(server: Running, options: dict[str, str], words: str):
+    with server.stream(**options) as stream:
+        sentence, code = refused(stream)
+    assert words in sentence
+    assert code == 1008
+
+
+@pytest.mark.parametrize(
+    ("rubbish", "words"),
+    [
+        (np.full(40_000, math.nan, "<f4").tobytes(), "is not a number (NaN) at 0.000 s"),
+        (np.full(40_000, 1e9, "<f4").tobytes(), "float samples span -1 to 1"),
+        ("hello", 'the text {"type": "end"}'),
+        ("[" * 100_000, 'the text {"type": "end"}'),
+    ],
+)
+def test_rubbish_ends_the_stream_that_it_came_by_and_no_other(server: Running, rubbish: bytes | str, words: str):
+    content = message(WAVES[1])
+    with server.stream(preset="1s", uri="good") as good:
+        good.send(content[:50_000])
+        with server.stream(preset="1s", encoding="f32le") as bad:
+            bad.send(rubbish)
+            sentence, code = refused(bad)
+        said = sent(good, content[50_000:], 3_200)
+    assert words in sentence
+    assert code == 1008
+    assert said == expected(WAVES[1], "1s", "good")
+
+
+def test_a_message_that_is_too_large_is_refused(server: Running):
+    with server.stream() as stream:
+        stream.send(bytes((1 << 20) + 1))
+        with pytest.raises(ConnectionClosed) as closed:
+            stream.recv(timeout=60)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1009
+
+
+def test_there_are_so_many_streams_and_one_that_vanishes_leaves_its_place(server: Running):
+    with contextlib.ExitStack() as opened:
+        streams = [opened.enter_context(server.stream()) for _ in range(MOST)]
+        assert server.state()["streams"] == MOST
+        with server.stream() as late:
+            assert refused(late) == (f"all {MOST} streams are taken: try again later", 1013)
+        streams[0].send(message(WAVES[0]))
+        vanish(streams[0])
+        eventually(lambda: server.state()["streams"] == MOST - 1)
+        with server.stream() as other:
+            other.send(END)
+            assert json.loads(other.recv(timeout=60))["type"] == "done"
+    eventually(lambda: server.state()["streams"] == 0)
+
+
+def test_who_sends_ahead_waits_and_what_waits_is_bounded(server: Running, monkeypatch: pytest.MonkeyPatch):
+    go_on, push, count = threading.Event(), SessionPool.push, 0
+    monkeypatch.setattr(SessionPool, "push", lambda *blocks: (go_on.wait(60), push(*blocks))[1])
+    with server.stream() as stream:
+
+        def send() -> None:
+            nonlocal count
+            with contextlib.suppress(ConnectionClosed):
+                for _ in range(200):
+                    stream.send(bytes(1 << 20))
+                    count += 1
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        eventually(lambda: count > 0)
+        before = -1
+        while before != count:
+            before = count
+            time.sleep(1)
+        assert count < 50
+        assert server.state()["streams"] == 1  # all else goes on
+        vanish(stream)
+        go_on.set()
+        sending.join()
+    eventually(lambda: server.state()["streams"] == 0)
+
+
+def test_a_server_that_is_stopped_gives_all_that_was_heard():
+    with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as server, server.stream() as stream:
+        stream.send(message(WAVES[0]))
+        wanted = expected(WAVES[0], None)
+        said = [json.loads(stream.recv(timeout=60)) for _ in wanted[:-1]]
+        server.serving.should_exit = True
+        said += map(json.loads, stream)
+    assert said == wanted
+    assert stream.close_code == 1001
+
+
+def test_what_is_not_foreseen_is_told_without_the_server_s_affairs(server: Running, monkeypatch: pytest.MonkeyPatch):
+    def broken(*_: object) -> None:
+        raise RuntimeError("/secret/place")
+
+    monkeypatch.setattr(SessionPool, "push", broken)
+    with server.stream() as stream:
+        stream.send(message(WAVES[0]))
+        sentence, code = refused(stream)
+    assert code == 1011
+    assert "secret" not in sentence
+    eventually(lambda: server.state()["streams"] == 0)
