@@ -13,8 +13,8 @@ from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
 
 # What the tuning set likes, with pauses filled up to half a second as its labels have them, and a distance that goes
-# with the stretches that are clustered: RESULTS.md, "Post-processing at one level" and "Longer stretches". Confidence is
-# what `benchmark/confidence.py` fits to the tuning set: RESULTS.md, "How sure turns are".
+# with the stretches that are clustered: RESULTS.md, "Post-processing at one level" and "Longer stretches". How sure
+# turns are is fitted to the same set: "How sure turns are".
 POSTPROCESS = PostprocessConfig(
     onset=0.75,
     offset=0.55,
