@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sortformer.annotation import speakers
+from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.postprocess import expected_gain, keep_slots, speaker_range, turns
@@ -135,6 +136,12 @@ def test_padding_stays_inside_the_recording():
 def test_confidence_is_the_mean_probability_inside_the_turn():
     found = turns(np.array([[0.6], [0.8], [0.1]]), PostprocessConfig(), STEP)
     assert found.turns[0].confidence == pytest.approx(0.7)
+
+
+def test_confidence_is_what_the_settings_make_of_the_mean():
+    found = turns(np.array([[0.6], [0.8], [0.1]]), PostprocessConfig(confidence=ConfidenceConfig(2, -1)), STEP)
+    odds = (0.7 / 0.3) ** 2 / np.e
+    assert found.turns[0].confidence == pytest.approx(odds / (1 + odds))
 
 
 def test_silence_has_no_turns():

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.postprocess import turns
 from sortformer.streaming.turns import add_frames, end_turns, free_slot, start_turns, tentative_turns
@@ -22,6 +23,7 @@ configs = st.builds(
     min_on_s=seconds,
     min_off_s=seconds,
     decision=st.sampled_from(["slots", "least_error"]),
+    confidence=st.sampled_from([None, ConfidenceConfig(0.8, -0.7)]),
 )
 PLAIN = PostprocessConfig()
 
