@@ -1,11 +1,14 @@
 """Run the command line inside the test's own process, as a user would see it."""
 
+import io
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -82,3 +85,25 @@ def started(*arguments: object, **options: object) -> subprocess.Popen[str]:
         env=os.environ | {"OMP_NUM_THREADS": "1", "TERM": "xterm"},
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,  # pyright: ignore
     )
+
+
+class Pipe(io.BytesIO):
+    """A stdin that gives as much at a time as one wishes, and may send a signal before its end."""
+
+    def __init__(self, content: bytes, piece: int = 1_001, number: signal.Signals | None = None) -> None:
+        super().__init__(content)
+        self.piece, self.number = piece, number
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        content = self.read(min(self.piece, size or self.piece))
+        if not content and self.number is not None:
+            signal.raise_signal(self.number)
+        return content
+
+
+@pytest.fixture
+def pipe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    def put(content: bytes, **options: int | signal.Signals) -> None:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Pipe(content, **options), isatty=lambda: False))
+
+    return put

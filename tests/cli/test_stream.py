@@ -1,12 +1,9 @@
-"""A live stream on the command line: the turns of a file, a pipe or a microphone, and an end in good order."""
+"""A live stream on the command line: the turns of a file, a pipe or a microphone."""
 
-import io
 import os
-import signal
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,50 +12,15 @@ import numpy as np
 import pytest
 import torch
 
-from sortformer import audio, checkpoint
-from sortformer.errors import InputError
-from sortformer.formats import rttm
+from sortformer import checkpoint
 from sortformer.streaming import Session, Update
 from tests.audio.makers import chirp, write
 from tests.cli.conftest import Cli, started
+from tests.cli.streams import EXPECTED, raw, turns
 from tests.streaming.tiny import remembering_model
 from tests.tiny import tiny_model
 
 USAGE = 2
-
-
-class Pipe(io.BytesIO):
-    """A stdin that gives as much at a time as one wishes, and may send a signal before its end."""
-
-    def __init__(self, content: bytes, piece: int = 1_001, number: signal.Signals | None = None) -> None:
-        super().__init__(content)
-        self.piece, self.number = piece, number
-
-    def read1(self, size: int | None = -1, /) -> bytes:
-        content = self.read(min(self.piece, size or self.piece))
-        if not content and self.number is not None:
-            signal.raise_signal(self.number)
-        return content
-
-
-@pytest.fixture
-def pipe(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    def put(content: bytes, **options: int | signal.Signals) -> None:
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Pipe(content, **options), isatty=lambda: False))
-
-    return put
-
-
-def raw(path: Path) -> bytes:
-    return (audio.read(path) * 32_768).astype("<i2").tobytes()
-
-
-def turns(lines: str) -> list[tuple[float, float, str]]:
-    return sorted((turn.start, turn.end, turn.speaker) for found in rttm.parse(lines).values() for turn in found)
-
-
-# Both always speak; a turn that the end cuts off stops 10 ms early.
-EXPECTED = [(0.0, 1.99, "speaker_0"), (0.0, 1.99, "speaker_1")]
 
 
 def test_a_file_gives_its_turns_on_stdout_and_in_a_file(cli: Cli, model: Path, wav: Path, tmp_path: Path):
@@ -148,70 +110,6 @@ def test_a_pipe_through_which_no_sample_comes_is_an_error(
     assert outcome.errors == ["no samples came through the pipe: check the program that should send them"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_the_stream_in_good_order(
-    cli: Cli, model: Path, wav: Path, pipe: Callable[..., None], tmp_path: Path, number: signal.Signals
-):
-    pipe(raw(wav), number=number)
-    outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
-    assert (outcome.code, outcome.err) == (0, "")
-    assert turns((tmp_path / "meeting.rttm").read_text()) == turns(outcome.out) == EXPECTED
-
-
-def test_an_interrupt_while_a_recording_comes_ends_the_stream_in_good_order(
-    cli: Cli, model: Path, make: Callable[..., Path], pipe: Callable[..., None], tmp_path: Path
-):
-    pipe(make("long.wav", chirp(8, 16_000)).read_bytes(), number=signal.SIGINT)
-    outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
-    assert (outcome.code, outcome.err) == (0, "")
-    assert (tmp_path / "meeting.rttm").read_text() == outcome.out
-    assert max(end for _, end, _ in turns(outcome.out)) == pytest.approx(8, abs=0.2)
-
-
-def test_a_service_that_is_stopped_twice_keeps_its_file(cli: Cli, model: Path, wav: Path, pipe, tmp_path, monkeypatch):
-    flush = Session.flush
-    monkeypatch.setattr(Session, "flush", lambda self: (signal.raise_signal(signal.SIGHUP), flush(self))[1])
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would hand down as ignored
-    pipe(raw(wav), number=signal.SIGTERM)
-    outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
-    signal.signal(signal.SIGHUP, before)
-    assert (outcome.code, outcome.err) == (0, "")
-    assert turns((tmp_path / "meeting.rttm").read_text()) == EXPECTED
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_before_the_stream_has_begun_is_said(
-    cli: Cli, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-):
-    monkeypatch.setattr("sortformer.diarizer.Diarizer.load", lambda *_: signal.raise_signal(number))
-    outcome = cli("stream", wav, "-o", tmp_path / "meeting.rttm")
-    assert (outcome.code, outcome.out, outcome.err) == (130, "", "interrupted: nothing more was written\n")
-    assert not (tmp_path / "meeting.rttm").exists()
-
-
-@pytest.mark.parametrize("content", [b"", b"RIFF", b"fLaC" + bytes(1_000)])
-def test_an_interrupt_before_anything_is_heard_is_no_success(
-    cli: Cli, model: Path, pipe, tmp_path: Path, content: bytes
-):
-    pipe(content, number=signal.SIGTERM)
-    outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
-    assert (outcome.code, outcome.out) == (130, "")
-    assert outcome.err == "interrupted before anything was heard of stdin: nothing was written\n"
-    assert not (tmp_path / "meeting.rttm").exists()
-
-
-def test_what_was_heard_before_an_error_is_kept(cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch):
-    def broken(*_: object, **__: object) -> Iterator[np.ndarray]:
-        yield audio.read(wav)[:24_000]
-        raise InputError("the rest is broken")
-
-    monkeypatch.setattr("sortformer.audio.reading.blocks", broken)
-    outcome = cli("stream", wav, "--model", model, "-o", tmp_path / "meeting.rttm")
-    assert (outcome.code, outcome.errors) == (1, ["the rest is broken"])
-    assert [end for _, end, _ in turns(outcome.out)] == [1.5, 1.5]
-    assert turns((tmp_path / "meeting.rttm").read_text()) == turns(outcome.out)
-
-
 def test_a_pipe_is_not_replaced(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     os.mkfifo(tmp_path / "fifo")
     outcome = cli("stream", wav, "-o", tmp_path / "fifo", "--overwrite", "--model", model)
@@ -273,61 +171,6 @@ def test_a_name_that_stdout_or_nobody_can_write_ends_nothing(model: Path, wav: P
         assert ("caf?_\\xe9" in shown) == (command[0] == "stream")
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == [f"caf? é.{kind}" for kind in ("json", "rttm", "txt")]
-
-
-def test_a_terminal_that_closes_loses_no_file(model: Path, wav: Path, tmp_path: Path):
-    """Both streams on a terminal that is gone, and nobody who could be told."""
-    primary, secondary = os.openpty()
-    options = {"stdin": subprocess.PIPE, "stdout": secondary, "stderr": secondary}
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would hand down as ignored
-    running = started("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm", **options)
-    signal.signal(signal.SIGHUP, before)
-    assert running.stdin is not None
-    running.stdin.buffer.write(raw(wav))  # pyright: ignore[reportAttributeAccessIssue]
-    running.stdin.flush()
-    shown = b""
-    while b"0:00:01" not in shown:
-        shown += os.read(primary, 1000)
-    os.close(secondary)
-    os.close(primary)
-    running.send_signal(signal.SIGHUP)
-    assert running.wait(60) == 0
-    assert max(end for _, end, _ in turns((tmp_path / "meeting.rttm").read_text())) > 0.9
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is absent")
-def test_where_stdout_is_full_the_file_is_written(model: Path, wav: Path, tmp_path: Path):
-    with open("/dev/full", "w") as full:
-        running = started("stream", wav, "--model", model, "-o", tmp_path / "meeting.rttm", stdout=full)
-        _, said = running.communicate()
-    assert running.returncode == 0
-    assert "stdout cannot be written (No space left on device" in said
-    assert turns((tmp_path / "meeting.rttm").read_text()) == EXPECTED
-
-
-def test_ctrl_c_while_a_file_is_worked_on(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
-    def interrupted(*_: object, **__: object) -> Iterator[np.ndarray]:
-        yield audio.read(wav)[:16_000]
-        signal.raise_signal(signal.SIGINT)
-        yield audio.read(wav)[16_000:24_000]
-        raise AssertionError
-
-    monkeypatch.setattr("sortformer.audio.reading.blocks", interrupted)
-    outcome = cli("stream", wav, "--model", model)
-    assert outcome.code == 0
-    assert [end for _, end, _ in turns(outcome.out)] == [1.0, 1.0]
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_the_file_is_written_though_nobody_reads_the_lines_any_more(model: Path, wav: Path, tmp_path: Path, kept: bool):
-    out = tmp_path / "meeting.rttm"
-    running = started("stream", wav, "--model", model, *(["-o", out] if kept else []))
-    assert running.stdout is not None
-    running.stdout.close()
-    assert running.wait() == (0 if kept else 1)
-    assert running.stderr is not None
-    assert running.stderr.read() == ""
-    assert not kept or turns(out.read_text()) == EXPECTED
 
 
 def test_a_terminal_shows_who_speaks_now(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
