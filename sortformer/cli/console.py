@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -23,10 +24,16 @@ TRACEBACK = "SORTFORMER_TRACEBACK"
 """Environment variable that asks for the traceback of an unexpected error."""
 
 
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
 def say(message: str) -> None:
-    """Print one line to stderr, if anybody can still read it there."""
+    """Print one line to stderr, if anybody can still read it there.
+
+    Line breaks and what terminals obey are escaped: a name in it may hold them, and with a server it is a stranger's.
+    """
     with contextlib.suppress(OSError):
-        print(message, file=sys.stderr, flush=True)
+        print(_CONTROLS.sub(lambda found: ascii(found[0])[1:-1], message), file=sys.stderr, flush=True)
 
 
 def sentence(error: SortformerError | OSError) -> str:

@@ -12,3 +12,9 @@ def test_a_message_above_a_bar_is_one_line(capsys, monkeypatch):
         progress.add_task("loading the model", total=None)
         say(message)
     assert message in capsys.readouterr().err
+
+
+def test_what_a_terminal_would_obey_is_escaped(capfd):
+    """Whoever sends a recording to a server chooses its name."""
+    say("warning: no speech found in \x1b[2J\x9b1m\ntalk\u2028 日本\u3000é.wav")
+    assert capfd.readouterr().err == "warning: no speech found in \\x1b[2J\\x9b1m\\ntalk\\u2028 日本\u3000é.wav\n"
