@@ -14,6 +14,7 @@ from starlette.types import Message, Receive
 from sortformer.annotation import Diarization
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
+from sortformer.serve.once import once
 
 __all__ = ["REQUEST_BODY", "Recordings"]
 
@@ -81,13 +82,16 @@ class Recordings:
         if self.here >= _MOST:
             sentence = f"{_MOST} recordings are here already: try again later"
             raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)})
+        if request.query_params:
+            raise InputError("options are fields of the form, beside the file, and do not belong in the address")
         self._tasks.add(task := asyncio.current_task())
         try:
             async with Request(request.scope, self._bounded(request)).form(max_files=1, max_fields=20) as form:
-                upload = form.get("file")
+                given = once(form.multi_items())
+                upload = given.pop("file", None)
                 if not isinstance(upload, UploadFile):
                     raise InputError("there is no recording: send it as the file of a form (curl -F file=@talk.wav)")
-                options = _checked({name: value for name, value in form.items() if name != "file"})
+                options = _checked(given)
                 result = await self._heard(request, _Named(upload), options)
         except asyncio.CancelledError:
             raise HTTPException(503, "the server is stopping: try again later") from None

@@ -108,6 +108,21 @@ def test_a_request_without_a_file_is_told_how(server: Running, sent: dict[str, A
     assert "curl -F file=@talk.wav" in answer.json()["error"]
 
 
+@pytest.mark.parametrize(
+    ("form", "query", "words"),
+    [
+        ({"num_speakers": ["1", "2"]}, "", "'num_speakers' is given more than once"),
+        ({"file": "talk"}, "", "'file' is given more than once"),
+        ({}, "?num_speakers=2", "fields of the form"),
+    ],
+)
+def test_no_option_is_passed_over(server: Running, wav: Path, form: dict[str, Any], query: str, words: str):
+    url = f"http://{server.address}/v1/diarize{query}"
+    answer = httpx.post(url, files={"file": (wav.name, wav.read_bytes())}, data=form, timeout=60)
+    assert answer.status_code == 400
+    assert words in answer.json()["error"]
+
+
 def test_what_is_not_there_is_said_as_all_errors_are(server: Running):
     for method, path, status in (("GET", "/", 404), ("GET", "/v1/diarize", 405), ("GET", "/docs", 404)):
         answer = httpx.request(method, f"http://{server.address}{path}", timeout=60)

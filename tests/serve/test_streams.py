@@ -136,6 +136,7 @@ def test_silence_has_no_turns(server: Running):
         ({"rate": "fast"}, "whole number of Hz, got 'fast'"),
         ({"rate": "0"}, "between 1000 and 768000 Hz"),
         ({"num_speakers": "2"}, "no option 'num_speakers'; known: preset, rate, encoding, uri"),
+        ({"preset": "1s&preset=0.3s"}, "'preset' is given more than once"),
     ],
 )
 def test_wrong_options_are_one_sentence(server: Running, options: dict[str, str], words: str):
