@@ -8,6 +8,7 @@ import numpy as np
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
+from sortformer.serve.told import told
 from sortformer.streaming import Session, SessionPool, Update
 
 __all__ = ["Batch"]
@@ -38,16 +39,19 @@ class Batch:
             self._steps = asyncio.create_task(self._advance())
         return await update
 
-    async def end(self, session: Session, block: np.ndarray) -> tuple[Update, Diarization]:
-        """End a stream with (n,) last samples, less than a chunk; return what was not yet final, and all of it.
+    async def end(self, session: Session, block: np.ndarray) -> tuple[Update, Diarization, list[str]]:
+        """End a stream with (n,) last samples, less than a chunk.
+
+        Return what was not yet final, all of it, and what there is to warn of.
 
         Raises:
             InputError: as for a session.
         """
 
-        def last() -> tuple[Update, Diarization]:
-            session.push(block)
-            return session.flush(), session.finish()
+        def last() -> tuple[Update, Diarization, list[str]]:
+            with told() as warnings:
+                session.push(block)
+                return session.flush(), session.finish(), warnings
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, last)
 

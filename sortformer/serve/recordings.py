@@ -1,6 +1,7 @@
 """``/v1/diarize``: a recording in, its turns out, by HTTP."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from sortformer.annotation import Diarization
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
 from sortformer.serve.once import once
+from sortformer.serve.told import told
 
 __all__ = ["REQUEST_BODY", "Recordings"]
 
@@ -92,12 +94,12 @@ class Recordings:
                 if not isinstance(upload, UploadFile):
                     raise InputError("there is no recording: send it as the file of a form (curl -F file=@talk.wav)")
                 options = _checked(given)
-                result = await self._heard(request, _Named(upload), options)
+                result, warnings = await self._heard(request, _Named(upload), options)
         except asyncio.CancelledError:
             raise HTTPException(503, "the server is stopping: try again later") from None
         finally:
             self._tasks.discard(task)
-        return _written(result, options.response_format)
+        return _written(result, warnings, options.response_format)
 
     def stop(self) -> None:
         """End what is here."""
@@ -105,11 +107,16 @@ class Recordings:
             assert task is not None
             task.cancel()
 
-    async def _heard(self, request: Request, upload: _Named, options: _Options) -> Diarization:
-        """Work on a recording, unless who sent it goes away."""
+    async def _heard(self, request: Request, upload: _Named, options: _Options) -> tuple[Diarization, list[str]]:
+        """Work on a recording, unless who sent it goes away; return its warnings, too."""
         stop = threading.Event()
         wanted = options.model_dump(exclude={"response_format"})
-        work = self._worker.submit(self.diarizer, upload, progress=lambda *_: not stop.is_set(), **wanted)
+
+        def hear() -> tuple[Diarization, list[str]]:
+            with told() as warnings:
+                return self.diarizer(upload, progress=lambda *_: not stop.is_set(), **wanted), warnings
+
+        work = self._worker.submit(hear)
         done, gone = asyncio.wrap_future(work), asyncio.ensure_future(request.receive())  # only an end can still come
         try:
             await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -161,7 +168,12 @@ def _checked(given: Mapping[str, Any]) -> _Options:
         raise InputError(f"{name} cannot be {first['input']!r}: {first['msg']}") from error
 
 
-def _written(result: Diarization, kind: str) -> Response:
+def _written(result: Diarization, warnings: list[str], kind: str) -> Response:
+    """The answer; what there is to warn of is in a header, as JSON, and in a JSON result, too."""
+    headers = {"X-Warnings": json.dumps(warnings)} if warnings else None
     if kind == "json":
-        return Response(result.to_json(), media_type="application/json")
-    return Response(result.to_rttm() if kind == "rttm" else result.to_text(), media_type="text/plain")
+        document = json.loads(result.to_json()) | {"warnings": warnings}
+        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        return Response(text, media_type="application/json", headers=headers)
+    text = result.to_rttm() if kind == "rttm" else result.to_text()
+    return Response(text, media_type="text/plain", headers=headers)

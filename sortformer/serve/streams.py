@@ -78,8 +78,9 @@ class Streams:
                 update = await batch.push(session, samples.take(chunk))
                 await websocket.send_json(_news("update", session, update))
             await asyncio.sleep(0)  # who sends thousands of messages at once shall not stop the others
-        update, result = await batch.end(session, samples.take(len(samples)))
-        await websocket.send_json(_news("done", session, update) | {"result": json.loads(result.to_json())})
+        update, result, warnings = await batch.end(session, samples.take(len(samples)))
+        last = {"result": json.loads(result.to_json()) | {"warnings": warnings}}
+        await websocket.send_json(_news("done", session, update) | last)
         await websocket.close(_STOPPING if self._stopping.is_set() else _DONE)
 
     async def _next(self, websocket: WebSocket) -> Message:

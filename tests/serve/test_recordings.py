@@ -1,10 +1,12 @@
 """A recording over HTTP gives what a call gives, and nothing that is sent leaves anything behind."""
 
+import json
 import os
 import socket
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -43,21 +45,47 @@ def wav(tmp_path: Path) -> Path:
 def test_an_upload_is_the_call(server: Running, wav: Path, options: dict[str, Any]):
     result = DIARIZER(wav, **options)
     assert result.turns
-    for kind, text in (("json", result.to_json()), ("rttm", result.to_rttm()), ("txt", result.to_text())):
+    for kind, text in (("rttm", result.to_rttm()), ("txt", result.to_text())):
         answer = server.post(wav.name, wav.read_bytes(), response_format=kind, **options)
         assert (answer.status_code, answer.text) == (200, text)
-    assert server.post(wav.name, wav.read_bytes(), **options).json()["uri"] == "my talk"
+    answer = server.post(wav.name, wav.read_bytes(), **options)
+    assert answer.json() == json.loads(result.to_json()) | {"warnings": []}
+    assert (answer.json()["uri"], "X-Warnings" in answer.headers) == ("my talk", False)
 
 
 def test_any_format_will_do(server: Running, tmp_path: Path):
     flac = write(tmp_path / "talk.flac", chirp(2, 44_100, 2), 44_100)
-    assert server.post(flac.name, flac.read_bytes()).text == DIARIZER(flac).to_json()
+    assert server.post(flac.name, flac.read_bytes(), response_format="rttm").text == DIARIZER(flac).to_rttm()
 
 
 def test_silence_has_no_turns(server: Running, tmp_path: Path):
     quiet = write(tmp_path / "quiet.wav", 0 * chirp(2, 16_000), 16_000)
-    with pytest.warns(UserWarning, match=r"no speech found in quiet\.wav"):
-        assert server.post("quiet.wav", quiet.read_bytes()).json()["turns"] == []
+    answer = server.post("quiet.wav", quiet.read_bytes())
+    assert answer.json()["turns"] == []
+    (sentence,) = answer.json()["warnings"]
+    assert "no speech found in quiet.wav" in sentence
+
+
+def test_warnings_are_told_to_who_sent_the_recording_and_to_nobody_else(server: Running, wav: Path, monkeypatch):
+    heard = threading.Event()
+
+    def hear(_: Diarizer, audio: Any, **__: Any) -> Diarization:
+        warnings.warn(f"{audio.name} is café", stacklevel=2)
+        assert heard.wait(60)
+        return Diarization((), 1.0, "talk")
+
+    def answered() -> httpx.Response:
+        with ThreadPoolExecutor() as other:
+            answer = other.submit(server.post, wav.name, wav.read_bytes(), response_format="rttm")
+            eventually(lambda: server.state()["recordings"] == 1)
+            warnings.warn("about something else", stacklevel=2)
+            heard.set()
+        return answer.result()
+
+    monkeypatch.setattr(Diarizer, "__call__", hear)
+    with pytest.warns(UserWarning, match="about something else"):
+        answer = answered()
+    assert json.loads(answer.headers["X-Warnings"]) == ["my talk.wav is café"]
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def expected(wave: np.ndarray, preset: str | None, uri: str = "audio") -> list[d
     updates = [session.push(wave[start : start + 160]) for start in range(0, len(wave), 160)]
     said = [_said("update", session, update) for update in updates if len(update.probs)]
     last = _said("done", session, session.flush()) | {"speaking": []}
-    return [*said, last | {"result": json.loads(session.finish().to_json())}]
+    return [*said, last | {"result": json.loads(session.finish().to_json()) | {"warnings": []}}]
 
 
 def _said(kind: str, session: Session, update: Update) -> dict[str, Any]:

@@ -1,0 +1,42 @@
+"""Warnings for users, told to the one whose recording they are about."""
+
+import contextlib
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+__all__ = ["told"]
+
+_here = threading.local()
+_lock = threading.Lock()
+_elsewhere = warnings.showwarning
+
+
+@contextlib.contextmanager
+def told() -> Iterator[list[str]]:
+    """Collect the warnings for users that this thread gives in the block; those of other threads go where they went.
+
+    ``warnings.catch_warnings`` would collect those of all threads, and one client's are no business of another's.
+    """
+    _listen()
+    _here.sentences = sentences = list[str]()
+    try:
+        yield sentences
+    finally:
+        del _here.sentences
+
+
+def _listen() -> None:
+    global _elsewhere
+    with _lock:
+        if warnings.showwarning is not _show:
+            _elsewhere, warnings.showwarning = warnings.showwarning, _show
+
+
+def _show(message: Warning | str, category: type[Warning], *rest: Any, **named: Any) -> None:
+    sentences = getattr(_here, "sentences", None)
+    if sentences is None or not issubclass(category, UserWarning):
+        _elsewhere(message, category, *rest, **named)
+    else:
+        sentences.append(str(message))
