@@ -41,8 +41,8 @@ class Rooms:
         """
         path = None if cache is None else Path(cache) / f"rooms-{count}x{positions}-seed{seed}.npz"
         if path is not None and path.is_file():
-            stored = np.load(path)
-            return cls(stored["responses"], stored["t60_s"])
+            with np.load(path) as stored:
+                return cls(stored["responses"], stored["t60_s"])
         rng = np.random.default_rng([seed, count, positions])
         t60_s = rng.uniform(*_T60_S, count).astype(np.float32)
         rooms = cls(np.stack([_room(rng, float(t60), positions) for t60 in t60_s]), t60_s)

@@ -161,9 +161,9 @@ class VoiceBank:
     @classmethod
     def _open(cls, place: Path, in_memory: bool = False) -> "VoiceBank":
         voices = tuple(Voice(**voice) for voice in json.loads((place / "voices.json").read_text("utf-8")))
-        index = np.load(place / "index.npz")
         audio = np.load(place / "audio.npy", mmap_mode=None if in_memory else "r")
-        return cls(voices=voices, audio=audio, **{name: index[name] for name in index.files})
+        with np.load(place / "index.npz") as index:
+            return cls(voices=voices, audio=audio, **index)
 
 
 def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
