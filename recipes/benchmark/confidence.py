@@ -7,12 +7,11 @@ Told for each folder is the expected calibration error in points (``sortformer.m
 what fits the turns of all folders together.
 """
 
-import argparse
 import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from levels import recordings
+from levels import asked, recordings
 
 from sortformer import Diarizer
 from sortformer.formats import rttm
@@ -29,14 +28,9 @@ def turns_of(diarizer: Diarizer, folder: Path, preset: str | None) -> list[Judge
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument("--preset")
-    parser.add_argument("--model")
-    arguments = parser.parse_args()
-    diarizer, every = Diarizer.load(arguments.model), []
-    for folder in arguments.folders:
-        turns = turns_of(diarizer, folder, arguments.preset)
+    (diarizer, folders, preset), every = asked(__doc__), []
+    for folder in folders:
+        turns = turns_of(diarizer, folder, preset)
         sure = [replace(turn, confidence=diarizer.postprocess.confidence_of(turn.confidence)) for turn in turns]
         right = sum(turn.right * turn.seconds for turn in turns) / sum(turn.seconds for turn in turns)
         off = (100 * calibration_error(each) for each in (turns, sure))

@@ -1,9 +1,9 @@
 """DER of recordings as they are, quieter, and louder up to full scale, in 16 bits: does it matter how a file was made?
 
-    python levels.py FOLDER ... [--preset 1s]
+    python levels.py FOLDER ... [--preset 1s] [--model MODEL]
 
 Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
-the whole recordings; the model in the package, on recordings taken whole or streamed through by a preset.
+the whole recordings; recordings taken whole or streamed through by a preset.
 """
 
 import argparse
@@ -54,15 +54,21 @@ def shown(parts: np.ndarray) -> str:
     return f"DER {parts.sum():5.1f} ({', '.join(f'{part:.1f}' for part in parts)})"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def asked(description: str | None) -> tuple[Diarizer, list[Path], str | None]:
+    """Return what a script of folders is called with: the diarizer, the folders, and the preset if there is one."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--preset")
+    parser.add_argument("--model")
     arguments = parser.parse_args()
-    diarizer = Diarizer.load()
-    for folder in arguments.folders:
+    return Diarizer.load(arguments.model), arguments.folders, arguments.preset
+
+
+def main() -> None:
+    diarizer, folders, preset = asked(__doc__)
+    for folder in folders:
         for decibels in DECIBELS:
-            parts = errors(diarizer, recordings(folder), partial(louder, decibels=decibels), arguments.preset)
+            parts = errors(diarizer, recordings(folder), partial(louder, decibels=decibels), preset)
             print(f"{folder.name:12} {decibels:4} dB  {shown(parts)}", flush=True)
 
 

@@ -7,19 +7,17 @@ the whole recordings; recordings taken whole or streamed through by a preset. AM
 that PyAV brings.
 """
 
-import argparse
 import io
 import warnings
 from functools import partial
-from pathlib import Path
 
 import av
 import numpy as np
 import soxr
 import torch
-from levels import errors, recordings, shown
+from levels import asked, errors, recordings, shown
 
-from sortformer import Diarizer, audio
+from sortformer import audio
 from sortformer.grid import SAMPLE_RATE
 from sortformer.simulate.render import mu_law, recorded_between
 
@@ -69,15 +67,10 @@ WAYS = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+")
-    parser.add_argument("--preset")
-    parser.add_argument("--model")
-    arguments = parser.parse_args()
-    diarizer = Diarizer.load(arguments.model)
-    for folder in arguments.folders:
+    diarizer, folders, preset = asked(__doc__)
+    for folder in folders:
         for name, changed in WAYS.items():
-            parts = errors(diarizer, recordings(folder), changed, arguments.preset)
+            parts = errors(diarizer, recordings(folder), changed, preset)
             print(f"{folder.name:12} {name:16}  {shown(parts)}", flush=True)
 
 
