@@ -106,8 +106,8 @@ def tune(
     where those that are windows of files begin in them: references and UEM are in the time of the files.
     ``by_distance`` has the same recordings by other distances of the clustering (:func:`voices_by_distance`), which is
     searched, too, where it is given. It is what fits few recordings best and others worst, so another one is taken only
-    where it gains more than the standard error over recordings, its neighbours counted in (a rule as that of Breiman
-    et al., "Classification and Regression Trees", 1984, section 3.4.3).
+    where it gains more than 1.25 times the standard error over recordings, of which there must be two, its neighbours
+    counted in (a rule as that of Breiman et al., "Classification and Regression Trees", 1984, section 3.4.3).
     How sure turns are is fitted to the truth in the end, where there are enough of them (``metrics.calibration``).
     ``progress`` is told how far each round is (stages ``search, round 1``, ...); may cancel the search.
 

@@ -57,7 +57,7 @@ def tune(
 
     The recordings are yours, and their truth is known. Writes the model with these settings, which then are its own,
     and says what they gained and how sure that is. Score on other recordings than these. Where the model goes by voice
-    and takes recordings whole, the distance is searched, too, unless --clustering says it.
+    and takes recordings whole, the distance is searched, too, from two recordings on, unless --clustering says it.
     """
     with usage_errors():
         chosen = protocol_named(protocol)

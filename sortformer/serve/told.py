@@ -17,7 +17,8 @@ _elsewhere = warnings.showwarning
 def told() -> Iterator[list[str]]:
     """Collect the warnings for users that this thread gives in the block; those of other threads go where they went.
 
-    ``warnings.catch_warnings`` would collect those of all threads, and one client's are no business of another's.
+    ``warnings.catch_warnings`` would collect those of all threads, and one client's are no business of another's. How
+    often the same one is given is for the filters to say, as elsewhere; the command has each given always.
     """
     _listen()
     _here.sentences = sentences = list[str]()
