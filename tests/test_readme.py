@@ -16,7 +16,8 @@ from sortformer.config.strict import from_dict
 from sortformer.config.train import TrainConfig
 
 ROOT = Path(__file__).resolve().parents[1]
-README, SERVING = ROOT / "README.md", ROOT / "docs" / "serving.md"
+README = ROOT / "README.md"
+SERVING, COMING, NVIDIA = (ROOT / "docs" / f"{name}.md" for name in ("serving", "coming_from", "nvidia"))
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 EMBEDDED = ROOT / "sortformer" / "weights" / "model.safetensors"
 
@@ -25,6 +26,10 @@ with_weights = pytest.mark.skipif(not EMBEDDED.exists(), reason="the package has
 
 def blocks(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def stem(page: Path) -> str:
+    return page.stem
 
 
 def commands(page: Path) -> list[str]:
@@ -42,17 +47,17 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @with_weights
-def test_the_python_runs(checkout: Path):
-    program = "".join(blocks(README, "python"))  # each goes on where the last one ended
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python") and page != SERVING], ids=stem)
+def test_the_python_runs(checkout: Path, page: Path):
+    program = "".join(blocks(page, "python"))  # each goes on where the last one ended
     done = subprocess.run([sys.executable, "-c", program], cwd=checkout, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert "speaker_0" in done.stdout
+    assert done.stdout
 
 
 @with_weights
-@pytest.mark.parametrize("page", [page for page in PAGES if page != SERVING], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=stem)
 def test_the_commands_run(checkout: Path, page: Path):
-    assert commands(page)
     for line in commands(page):
         here = line.replace("sortformer", f'"{sys.executable}" -m sortformer', 1)
         done = subprocess.run(here, shell=True, cwd=checkout, capture_output=True, text=True, check=False)
@@ -60,6 +65,10 @@ def test_the_commands_run(checkout: Path, page: Path):
         assert done.stdout or " -o " in line, line
     if page == README:
         assert {path.suffix for path in (checkout / "results").iterdir()} == {".rttm", ".json", ".txt", ".html"}
+
+
+def test_there_is_something_to_run():
+    assert all(commands(page) or blocks(page, "python") for page in PAGES if page not in (COMING, NVIDIA))
 
 
 @with_weights
@@ -86,15 +95,10 @@ def test_the_server_serves_as_its_page_says(checkout: Path):
 
 
 def test_what_its_tables_import_is_there():
-    lines = re.findall(r"`(from sortformer[^`]* import [^`]*)`", README.read_text(encoding="utf-8"))
+    lines = re.findall(r"`(from sortformer[^`]* import [^`]*)`", COMING.read_text(encoding="utf-8"))
     assert lines
     for line in lines:
         exec(line, {})
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_all_python_is_where_it_runs(page: Path):
-    assert page in (README, SERVING) or not blocks(page, "python")
 
 
 RECIPE = {"steps": 1, "stages": [{"until_step": 1, "duration_s": 10, "batch_size": 1}], "data": {"bank": "voices"}}
@@ -105,7 +109,7 @@ def test_what_is_shown_of_recipes_can_be_read(block: str):
     from_dict(TrainConfig, RECIPE | tomllib.loads(block))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=stem)
 def test_links_lead_somewhere(page: Path):
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert links
