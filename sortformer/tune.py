@@ -1,8 +1,9 @@
 """Tune post-processing on recordings whose truth is known: the fewest errors, and how sure that is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -31,12 +32,6 @@ _DURATIONS = (0.0, 0.04, 0.08, 0.12, 0.16, 0.24, 0.32, 0.4, 0.56, 0.72, 0.96, 1.
 _DISTANCES = tuple(round(0.04 * step, 2) for step in range(4, 21))
 _DECISIONS = ("slots", "least_error")
 _SURE = 1.25  # standard errors by which another distance has to be better
-# Both thresholds at once first: apart they only widen or narrow the hysteresis.
-_AXES = (
-    (("decision",), _DECISIONS),
-    *((names, _THRESHOLDS) for names in (("onset", "offset"), ("onset",), ("offset",))),
-    *(((name,), _DURATIONS) for name in ("min_off_s", "min_on_s", "pad_on_s", "pad_off_s")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +99,12 @@ def tune(
 
     The descent ends when a whole round changes nothing. Without a UEM whole recordings are scored. ``starts_s`` says
     where those that are windows of files begin in them: references and UEM are in the time of the files.
-    ``by_distance`` has the same recordings by other distances of the clustering (:func:`voices_by_distance`), which is
-    searched, too, where it is given. It is what fits few recordings best and others worst, so another one is taken only
-    where it gains more than 1.25 times the standard error over recordings, of which there must be two, its neighbours
-    counted in (a rule as that of Breiman et al., "Classification and Regression Trees", 1984, section 3.4.3).
-    How sure turns are is fitted to the truth in the end, where there are enough of them (``metrics.calibration``).
+    Where ``by_distance`` has the same recordings by other distances of the clustering (:func:`voices_by_distance`),
+    the distance is searched, too. Of all settings it is the easiest to fit to a few recordings at the cost of others,
+    so another distance is taken only where, its neighbours counted in, it gains more than 1.25 times the standard error
+    over recordings, of which there must be two (a rule like that of Breiman et al., "Classification and Regression
+    Trees", 1984, section 3.4.3). In the end the confidence of turns is fitted to the truth, where there are enough of
+    them (``metrics.calibration``).
     ``progress`` is told how far each round is (stages ``search, round 1``, ...); may cancel the search.
 
     Raises:
@@ -147,20 +143,8 @@ def tune(
         ]
         return np.array(counts)  # (recordings, candidates)
 
-    axes = ((("clustering",), tuple(heard)), *_AXES)  # who comes before when
-    best, fewest, improving, rounds = start, int(errors([start]).sum()), True, 0
-    while improving:
-        improving, rounds = False, rounds + 1
-        for done, (names, values) in enumerate(axes):
-            report(progress, f"search, round {rounds}", done, len(axes))
-            others = [replace(best, **dict.fromkeys(names, value)) for value in values]
-            found = errors(others)
-            if names == ("clustering",):
-                choice = _surely_better(found, values.index(best.clustering))
-            else:
-                choice = int(found.sum(axis=0).argmin())
-            if found[:, choice].sum() < fewest:
-                best, fewest, improving = others[choice], int(found[:, choice].sum()), True
+    who = _Axis(("clustering",), tuple(heard), _surely_better)
+    best = _search(start, (who, *_AXES), errors, progress)  # who comes before when
     found = turns(replace(best, confidence=None))
     confidence = fitted([turn for uri in found for turn in judged(references[uri], found[uri], regions[uri])])
     best = replace(best, confidence=confidence or best.confidence)
@@ -182,19 +166,65 @@ def _by_clustering(
     }
 
 
-def _surely_better(errors: np.ndarray, own: int) -> int:
-    """Return which of the settings along a line, (recordings, settings), to take in place of the ``own``.
+def _search(
+    start: PostprocessConfig,
+    axes: Sequence["_Axis"],
+    errors: Callable[[Sequence[PostprocessConfig]], np.ndarray],
+    progress: Progress | None,
+) -> PostprocessConfig:
+    """Return the settings with the fewest errors that going along one axis after the other finds from ``start``."""
+    best, fewest, improving, rounds = start, int(errors([start]).sum()), True, 0
+    while improving:
+        improving, rounds = False, rounds + 1
+        for done, axis in enumerate(axes):
+            report(progress, f"search, round {rounds}", done, len(axes))
+            others = [replace(best, **dict.fromkeys(axis.names, value)) for value in axis.values]
+            found = errors(others)
+            choice = axis.choose(found, np.array([other == best for other in others]))
+            if (count := int(found[:, choice].sum())) < fewest:
+                best, fewest, improving = others[choice], count, True
+    return best
 
-    It is the one that, each together with its neighbours, gains most beyond 1.25 times the standard error of its gain:
-    what a single recording gains, and no other, is one standard error. The own one where none gains so much, or there
-    is one recording only.
+
+def _fewest(errors: np.ndarray, now: np.ndarray) -> int:
+    """Return which of the settings has the fewest errors, (recordings, settings)."""
+    del now
+    return int(errors.sum(axis=0).argmin())
+
+
+def _surely_better(errors: np.ndarray, now: np.ndarray) -> int:
+    """Return which of the settings along a line, (recordings, settings), to take in place of that of ``now``.
+
+    The errors of each are first averaged with those of its neighbours. Taken is the one whose gain exceeds 1.25 times
+    its standard error over recordings by most; a gain of one recording alone is one standard error. Where none exceeds
+    it, or there is one recording only, the settings stay.
     """
     if len(errors) < 2:
-        return own
+        return int(now.argmax())
     padded = np.pad(errors, ((0, 0), (1, 1)), mode="edge")
     together = (padded[:, :-2] + 2 * padded[:, 1:-1] + padded[:, 2:]) / 4
-    saved = together[:, own : own + 1] - together
+    saved = together[:, now] - together
     return int((saved.sum(axis=0) - _SURE * np.sqrt(len(saved) * saved.var(axis=0, ddof=1))).argmax())
+
+
+class _Axis(NamedTuple):
+    """Settings that take one value together, and the values to try.
+
+    ``choose`` says which value to take, given the errors with each, (recordings, values), and which of them it is now,
+    (values,) bool: none where the settings came with another one.
+    """
+
+    names: tuple[str, ...]
+    values: Sequence[Any]
+    choose: Callable[[np.ndarray, np.ndarray], int] = _fewest
+
+
+# Both thresholds at once first: apart they only widen or narrow the hysteresis.
+_AXES = (
+    _Axis(("decision",), _DECISIONS),
+    *(_Axis(names, _THRESHOLDS) for names in (("onset", "offset"), ("onset",), ("offset",))),
+    *(_Axis((name,), _DURATIONS) for name in ("min_off_s", "min_on_s", "pad_on_s", "pad_off_s")),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

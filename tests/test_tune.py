@@ -151,7 +151,7 @@ def test_a_distance_that_only_one_of_many_recordings_likes_is_not_taken(referenc
 
 
 def test_the_middle_of_good_distances_goes_before_one_that_is_good_alone():
-    assert _surely_better(np.tile([9, 0, 9, 4, 4, 4, 9], (3, 1)), 6) == 4
+    assert _surely_better(np.tile([9, 0, 9, 4, 4, 4, 9], (3, 1)), np.arange(7) == 6) == 4
 
 
 def test_a_distance_that_gains_nothing_stays(references, by_distance):
