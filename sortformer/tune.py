@@ -1,14 +1,13 @@
 """Tune post-processing on recordings whose truth is known: the fewest errors, and how sure that is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
-from sortformer.annotation import Turn, merged, shifted
+from sortformer.annotation import Turn, shifted
 from sortformer.audio import AudioSource
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -20,6 +19,7 @@ from sortformer.heard import Heard, Progress, report
 from sortformer.metrics.bootstrap import ratio_interval
 from sortformer.metrics.calibration import fitted, judged
 from sortformer.metrics.protocol import FULL, Protocol
+from sortformer.metrics.ticks import TickTruth, tick
 from sortformer.offline import in_windows
 from sortformer.offline import probabilities as probabilities_of
 from sortformer.postprocess import decisive
@@ -131,14 +131,14 @@ def tune(
             f"nobody speaks in what the protocol {protocol} scores of these references: there is nothing to tune by"
         )
     truths = {
-        uri: _Truth.of(references[uri], regions[uri], protocol, found.duration, _tick(starts[uri]))
+        uri: TickTruth.of(references[uri], regions[uri], protocol, found.duration, tick(starts[uri]))
         for uri, found in probabilities.items()
     }
 
     def errors(candidates: Sequence[PostprocessConfig]) -> np.ndarray:
         alike = [(clustering, [*each]) for clustering, each in groupby(candidates, lambda each: each.clustering)]
         counts = [
-            [count for clustering, each in alike for count in truth.errors(heard[clustering][uri], each)]
+            [truth.errors(slots) for clustering, each in alike for slots in _spoken(heard[clustering][uri], each)]
             for uri, truth in truths.items()
         ]
         return np.array(counts)  # (recordings, candidates)
@@ -164,6 +164,16 @@ def _by_clustering(
         replace(own, threshold=distance): {uri: each[distance] for uri, each in given.items()}
         for distance in sorted(set.intersection(*(set(each) for each in given.values())))
     }
+
+
+def _spoken(found: Probabilities, candidates: Sequence[PostprocessConfig]) -> Iterator[list[np.ndarray]]:
+    """Yield for each of the settings when each slot speaks: stretches (n, 2), start and end in ticks."""
+    first, end = tick(found.start_s), tick(found.start_s + found.duration)
+    kinds = {each.decision: each for each in candidates}
+    slots = {kind: np.ascontiguousarray(decisive(found.data, each).T) for kind, each in kinds.items()}
+    for each in candidates:
+        spans = (stretches(each, slot, tick(found.step_s)) for slot in slots[each.decision])
+        yield [np.clip(first + own, 0, end) for own in spans]
 
 
 def _search(
@@ -225,85 +235,3 @@ _AXES = (
     *(_Axis(names, _THRESHOLDS) for names in (("onset", "offset"), ("onset",), ("offset",))),
     *(_Axis((name,), _DURATIONS) for name in ("min_off_s", "min_on_s", "pad_on_s", "pad_off_s")),
 )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Truth:
-    """The truth about one recording, in stretches in which it stays the same: quicker to compare with than turns.
-
-    What is counted is how many ticks of 10 ms, of those that are scored, each of the reference speakers speaks, and
-    how many there are in which nobody, one, two, ... of them speak.
-    """
-
-    starts: np.ndarray  # (P,) first tick of each stretch
-    counted: np.ndarray  # (P, K + N) bool, the same in all of it: who of K speaks, and whether as many as 0 to N - 1 do
-    before: np.ndarray  # (P, K + N) ticks before it
-    length: int  # in ticks
-    speakers: int  # K
-
-    @classmethod
-    def of(
-        cls, reference: tuple[Turn, ...], parts: Parts, protocol: Protocol, duration: float, first: int = 0
-    ) -> "_Truth":
-        """Take the truth from the tick ``first`` of its file on."""
-        active, kept = _ticks_of(reference, parts, protocol, duration, first)
-        number = active.sum(axis=1)[:, None] == np.arange(active.shape[1] + 1)
-        counted = np.concatenate([active, number], axis=1) & kept[:, None]
-        starts = np.flatnonzero(np.append(True, (counted[1:] != counted[:-1]).any(axis=1)))
-        counted, lasting = counted[starts], np.diff(starts, append=len(kept))
-        before = np.cumsum(counted * lasting[:, None], axis=0) - counted * lasting[:, None]
-        return cls(starts, counted, before, len(kept), active.shape[1])
-
-    def errors(self, found: Probabilities, candidates: Sequence[PostprocessConfig]) -> list[int]:
-        """Return the diarization errors, in ticks times speakers, with each of the settings."""
-        first, end = _tick(found.start_s), min(_tick(found.start_s + found.duration), self.length)
-        kinds = {each.decision: each for each in candidates}
-        slots = {kind: np.ascontiguousarray(decisive(found.data, each).T) for kind, each in kinds.items()}
-        heard = ([stretches(each, slot, _tick(found.step_s)) for slot in slots[each.decision]] for each in candidates)
-        return [self._errors([np.clip(first + spans, 0, end) for spans in each]) for each in heard]
-
-    def _errors(self, slots: Sequence[np.ndarray]) -> int:
-        """Count the errors where slots speak in stretches (n, 2) each."""
-        borders = np.concatenate(slots).ravel()
-        ticks, order = self._until(borders), np.argsort(borders, kind="stable")
-        together = np.zeros((len(slots), self.speakers))
-        of = np.repeat(np.arange(len(slots)), [len(spans) for spans in slots])
-        np.add.at(together, of, (ticks[1::2] - ticks[::2])[:, : self.speakers])
-        at_once = np.cumsum(np.tile([1, -1], len(of))[order])[:-1]  # slots that speak from one border to the next
-        too_many = np.maximum(at_once[:, None] - np.arange(self.speakers + 1), 0)
-        false_alarm = (np.diff(ticks[order, self.speakers :], axis=0) * too_many).sum()
-        correct = together[linear_sum_assignment(together, maximize=True)].sum()
-        return int(self._until(np.array([self.length]))[:, : self.speakers].sum() + false_alarm - correct)
-
-    def _until(self, ticks: np.ndarray) -> np.ndarray:
-        """Return what is counted before some ticks (n,), (n, K + N)."""
-        at = np.searchsorted(self.starts, ticks, side="right") - 1
-        return self.before[at] + self.counted[at] * (ticks - self.starts[at])[:, None]
-
-
-def _ticks_of(
-    reference: tuple[Turn, ...], parts: Parts, protocol: Protocol, duration: float, first: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Who of the speakers is active (T, K), and what is scored (T,), every 10 ms from the tick ``first`` on."""
-    reference = merged(reference)  # where two turns of a speaker touch, there is no border and no collar
-    speakers = {speaker: column for column, speaker in enumerate(sorted({turn.speaker for turn in reference}))}
-    length = max([1, _tick(duration), *(_tick(turn.end) - first for turn in reference)])
-    active, kept = np.zeros((length, len(speakers)), dtype=bool), np.zeros(length, dtype=bool)
-    for turn in reference:
-        active[_ticks(turn.start, turn.end, first), speakers[turn.speaker]] = True
-    for start, end in parts:
-        kept[_ticks(start, end, first)] = True
-    if protocol.collar_s:
-        for border in (border for turn in reference for border in (turn.start, turn.end)):
-            kept[_ticks(border - protocol.collar_s, border + protocol.collar_s, first)] = False
-    if protocol.skip_overlap:
-        kept &= active.sum(axis=1) < 2
-    return active, kept
-
-
-def _ticks(start: float, end: float, first: int) -> slice:
-    return slice(max(0, _tick(start) - first), max(0, _tick(end) - first))
-
-
-def _tick(seconds: float) -> int:
-    return round(100 * seconds)

@@ -15,9 +15,10 @@ from sortformer.errors import Cancelled, InputError
 from sortformer.estimates import Probabilities
 from sortformer.metrics.frames import frame_der
 from sortformer.metrics.protocol import protocol_named
+from sortformer.metrics.ticks import TickTruth, in_ticks
 from sortformer.offline import in_windows
 from sortformer.postprocess import turns
-from sortformer.tune import Tuned, _surely_better, _ticks_of, _Truth, tune, voices_by_distance
+from sortformer.tune import Tuned, _spoken, _surely_better, tune, voices_by_distance
 from tests.strategies import probabilities as some_probabilities
 from tests.test_postprocess import configs
 
@@ -103,9 +104,9 @@ def test_a_window_is_scored_in_the_time_of_its_file_without_collars_where_it_cut
     tuned = tune({"call": heard}, truth, PostprocessConfig(), starts_s={"call": 10.0}, protocol=protocol_named("fair"))
     assert (tuned.before.der.total, tuned.before.der.miss) == (10, 10)
     assert tuned.after.der.errors == 0
-    kept = _ticks_of(truth["call"], [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000)[1]
+    kept = in_ticks(truth["call"], [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000)[1]
     assert (kept[:1000].all(), kept[1000:].any()) == (True, False)
-    early = _ticks_of((Turn(9.9, 12, "a"),), [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000)[1]
+    early = in_ticks((Turn(9.9, 12, "a"),), [(10.0, 20.0)], protocol_named("fair"), 10.0, 1000)[1]
     assert np.flatnonzero(~early).tolist() == [*range(15), *range(175, 225)]
 
 
@@ -117,7 +118,7 @@ def by_distance(references) -> dict[str, dict[float, Probabilities]]:
     """From 0.6 on all of it by one voice, before as in the truth."""
     found = {}
     for uri, truth in references.items():
-        active, _ = _ticks_of(truth, [], protocol_named("full"), 7.68, 0)
+        active, _ = in_ticks(truth, [], protocol_named("full"), 7.68, 0)
         data = np.where(active[4::8], 0.9, 0.1).astype(np.float32)
         two, one = Probabilities(data, STEP_S, 7.68), Probabilities(data.max(axis=1, keepdims=True), STEP_S, 7.68)
         found[uri] = {distance: two if distance < 0.6 else one for distance in DISTANCES}
@@ -205,13 +206,13 @@ def test_errors_are_those_of_the_turns_tick_by_tick(probs, settings, seed, proto
     found = Probabilities(probs, STEP_S, max(0.0, len(probs) * STEP_S - 0.03))
     truth = truth_of(recording(seed), PostprocessConfig(onset=0.2, offset=0.2))
     given_truth = truth, [(0.2, 0.9), (1.0, 2.5)], protocol_named(protocol), found.duration, 0
-    active, kept = _ticks_of(*given_truth)
+    active, kept = in_ticks(*given_truth)
     heard = found.turns(settings)
     said = np.zeros((len(kept), probs.shape[1]), dtype=bool)
     for turn in heard:
         said[round(100 * turn.start) : round(100 * turn.end), heard.speakers.index(turn.speaker)] = True
     errors = frame_der(said[kept], active[kept]).errors
-    assert _Truth.of(*given_truth).errors(found, [settings, PostprocessConfig()])[0] == errors
+    assert TickTruth.of(*given_truth).errors(next(_spoken(found, [settings, PostprocessConfig()]))) == errors
 
 
 def test_each_round_of_the_search_is_told_and_can_be_stopped(probabilities, references):
