@@ -5,10 +5,9 @@ from dataclasses import dataclass
 
 from sortformer.config.checks import as_annotated, require
 
-__all__ = ["NEAREST", "ConfidenceConfig"]
+__all__ = ["ConfidenceConfig", "logit"]
 
-NEAREST = 1e-4
-"""Probabilities nearer to 0 or 1 count as that near: half precision has some that are 0 and 1."""
+_NEAREST = 1e-4  # to 0 and to 1: half precision has probabilities that are 0 and 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,5 +31,10 @@ class ConfidenceConfig:
 
     def of(self, probability: float) -> float:
         """Return the confidence of a turn with such a mean probability."""
-        p = min(max(probability, NEAREST), 1 - NEAREST)
-        return 1 / (1 + math.exp(-self.slope * math.log(p / (1 - p)) - self.offset))
+        return 1 / (1 + math.exp(-self.slope * logit(probability) - self.offset))
+
+
+def logit(probability: float) -> float:
+    """Return log(p / (1 - p)), for p no nearer to 0 or 1 than 1e-4."""
+    p = min(max(probability, _NEAREST), 1 - _NEAREST)
+    return math.log(p / (1 - p))

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from sortformer.annotation import Diarization, Turn, merged, moments
-from sortformer.config.confidence import NEAREST, ConfidenceConfig
+from sortformer.config.confidence import ConfidenceConfig, logit
 from sortformer.metrics.der import pairing
 from sortformer.metrics.region import scored_region
 
@@ -69,10 +69,11 @@ def judged(
 
 
 def calibration_error(turns: Sequence[Judged]) -> float:
-    """Return by how much confidence is off, on average over time: the expected calibration error, in ten equal parts.
+    """Return the expected calibration error: by how much confidence is off, averaged over ten bins.
 
-    Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning", AAAI 2015; parts of as much time
-    each, by confidence, and weighed by it, since a turn is right in a share of its time. NaN where there are no turns.
+    Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning", AAAI 2015. Turns are put into bins
+    by their confidence. What is counted is time and not turns, since a turn may be right in part: each bin holds a
+    tenth of it. NaN where there are no turns.
     """
     if not turns:
         return float("nan")
@@ -84,20 +85,20 @@ def calibration_error(turns: Sequence[Judged]) -> float:
 
 
 def fitted(turns: Sequence[Judged]) -> ConfidenceConfig | None:
-    """Return what makes the mean probabilities of turns, their confidence as it is, a confidence that can be believed.
+    """Return the settings that turn mean probabilities, here the confidence of turns, into the share that is right.
 
-    Logistic regression, each second of speech counts alike; the shares are drawn a little towards one half, as if one
-    turn more were right and one wrong (Platt, 1999, section 2.2). None where there are fewer than 50 turns.
+    Logistic regression in which each second of speech counts alike. The shares that are right are drawn a little
+    towards one half, as if one more turn were right and one more wrong (Platt, 1999, section 2.2). None where there are
+    fewer than 50 turns.
     """
     if len(turns) < FEWEST_TURNS:
         return None
-    said, right, seconds = _columns(turns)
+    _, right, seconds = _columns(turns)
     weights = seconds / seconds.sum()
     good = len(turns) * float(weights @ right)
     highest, lowest = (good + 1) / (good + 2), 1 / (len(turns) - good + 2)
     target = lowest + (highest - lowest) * right
-    near = np.clip(said, NEAREST, 1 - NEAREST)
-    scores = np.log(near / (1 - near))
+    scores = np.array([logit(turn.confidence) for turn in turns])
 
     def loss(values: np.ndarray) -> float:
         at = values[0] * scores + values[1]
