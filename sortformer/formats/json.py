@@ -16,12 +16,12 @@ from typing import Any
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.errors import InputError
-from sortformer.formats.milliseconds import last_millisecond
+from sortformer.formats.milliseconds import rounded
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.json_values import json_object, number_of, text_of, whole_number_of
 
-__all__ = ["SCHEMA_VERSION", "format", "parse", "read", "turns", "write"]
+__all__ = ["SCHEMA_VERSION", "document", "format", "parse", "read", "turns", "write"]
 
 SCHEMA_VERSION = 1
 
@@ -29,15 +29,27 @@ SCHEMA_VERSION = 1
 def format(recording: Diarization, one_line: bool = False, ascii_only: bool = False, exact: bool = False) -> str:
     """Return one JSON document, which ends with a line break; names may hold anything.
 
-    On ``one_line`` several documents follow each other as JSON lines; with ``ascii_only`` other characters are escaped;
-    an ``exact`` one does not round confidences to four decimals, so that the RTTM made of it is the recording's.
+    Args:
+        one_line: so that several documents follow each other as JSON lines.
+        ascii_only: escape all other characters.
+        exact: confidences with all their digits instead of four decimals: RTTM that is made of the document then has
+            the same three decimals as that of the recording.
 
     Raises:
         InputError: when the settings hold what JSON cannot express.
     """
+    found = document(recording, exact)
+    try:
+        return json.dumps(found, ensure_ascii=ascii_only, allow_nan=False, indent=None if one_line else 1) + "\n"
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the settings of {recording.uri} cannot be written as JSON: {error}") from error
+
+
+def document(recording: Diarization, exact: bool = False) -> dict[str, Any]:
+    """Return what the document of a recording holds, as plain values; ``exact`` as in :func:`format`."""
     origin = recording.origin or Origin()
     axis = origin.time_axis
-    document = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "uri": recording.uri,
         "duration": recording.duration,
@@ -48,16 +60,10 @@ def format(recording: Diarization, one_line: bool = False, ascii_only: bool = Fa
         "version": origin.version,
         "settings": dict(origin.settings),
     }
-    try:
-        return json.dumps(document, ensure_ascii=ascii_only, allow_nan=False, indent=None if one_line else 1) + "\n"
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the settings of {recording.uri} cannot be written as JSON: {error}") from error
 
 
 def turns(recording: Diarization, exact: bool = False) -> list[dict[str, Any]]:
-    """Return the turns of a recording as its document has them."""
-    last = last_millisecond(recording)
-    rounded = ((round(turn.start * 1000), min(round(turn.end * 1000), last), turn) for turn in recording)  # as in RTTM
+    """Return the turns of a recording as its document has them, their times as in RTTM."""
     return [
         {
             "start": start / 1000,
@@ -65,8 +71,7 @@ def turns(recording: Diarization, exact: bool = False) -> list[dict[str, Any]]:
             "speaker": turn.speaker,
             "confidence": turn.confidence if exact or turn.confidence is None else round(turn.confidence, 4),
         }
-        for start, end, turn in rounded
-        if start < end
+        for start, end, turn in rounded(recording)
     ]
 
 
@@ -76,20 +81,20 @@ def parse(text: str, source: str = "JSON") -> Diarization:
     Raises:
         InputError: with the source, when it is no JSON, of another schema version, or a value is missing or wrong.
     """
-    document = json_object(text, source, "a diarization")
-    if "schema_version" not in document:
+    found = json_object(text, source, "a diarization")
+    if "schema_version" not in found:
         raise InputError(f"{source} is not a diarization: it has no schema_version")
-    version = document["schema_version"]
+    version = found["schema_version"]
     if version != SCHEMA_VERSION:
         raise InputError(f"{source} has schema version {version!r}, but this release reads version {SCHEMA_VERSION}")
     try:
-        return _recording(document)
+        return _recording(found)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
         raise InputError(f"{source} is not a diarization: {reason}") from error
 
 
-def _recording(document: dict[str, Any]) -> Diarization:
+def _recording(found: dict[str, Any]) -> Diarization:
     turns = tuple(
         Turn(
             number_of(turn["start"], "start"),
@@ -97,9 +102,9 @@ def _recording(document: dict[str, Any]) -> Diarization:
             text_of(turn["speaker"], "speaker"),
             None if turn["confidence"] is None else number_of(turn["confidence"], "confidence"),
         )
-        for turn in document["turns"]
+        for turn in found["turns"]
     )
-    axis = document["time_axis"]
+    axis = found["time_axis"]
     time_axis = None
     if axis is not None:
         time_axis = TimeAxis(
@@ -107,12 +112,12 @@ def _recording(document: dict[str, Any]) -> Diarization:
             number_of(axis["step_s"], "step_s"),
             whole_number_of(axis["num_frames"], "num_frames"),
         )
-    model, version = (None if document[key] is None else text_of(document[key], key) for key in ("model", "version"))
-    origin = Origin(model, version, dict(document["settings"]), time_axis)
+    model, version = (None if found[key] is None else text_of(found[key], key) for key in ("model", "version"))
+    origin = Origin(model, version, dict(found["settings"]), time_axis)
     return Diarization(
         turns,
-        number_of(document["duration"], "duration"),
-        text_of(document["uri"], "uri"),
+        number_of(found["duration"], "duration"),
+        text_of(found["uri"], "uri"),
         None if origin == Origin() else origin,
     )
 

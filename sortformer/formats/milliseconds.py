@@ -1,10 +1,11 @@
 """The turns of a recording as formats of whole milliseconds write them."""
 
 import math
+from collections.abc import Iterator
 
 from sortformer.annotation import Diarization, Turn, merged
 
-__all__ = ["in_milliseconds", "last_millisecond"]
+__all__ = ["in_milliseconds", "last_millisecond", "rounded"]
 
 
 def last_millisecond(recording: Diarization) -> int:
@@ -15,13 +16,19 @@ def last_millisecond(recording: Diarization) -> int:
 def in_milliseconds(recording: Diarization) -> list[tuple[int, int, str, float | None]]:
     """Return start, end (milliseconds), speaker and confidence of each turn, sorted.
 
-    Times are rounded and clipped to the recording; after that, overlapping and touching turns of one speaker are joined
-    and turns of no length dropped.
+    Times are as :func:`rounded` gives them; after that, overlapping and touching turns of one speaker are joined.
+    """
+    whole = (Turn(start, end, turn.speaker, turn.confidence) for start, end, turn in rounded(recording))
+    return [(round(turn.start), round(turn.end), turn.speaker, turn.confidence) for turn in merged(whole)]
+
+
+def rounded(recording: Diarization) -> Iterator[tuple[int, int, Turn]]:
+    """Yield start and end (milliseconds) of each turn, rounded and clipped to the recording, and the turn itself.
+
+    Turns of no length are dropped.
     """
     last = last_millisecond(recording)
-    whole = [
-        Turn(start, end, turn.speaker, turn.confidence)
-        for turn in recording
-        if (start := round(turn.start * 1000)) < (end := min(round(turn.end * 1000), last))
-    ]
-    return [(round(turn.start), round(turn.end), turn.speaker, turn.confidence) for turn in merged(whole)]
+    for turn in recording:
+        start, end = round(turn.start * 1000), min(round(turn.end * 1000), last)
+        if start < end:
+            yield start, end, turn

@@ -15,6 +15,7 @@ from starlette.types import Message, Receive
 from sortformer.annotation import Diarization
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
+from sortformer.formats.json import document
 from sortformer.serve.once import once
 from sortformer.serve.told import told
 
@@ -172,8 +173,7 @@ def _written(result: Diarization, warnings: list[str], kind: str) -> Response:
     """The answer; what there is to warn of is in a header, as JSON, and in a JSON result, too."""
     headers = {"X-Warnings": json.dumps(warnings)} if warnings else None
     if kind == "json":
-        document = json.loads(result.to_json()) | {"warnings": warnings}
-        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(document(result) | {"warnings": warnings}, ensure_ascii=False, indent=1) + "\n"
         return Response(text, media_type="application/json", headers=headers)
     text = result.to_rttm() if kind == "rttm" else result.to_text()
     return Response(text, media_type="text/plain", headers=headers)

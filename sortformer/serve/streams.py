@@ -12,7 +12,7 @@ from sortformer.annotation import Diarization
 from sortformer.config.presets import nearest_preset
 from sortformer.diarizer import LIVE_S, Diarizer
 from sortformer.errors import InputError, SortformerError, counted
-from sortformer.formats.json import turns
+from sortformer.formats.json import document, turns
 from sortformer.serve.batch import Batch
 from sortformer.serve.once import once
 from sortformer.serve.samples import Samples
@@ -79,7 +79,7 @@ class Streams:
                 await websocket.send_json(_news("update", session, update))
             await asyncio.sleep(0)  # who sends thousands of messages at once shall not stop the others
         update, result, warnings = await batch.end(session, samples.take(len(samples)))
-        last = {"result": json.loads(result.to_json()) | {"warnings": warnings}}
+        last = {"result": document(result) | {"warnings": warnings}}
         await websocket.send_json(_news("done", session, update) | last)
         await websocket.close(_STOPPING if self._stopping.is_set() else _DONE)
 
