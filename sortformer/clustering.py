@@ -13,24 +13,25 @@ from sortformer.config.clustering import ClusteringConfig
 
 __all__ = ["alone", "by_turns", "by_voice", "in_finer_frames", "shared_out", "staying", "unit_rows"]
 
-_STRETCH_FRAMES = (6, 20)
-_SPEECH = 0.3  # least probability of the likeliest slot, and most speakers expected, where one voice speaks
-_ALONE = 1.3
-# A slot that is so sure, alone, for so long is a speaker: voices that are alike stay two, if not nearer than this.
+_STRETCH_FRAMES = (6, 20)  # shortest and longest
+# One voice speaks in a frame whose likeliest slot exceeds the first, while the sum of all slots is below the second.
+_SPEECH, _ALONE = 0.3, 1.3
+# A slot above _SURE in so many frames in which one voice speaks has a speaker of its own. Where there are several,
+# their voices are kept apart even if they are alike, but not if they are nearer than _SAME.
 _SURE, _SURE_FRAMES, _SAME = 0.8, 25, 0.3
-# Voices that take turns are two from so much of the distance on that makes voices two: one person, who moves or speaks
-# up, sounds different from then on, or for a while, and not by turns.
+# Voices that take turns are two from this share of the threshold on: one person who moves, or speaks up, sounds
+# different from then on, or for a while, but does not alternate between the two.
 _BY_TURNS = 0.9
-_ASTRAY = 0.1  # of what the one who speaks less says: speech at another's time that makes no turn
-_TURNS_SHARE = 0.1  # of all speech: scattered stretches that are less may be another voice's odd ones
-_SAMPLE_FRAMES = 4  # a stretch counts once for each so many of its frames: by how much it says
+_ASTRAY = 0.1  # share of the speech of who speaks less; more of it in the wrong place is a turn (see `by_turns`)
+_TURNS_SHARE = 0.1  # of all speech; a group that has less of it may be odd stretches of another voice
+_SAMPLE_FRAMES = 4  # a stretch counts once for each so many of its frames, so that longer ones count for more
 _MOST_SAMPLES = 3000  # each is compared with every other one
 _SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
 _LEAST_SHARE = 0.03
 _ROUNDS = 3  # of means and nearest means, as in k-means
-_SHARPNESS = 5.0  # of what the cosines of one frame say, times how much is said in it
+_SHARPNESS = 5.0  # by which the cosines of a frame, times how much is said in it, become log-likelihoods
 _STAYS = 0.9  # how likely the next frame is of the same voice
-_DOUBLINGS = 5  # 32 frames: what lies further off says nothing
+_DOUBLINGS = 5  # a frame's voice is told by the 2^5 = 32 frames on each side
 
 
 def by_voice(
@@ -49,8 +50,8 @@ def by_voice(
     Args:
         probs: (T, S) probabilities of the model's slots, in frames of 80 ms, in the order in which they were heard.
         emb: (T, D) the encoder's embeddings of the same frames.
-        fewest: split the likeliest voices until there are so many, as far as there are stretches of speech; also where
-            so many slots are sure of themselves.
+        fewest: at least so many voices, as far as there are stretches of speech: the tree of voices is cut further down
+            until there are. So it is where so many slots have, for sure, a speaker each.
         most: no more than so many voices (None: as the config says).
         stretch_frames: shortest and longest stretch of speech that is clustered as one.
     """
@@ -99,7 +100,7 @@ def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int,
 
 
 def _joined(points: np.ndarray, size: np.ndarray, labels: np.ndarray, threshold: float) -> np.ndarray:
-    """Labels (N,) of stretches of speech after groups that do not take turns were joined, the nearest first."""
+    """Join groups of stretches within the threshold that do not take turns, the nearest first; return labels (N,)."""
     while True:
         groups = np.unique(labels)
         means = np.stack([points[labels == group].mean(axis=0) for group in groups])
@@ -116,11 +117,14 @@ def _joined(points: np.ndarray, size: np.ndarray, labels: np.ndarray, threshold:
 
 
 def by_turns(one: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether two voices take turns, which is more than one of them between, before or after the other's speech.
+    """Return whether two voices take turns: neither says all in one stretch of time in which the other is silent.
+
+    In the best such stretch of either voice, what the other one says is astray, and so is what the first says outside
+    of it. Some of that does not make a turn.
 
     ``one`` and ``other`` (N,) are how much they say, moment by moment.
     """
-    # In the middle the difference of the two is summed up as far as it can get: the rest of either is astray.
+    # The best stretch is that with the greatest sum of what one says less what the other says.
     sums = np.concatenate([[0.0], np.cumsum(one - other)])
     astray = min(
         one.sum() - (sums - np.minimum.accumulate(sums)).max(), other.sum() - (np.maximum.accumulate(sums) - sums).max()

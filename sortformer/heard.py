@@ -16,8 +16,8 @@ __all__ = ["Heard", "Progress", "report", "up_to"]
 Progress = Callable[[str, float, float | None], bool | None]
 """Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
 
-``read`` counts seconds of audio; so does ``model`` in a stream or in windows, which work as they read, and takes turns
-with it. Else it counts steps, as ``turns`` does. Returning False, or raising, ends the work.
+``read`` counts seconds of audio. So does ``model`` in a stream or in windows, where the two alternate; otherwise it
+counts steps, as ``turns`` does. Returning False, or raising, ends the work.
 """
 
 

@@ -26,7 +26,7 @@ from sortformer.model.early_exit import leave_early
 __all__ = ["Whole", "at_once", "clip_voice", "forward", "in_windows", "probabilities"]
 
 WINDOW_FRAMES, MARGIN_FRAMES = 1000, 63
-"""A window is 80 s, with 5 s more on each side: what 10 s or 20 s would do is no better."""
+"""A window is 80 s, with 5 s more on each side; 10 s or 20 s were no better."""
 
 Output = TypeVar("Output")
 

@@ -52,7 +52,7 @@ def turns(
         exclusive: give every instant to the most probable of the speakers who have a turn there (for joining with a
             transcript).
         names: of slots whose speakers are known.
-        slots: only these have turns (None: all), those that they have beside the others.
+        slots: only these have turns (None: all), and they have the same ones as if the others had turns, too.
 
     Raises:
         InputError: when the probabilities are not a finite (T, S) array or the step is not a multiple of 10 ms.
@@ -74,7 +74,7 @@ def turns(
 def decisive(probs: np.ndarray, config: PostprocessConfig, slots: Collection[int] | None = None) -> np.ndarray:
     """Return what the thresholds are compared with, (T, S), as ``config.decision`` says.
 
-    It is 0 but for the ``slots`` that may speak (None: all). What the others have says how many speak all the same.
+    It is 0 except for the ``slots`` that may speak (None: all); the others still count in how many speak at once.
     """
     gain = probs if config.decision == "slots" else expected_gain(probs)
     return gain if slots is None else only_slots(gain, slots)

@@ -14,8 +14,8 @@ __all__ = ["UNHEARD", "Level", "Peaks", "alike_loud", "decibels", "how_quiet", "
 _WANTED = 10 ** (-24 / 20)
 _MOST = 31.6  # 30 dB
 _PIECE_SAMPLES = 1600  # 0.1 s
-_SHARE = 0.95  # of the pieces that are no louder: speech sets it, also where it pauses much, and no knock
-# No lower than this below the sixth loudest piece: where next to nobody speaks, a word sets it, and no click.
+_SHARE = 0.95  # of the pieces are no louder than the level: so speech with many pauses sets it, and a few knocks do not
+# The level is no further below the sixth loudest piece: of little speech a word sets it, and a click does not.
 _LOUDEST, _RANGE_DB = 6, 15
 _QUIET = 0.01  # -40 dB: where nobody is heard, that may be why
 _LEAST_DB, _STEPS_A_DB, _BINS = -120, 5, 800
@@ -74,9 +74,9 @@ class Peaks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Level:
-    """How loud the speech of a recording is, as far as it has been heard: what of 0.1 s is highest, 95 % of the time.
+    """How loud the speech of a recording is, as far as it has been heard, by the highest samples of pieces of 0.1 s.
 
-    A piece of 0.1 s counts when all of it has been heard.
+    It is what 95 % of the pieces do not exceed. A piece counts when all of it has been heard.
 
     Attributes:
         peaks: of the pieces.

@@ -256,7 +256,7 @@ def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
 def _mono(
     pieces: Iterable[np.ndarray], rate: int, channel: int | None, name: str, start: int = 0
 ) -> Iterator[np.ndarray]:
-    """Return what (n, channels) pieces at a rate, the first from the sample ``start`` on, are as (n,) at 16 kHz."""
+    """Turn (n, channels) pieces at a rate into (n,) pieces at 16 kHz; the first begins at the sample ``start``."""
     pieces = _watched(pieces, name) if channel is None else pieces
     return resampled(checked(mixed(pieces, whole("channel", channel), name), rate, name, start), rate)
 

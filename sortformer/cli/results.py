@@ -35,7 +35,7 @@ def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
 
 
 def say_as_in_rttm(*names: str) -> None:
-    """Say which of these names of recordings and speakers are others in RTTM."""
+    """Say which of these names, of recordings and speakers, RTTM has to write in another way."""
     for name in names:
         if (written := without_white_space(name)) != name:
             say(f"note: {name!r} is called {written!r} in RTTM, which cannot express white space")
@@ -50,8 +50,8 @@ class Format:
         turns: its text for a diarization; None where it needs the words.
         words: its text for a diarization and its words; None where it has no place for them.
         between: what divides the texts of recordings on stdout; None where several do not fit there.
-        printed: its text on stdout, where that is another one: of a diarization, whether there are several, and whether
-            all is to be ASCII.
+        printed: its text on stdout, where that differs from a file's; it is given a diarization, whether there are
+            several, and whether to write ASCII alone.
     """
 
     extension: str

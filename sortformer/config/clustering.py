@@ -16,9 +16,9 @@ class ClusteringConfig:
     """Speech is given to whose voice it is, by the encoder's embeddings, and not to the slot that the head chose.
 
     Attributes:
-        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices;
-            in whole recordings two that take turns are two from 0.9 times as much on; streams, whose stretches are
-            shorter and scatter more, go by 1.2 times as much.
+        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices. In
+            whole recordings voices that take turns are two above 0.9 times the threshold already. Streams, whose
+            stretches are shorter and scatter more, take 1.2 times the threshold for all.
         max_speakers: no more than so many, those who speak most, where a call does not ask for more; 40 at most.
 
     Raises:

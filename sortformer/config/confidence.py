@@ -12,7 +12,7 @@ _NEAREST = 1e-4  # to 0 and to 1: half precision has probabilities that are 0 an
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceConfig:
-    """Make of a turn's mean probability the share of it in which its speaker speaks: sigmoid(slope logit(p) + offset).
+    """Turn the mean probability of a turn into the share of it that is right: sigmoid(slope logit(p) + offset).
 
     Platt, "Probabilistic Outputs for Support Vector Machines", 1999. Both numbers are fitted on recordings whose truth
     is known (``metrics.calibration.fitted``); 1 and 0 leave probabilities as they are.

@@ -214,7 +214,7 @@ class ModelConfig:
     head: HeadConfig = field(default_factory=HeadConfig)
     labelling: Literal["cover", "nemo"] = "cover"
     speaker_cache: SpeakerCacheConfig | None = None
-    """How the speaker cache chooses that it was published with (None: as the presets' own); frames are the presets'."""
+    """How the speaker cache chooses its frames (None: as those of the presets do); how many, the presets say."""
 
     def __post_init__(self) -> None:
         as_annotated(self)

@@ -54,9 +54,9 @@ def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
     """Return how a model streams, by latency ("30.4s", "10s", ...), the longest first; it is the best for files.
 
     A model whose layers remember by themselves takes the chunks that its memories were trained with; one that has only
-    running sums takes chunks of any length, to the same effect. The speaker cache of others chooses as that does that
-    they were published with (``ModelConfig.speaker_cache``). Empty where the features depend on
-    the whole recording, as NVIDIA's v1's do: such a model knows only "offline".
+    running sums takes chunks of any length, to the same effect. All others have a speaker cache, which chooses its
+    frames by the settings that the model was published with (``ModelConfig.speaker_cache``). Empty where the features
+    depend on the whole recording, as those of NVIDIA's v1 do: such a model knows only "offline".
     """
     if carries(model):
         return {} if memory_obstacle(model) else _memory_presets(model)
@@ -75,7 +75,7 @@ def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
 
 
 def _choosing(config: StreamConfig, cache: SpeakerCacheConfig) -> StreamConfig:
-    """The stream with as many frames in its speaker cache as it has, chosen as another one does."""
+    """The stream with a speaker cache that chooses its frames, as many as before, by the settings of another."""
     return replace(config, speaker_cache=replace(cache, frames=config.speaker_cache.frames))
 
 

@@ -38,8 +38,8 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
     """Return what an RTTM file, a TextGrid, a folder of either or a manifest knows.
 
     A UEM (file or folder) goes before a manifest's. All times are those of the files, also for windows of them:
-    these are scored like parts in a UEM, so that there is no border, and no collar, where a window cuts a turn; one
-    from the beginning on is known by turns behind its end.
+    these are scored like parts in a UEM, so that there is no border, and no collar, where a window cuts a turn. One
+    that begins where its file does is recognised by turns after its end.
     Where some entries of a manifest begin within their file, or have a UEM, the others are scored whole.
 
     Raises:

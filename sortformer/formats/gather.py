@@ -44,9 +44,9 @@ def uem_in(path: Path) -> dict[str, Regions]:
 
 
 def files_in(path: Path, *suffixes: str) -> list[Path]:
-    """Return the files of a folder that end in the first of the suffixes, in lower case, that any of them ends in.
+    """Return the files of a folder, sorted, with the first of the suffixes (in lower case) that any file there has.
 
-    They are sorted. What is no folder is itself the one file.
+    A path that is no folder is itself the one file.
 
     Raises:
         InputError: when the folder has none.
@@ -60,7 +60,7 @@ def files_in(path: Path, *suffixes: str) -> list[Path]:
 
 
 def _gather(path: Path, suffixes: tuple[str, ...], read: Callable[[Path], Mapping[str, Value]]) -> dict[str, Value]:
-    """What a file, or all files of a folder with the first of the suffixes there, say about each recording."""
+    """What a file says about each recording, or the files of a folder (see :func:`files_in`) together."""
     found: dict[str, Value] = {}
     where: dict[str, Path] = {}
     for file in files_in(path, *suffixes):

@@ -15,10 +15,10 @@ __all__ = ["from_folder"]
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
     """Return every recording in a folder and below it, with the RTTM and the UEM that are about it.
 
-    A reference belongs to the recording whose name without suffix it bears: inside, or as a file name, where it is
-    about one recording alone, which is none of those here, and no other is about this one. A recording may say more:
-    ``ES2002a.Mix-Headset.wav`` goes with ``ES2002a`` where nothing is called ``ES2002a.Mix-Headset``. One without a
-    reference gets an entry without.
+    A reference is about the recordings that it names inside, by their names without suffix. One that names a single
+    recording, which is not here, is about the recording that is called as its file is, unless another reference is. The
+    name of a recording may be longer: ``ES2002a.Mix-Headset.wav`` goes with ``ES2002a`` where nothing is called
+    ``ES2002a.Mix-Headset``. One without a reference gets an entry without.
 
     Args:
         references: the folder (or the RTTM file) with the references, if they are elsewhere.

@@ -17,8 +17,8 @@ from sortformer.serve.streams import Streams
 
 __all__ = ["application"]
 
-_NOBODY = 499  # as others write it down: whoever asked does not hear the answer
-_GRACE_S = 10.0  # for all streams to say their last, and for a recording to notice that it shall end
+_CLIENT_GONE = 499  # the code that nginx logs for it: nobody is there any more to read the answer
+_GRACE_S = 10.0  # for streams to give their last turns, and for the work on a recording to stop
 
 
 def application(diarizer: Diarizer, *, max_streams: int, max_upload_mb: int) -> FastAPI:
@@ -46,7 +46,7 @@ def application(diarizer: Diarizer, *, max_streams: int, max_upload_mb: int) -> 
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, lambda _, error: _sentence(500, _unforeseen(error)))
     for end in (Cancelled, ClientDisconnect):
-        app.add_exception_handler(end, lambda *_: Response(status_code=_NOBODY))
+        app.add_exception_handler(end, lambda *_: Response(status_code=_CLIENT_GONE))
 
     @app.post("/v1/diarize", openapi_extra={"requestBody": REQUEST_BODY})
     async def diarize(request: Request) -> Response:

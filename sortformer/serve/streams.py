@@ -28,7 +28,7 @@ _REASON_BYTES = 123
 
 
 class Streams:
-    """All live streams: those of one preset advance together, and there are at most so many."""
+    """All live streams, ``most`` at once; those of one preset advance together."""
 
     def __init__(self, diarizer: Diarizer, most: int) -> None:
         self.diarizer = diarizer
@@ -94,7 +94,7 @@ class Streams:
         return {"type": "websocket.receive", "text": json.dumps(_END)}
 
     def _batch(self, preset: str | None) -> Batch:
-        """Streams of one preset, also where nobody asked for it by name."""
+        """The batch of a preset; None: of that which live streams have where they ask for none."""
         name = preset or nearest_preset(self.diarizer.model.config, LIVE_S)
         if name not in self._batches:
             self._batches[name] = Batch(self.diarizer.pool(name))

@@ -18,7 +18,7 @@ def told() -> Iterator[list[str]]:
     """Collect the warnings for users that this thread gives in the block; those of other threads go where they went.
 
     ``warnings.catch_warnings`` would collect those of all threads, and one client's are no business of another's. How
-    often the same one is given is for the filters to say, as elsewhere; the command has each given always.
+    often the same warning is given is a matter of Python's filters, as elsewhere; the command has it given each time.
     """
     _listen()
     _here.sentences = sentences = list[str]()

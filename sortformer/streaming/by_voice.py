@@ -23,8 +23,8 @@ __all__ = ["by_known_voice", "rows_by_voice", "worth_keeping"]
 
 _LEAST_COMMON = 0.5  # frames in which a voice and a column both speak, if the voice is to keep the column
 _LEAST_SHARE = 0.2  # of a voice's past in a column, if it has a claim to it
-# Shorter than in whole recordings, because who is new has said little yet; and the mean of fewer frames lies further
-# from its voice, by about so much.
+# Stretches are shorter than in whole recordings, because who is new has said little yet; and the mean of fewer frames
+# lies further from its voice: distances are about so many times as large.
 _STRETCH_FRAMES = (3, 8)
 _SCATTER = 1.2
 
@@ -34,8 +34,8 @@ def rows_by_voice(
 ) -> tuple[Tensor, Tensor]:
     """Return who speaks in the frames that a step looks at, and in those that ``state.voice_emb`` remembers.
 
-    Both as :func:`by_known_voice` has it, but for the speaker cache, whose speakers stay as they were: (B, T, S) and
-    (B, V, S), where the stream may have more slots than the model.
+    These are (B, T, S) and (B, V, S), with a column for each slot of the stream, of which there may be more than the
+    model's. :func:`by_known_voice` decides, except in the speaker cache, whose speakers stay as they were.
 
     Args:
         probs: (B, T, s) of [speaker cache | FIFO | chunk with its contexts], at a multiple of the embeddings' rate.

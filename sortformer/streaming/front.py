@@ -44,8 +44,8 @@ class Front:
 def start_front(log_mel: LogMel, level: StreamLevel | Level = NEW) -> Front:
     """Return the state before the first sample.
 
-    Where the features want it, streams are made alike loud, as recordings are: what is heard at once by one factor, as
-    far as the level is known by then.
+    Where the features want it, streams are made alike loud, as recordings are: all samples of a chunk by one factor,
+    that of the level as far as it is known by then.
     """
     features = log_mel.start()
     mel = features.tail.new_zeros(1, 0, log_mel.config.num_mels)

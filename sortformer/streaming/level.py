@@ -11,21 +11,23 @@ __all__ = ["NEW", "StreamLevel"]
 
 _FRAME_SAMPLES = FrameGrid().step_samples
 _SPEECH = 0.7  # speakers expected in a frame, more than which are speech: what is doubtful is no evidence
-# What a stream is taken for at first, in dB, and how many frames of speech weigh as much: rather loud, since sounds
-# before the first word that are made too loud become voices.
+# The guess at first, in dB, and how many frames of speech weigh as much as it. It is rather loud: sounds before the
+# first word that are amplified too much would be heard as voices.
 _FIRST_DB, _FIRST_FRAMES = -20.0, 20
-# By so much a second it may be quieter than that: speech that is too quiet to be heard is no evidence.
+# By so much a second the guess may fall to the level of all sound: of speech too quiet to be heard nothing is learned.
 _QUIETER_DB_S = 0.25
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamLevel:
-    """The level of a stream: what frames with speech exceed in 5 % of the cases, the more of it the more that counts.
+    """The level of a stream: a guess at first, and then, the more speech there is, the more by that.
+
+    The level of speech is what the highest samples of its frames do not exceed in 95 % of them.
 
     Attributes:
         every: the level of all that has been heard, with speech or without.
         begun: (n,) samples of the next frame.
-        open: (t,) highest samples of the frames of which it is not known whether somebody speaks.
+        open: (t,) highest samples of the frames of which it is not known yet whether somebody speaks.
         spoken: those of the frames in which somebody does.
     """
 
