@@ -21,7 +21,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import postprocess_preset
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
-from sortformer.errors import Cancelled, ConfigError, InputError
+from sortformer.errors import ConfigError, InputError
 from sortformer.formats import json
 from sortformer.streaming import Session
 from tests.audio.makers import chirp, write
@@ -361,35 +361,6 @@ def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):
     assert diarizer(wav, enroll=None) == diarizer(wav, enroll={})
     with pytest.raises(InputError, match="only in a stream where clustering is off"):
         diarizer(wav, preset="offline", enroll={"chair": chirp(1.0, 16_000)})
-
-
-def test_progress_goes_forward_through_the_stages(diarizer: Diarizer, wav: Path):
-    seen: list[tuple[str, float, float | None]] = []
-    diarizer(wav, progress=lambda *report: seen.append(report))
-    assert list(dict.fromkeys(stage for stage, _, _ in seen)) == ["read", "model", "turns"]
-    assert seen[0] == ("read", 2.0, 2.0)
-    assert [done for stage, done, _ in seen if stage == "model"] == [1, 2]
-    assert seen[-1] == ("turns", 1, 1)
-
-
-def test_who_leaves_early_says_how_far_it_is_as_well(diarizer: Diarizer, wav: Path):
-    seen: list[tuple[str, float, float | None]] = []
-    replace(diarizer, exit_confidence=1.0)(wav, progress=lambda *report: seen.append(report))
-    assert [done for stage, done, _ in seen if stage == "model"] == [1, 2]
-
-
-@pytest.mark.parametrize("stage", ["read", "model", "turns"])
-def test_progress_may_cancel_at_any_stage(diarizer: Diarizer, wav: Path, stage: str):
-    with pytest.raises(Cancelled, match=stage):
-        diarizer(wav, progress=lambda at, *_: at != stage)
-
-
-def test_what_progress_raises_comes_out(diarizer: Diarizer, wav: Path):
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        diarizer(wav, progress=stop)
 
 
 def test_threads_share_a_diarizer(diarizer: Diarizer):
