@@ -14,7 +14,7 @@ import typer
 
 from sortformer.annotation import Diarization
 from sortformer.cli.console import say, usage_errors
-from sortformer.cli.interrupt import INTERRUPTED, interrupts
+from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts
 from sortformer.cli.options import (
     Channel,
     Clustering,
@@ -112,9 +112,7 @@ def stream(
 
     with interrupts() as interrupt:
         from sortformer.audio.files import uri_of
-        from sortformer.audio.live import microphone
-        from sortformer.audio.loudness import how_quiet, peak
-        from sortformer.audio.reading import blocks as file_blocks
+        from sortformer.audio.loudness import how_quiet
         from sortformer.diarizer import Diarizer
 
         diarizer = Diarizer.load(model, device)
@@ -125,33 +123,8 @@ def stream(
         for name, clip in voices.items():
             session.enroll(name, clip)
         say_as_in_rttm(uri, *voices)
-        if source is None:
-            blocks = microphone(rate or SAMPLE_RATE)
-        elif piped:
-            blocks = _piped(source, rate, channel)
-        else:
-            blocks = file_blocks(source, channel=channel, block_s=0.1 if pace else 1.0)
-        highest, lag_s, failure = 0.0, 0.0, None
-        try:
-            for block in _paced(blocks) if pace else blocks:
-                interrupt.hold(True)
-                highest = max(highest, peak(block))
-                begun = time.monotonic()
-                update = session.push(block)
-                before, lag_s = lag_s, max(0.0, lag_s + time.monotonic() - begun - len(block) / SAMPLE_RATE)
-                if live and before <= _LAG_S < lag_s:
-                    _status("")
-                    say(f"warning: the model is {lag_s:.0f} s behind what is heard: try a longer --preset")
-                _show(session, update, wanted=out is None)
-                interrupt.hold(not live)
-        except KeyboardInterrupt:
-            if not session.duration_s:
-                say(f"interrupted before anything was heard of {uri}: nothing was written")
-                raise typer.Exit(INTERRUPTED) from None
-        except InputError as error:
-            if not session.duration_s:
-                raise
-            failure = error  # what was heard before is not lost
+        blocks = _blocks(source, piped, rate, channel, pace)
+        highest, failure = _follow(session, blocks, interrupt, live=live, wanted=out is None)
         _show(session, session.flush(), wanted=out is None)
         _status("")
         result = session.finish()
@@ -161,6 +134,19 @@ def stream(
             say(f"warning: no speech found in {uri}{how_quiet(highest)}")
         if failure is not None:
             raise failure
+
+
+def _blocks(source: str | None, piped: bool, rate: int | None, channel: int | None, pace: bool) -> Iterator[np.ndarray]:
+    """What the microphone hears, comes through a pipe or is in a file."""
+    from sortformer.audio.live import microphone
+    from sortformer.audio.reading import blocks
+
+    if source is None:
+        return microphone(rate or SAMPLE_RATE)
+    if piped:
+        return _piped(source, rate, channel)
+    found = blocks(source, channel=channel, block_s=0.1 if pace else 1.0)
+    return _paced(found) if pace else found
 
 
 def _piped(source: str, rate: int | None, channel: int | None) -> Iterator[np.ndarray]:
@@ -177,6 +163,40 @@ def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
         due += len(block) / SAMPLE_RATE
         time.sleep(max(0.0, due - time.monotonic()))
         yield block
+
+
+def _follow(
+    session: Session, blocks: Iterator[np.ndarray], interrupt: Interrupt, *, live: bool, wanted: bool
+) -> tuple[float, InputError | None]:
+    """Push the blocks to a session and show what is new, until they end or an interrupt comes.
+
+    Return the highest sample, and the error that ended the blocks if one did after something had been heard: what was
+    heard is not lost.
+    """
+    from sortformer.audio.loudness import peak
+
+    highest, lag_s = 0.0, 0.0
+    try:
+        for block in blocks:
+            interrupt.hold(True)
+            highest = max(highest, peak(block))
+            begun = time.monotonic()
+            update = session.push(block)
+            before, lag_s = lag_s, max(0.0, lag_s + time.monotonic() - begun - len(block) / SAMPLE_RATE)
+            if live and before <= _LAG_S < lag_s:
+                _status("")
+                say(f"warning: the model is {lag_s:.0f} s behind what is heard: try a longer --preset")
+            _show(session, update, wanted)
+            interrupt.hold(not live)
+    except KeyboardInterrupt:
+        if not session.duration_s:
+            say(f"interrupted before anything was heard of {session.uri}: nothing was written")
+            raise typer.Exit(INTERRUPTED) from None
+    except InputError as error:
+        if not session.duration_s:
+            raise
+        return highest, error
+    return highest, None
 
 
 def _show(session: Session, update: Update, wanted: bool) -> None:
