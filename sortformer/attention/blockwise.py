@@ -1,8 +1,9 @@
 """Blockwise attention: each block of queries attends to one block of keys, another one in each head."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from sortformer.attention.blocks import cut, joined
 from sortformer.attention.full import expectation, validity
 from sortformer.attention.protocol import Context, Core
 
@@ -22,11 +23,8 @@ class BlockwiseAttention(Core):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         batch, heads, frames, dim = query.shape
-        tail = -frames % self.block
-        valid = nn.functional.pad(validity(key, context.valid), (0, tail)).unflatten(1, (-1, self.block))
-        query, key, value = (
-            nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.block)) for x in (query, key, value)
-        )
+        valid = cut(validity(key, context.valid)[:, None], self.block)[:, 0]
+        query, key, value = (cut(x, self.block) for x in (query, key, value))
         number = torch.arange(query.shape[2], device=query.device)
         blocks = (valid.any(-1) * (number + 1)).amax(dim=1).clamp(min=1)  # (B,) up to the last with a valid frame
         shift = torch.arange(heads, device=query.device)[:, None]
@@ -34,4 +32,4 @@ class BlockwiseAttention(Core):
         where = partner[..., None, None].expand(batch, heads, -1, self.block, dim)
         seen = valid[:, None].expand(-1, heads, -1, -1).gather(2, where[..., 0])
         mixed = expectation(query, key.gather(2, where), value.gather(2, where), seen[..., None, :])
-        return mixed.flatten(2, 3)[:, :, :frames]
+        return joined(mixed, frames)

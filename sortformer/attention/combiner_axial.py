@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention.blocks import cut, joined
 from sortformer.attention.combiner import Abstraction, Groups, Terms, join
 from sortformer.attention.full import expectation, scores, validity
 from sortformer.attention.protocol import Context, Core
@@ -32,12 +33,8 @@ class CombinerAxial(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        frames = query.shape[2]
-        tail = -frames % self.row
-        there = nn.functional.pad(validity(key, context.valid), (0, tail)).unflatten(1, (-1, self.row))[:, None]
-        query, key, value = (
-            nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.row)) for x in (query, key, value)
-        )
+        frames, there = query.shape[2], validity(key, context.valid)[:, None]
+        query, key, value, there = (cut(x, self.row) for x in (query, key, value, there))
         query = query * there[..., None]  # what a group of frames asks for is not for padding to say
         by_row = None if self.plan == "vertical" else self._row_groups(query, key, value, there)
         tiles = []
@@ -53,7 +50,7 @@ class CombinerAxial(Core):
             if self.plan in ("vertical", "joint"):
                 terms.extend(self._other_columns(asked, key, query, value, there, rows))
             tiles.append(join(terms))
-        return torch.cat(tiles, dim=2).flatten(2, 3)[:, :, :frames]
+        return joined(torch.cat(tiles, dim=2), frames)
 
     def _own_rows(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Terms:
         allowed = torch.ones(self.row, self.row, dtype=torch.bool, device=query.device)

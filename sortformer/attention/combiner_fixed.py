@@ -3,8 +3,9 @@
 import sys
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from sortformer.attention.blocks import cut, joined
 from sortformer.attention.combiner import Terms, join
 from sortformer.attention.combiner_hierarchical import CombinerHierarchical
 from sortformer.attention.full import scores, validity
@@ -26,13 +27,8 @@ class CombinerFixed(CombinerHierarchical):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        valid = validity(key, context.valid)
-        frames = query.shape[2]
-        tail = -frames % self.block
-        query, key, value = (
-            nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.block)) for x in (query, key, value)
-        )
-        there = nn.functional.pad(valid, (0, tail)).unflatten(1, (-1, self.block))[:, None]  # (B, 1, n, s)
+        frames, there = query.shape[2], validity(key, context.valid)[:, None]
+        query, key, value, there = (cut(x, self.block) for x in (query, key, value, there))
         groups = self.abstraction(key, query, value, there)
         number = torch.arange(query.shape[2], device=query.device)
         foreign = number[:, None] > number if self.causal else number[:, None] != number
@@ -49,4 +45,4 @@ class CombinerFixed(CombinerHierarchical):
                 groups.value[:, :, None],
             )
             tiles.append(join([direct, through]))
-        return torch.cat(tiles, dim=2).flatten(2, 3)[:, :, :frames]
+        return joined(torch.cat(tiles, dim=2), frames)

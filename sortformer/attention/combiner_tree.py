@@ -1,8 +1,9 @@
 """Combiners on a tree: the own block directly, all others through groups that grow with the distance."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from sortformer.attention.blocks import cut, joined
 from sortformer.attention.combiner import Abstraction, Groups
 from sortformer.attention.full import expectation, masked_score, scores, validity
 from sortformer.attention.protocol import Context, Core
@@ -34,26 +35,26 @@ class CombinerTree(Core):
         """Return (B, H, T, d); see :class:`Core`."""
         frames = query.shape[2]
         there = validity(key, context.valid)[:, None]  # (B, 1, T)
-        asked, keys, values, valid = (_cut(x, self.block) for x in (query, key, value, there))
+        asked, keys, values, valid = (cut(x, self.block) for x in (query, key, value, there))
         within = torch.ones(self.block, self.block, dtype=torch.bool, device=query.device)
-        logits = [_flat(_masked(scores(asked, keys), self._until(within) & valid[..., None, :]), frames)]
+        logits = [joined(_masked(scores(asked, keys), self._until(within) & valid[..., None, :]), frames)]
         groups, size = self.abstraction(keys, asked, values, valid), self.block
         siblings = []
         while (nodes := groups.key.shape[2]) > 1:
             fan = min(self.fan_out, nodes)
-            parts = Groups(*(_cut(x, fan) for x in (groups.key, groups.value, groups.valid)))
+            parts = Groups(*(cut(x, fan) for x in (groups.key, groups.value, groups.valid)))
             other = ~torch.eye(fan, dtype=torch.bool, device=query.device).repeat_interleave(size, dim=0)
-            family = scores(_cut(query, size * fan), parts.key)  # (B, H, n, size * fan, fan)
-            logits.append(_flat(_masked(family, self._until(other, size) & parts.valid[..., None, :]), frames))
+            family = scores(cut(query, size * fan), parts.key)  # (B, H, n, size * fan, fan)
+            logits.append(joined(_masked(family, self._until(other, size) & parts.valid[..., None, :]), frames))
             siblings.append((parts.value, size * fan))
             size *= fan
             if nodes == fan:
                 break  # nobody asks for the group of all frames
-            groups = self._parents(parts, *(_cut(x, size) for x in (query, key, value, there)))
+            groups = self._parents(parts, *(cut(x, size) for x in (query, key, value, there)))
         weights = torch.cat(logits, dim=-1).softmax(dim=-1).split([x.shape[-1] for x in logits], dim=-1)
-        out = _flat(_cut(weights[0], self.block) @ values, frames)
+        out = joined(cut(weights[0], self.block) @ values, frames)
         for weight, (mixed, span) in zip(weights[1:], siblings, strict=True):
-            out = out + _flat(_cut(weight, span) @ mixed, frames)
+            out = out + joined(cut(weight, span) @ mixed, frames)
         return out
 
     def _until(self, allowed: Tensor, size: int = 1) -> Tensor:
@@ -70,17 +71,6 @@ class CombinerTree(Core):
         keys, queries = (self.abstraction.pooled(x, valid) for x in self.abstraction.elements(key, query))
         mixed = expectation(queries[..., None, :], parts.key, parts.value, parts.valid[..., None, :])[..., 0, :]
         return Groups(keys, mixed, valid.any(-1))
-
-
-def _cut(x: Tensor, size: int) -> Tensor:
-    """Cut the third axis of (B, H, T, d) or (B, 1, T) into pieces of ``size``, with zeros after the end."""
-    tail = -x.shape[2] % size
-    return nn.functional.pad(x, (0, tail) if x.dim() == 3 else (0, 0, 0, tail)).unflatten(2, (-1, size))
-
-
-def _flat(x: Tensor, frames: int) -> Tensor:
-    """Join pieces (B, H, n, size, m) to (B, H, T, m)."""
-    return x.flatten(2, 3)[:, :, :frames]
 
 
 def _masked(logits: Tensor, allowed: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention.blocks import cut
 from sortformer.attention.full import expectation, validity
 from sortformer.attention.protocol import Context, Core
 
@@ -28,10 +29,9 @@ class LinformerAttention(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        tail = -key.shape[2] % self.chunk
-        there = nn.functional.pad(validity(key, context.valid), (0, tail)).unflatten(1, (-1, self.chunk))[:, None]
+        there = cut(validity(key, context.valid)[:, None], self.chunk)
         key, value = (
-            self._shorten(nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.chunk)), there, weight)
+            self._shorten(cut(x, self.chunk), there, weight)
             for x, weight in ((key, self.key_weight), (value, self.value_weight))
         )
         seen = there.any(-1, keepdim=True).expand(-1, -1, -1, key.shape[3]).flatten(2)

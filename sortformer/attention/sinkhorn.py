@@ -1,8 +1,9 @@
 """Sparse Sinkhorn attention: a block attends to itself and to the block that a soft sorting puts in its place."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from sortformer.attention.blocks import cut, joined
 from sortformer.attention.full import expectation, masked_score, validity
 from sortformer.attention.protocol import Context, Core
 
@@ -30,13 +31,8 @@ class SinkhornAttention(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        frames = query.shape[2]
-        tail = -frames % self.block
-        there = nn.functional.pad(validity(key, context.valid), (0, tail)).unflatten(1, (-1, self.block))[:, None]
-        query, key, value = (
-            nn.functional.pad(x, (0, 0, 0, tail)).unflatten(2, (-1, self.block)) * there[..., None]
-            for x in (query, key, value)
-        )
+        frames, there = query.shape[2], cut(validity(key, context.valid)[:, None], self.block)
+        query, key, value = (cut(x, self.block) * there[..., None] for x in (query, key, value))
         some = there.any(-1)
         pairs = some[..., None] & some[..., None, :]  # (B, 1, n, n)
         if self.causal:
@@ -55,7 +51,7 @@ class SinkhornAttention(Core):
         within = torch.ones(self.block, self.block, dtype=torch.bool, device=query.device)
         own = (within.tril() if self.causal else within) & there[..., None, :]
         allowed = torch.cat((own, seen[..., None, :].expand_as(own)), dim=-1)
-        return expectation(query, keys, values, allowed).flatten(2, 3)[:, :, :frames]
+        return joined(expectation(query, keys, values, allowed), frames)
 
     def _asking(self, query: Tensor, there: Tensor) -> Tensor:
         """Return what each block (B, H, n, d) looks for."""
