@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import expectation, masked_score
+from sortformer.attention.full import expectation, masked, masked_score
 
 __all__ = ["Abstraction", "Groups", "Terms", "join"]
 
@@ -68,7 +68,7 @@ class Abstraction(nn.Module):
         there = valid[..., None]
         if self.pool == "mean":
             return (x * there).sum(dim=-2) / there.sum(dim=-2).clamp(min=1)
-        return x.masked_fill(~there, masked_score(x)).amax(dim=-2) * valid.any(-1)[..., None]
+        return masked(x, there).amax(dim=-2) * valid.any(-1)[..., None]
 
     def before(self, x: Tensor, valid: Tensor) -> Tensor:
         """Return (..., n, d): for each element the pool of those before it along the last axis but one."""
@@ -76,7 +76,7 @@ class Abstraction(nn.Module):
         if self.pool == "mean":
             summed, count = (x * there).cumsum(dim=-2) - x * there, there.cumsum(dim=-2) - there.long()
             return summed / count.clamp(min=1)
-        largest = x.masked_fill(~there, masked_score(x)).cummax(dim=-2).values
+        largest = masked(x, there).cummax(dim=-2).values
         largest = nn.functional.pad(largest[..., :-1, :], (0, 0, 1, 0), value=masked_score(x))
         return largest.masked_fill(largest <= masked_score(x), 0.0)
 
@@ -86,7 +86,7 @@ class Abstraction(nn.Module):
         if self.pool == "mean":
             count = there.sum(dim=-2, keepdim=True) - there.long()
             return ((x * there).sum(dim=-2, keepdim=True) - x * there) / count.clamp(min=1)
-        x = x.masked_fill(~there, masked_score(x))
+        x = masked(x, there)
         before = nn.functional.pad(x.cummax(dim=-2).values[..., :-1, :], (0, 0, 1, 0), value=masked_score(x))
         after = nn.functional.pad(
             x.flip(-2).cummax(dim=-2).values.flip(-2)[..., 1:, :], (0, 0, 0, 1), value=masked_score(x)
@@ -97,6 +97,6 @@ class Abstraction(nn.Module):
 
 def join(terms: list[Terms]) -> Tensor:
     """Return (B, H, r, T, d): one softmax over the scores of all terms, applied to their values."""
-    masked = [term.scores.masked_fill(~term.allowed, masked_score(term.scores)) for term in terms]
-    weights = torch.cat(masked, dim=-1).softmax(dim=-1).split([score.shape[-1] for score in masked], dim=-1)
+    scores = [masked(term.scores, term.allowed) for term in terms]
+    weights = torch.cat(scores, dim=-1).softmax(dim=-1).split([each.shape[-1] for each in scores], dim=-1)
     return torch.stack([term.mix(weight) for term, weight in zip(terms, weights, strict=True)]).sum(dim=0)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from sortformer.attention.clusters import Clusters, members, take
 from sortformer.attention.combiner import Abstraction, Groups
-from sortformer.attention.full import expectation, masked_score, scores, validity
+from sortformer.attention.full import expectation, masked, scores, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["CombinerRouting"]
@@ -42,7 +42,7 @@ class CombinerRouting(Core):
             else:
                 groups = self._whole(keys, queries, held, there)
             score = (query * groups.key).sum(dim=-1) * query.shape[-1] ** -0.5
-            logits.append(score.masked_fill(mine | ~groups.valid, masked_score(score)))
+            logits.append(masked(score, ~mine & groups.valid))
             values.append(groups.value)
         weights = torch.stack((total, *logits), dim=-1).softmax(dim=-1)[..., None].unbind(dim=-2)
         return sum((weight * mixed for weight, mixed in zip(weights[1:], values, strict=True)), weights[0] * own)
@@ -52,8 +52,7 @@ class CombinerRouting(Core):
         allowed = there[..., None, :]
         if self.causal:
             allowed = allowed & torch.ones(*allowed.shape[-1:] * 2, dtype=torch.bool, device=key.device).tril()
-        logits = scores(query, key)
-        logits = logits.masked_fill(~allowed, masked_score(logits))
+        logits = masked(scores(query, key), allowed)
         return logits.logsumexp(dim=-1), logits.softmax(dim=-1) @ value
 
     def _whole(self, key: Tensor, query: Tensor, value: Tensor, there: Tensor) -> Groups:

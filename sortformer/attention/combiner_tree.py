@@ -5,7 +5,7 @@ from torch import Tensor
 
 from sortformer.attention.blocks import cut, joined
 from sortformer.attention.combiner import Abstraction, Groups
-from sortformer.attention.full import expectation, masked_score, scores, validity
+from sortformer.attention.full import expectation, masked, scores, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["CombinerTree"]
@@ -37,7 +37,7 @@ class CombinerTree(Core):
         there = validity(key, context.valid)[:, None]  # (B, 1, T)
         asked, keys, values, valid = (cut(x, self.block) for x in (query, key, value, there))
         within = torch.ones(self.block, self.block, dtype=torch.bool, device=query.device)
-        logits = [joined(_masked(scores(asked, keys), self._until(within) & valid[..., None, :]), frames)]
+        logits = [joined(masked(scores(asked, keys), self._until(within) & valid[..., None, :]), frames)]
         groups, size = self.abstraction(keys, asked, values, valid), self.block
         siblings = []
         while (nodes := groups.key.shape[2]) > 1:
@@ -45,7 +45,7 @@ class CombinerTree(Core):
             parts = Groups(*(cut(x, fan) for x in (groups.key, groups.value, groups.valid)))
             other = ~torch.eye(fan, dtype=torch.bool, device=query.device).repeat_interleave(size, dim=0)
             family = scores(cut(query, size * fan), parts.key)  # (B, H, n, size * fan, fan)
-            logits.append(joined(_masked(family, self._until(other, size) & parts.valid[..., None, :]), frames))
+            logits.append(joined(masked(family, self._until(other, size) & parts.valid[..., None, :]), frames))
             siblings.append((parts.value, size * fan))
             size *= fan
             if nodes == fan:
@@ -71,7 +71,3 @@ class CombinerTree(Core):
         keys, queries = (self.abstraction.pooled(x, valid) for x in self.abstraction.elements(key, query))
         mixed = expectation(queries[..., None, :], parts.key, parts.value, parts.valid[..., None, :])[..., 0, :]
         return Groups(keys, mixed, valid.any(-1))
-
-
-def _masked(logits: Tensor, allowed: Tensor) -> Tensor:
-    return logits.masked_fill(~allowed, masked_score(logits))

@@ -13,6 +13,7 @@ __all__ = [
     "attend",
     "expectation",
     "full_attention",
+    "masked",
     "masked_score",
     "may_see",
     "scores",
@@ -65,7 +66,7 @@ def full_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | No
     """Return softmax((q k^T + bias) / sqrt(d)) v, shape (B, H, T, d): Vaswani et al., arXiv 1706.03762, equation 1."""
     mask = None if bias is None else bias * query.shape[-1] ** -0.5
     if valid is not None:
-        keys = query.new_zeros(valid.shape).masked_fill(~valid, masked_score(query))
+        keys = masked(query.new_zeros(valid.shape), valid)
         mask = keys[:, None, None] if mask is None else mask + keys[:, None, None]
     return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
 
@@ -83,7 +84,7 @@ def attend(
     With a ``factor`` the scores are rectified and multiplied by it (Wu et al., arXiv 2010.06925, equation 7).
     """
     scale = query.shape[-1] ** -0.5
-    mask = query.new_zeros(allowed.shape).masked_fill(~allowed, masked_score(query))
+    mask = masked(query.new_zeros(allowed.shape), allowed)
     if bias is not None:
         mask = mask + bias * scale
     if factor is None:
@@ -99,8 +100,12 @@ def scores(query: Tensor, key: Tensor) -> Tensor:
 
 def expectation(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
     """Return softmax(q . k / sqrt(d)) v, (..., T, d), over the ``allowed`` keys (broadcast to (..., T, n))."""
-    found = scores(query, key)
-    return found.masked_fill(~allowed, masked_score(found)).softmax(dim=-1) @ value
+    return masked(scores(query, key), allowed).softmax(dim=-1) @ value
+
+
+def masked(scores: Tensor, allowed: Tensor) -> Tensor:
+    """Return the scores, and :func:`masked_score` where they are not ``allowed`` (broadcast)."""
+    return scores.masked_fill(~allowed, masked_score(scores))
 
 
 def masked_score(scores: Tensor) -> float:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import full_attention, masked_score, validity
+from sortformer.attention.full import full_attention, masked, validity
 from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["LocalAttention", "LocalState", "local_attention"]
@@ -87,7 +87,7 @@ def local_attention(
     offset = torch.arange(3 * window, device=query.device) - window - torch.arange(window, device=query.device)[:, None]
     near = (offset.abs() <= window) & (offset <= 0) if causal else offset.abs() <= window
     allowed = near & reachable.transpose(-1, -2)  # (B, 1, blocks, window, 3 * window)
-    mask = query.new_zeros(allowed.shape).masked_fill(~allowed, masked_score(query))
+    mask = masked(query.new_zeros(allowed.shape), allowed)
     # Blocks go where the fused kernels expect the batch.
     query, key, value, mask = (x.transpose(1, 2).flatten(0, 1) for x in (query, key, value, mask))
     out = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)

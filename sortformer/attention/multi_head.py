@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.build import build_core
-from sortformer.attention.full import expectation, masked_score, scores
+from sortformer.attention.full import expectation, masked, scores
 from sortformer.attention.protocol import Context, LayerStep, RecurrentCore, add_losses
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.mechanisms import POSITIONS
@@ -180,8 +180,7 @@ class MultiHeadAttention(nn.Module):
         """Return the attention by content (B, M) that the past gets from a chunk which also attends to itself."""
         everything, seen = torch.cat((recall.frames, x), dim=1), torch.cat((recall.valid, valid), dim=1)
         query, key = self._heads(self.query, x), self._heads(self.key, everything)
-        found = scores(query, key)
-        weights = found.masked_fill(~seen[:, None, None], masked_score(found)).softmax(dim=-1)
+        weights = masked(scores(query, key), seen[:, None, None]).softmax(dim=-1)
         return (weights * valid[:, None, :, None]).sum(dim=(1, 2))[:, : recall.frames.shape[1]]
 
 

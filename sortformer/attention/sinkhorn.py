@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from sortformer.attention.blocks import cut, joined
-from sortformer.attention.full import expectation, masked_score, validity
+from sortformer.attention.full import expectation, masked, validity
 from sortformer.attention.protocol import Context, Core
 
 __all__ = ["SinkhornAttention", "sinkhorn"]
@@ -68,12 +68,11 @@ def sinkhorn(logits: Tensor, pairs: Tensor, iterations: int, *, causal: bool = F
     After ``iterations`` turns columns sum to one exactly, and rows more and more; where it is ``causal`` an entry is
     divided by the sum of the column up to it, so that no row depends on those below it.
     """
-    nothing = masked_score(logits)
-    logits = logits.masked_fill(~pairs, nothing)
+    logits = masked(logits, pairs)
     for _ in range(iterations):
-        logits = (logits - logits.logsumexp(dim=-1, keepdim=True)).masked_fill(~pairs, nothing)
+        logits = masked(logits - logits.logsumexp(dim=-1, keepdim=True), pairs)
         columns = logits.logcumsumexp(dim=-2) if causal else logits.logsumexp(dim=-2, keepdim=True)
-        logits = (logits - columns).masked_fill(~pairs, nothing)
+        logits = masked(logits - columns, pairs)
     return logits.exp()
 
 
