@@ -14,11 +14,12 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
-from sortformer.evaluate import Parts, Report, score_recordings
+from sortformer.evaluate import Report, score_recordings
 from sortformer.heard import Heard, Progress, report
 from sortformer.metrics.bootstrap import ratio_interval
 from sortformer.metrics.calibration import fitted, judged
 from sortformer.metrics.protocol import FULL, Protocol
+from sortformer.metrics.region import Parts
 from sortformer.metrics.ticks import TickTruth, tick
 from sortformer.offline import in_windows
 from sortformer.offline import probabilities as probabilities_of

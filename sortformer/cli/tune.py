@@ -26,8 +26,8 @@ from sortformer.errors import InputError, counted, listed
 from sortformer.evaluate import truth_in
 from sortformer.formats.uem import Regions
 from sortformer.manifests import is_manifest
-from sortformer.metrics.der import Turns
 from sortformer.metrics.protocol import protocol_named
+from sortformer.metrics.region import Turns
 
 if TYPE_CHECKING:
     from sortformer.estimates import Probabilities

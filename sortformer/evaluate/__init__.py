@@ -1,13 +1,12 @@
 """Score diarizations against references, recording by recording and in total, and show the result as a table."""
 
 from sortformer.evaluate.report import Report, Row
-from sortformer.evaluate.scoring import STDIN, Parts, score, score_recordings
+from sortformer.evaluate.scoring import STDIN, score, score_recordings
 from sortformer.evaluate.sides import Truth, truth_in
 from sortformer.evaluate.tables import as_csv, as_json, as_markdown, as_text
 
 __all__ = [
     "STDIN",
-    "Parts",
     "Report",
     "Row",
     "Truth",

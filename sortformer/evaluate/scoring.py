@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from sortformer.errors import InputError, listed
@@ -13,13 +13,11 @@ from sortformer.evaluate.report import Report, Row
 from sortformer.evaluate.sides import truth_in
 from sortformer.formats.gather import turns_in
 from sortformer.formats.names import without_white_space
-from sortformer.metrics.der import Turns, der, der_by_overlap, jer, speaker_counts
+from sortformer.metrics.der import der, der_by_overlap, jer, speaker_counts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
-from sortformer.metrics.region import scored_region
+from sortformer.metrics.region import Parts, Turns, scored_region
 
-__all__ = ["STDIN", "Parts", "score", "score_recordings"]
-
-Parts = Iterable[tuple[float, float]]
+__all__ = ["STDIN", "score", "score_recordings"]
 
 STDIN = Path("/dev/stdin")
 """A pipe, also where a file is sent through it."""

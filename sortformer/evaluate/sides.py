@@ -14,7 +14,7 @@ from sortformer.formats.gather import turns_in, uem_in
 from sortformer.formats.uem import Regions
 from sortformer.manifests import Entry, is_manifest, read
 from sortformer.manifests.references import own_turns, regions_of
-from sortformer.metrics.der import Turns
+from sortformer.metrics.region import Turns
 
 __all__ = ["Truth", "truth_in"]
 

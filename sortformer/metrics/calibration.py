@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
 
-from sortformer.annotation import Diarization, Turn, merged, moments
+from sortformer.annotation import merged, moments
 from sortformer.config.confidence import ConfidenceConfig, logit
 from sortformer.metrics.der import pairing
-from sortformer.metrics.region import scored_region
+from sortformer.metrics.region import Parts, Turns, scored_region
 
 __all__ = ["FEWEST_TURNS", "Judged", "calibration_error", "fitted", "judged"]
 
@@ -36,11 +36,7 @@ class Judged:
     seconds: float
 
 
-def judged(
-    reference: Sequence[Turn] | Diarization,
-    hypothesis: Sequence[Turn] | Diarization,
-    uem: Iterable[tuple[float, float]] | None = None,
-) -> list[Judged]:
+def judged(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> list[Judged]:
     """Return what of a hypothesis' turns with a confidence is right, of those that are scored.
 
     Speakers are paired as for the DER; one who is paired with nobody is never right. Without a UEM,

@@ -6,26 +6,23 @@ written in ``recipes/SCORING.md``, with an example.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sortformer.annotation import Diarization, Turn, merged, moments, to_pyannote
+from sortformer.annotation import merged, moments, to_pyannote
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
-from sortformer.metrics.region import scored_region
+from sortformer.metrics.region import Parts, Turns, scored_region
 
 if TYPE_CHECKING:
     from pyannote.core import Annotation, Timeline
 
 __all__ = ["der", "der_by_overlap", "jer", "pairing", "speaker_counts"]
 
-Turns = Sequence[Turn] | Diarization
-
 
 def der(
     reference: Turns,
     hypothesis: Turns,
-    uem: Iterable[tuple[float, float]] | None = None,
+    uem: Parts | None = None,
     protocol: str | Protocol = FULL,
 ) -> DerCounts:
     """Count miss, false alarm and confusion in seconds, with the pairing of speakers that has the fewest errors.
@@ -49,7 +46,7 @@ def der(
 def der_by_overlap(
     reference: Turns,
     hypothesis: Turns,
-    uem: Iterable[tuple[float, float]] | None = None,
+    uem: Parts | None = None,
     protocol: str | Protocol = FULL,
 ) -> dict[int, DerCounts]:
     """Count as :func:`der` does, apart for each number of reference speakers who speak at once; the sum is its result.
@@ -84,7 +81,7 @@ def der_by_overlap(
     return dict(sorted(counts.items()))
 
 
-def pairing(reference: Turns, hypothesis: Turns, uem: Iterable[tuple[float, float]] | None = None) -> dict[str, str]:
+def pairing(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> dict[str, str]:
     """Return the reference speaker with whom each speaker of the hypothesis is paired; some have none."""
     from pyannote.metrics.diarization import DiarizationErrorRate
 
@@ -93,7 +90,7 @@ def pairing(reference: Turns, hypothesis: Turns, uem: Iterable[tuple[float, floa
     return {str(said): str(there) for said, there in pairs.items()}
 
 
-def jer(reference: Turns, hypothesis: Turns, uem: Iterable[tuple[float, float]] | None = None) -> JerCounts:
+def jer(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> JerCounts:
     """Count Jaccard errors: for each reference speaker, 1 - intersection / union with the speaker paired with it.
 
     Without collar and with overlap under any protocol, as in the Second DIHARD Challenge evaluation plan, section 4.2.
@@ -108,9 +105,7 @@ def jer(reference: Turns, hypothesis: Turns, uem: Iterable[tuple[float, float]] 
     return JerCounts(counts["speaker error"], speakers, heard)
 
 
-def speaker_counts(
-    reference: Turns, hypothesis: Turns, uem: Iterable[tuple[float, float]] | None = None
-) -> tuple[int, int]:
+def speaker_counts(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> tuple[int, int]:
     """Return how many speakers the reference and the hypothesis have in the scored region."""
     parts = scored_region(reference, hypothesis, uem).parts
     ours, theirs = (
@@ -120,9 +115,7 @@ def speaker_counts(
     return ours, theirs
 
 
-def _in_pyannote(
-    reference: Turns, hypothesis: Turns, uem: Iterable[tuple[float, float]] | None
-) -> tuple[Annotation, Annotation, Timeline]:
+def _in_pyannote(reference: Turns, hypothesis: Turns, uem: Parts | None) -> tuple[Annotation, Annotation, Timeline]:
     from pyannote.core import Segment, Timeline
 
     region = scored_region(reference, hypothesis, uem)

@@ -8,7 +8,13 @@ from typing import Literal
 
 from sortformer.annotation import Diarization, Turn, union
 
-__all__ = ["Region", "scored_region"]
+__all__ = ["Parts", "Region", "Turns", "scored_region"]
+
+Turns = Sequence[Turn] | Diarization
+"""Who speaks when, of a recording whose duration is known where it is a diarization."""
+
+Parts = Iterable[tuple[float, float]]
+"""Parts of a recording, start and end in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +30,7 @@ class Region:
         return sum(end - start for start, end in self.parts)
 
 
-def scored_region(
-    reference: Sequence[Turn] | Diarization,
-    hypothesis: Sequence[Turn] | Diarization,
-    uem: Iterable[tuple[float, float]] | None = None,
-) -> Region:
+def scored_region(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> Region:
     """Return the region to score: the UEM, else the whole recording where its duration is known, else the extent.
 
     The duration is known when one of the two is a :class:`Diarization` (the longer one counts where both are). The

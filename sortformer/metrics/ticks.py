@@ -8,6 +8,7 @@ from scipy.optimize import linear_sum_assignment
 
 from sortformer.annotation import Turn, merged
 from sortformer.metrics.protocol import Protocol
+from sortformer.metrics.region import Parts
 
 __all__ = ["TickTruth", "in_ticks", "tick"]
 
@@ -30,7 +31,7 @@ class TickTruth:
     def of(
         cls,
         reference: Iterable[Turn],
-        parts: Iterable[tuple[float, float]],
+        parts: Parts,
         protocol: Protocol,
         duration: float,
         first: int = 0,
@@ -64,7 +65,7 @@ class TickTruth:
 
 
 def in_ticks(
-    reference: Iterable[Turn], parts: Iterable[tuple[float, float]], protocol: Protocol, duration: float, first: int = 0
+    reference: Iterable[Turn], parts: Parts, protocol: Protocol, duration: float, first: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return which of the speakers, by name, is active (T, K), and what is scored (T,), tick by tick.
 
