@@ -188,5 +188,5 @@ def _exclusive(spans: list[np.ndarray], ticks: np.ndarray) -> list[np.ndarray]:
             contest[start:end, slot] = ticks[start:end, slot]
     winner = np.where(np.isfinite(contest).any(axis=1), contest.argmax(axis=1), -1)
     borders = np.flatnonzero(np.diff(winner, prepend=-1, append=-1))
-    stretches = np.stack([borders[:-1], borders[1:]], axis=1)
-    return [stretches[winner[stretches[:, 0]] == slot] for slot in range(len(spans))]
+    lasting = np.stack([borders[:-1], borders[1:]], axis=1)
+    return [lasting[winner[lasting[:, 0]] == slot] for slot in range(len(spans))]
