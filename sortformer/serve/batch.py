@@ -8,7 +8,7 @@ import numpy as np
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
-from sortformer.serve.told import told
+from sortformer.serve.warned import warned
 from sortformer.streaming import Session, SessionPool, Update
 
 __all__ = ["Batch"]
@@ -49,7 +49,7 @@ class Batch:
         """
 
         def last() -> tuple[Update, Diarization, list[str]]:
-            with told() as warnings:
+            with warned() as warnings:
                 session.push(block)
                 return session.flush(), session.finish(), warnings
 

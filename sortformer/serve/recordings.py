@@ -16,8 +16,8 @@ from sortformer.annotation import Diarization
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
 from sortformer.formats.json import document
-from sortformer.serve.once import once
-from sortformer.serve.told import told
+from sortformer.serve.options import given_once
+from sortformer.serve.warned import warned
 
 __all__ = ["REQUEST_BODY", "Recordings"]
 
@@ -90,7 +90,7 @@ class Recordings:
         self._tasks.add(task := asyncio.current_task())
         try:
             async with Request(request.scope, self._bounded(request)).form(max_files=1, max_fields=20) as form:
-                given = once(form.multi_items())
+                given = given_once(form.multi_items())
                 upload = given.pop("file", None)
                 if not isinstance(upload, UploadFile):
                     raise InputError("there is no recording: send it as the file of a form (curl -F file=@talk.wav)")
@@ -114,7 +114,7 @@ class Recordings:
         wanted = options.model_dump(exclude={"response_format"})
 
         def hear() -> tuple[Diarization, list[str]]:
-            with told() as warnings:
+            with warned() as warnings:
                 return self.diarizer(upload, progress=lambda *_: not stop.is_set(), **wanted), warnings
 
         work = self._worker.submit(hear)

@@ -14,7 +14,7 @@ from sortformer.diarizer import LIVE_S, Diarizer
 from sortformer.errors import InputError, SortformerError, counted
 from sortformer.formats.json import document, turns
 from sortformer.serve.batch import Batch
-from sortformer.serve.once import once
+from sortformer.serve.options import given_once
 from sortformer.serve.samples import Samples
 from sortformer.streaming import Session, Update
 
@@ -61,7 +61,7 @@ class Streams:
         self._stopping.set()
 
     async def _hear(self, websocket: WebSocket) -> None:
-        asked = once(websocket.query_params.multi_items())
+        asked = given_once(websocket.query_params.multi_items())
         if unknown := [name for name in asked if name not in _OPTIONS]:
             raise InputError(f"a stream has no option {unknown[0]!r}; known: {', '.join(_OPTIONS)}")
         samples = Samples(**{name: asked[name] for name in ("encoding", "rate") if name in asked})

@@ -1,4 +1,4 @@
-"""Warnings for users, told to the one whose recording they are about."""
+"""Warnings for users, kept for the one whose recording they are about."""
 
 import contextlib
 import threading
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["told"]
+__all__ = ["warned"]
 
 _here = threading.local()
 _lock = threading.Lock()
@@ -14,7 +14,7 @@ _elsewhere = warnings.showwarning
 
 
 @contextlib.contextmanager
-def told() -> Iterator[list[str]]:
+def warned() -> Iterator[list[str]]:
     """Collect the warnings for users that this thread gives in the block; those of other threads go where they went.
 
     ``warnings.catch_warnings`` would collect those of all threads, and one client's are no business of another's. How

@@ -5,12 +5,12 @@ from typing import TypeVar
 
 from sortformer.errors import InputError
 
-__all__ = ["once"]
+__all__ = ["given_once"]
 
 Value = TypeVar("Value")
 
 
-def once(given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
+def given_once(given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
     """Return what is given by name.
 
     Raises:
