@@ -11,7 +11,16 @@ from scipy.cluster.hierarchy import fcluster, linkage
 
 from sortformer.config.clustering import ClusteringConfig
 
-__all__ = ["alone", "by_turns", "by_voice", "in_finer_frames", "shared_out", "staying", "unit_rows"]
+__all__ = [
+    "alone",
+    "by_turns",
+    "by_voice",
+    "in_finer_frames",
+    "mean_direction",
+    "shared_out",
+    "staying",
+    "unit_rows",
+]
 
 _STRETCH_FRAMES = (6, 20)  # shortest and longest
 # One voice speaks in a frame whose likeliest slot exceeds the first, while the sum of all slots is below the second.
@@ -195,6 +204,11 @@ def _arrivals(share: np.ndarray) -> np.ndarray:
     """First frame in which each voice is likelier than not, T for none."""
     active = share > 0.5
     return np.where(active.any(axis=0), active.argmax(axis=0), len(share))
+
+
+def mean_direction(rows: np.ndarray) -> np.ndarray:
+    """Return the direction (D,), of length one, in which rows (n, D) lie on average, whatever their lengths."""
+    return unit_rows(unit_rows(rows).mean(axis=0))
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from sortformer.audio import AudioSource, read
 from sortformer.audio.arrays import is_array
 from sortformer.audio.loudness import peak
 from sortformer.audio.signal import INAUDIBLE
-from sortformer.clustering import unit_rows
+from sortformer.clustering import mean_direction
 from sortformer.errors import InputError
 from sortformer.formats.names import without_white_space
 from sortformer.grid import SAMPLE_RATE
@@ -82,7 +82,7 @@ def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray |
     alone = (probs[:, speaker] > 0.5) & ((probs > 0.5).sum(axis=1) == 1)
     if not alone.any():
         return None
-    return unit_rows(unit_rows(emb[alone]).mean(axis=0))
+    return mean_direction(emb[alone])
 
 
 def names_of_voices(

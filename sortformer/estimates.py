@@ -11,7 +11,7 @@ from torch import Tensor
 
 import sortformer
 from sortformer.annotation import Diarization, Origin, TimeAxis
-from sortformer.clustering import unit_rows
+from sortformer.clustering import mean_direction
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.grid import FrameGrid
@@ -128,7 +128,7 @@ class Embeddings:
             InputError: when the turns are of a longer or shorter recording.
         """
         alone = self.alone(diarization)
-        return {who: unit_rows(unit_rows(self.data[at]).mean(axis=0)) for who, at in alone.items() if len(at)}
+        return {who: mean_direction(self.data[at]) for who, at in alone.items() if len(at)}
 
 
 def layer_estimates(output: SortformerOutput, layers: tuple[int, ...]) -> tuple[LayerEstimate, ...]:
