@@ -15,6 +15,7 @@ from sortformer.audio import AudioSource
 from sortformer.audio.arrays import is_array
 from sortformer.audio.files import name_of
 from sortformer.audio.loudness import how_quiet
+from sortformer.channels import by_channel
 from sortformer.checkpoint.licences import remind
 from sortformer.config.carrying import carries
 from sortformer.config.checks import whole
@@ -28,10 +29,10 @@ from sortformer.enrolled import check_person, names_of_voices
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.grid import FrameGrid
-from sortformer.heard import Heard, Progress, report, up_to
-from sortformer.model import Sortformer, SortformerOutput
+from sortformer.heard import EACH, Channel, Heard, Progress, channel_of, report, up_to
+from sortformer.model import Sortformer
 from sortformer.model.early_exit import check_exits
-from sortformer.offline import at_once, clip_voice, forward, in_windows, probabilities
+from sortformer.offline import at_once, clip_voice, in_windows, probabilities, too_long, whole_output
 from sortformer.postprocess import keep_slots, speaker_range, warn_if_full
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
@@ -141,7 +142,7 @@ class Diarizer:
         audio: AudioSource,
         *,
         sample_rate: int | None = None,
-        channel: int | None = None,
+        channel: Channel | None = None,
         preset: str | StreamConfig | None = None,
         num_speakers: int | None = None,
         min_speakers: int | None = None,
@@ -157,7 +158,8 @@ class Diarizer:
             audio: a path, a binary file object, an array with its ``sample_rate`` in Hz, or a mapping of ``waveform``
                 and ``sample_rate``, of ``array`` and ``sampling_rate``, or of ``audio``, which may have a ``uri``: the
                 recording's id in the result. Else that is the name of the file without its ending, or ``audio``.
-            channel: take this channel, counted from 1, instead of the mean of all.
+            channel: take this channel, counted from 1, instead of the mean of all; "each" takes each by itself, as one
+                speaker, ``channel_1``, ``channel_2``, ... (see ``channels.py``).
             preset: ``offline`` takes the recording whole; one of ``presets``, or a configuration of a stream, streams
                 through it, in memory that does not grow with it. None is ``offline`` where the post-processing
                 clusters, or up to :data:`MAX_OFFLINE_S` without voices to ``enroll``, and the longest of ``presets``
@@ -187,18 +189,22 @@ class Diarizer:
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
-        channel = whole("channel", channel)
+        channel = channel_of(channel)
+        if channel == EACH and (enroll or any(wanted.values())):
+            raise InputError(
+                "each channel is a speaker: leave out the clips to enroll, and how many speakers there are"
+            )
         settings = self._settings(postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, sample_rate, channel, progress)
         clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in (enroll or {}).items()}
         found, names, used = self._hear(heard, preset, clips, settings, (fewest, most))
-        kept = keep_slots(found.data, settings, found.step_s, fewest, most)
+        kept = None if channel == EACH else keep_slots(found.data, settings, found.step_s, fewest, most)
         result = found.turns(settings, exclusive=exclusive, names=names, slots=kept)
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
-        if num_speakers is None and max_speakers is None:
+        if num_speakers is None and max_speakers is None and channel != EACH:
             warn_if_full(name_of(audio), len(result.speakers), limit, settings.clustering)
         report(progress, "turns", 1, 1)
         used = to_dict(used) if isinstance(used, StreamConfig) else used
@@ -212,7 +218,7 @@ class Diarizer:
         audio: AudioSource,
         *,
         sample_rate: int | None = None,
-        channel: int | None = None,
+        channel: Channel | None = None,
         preset: str | StreamConfig | None = None,
         postprocess: PostprocessConfig | str | None = None,
         progress: Progress | None = None,
@@ -221,7 +227,7 @@ class Diarizer:
 
         Where the post-processing clusters, voices stand in place of slots; that is all that it does to probabilities.
         """
-        heard = Heard(audio, sample_rate, channel, progress)
+        heard = Heard(audio, sample_rate, channel_of(channel), progress)
         return self._hear(heard, preset, {}, self._settings(postprocess), (1, None))[0]
 
     def stream(
@@ -282,7 +288,7 @@ class Diarizer:
         Slots are the model's own, also where a call would give their speech to voices. Arguments and errors as in a
         call.
         """
-        output, said = self._whole(audio, sample_rate, channel, progress)
+        output, said = whole_output(self.model, Heard(audio, sample_rate, channel, progress), MAX_OFFLINE_S)
         return Estimates(layer_estimates(output, self.model.config.head.estimate_layers), said)
 
     def embeddings(
@@ -296,7 +302,7 @@ class Diarizer:
         """Return what the encoder makes of each frame of a recording taken whole; arguments and errors as in a call."""
         clustering = self.postprocess.clustering
         if clustering is None:
-            output, said = self._whole(audio, sample_rate, channel, progress)
+            output, said = whole_output(self.model, Heard(audio, sample_rate, channel, progress), MAX_OFFLINE_S)
             return Embeddings(only_row(output.emb), FrameGrid(), said)
         heard = Heard(audio, sample_rate, channel, progress)
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
@@ -306,7 +312,9 @@ class Diarizer:
     def _hear(
         self, heard: Heard, preset: str | StreamConfig | None, clips: _Clips, settings: PostprocessConfig, count: _Count
     ) -> _Found:
-        """Take a recording as the preset says: as a stream, in windows by voice, or at once."""
+        """Take a recording as the preset says: as a stream, in windows by voice, or at once; or channel by channel."""
+        if heard.channel == EACH:
+            return by_channel(heard, lambda part: self._hear(part, preset, {}, settings, (1, None)))
         clustering = settings.clustering
         if preset is None and (streams_files(self.model.config) or (clips and clustering is None)):
             preset = nearest_preset(self.model.config, FILE_S)
@@ -325,7 +333,7 @@ class Diarizer:
             found = at_once(self.model, heard.again(taken, blocks), self.exit_confidence, heard.progress)
             return probabilities(self.model, heard, found.probs, found.layers), {}, OFFLINE
         if preset == OFFLINE or not self.presets:
-            raise _too_long(heard.source)
+            raise too_long(heard.source, MAX_OFFLINE_S)
         preset = nearest_preset(self.model.config, FILE_S)
         warnings.warn(
             f"{name_of(heard.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that is taken whole: "
@@ -377,22 +385,3 @@ class Diarizer:
             return preset
         config = model_preset(self.model.config, preset)
         return config if carries(self.model.config) else replace(config, clustering=settings.clustering)
-
-    def _whole(
-        self, audio: AudioSource, sample_rate: int | None, channel: int | None, progress: Progress | None
-    ) -> tuple[SortformerOutput, Probabilities]:
-        """All that the model gives for a recording taken whole, and its probabilities."""
-        heard = Heard(audio, sample_rate, channel, progress)
-        blocks = heard.blocks()
-        taken = up_to(blocks, MAX_OFFLINE_S)
-        if heard.seconds > MAX_OFFLINE_S:
-            raise _too_long(audio)
-        output = forward(self.model, self.model.forward_features, heard.again(taken, blocks), progress)
-        return output, probabilities(self.model, heard, only_row(output.probs), self.model.config.head.layers)
-
-
-def _too_long(audio: AudioSource) -> InputError:
-    return InputError(
-        f"{name_of(audio)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that memory and "
-        "time allow to take whole: cut it, or stream through it with a model and a preset that can"
-    )

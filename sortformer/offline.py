@@ -10,20 +10,30 @@ import torch
 from torch import Tensor
 
 from sortformer.audio import AudioSource
-from sortformer.audio.files import uri_of
+from sortformer.audio.files import name_of, uri_of
 from sortformer.audio.loudness import UNHEARD, alike_loud
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice, in_finer_frames
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.enrolled import LEAST_SPEECH_S, mean_voice, no_voice, read_clip
+from sortformer.errors import InputError
 from sortformer.estimates import Probabilities, only_row
 from sortformer.grid import FrameGrid
-from sortformer.heard import Heard, Progress, report
-from sortformer.model import Sortformer
+from sortformer.heard import Heard, Progress, report, up_to
+from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import leave_early
 
-__all__ = ["Whole", "at_once", "clip_voice", "forward", "in_windows", "probabilities"]
+__all__ = [
+    "Whole",
+    "at_once",
+    "clip_voice",
+    "forward",
+    "in_windows",
+    "probabilities",
+    "too_long",
+    "whole_output",
+]
 
 WINDOW_FRAMES, MARGIN_FRAMES = 1000, 63
 """A window is 80 s, with 5 s more on each side; 10 s or 20 s were no better."""
@@ -126,6 +136,29 @@ def clip_voice(
     if spoken.max() < LEAST_SPEECH_S or mean is None:
         raise no_voice(name)
     return mean
+
+
+def whole_output(model: Sortformer, heard: Heard, limit_s: float) -> tuple[SortformerOutput, Probabilities]:
+    """Return all that a model gives for a recording taken at once, and its probabilities.
+
+    Raises:
+        InputError: if it is longer than the limit, in seconds, or cannot be read.
+        Cancelled: if its progress wants no more.
+    """
+    blocks = heard.blocks()
+    taken = up_to(blocks, limit_s)
+    if heard.seconds > limit_s:
+        raise too_long(heard.source, limit_s)
+    output = forward(model, model.forward_features, heard.again(taken, blocks), heard.progress)
+    return output, probabilities(model, heard, only_row(output.probs), model.config.head.layers)
+
+
+def too_long(source: AudioSource, limit_s: float) -> InputError:
+    """Return the error for a recording that has to be taken at once, and is longer than the limit, in seconds."""
+    return InputError(
+        f"{name_of(source)} is longer than {limit_s / 60:g} minutes, the most that memory and "
+        "time allow to take whole: cut it, or stream through it with a model and a preset that can"
+    )
 
 
 def probabilities(model: Sortformer, heard: Heard, data: np.ndarray, layers: int | None = None) -> Probabilities:

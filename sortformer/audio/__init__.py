@@ -1,6 +1,6 @@
 """Audio in: any recording, from a file or from memory, as 16 kHz mono float32, whole or block by block."""
 
 from sortformer.audio.container import AudioInfo, AudioWarning
-from sortformer.audio.reading import AudioSource, blocks, crop, probe, read
+from sortformer.audio.reading import AudioSource, blocks, crop, num_channels, probe, read
 
-__all__ = ["AudioInfo", "AudioSource", "AudioWarning", "blocks", "crop", "probe", "read"]
+__all__ = ["AudioInfo", "AudioSource", "AudioWarning", "blocks", "crop", "num_channels", "probe", "read"]

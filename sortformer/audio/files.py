@@ -14,7 +14,7 @@ from sortformer.audio.libsndfile import LibsndfileDecoder
 from sortformer.errors import InputError, refusal
 from sortformer.formats.names import in_unicode
 
-__all__ = ["decoder", "is_file", "name_of", "uri_of"]
+__all__ = ["can_be_read_again", "decoder", "is_file", "name_of", "uri_of"]
 
 SPOOLED_BYTES = 64 << 20  # a pipe is kept in memory up to here, then on disk
 
@@ -22,6 +22,15 @@ SPOOLED_BYTES = 64 << 20  # a pipe is kept in memory up to here, then on disk
 def is_file(source: Any) -> bool:
     """Return whether the source is a path or a file object."""
     return _is_path(source) or hasattr(source, "read")
+
+
+def can_be_read_again(source: Any) -> bool:
+    """Return whether the source begins anew each time that it is opened, as a pipe does not."""
+    if isinstance(source, Mapping):
+        return can_be_read_again(source.get("audio"))
+    if _is_path(source):
+        return not os.path.exists(source) or os.path.isfile(source)
+    return not is_file(source) or source.seekable()
 
 
 def name_of(source: Any) -> str:

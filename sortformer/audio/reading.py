@@ -18,7 +18,7 @@ from sortformer.config.checks import whole
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["SHORTEST_S", "AudioSource", "blocks", "crop", "opened", "probe", "read", "signal_of"]
+__all__ = ["SHORTEST_S", "AudioSource", "blocks", "crop", "num_channels", "opened", "probe", "read", "signal_of"]
 
 AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Mapping[str, Any] | Any
 
@@ -95,6 +95,12 @@ def opened(
         raise InputError(f"block_s must be positive and finite, got {block_s}")
     with _opened(source, sample_rate) as recording:
         yield recording.duration_s, rechunked(_signal(recording, channel), round(samples))
+
+
+def num_channels(source: AudioSource, sample_rate: int | None = None) -> int:
+    """Return how many channels a recording has; sources and errors are those of ``read``."""
+    with _opened(source, sample_rate) as recording:
+        return next((piece.shape[1] for piece in recording.pieces), 1)
 
 
 def crop(

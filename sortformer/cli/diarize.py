@@ -14,7 +14,7 @@ from sortformer.cli.allocator import keep_freed_memory
 from sortformer.cli.batch import Job, run
 from sortformer.cli.console import usage_errors
 from sortformer.cli.options import (
-    Channel,
+    ChannelOrEach,
     Clustering,
     Decision,
     Device,
@@ -78,7 +78,7 @@ def diarize(
     num_speakers: Annotated[int | None, typer.Option(help="So many speakers, as far as so many are heard.")] = None,
     min_speakers: Annotated[int | None, typer.Option(help="At least so many, as far as so many are heard.")] = None,
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
-    channel: Channel = None,
+    channel: ChannelOrEach = None,
     enroll: Enroll = None,
     exclusive: Annotated[bool, typer.Option("--exclusive", help="One speaker at a time.")] = False,
     postprocess: Postprocess = None,
@@ -105,6 +105,9 @@ def diarize(
     with usage_errors():
         results = Results(out, formats_named(formats), overwrite, skip_existing, transcripts=words)
         named = clips(enroll)
+        wanted = (num_speakers, min_speakers, max_speakers)
+        if channel == "each" and (named or any(wanted)):
+            raise InputError("--channel each has a speaker a channel: leave out --enroll and numbers of speakers")
     regions = None if uem is None else uem_in(uem)
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
 
@@ -118,7 +121,6 @@ def diarize(
         diarizer = Diarizer.load(model, device)
         with usage_errors():
             check_preset(diarizer, preset)
-            wanted = (num_speakers, min_speakers, max_speakers)
             settings = postprocessed(diarizer.postprocess, postprocess, clustering, *tuned).with_room_for(*wanted)
             speaker_range(diarizer.speaker_limit(preset, settings), *wanted)
 

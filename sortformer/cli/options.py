@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Channel",
+    "ChannelOrEach",
     "Clustering",
     "Decision",
     "Device",
@@ -55,6 +56,22 @@ def _device(name: str) -> str:
 
 Device = Annotated[str, typer.Option(callback=_device, help="auto, cpu, cuda or mps.")]
 Channel = Annotated[int | None, typer.Option(min=1, help="Take one channel, from 1, instead of the mean.")]
+
+
+def _channel(text: str) -> int | str:
+    if text != "each" and not (text.isdecimal() and int(text) > 0):
+        raise typer.BadParameter(f"a channel is a number from 1 on, or each, got {text!r}")
+    return text if text == "each" else int(text)
+
+
+ChannelOrEach = Annotated[
+    Any,
+    typer.Option(
+        parser=_channel,
+        metavar="N|each",
+        help="Take one channel, from 1, instead of the mean; or each of them, a speaker a channel.",
+    ),
+]
 Enroll = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME=CLIP", help="A voice that is known, from a few seconds of it; may be repeated."),

@@ -36,20 +36,25 @@ class Recording:
         """Whether it comes through a pipe, which may bring nothing for as long as it likes."""
         return not (isinstance(self.source, Path) and self.source.is_file())
 
-    def heard(self, channel: int | None = None) -> dict[str, Any]:
-        """Return what a diarizer takes: ``audio``, and ``channel`` of a file; what follows a window is not decoded.
+    def heard(self, channel: int | str | None = None) -> dict[str, Any]:
+        """Return what a diarizer takes: ``audio``, and which ``channel``; what follows a window is not decoded.
 
         Raises:
             InputError: when a window is to be cut out of what is no recording, or starts after its end.
         """
         if not self._is_window():
             return {"audio": self.source, "channel": channel}
-        from sortformer.audio import crop
+        import numpy as np
 
-        wave = crop(self.source, self.offset_s, self.duration_s, channel)
+        from sortformer.audio import crop, num_channels
+
+        each = channel == "each"
+        wanted: Any = range(1, num_channels(self.source) + 1) if each else [channel]
+        wave = np.stack([crop(self.source, self.offset_s, self.duration_s, one) for one in wanted], axis=1)
         if not len(wave):
             raise InputError(f"{self.source} ends before {self.offset_s:g} s, where {self.name!r} starts in it")
-        return {"audio": {"waveform": wave, "sample_rate": SAMPLE_RATE, "uri": self.name}}
+        audio = {"waveform": wave, "sample_rate": SAMPLE_RATE, "uri": self.name}
+        return {"audio": audio, "channel": channel if each else None}
 
     def _is_window(self) -> bool:
         if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):

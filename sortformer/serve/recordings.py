@@ -33,7 +33,7 @@ class _Options(BaseModel, extra="forbid"):
     min_speakers: int | None = None
     max_speakers: int | None = None
     exclusive: bool = False
-    channel: int | None = None
+    channel: int | Literal["each"] | None = None
     preset: str | None = None
     response_format: Literal["json", "rttm", "txt"] = "json"
 

@@ -12,7 +12,9 @@ from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.simulator import Simulator
 from sortformer.simulate.voice_bank import VoiceBank
 
-__all__ = ["dev_set"]
+__all__ = ["DevKind", "dev_set", "dev_simulator"]
+
+DevKind = Literal["near", "alike", "rooms", "calls", "sounds"]
 
 _TRIES = 20
 _PLAIN = ChannelConfig(
@@ -50,7 +52,7 @@ _CASTS = {"alike": CastingConfig(same_corpus_probability=1.0, same_gender_probab
 
 def dev_set(
     bank: VoiceBank,
-    kind: Literal["near", "alike", "rooms", "calls", "sounds"],
+    kind: DevKind,
     num_speakers: int,
     count: int,
     duration_s: float,
@@ -73,14 +75,27 @@ def dev_set(
     Raises:
         InputError: on another kind, or if so many speakers never fit into ``duration_s``.
     """
+    if count < 1:
+        raise InputError(f"a dev set needs one conversation or more, got {count}")
+    simulator = dev_simulator(bank, kind, num_speakers, rooms, num_slots)
+    generators = [torch.Generator().manual_seed(seed * 1_000_003 + index) for index in range(count)]
+    rows = [_conversation(simulator, generator, num_speakers, duration_s) for generator in generators]
+    return Conversations.joined(rows)
+
+
+def dev_simulator(
+    bank: VoiceBank, kind: DevKind, num_speakers: int, rooms: Rooms | None = None, num_slots: int = 4
+) -> Simulator:
+    """Return what makes the conversations of a dev set; arguments as of ``dev_set``.
+
+    Raises:
+        InputError: on another kind, or a number of speakers that it does not have.
+    """
     if kind not in _CHANNELS:
         raise InputError(f"a dev set is of the kind 'near', 'alike', 'rooms', 'calls' or 'sounds', not {kind!r}")
     fewest, most = (0, 0) if kind == "sounds" else (1, num_slots)
-    if count < 1 or not fewest <= num_speakers <= most:
-        raise InputError(
-            f"a dev set of the kind {kind!r} needs count >= 1 and {fewest} to {most} speakers, "
-            f"got {count} conversations of {num_speakers}"
-        )
+    if not fewest <= num_speakers <= most:
+        raise InputError(f"a dev set of the kind {kind!r} needs {fewest} to {most} speakers, got {num_speakers}")
     config = SimulationConfig(
         num_slots=num_slots,
         speaker_weights=(0.0,) * (num_speakers - 1) + (1.0,),
@@ -88,10 +103,7 @@ def dev_set(
         casting=_CASTS.get(kind, CastingConfig()),
         channel=_CHANNELS[kind],
     )
-    simulator = Simulator(bank, config, rooms=rooms)
-    generators = [torch.Generator().manual_seed(seed * 1_000_003 + index) for index in range(count)]
-    rows = [_conversation(simulator, generator, num_speakers, duration_s) for generator in generators]
-    return Conversations.joined(rows)
+    return Simulator(bank, config, rooms=rooms)
 
 
 def _conversation(

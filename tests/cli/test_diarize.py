@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from sortformer import checkpoint
@@ -58,6 +59,22 @@ def test_pages_of_several_recordings_want_a_folder(cli: Cli, model: Path, make: 
     outcome = cli("diarize", make("b.wav"), make("a.wav"), "--model", model, "-f", "html")
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.errors == ["several recordings do not fit on stdout as html: give a folder with -o"]
+
+
+def test_each_channel_is_a_speaker(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
+    wave = chirp(4.0, 16_000)
+    silent = np.zeros_like(wave[:32_000])
+    call = make("call.wav", np.stack([np.append(wave[:32_000], silent), np.append(silent, wave[32_000:])], axis=1))
+    outcome = cli("diarize", call, "--model", model, "--channel", "each")
+    assert (outcome.code, [line.split()[7] for line in outcome.out.splitlines()]) == (0, ["channel_1", "channel_2"])
+    manifest = tmp_path / "calls.jsonl"
+    entry = {"audio_filepath": str(call), "offset": 2.5, "duration": 1.5}
+    manifest.write_text(json.dumps(entry), encoding="utf-8")
+    (line,) = cli("diarize", manifest, "--model", model, "--channel", "each").out.splitlines()
+    assert (line.split()[7], float(line.split()[3])) == ("channel_2", 2.5)
+    outcome = cli("diarize", call, "--model", model, "--channel", "each", "--num-speakers", 2)
+    assert outcome.code == 2
+    assert "leave out --enroll and numbers of speakers" in " ".join(outcome.err.split())
 
 
 def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):

@@ -1,0 +1,83 @@
+"""DER of calls whose two sides were recorded apart: by voice, from the mean of both channels, and a speaker a channel.
+
+    python channels.py BANK CACHE [--count N] [--model MODEL]
+
+Simulated conversations of two dev voices, each voice rendered into a channel of its own, with its own noise; in each
+channel the other one is heard, too, so many dB softer and so much later. Protocol full: no collar, overlap scored, the
+whole recordings.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from sortformer import Diarizer, Turn
+from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.metrics.der import der
+from sortformer.simulate import Simulator, VoiceBank
+from sortformer.simulate.dev_set import dev_simulator
+from sortformer.simulate.labels import active_runs
+
+LEAKS = ((None, 0), (-35, 50), (-30, 100), (-25, 50), (-25, 200), (-20, 50), (-15, 10), (-10, 10))  # dB, ms
+DURATION_S = 60.0
+
+
+def conversation(simulator: Simulator, generator: torch.Generator) -> tuple[np.ndarray, tuple[Turn, ...]]:
+    """Return what each of two speakers says, (N, 2), and the turns of both."""
+    script = simulator.script(generator, 1, DURATION_S)
+    occupied = script.occupied[0, :-1].any(axis=-1)
+    if np.count_nonzero(occupied) < 2:
+        return conversation(simulator, generator)
+    sides = []
+    for speaker in np.flatnonzero(occupied):
+        alone = np.arange(script.occupied.shape[1]) == speaker
+        tracks = script.tracks * torch.from_numpy(alone)[None, :, None]
+        only = replace(script, tracks=tracks, occupied=script.occupied & alone[None, :, None])
+        sides.append(simulator.render(only).wave[0].numpy())
+    seconds = FrameGrid().seconds
+    turns = (
+        Turn(seconds(start), seconds(end), f"speaker_{slot}")
+        for slot, column in enumerate(script.activity[0].numpy().T)
+        for start, end in zip(*active_runs(column), strict=True)
+    )
+    return np.stack(sides, axis=1), tuple(turns)
+
+
+def leaking(sides: np.ndarray, leak_db: int | None, delay_ms: int) -> np.ndarray:
+    """Return channels (N, 2) of which each hears the other one, too."""
+    if leak_db is None:
+        return sides
+    delay = delay_ms * SAMPLE_RATE // 1000
+    late = np.pad(sides, ((delay, 0), (0, 0)))[: len(sides), ::-1]
+    return np.clip(sides + np.float32(10 ** (leak_db / 20)) * late, -1, 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bank", type=Path)
+    parser.add_argument("cache", type=Path)
+    parser.add_argument("--count", type=int, default=24)
+    parser.add_argument("--seed", type=int, default=9007)
+    parser.add_argument("--model")
+    arguments = parser.parse_args()
+    diarizer, bank = Diarizer.load(arguments.model), VoiceBank.load(arguments.bank, "dev", (1.0,), arguments.cache)
+    for kind in ("near", "calls"):
+        simulator, generator = dev_simulator(bank, kind, 2), torch.Generator().manual_seed(arguments.seed)
+        drawn = [conversation(simulator, generator) for _ in range(arguments.count)]
+        for leak_db, delay_ms in LEAKS:
+            errors = np.zeros(3)  # whole, a speaker a channel, and the speech of both
+            for sides, truth in drawn:
+                heard, region = leaking(sides, leak_db, delay_ms), [(0.0, DURATION_S)]
+                whole = der(truth, diarizer(heard, sample_rate=SAMPLE_RATE).turns, region)
+                apart = der(truth, diarizer(heard, sample_rate=SAMPLE_RATE, channel="each").turns, region)
+                errors += whole.errors, apart.errors, whole.total
+            leak = "no leak" if leak_db is None else f"{leak_db} dB, {delay_ms} ms late"
+            by_voice, by_channel = 100 * errors[:2] / errors[2]
+            print(f"{kind:6} {leak:20} by voice {by_voice:5.1f}  a speaker a channel {by_channel:5.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""A speaker a channel: what one says is not heard of the others, and channels that are not apart are refused."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.annotation import Diarization
+from sortformer.channels import leaks, own_speech
+from sortformer.diarizer import Diarizer
+from sortformer.errors import Cancelled, InputError
+from tests.audio.makers import write
+from tests.tiny import tiny_model
+
+RATE, STEP_S = 16_000, 0.08
+
+
+@pytest.fixture(scope="module")
+def diarizer(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
+    """It hears somebody all the time."""
+    return Diarizer.load(tiny_model(tmp_path_factory.mktemp("channels")), device="cpu")
+
+
+def sides(*spoken: tuple[float, float], leak: float = 0.1) -> np.ndarray:
+    """Six seconds in which each of the channels speaks once, over noise, and is heard in the others by ``leak``."""
+    rng = np.random.default_rng(0)
+    seconds = np.arange(6 * RATE) / RATE
+    own = np.stack([(start <= seconds) & (seconds < end) for start, end in spoken], axis=1)
+    voices = 0.1 * rng.standard_normal(own.shape) * own
+    heard = voices + leak * (voices.sum(axis=1, keepdims=True) - voices)
+    return (heard + 1e-4 * rng.standard_normal(own.shape)).astype(np.float32)
+
+
+def spans(result: Diarization, channel: int) -> list[tuple[float, float]]:
+    return [(turn.start, turn.end) for turn in result if turn.speaker == f"channel_{channel}"]
+
+
+def test_each_channel_has_what_is_said_into_it(diarizer: Diarizer):
+    result = diarizer(sides((0.0, 3.0), (3.0, 6.0)), sample_rate=RATE, channel="each")
+    assert result.speakers == ("channel_1", "channel_2")
+    (one,), (other,) = spans(result, 1), spans(result, 2)
+    assert one == pytest.approx((0.0, 3.0), abs=0.1)
+    assert other == pytest.approx((3.0, 6.0), abs=0.1)
+    assert result.origin is not None
+    assert result.origin.settings["channel"] == "each"
+
+
+def test_both_are_heard_where_both_speak(diarizer: Diarizer):
+    result = diarizer(sides((0.0, 4.0), (3.0, 6.0)), sample_rate=RATE, channel="each")
+    assert spans(result, 1)[0] == pytest.approx((0.0, 4.0), abs=0.1)
+    assert spans(result, 2)[0] == pytest.approx((3.0, 6.0), abs=0.1)
+
+
+def test_who_says_nothing_has_no_turn(diarizer: Diarizer):
+    quiet = sides((0.0, 3.0), (6.0, 6.0), (2.0, 6.0), leak=0.03)
+    assert diarizer(quiet, sample_rate=RATE, channel="each").speakers == ("channel_1", "channel_3")
+    quiet[:, 1] = 0
+    assert diarizer(quiet, sample_rate=RATE, channel="each").speakers == ("channel_1", "channel_3")
+
+
+def test_a_file_is_heard_as_its_samples_are(diarizer: Diarizer, tmp_path: Path):
+    talk = sides((0.0, 3.0), (3.0, 5.0))
+    found = diarizer(write(tmp_path / "talk.wav", talk, RATE), channel="each")
+    assert found.uri == "talk"
+    assert [turn.speaker for turn in found] == [
+        turn.speaker for turn in diarizer(talk, sample_rate=RATE, channel="each")
+    ]
+
+
+@given(st.integers(2, 4), st.integers(0, 2**31))
+def test_the_order_of_the_channels_does_not_matter(count: int, seed: int):
+    rng = np.random.default_rng(seed)
+    power, spoken = rng.lognormal(0, 3, (60, count)), rng.random((60, count))
+    order = rng.permutation(count)
+    leak, moved = leaks(power, STEP_S), leaks(power[:, order], STEP_S)
+    assert np.array_equal(leak[np.ix_(order, order)], moved)
+    kept = own_speech(spoken, power, leak, STEP_S)
+    assert np.array_equal(kept[:, order], own_speech(spoken[:, order], power[:, order], moved, STEP_S))
+    assert ((kept == 0) | (kept == spoken)).all()
+
+
+@given(st.floats(1e-4, 0.9), st.integers(0, 4), st.integers(0, 2**31))
+def test_an_echo_is_nobody(leak: float, delay: int, seed: int):
+    rng = np.random.default_rng(seed)
+    one = np.where(np.arange(200) % 50 < 30, rng.uniform(0.5, 1.0, 200), 1e-9)
+    power = np.stack([one, leak * np.pad(one, (delay, 0))[:200] + 1e-9], axis=1)
+    spoken = (power > 1e-8).astype(float)
+    assert not own_speech(spoken, power, leaks(power, STEP_S), STEP_S)[:, 1].any()
+
+
+def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: Path):
+    mono = write(tmp_path / "mono.wav", sides((0.0, 3.0)), RATE)
+    with pytest.raises(InputError, match=r"mono\.wav has one channel"):
+        diarizer(mono, channel="each")
+    same = np.repeat(sides((0.0, 3.0)), 2, axis=1)
+    with pytest.raises(InputError, match="channels 1 and 2 of the array hold the same voices"):
+        diarizer(same, sample_rate=RATE, channel="each")
+    with pytest.warns(UserWarning, match=r"hear each other \(-10 dB\)"):
+        diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.32), sample_rate=RATE, channel="each")
+
+
+def test_a_pipe_is_refused(diarizer: Diarizer):
+    reading, writing = os.pipe()
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe, pytest.raises(InputError, match="a pipe can be read only once"):
+        diarizer(pipe, channel="each")
+
+
+def test_progress_goes_through_all_channels_and_may_cancel(diarizer: Diarizer):
+    seen = list[tuple[str, float, float | None]]()
+
+    def progress(stage: str, done: float, total: float | None) -> None:
+        seen.append((stage, done, total))
+
+    diarizer(sides((0.0, 3.0), (3.0, 5.0)), sample_rate=RATE, progress=progress, channel="each")
+    read = [(done, total) for stage, done, total in seen if stage == "read"]
+    assert read == sorted(read)
+    assert read[-1] == (12.0, 12.0)
+    with pytest.raises(Cancelled):
+        diarizer(sides((0.0, 3.0), (3.0, 5.0)), sample_rate=RATE, progress=lambda *_: False, channel="each")
