@@ -7,7 +7,7 @@ from typing import TypeVar
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
 from sortformer.formats import rttm, textgrid
-from sortformer.formats.names import without_white_space
+from sortformer.formats.names import names_file, without_white_space
 from sortformer.formats.uem import Regions
 from sortformer.formats.uem import read as read_uem
 
@@ -46,7 +46,7 @@ def uem_in(path: Path) -> dict[str, Regions]:
 def files_in(path: Path, *suffixes: str) -> list[Path]:
     """Return the files of a folder, sorted, with the first of the suffixes (in lower case) that any file there has.
 
-    A path that is no folder is itself the one file.
+    Hidden ones are passed over. A path that is no folder is itself the one file.
 
     Raises:
         InputError: when the folder has none.
@@ -54,7 +54,7 @@ def files_in(path: Path, *suffixes: str) -> list[Path]:
     if not path.is_dir():
         return [path]
     for suffix in suffixes:
-        if files := sorted(file for file in path.iterdir() if file.suffix.lower() == suffix):
+        if files := sorted(file for file in path.iterdir() if file.suffix.lower() == suffix and names_file(file)):
             return files
     raise InputError(f"the folder {path} has no {' or '.join(suffixes)} files")
 

@@ -21,11 +21,12 @@ AUDIO_SUFFIXES = frozenset(
 
 
 def names_file(path: Path) -> bool:
-    """Return whether what a folder holds is meant as a file: it is one, or a link to what is not there.
+    """Return whether what a folder holds is meant as a file: it is one, or a link to what is not there; and not hidden.
 
-    So it is with git-annex, where the content was not fetched: that must fail as missing, not be passed over.
+    Such links are git-annex's where the content was not fetched: that must fail as missing, not be passed over. Hidden
+    are the halves of files that macOS leaves on other disks, ``._talk.wav`` beside ``talk.wav``.
     """
-    return os.path.isfile(path) or (os.path.islink(path) and not os.path.exists(path))
+    return not path.name.startswith(".") and (os.path.isfile(path) or not os.path.exists(path))
 
 
 def without_white_space(name: str) -> str:

@@ -155,6 +155,7 @@ def test_a_folder_means_the_audio_files_in_it(cli: Cli, model: Path, make: Calla
     make("talks/one.flac")
     make("talks/deeper/three.wav")
     (tmp_path / "talks" / "notes.txt").write_text("not audio")
+    (tmp_path / "talks" / "._two.WAV").write_bytes(b"\0\5\26\7")  # as macOS leaves them on other disks
     outcome = cli("diarize", tmp_path / "talks", "--model", model)
     assert outcome.code == 0
     assert list(rttm.parse(outcome.out)) == ["one", "two"]

@@ -75,6 +75,15 @@ def test_a_collar_and_overlap_go_before_those_of_the_protocol(cli: Cli, files: t
     )
 
 
+def test_hidden_files_of_a_folder_are_passed_over(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
+    for side, file in zip(("told", "found"), files, strict=True):
+        (tmp_path / side).mkdir()
+        file.rename(tmp_path / side / "a.rttm")
+        (tmp_path / side / "._a.rttm").write_bytes(b"\0\5\26\7")
+    outcome = cli("score", tmp_path / "told", tmp_path / "found")
+    assert (outcome.code, outcome.errors) == (0, [])
+
+
 def test_a_uem_bounds_what_is_scored(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
     (tmp_path / "parts.uem").write_text("a 1 2.0 8.0\n")
     assert cli("score", *files, "--uem", tmp_path / "parts.uem").out.splitlines()[1].split()[:2] == ["a", "0.00"]
