@@ -174,7 +174,7 @@ class Results:
         for name in formats:
             format = FORMATS[name]
             if words is None and format.words and self.transcripts is not None:
-                words = assign_speakers(transcript.read(self._transcript(recording)), result)
+                words = self._words(recording, result)
             if self.folder is not None:
                 write_text(self._path(recording, name), format.text(result, words), overwrite=self.overwrite)
                 continue
@@ -185,6 +185,14 @@ class Results:
                 content = format.printed(result, self.several, ascii_only)
             sys.stdout.write(content if first else f"{format.between}{content}")
             sys.stdout.flush()
+
+    def _words(self, recording: Recording, result: Diarization) -> list[Word]:
+        path = self._transcript(recording)
+        said = transcript.read(path)
+        try:
+            return assign_speakers(said, result)
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
 
     def _transcript(self, recording: Recording) -> Path:
         assert self.transcripts is not None

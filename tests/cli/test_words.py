@@ -56,7 +56,8 @@ def test_each_recording_has_its_words_in_a_folder(
     [
         ("Hello Ada.", "said.json: not JSON"),
         ("5", "said.json: no transcript, but 5"),
-        ('{"text": "Hello Ada."}', "needs segments, chunks or words, with times"),
+        ('{"text": "Hello Ada."}', "said.json: a transcript needs segments, chunks or words, with times"),
+        ('[{"start": 5, "end": 3, "text": "Hello"}]', "said.json: the word 'Hello' needs start <= end in seconds"),
     ],
 )
 def test_what_is_no_transcript_is_said(cli: Cli, model: Path, wav: Path, tmp_path: Path, content: str, message: str):
