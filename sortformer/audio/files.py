@@ -4,7 +4,7 @@ import contextlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -92,8 +92,16 @@ def _opened(source: str | os.PathLike[str], name: str) -> BinaryIO:
 
 def _seekable(file: BinaryIO, name: str, stack: contextlib.ExitStack) -> BinaryIO:
     """Return the file itself, or a copy of what cannot seek (a pipe)."""
-    if isinstance(file.read(0), str):
+    nothing = file.read(0)
+    if isinstance(nothing, str):
         raise InputError(f'{name} is open as text: open it with mode "rb"')
+    if not isinstance(nothing, bytes):  # numbers, of a soundfile.SoundFile, or what is still to be awaited
+        if isinstance(nothing, Coroutine):
+            nothing.close()
+        raise InputError(
+            f"a {type(file).__name__} gives {type(nothing).__name__}, not bytes: pass a path or a binary file object, "
+            "such as the one inside it"
+        )
     if file.seekable():
         return file
     copy = stack.enter_context(tempfile.SpooledTemporaryFile(SPOOLED_BYTES))  # noqa: SIM115

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import soundfile
 
 from sortformer import audio
 from sortformer.errors import InputError
@@ -87,6 +88,21 @@ def test_a_file_open_as_text_is_refused(tmp_path):
     path.write_bytes(TEXT)
     with path.open() as file, pytest.raises(InputError, match='open it with mode "rb"'):
         audio.read(file)
+
+
+class Upload:
+    """A file as servers hand it on: to be awaited."""
+
+    async def read(self, _: int) -> bytes:
+        return b""
+
+
+@pytest.mark.parametrize("open_", [soundfile.SoundFile, lambda _: Upload()], ids=["SoundFile", "Upload"])
+@pytest.mark.filterwarnings("error")
+def test_a_file_that_gives_no_bytes_is_refused(tmp_path, open_):
+    path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
+    with pytest.raises(InputError, match="not bytes: pass a path or a binary file object"):
+        audio.read(open_(path))
 
 
 @pytest.mark.parametrize("extension", ["wav", "aiff"])
