@@ -1,10 +1,16 @@
 """Which processor runs the model."""
 
+import os
+
 import torch
 
 from sortformer.errors import InputError
 
 __all__ = ["device_named"]
+
+if hasattr(os, "register_at_fork"):
+    # A forked process has none of the threads that GNU's OpenMP still counts on, and would wait for them for ever.
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 def device_named(name: str = "auto") -> torch.device:

@@ -1,5 +1,9 @@
 """Names of devices: each gives that device, or a sentence."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -26,3 +30,21 @@ def test_devices_that_this_machine_lacks_are_refused(monkeypatch: pytest.MonkeyP
         device_named("cuda:1")
     with pytest.raises(InputError, match="no MPS"):
         device_named("mps")
+
+
+FORKED = """
+import os, signal
+from sortformer import Diarizer
+diarizer = Diarizer.load(device="cpu")  # which works with several threads already
+if not (child := os.fork()):
+    signal.alarm(20)
+    diarizer("demos/meeting.wav")
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_does_not_wait_for_the_threads_of_its_parent():
+    environ = os.environ | {"OMP_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", FORKED], env=environ, check=True, timeout=100)
