@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import math
 from typing import Any
 
 from fastapi import WebSocket, WebSocketDisconnect
@@ -25,6 +26,7 @@ _OPTIONS = ("preset", "rate", "encoding", "uri")
 # Codes with which a connection is closed (RFC 6455 and IANA's registry), and the most bytes of a reason.
 _DONE, _STOPPING, _WRONG, _FAILED, _LATER = 1000, 1001, 1008, 1011, 1013
 _REASON_BYTES = 123
+_PATIENCE_S = 5.0  # of a server that stops, with what its clients have sent already; they may send faster than it works
 
 
 class Streams:
@@ -36,6 +38,7 @@ class Streams:
         self.open = 0
         self._batches: dict[str, Batch] = {}
         self._stopping = asyncio.Event()
+        self._until = math.inf
 
     async def answer(self, websocket: WebSocket) -> None:
         """Hear one client until it ends or goes away, and tell it what is new."""
@@ -57,7 +60,8 @@ class Streams:
             self.open -= 1
 
     def stop(self) -> None:
-        """End all streams as if their clients had."""
+        """End all streams as if their clients had: after what has been sent, or the first seconds of it."""
+        self._until = asyncio.get_running_loop().time() + _PATIENCE_S
         self._stopping.set()
 
     async def _hear(self, websocket: WebSocket) -> None:
@@ -88,7 +92,7 @@ class Streams:
         coming, stopping = asyncio.ensure_future(websocket.receive()), asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({coming, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-        if coming.done():
+        if coming.done() and asyncio.get_running_loop().time() < self._until:
             return coming.result()
         coming.cancel()
         return {"type": "websocket.receive", "text": json.dumps(_END)}

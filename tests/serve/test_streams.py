@@ -1,5 +1,6 @@
 """A stream over a socket says what a session says, whatever the cut, and whatever other clients do."""
 
+import asyncio
 import contextlib
 import json
 import math
@@ -8,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from sortformer.audio.signal import resampled
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.formats.json import turns
-from sortformer.serve import application
+from sortformer.serve import application, streams
 from sortformer.streaming import Session, SessionPool, Update
 from tests.serve.running import END, Running, eventually, message, news, running, sent
 from tests.streaming.tiny import noise, tiny_model
@@ -228,6 +230,31 @@ def test_a_server_that_is_stopped_gives_all_that_was_heard():
         said += map(json.loads, stream)
     assert said == wanted
     assert stream.close_code == 1001
+
+
+def test_a_server_that_is_stopped_does_not_wait_for_who_sends_faster_than_it_works(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streams, "_PATIENCE_S", 0.2)
+    app = application(DIARIZER, max_streams=MOST, max_upload_mb=1)
+    coming = chain([{"type": "websocket.connect"}], repeat({"type": "websocket.receive", "bytes": message(WAVES[0])}))
+    said, tasks = list[dict[str, Any]](), list[asyncio.Task[None]]()
+
+    async def receive() -> dict[str, Any]:
+        return next(coming)
+
+    async def send(each: Any) -> None:
+        said.append(each)
+        if len(said) == 2:  # the stream is taken, and has told something
+            tasks.append(asyncio.create_task(app.state.stop()))
+
+    async def talk() -> None:
+        async with asyncio.timeout(30):
+            scope = {"type": "websocket", "path": "/v1/stream", "query_string": b"", "headers": []}
+            await app(scope, receive, send)
+            await tasks[0]
+
+    asyncio.run(talk())
+    assert json.loads(said[-2]["text"])["type"] == "done"
+    assert said[-1]["code"] == 1001
 
 
 def test_what_is_not_foreseen_is_told_without_the_server_s_affairs(server: Running, monkeypatch: pytest.MonkeyPatch):
