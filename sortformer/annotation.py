@@ -107,7 +107,7 @@ class Diarization:
     past the audio. Turns may overlap, also those of one speaker (see :meth:`merge`).
 
     Raises:
-        InputError: when the duration is negative or not finite, or ``uri`` (the recording's id) is empty.
+        InputError: when the duration is negative or not finite, or ``uri`` (the recording's id) is no string, or empty.
     """
 
     turns: tuple[Turn, ...]
@@ -119,8 +119,8 @@ class Diarization:
         object.__setattr__(self, "duration", float(self.duration))
         if not 0 <= self.duration < math.inf:
             raise InputError(f"the duration of a recording must be a number of seconds >= 0, got {self.duration}")
-        if not self.uri:
-            raise InputError("a recording needs an id (uri), got an empty one")
+        if not (isinstance(self.uri, str) and self.uri):
+            raise InputError(f"a recording needs a string as its id (uri), and not an empty one, got {self.uri!r}")
         inside = (turn for turn in self.turns if turn.start < self.duration)
         clipped = (turn if turn.end <= self.duration else replace(turn, end=self.duration) for turn in inside)
         object.__setattr__(self, "turns", tuple(sorted(clipped)))

@@ -78,7 +78,7 @@ class Session:
         Raises:
             ConfigError: if the model cannot stream, the configuration is for another kind of model, or the speaker
                 cache is too small for the slots of the stream.
-            InputError: if the model is in training mode.
+            InputError: if the model is in training mode, or ``uri`` (the recording's id) is no string, or empty.
         """
         if model.training:
             raise InputError("a session needs a model in evaluation mode: call model.eval()")
@@ -90,7 +90,7 @@ class Session:
         self.model = model
         self.config = config
         self.postprocess = PostprocessConfig() if postprocess is None else postprocess
-        self.uri = uri
+        self.uri = Diarization((), 0.0, uri).uri  # refused before a call begins, not when it ends
         self.origin = origin
         self._memory = stream_memory(model, config)
         self._grid = model.config.grid

@@ -135,6 +135,12 @@ def test_a_stream_ends_once(session):
     assert session.finish() == diarization
 
 
+@pytest.mark.parametrize("uri", [5, "", None])
+def test_an_id_that_a_result_cannot_have_is_refused_before_anything_is_heard(uri):
+    with pytest.raises(InputError, match="needs a string as its id"):
+        Session(MODEL, CONFIG, uri=uri)
+
+
 def test_an_empty_stream_is_an_empty_diarization(session):
     assert session.push([]).probs.shape == (0, 3)
     assert session.finish().turns == ()
