@@ -12,6 +12,7 @@ import numpy as np
 
 from sortformer.audio.arrays import checked_rate
 from sortformer.audio.container import NotDecodable
+from sortformer.audio.encodings import ENCODINGS, Encoding, encoding_named
 from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.files import name_of
 from sortformer.audio.reading import signal_of
@@ -59,23 +60,27 @@ class _Pipe:
         return False
 
 
-def piped(pipe: BinaryIO, rate: int | None = None, channel: int | None = None) -> Iterator[np.ndarray]:
+def piped(
+    pipe: BinaryIO, rate: int | None = None, channel: int | None = None, encoding: str | None = None
+) -> Iterator[np.ndarray]:
     """Yield what comes through a pipe as (n,) float32 blocks at 16 kHz, each as soon as it is there.
 
     These are raw samples (16-bit, little-endian, mono; at 16 kHz unless a ``rate`` is given), or a recording with a
     header, or what would be noise as samples, that FFmpeg can decode as it comes (WAV, FLAC, Ogg, WebM, MP3, AAC,
-    MPEG-TS), of which channels are averaged, or one is taken, a ``channel`` counted from 1.
+    MPEG-TS), of which channels are averaged, or one is taken, a ``channel`` counted from 1. With an ``encoding``, one
+    of :data:`~sortformer.audio.encodings.ENCODINGS`, they are raw samples, whatever they look like.
 
     Raises:
-        InputError: if the rate is not one of sound, or given for what is no such samples; if a channel is given for
-            samples, or not there; if nothing comes, text, a recording that can only be read from a file, or samples
-            of another kind.
+        InputError: if there is no such encoding; if the rate is not one of sound, or given for what is no such samples;
+            if a channel is given for samples, or not there; if nothing comes, text, a recording that can only be read
+            from a file, or samples of another kind.
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
     """
+    kind = encoding_named("s16le" if encoding is None else encoding)
     source = _Pipe(pipe)
-    head = source.head[:_HEAD_BYTES]
+    head = source.head[:_HEAD_BYTES] if encoding is None else b""
     if _is_text(head):
         raise InputError(
             "what comes through this pipe is text, not sound: check the program, or the address, that should send it"
@@ -83,17 +88,19 @@ def piped(pipe: BinaryIO, rate: int | None = None, channel: int | None = None) -
     recorded = head.startswith(_HEADERS) or head[4:8] == b"ftyp" or _is_noise(head)  # ftyp: MP4
     if recorded and rate is not None:
         raise InputError(
-            "a rate is for 16-bit samples, and these are none: a recording says its own rate, so leave it out; samples "
-            "of another kind have to be converted (ffmpeg -f s16le)"
+            "a rate is for 16-bit samples, and these are none: a recording says its own rate, so leave it out; of "
+            f"samples of another kind say the encoding ({', '.join(ENCODINGS)}), or convert them (ffmpeg -f s16le)"
         )
     if not recorded and channel is not None:
         raise InputError(
-            "a channel is for recordings, and these are 16-bit samples, which are taken for mono: leave it out, and "
+            "a channel is for recordings, and these are raw samples, which are taken for mono: leave it out, and "
             "send the samples of that channel alone"
         )
     rate = checked_rate(SAMPLE_RATE if rate is None else rate)
     try:
-        for block in _recording(source, name_of(pipe), channel) if recorded else resampled(_samples(source), rate):
+        for block in (
+            _recording(source, name_of(pipe), channel) if recorded else resampled(_samples(source, kind), rate)
+        ):
             if source.interrupt is not None:
                 break  # what is left are the last milliseconds, cut anywhere
             yield block
@@ -140,13 +147,13 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
         yield from blocks
 
 
-def _samples(source: _Pipe) -> Iterator[np.ndarray]:
-    odd, heard = b"", False
+def _samples(source: _Pipe, kind: Encoding) -> Iterator[np.ndarray]:
+    cut, heard = b"", False
     while content := source.read():
-        content = odd + content
-        whole = len(content) - len(content) % 2
-        odd, heard = content[whole:], heard or whole > 0
-        yield (np.frombuffer(content[:whole], "<i2") / 32_768.0).astype(np.float32)
+        content = cut + content
+        whole = len(content) - len(content) % kind.width
+        cut, heard = content[whole:], heard or whole > 0
+        yield kind.decoded(content[:whole])
     if not heard:
         raise InputError("no samples came through the pipe: check the program that should send them")
 

@@ -67,7 +67,14 @@ def stream(
     channel: Channel = None,
     enroll: Enroll = None,
     rate: Annotated[
-        int | None, typer.Option(metavar="HZ", help="Of raw samples (16-bit mono) or microphone; 16000 if not given.")
+        int | None, typer.Option(metavar="HZ", help="Of raw samples (mono) or microphone; 16000 if not given.")
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="s16le|f32le|mulaw|alaw",
+            help="Of raw samples through a pipe; if not given, what comes shows whether it is s16le or a recording.",
+        ),
     ] = None,
     pace: Annotated[bool, typer.Option("--pace", help="Take a file as slowly as if it were live.")] = False,
     postprocess: Postprocess = None,
@@ -89,9 +96,10 @@ def stream(
     SIGTERM or a terminal that closes ends the stream in good order.
     """
     from sortformer.audio.arrays import checked_rate
+    from sortformer.audio.encodings import encoding_named
 
-    piped = source == _PIPE or (source is not None and Path(source).is_fifo())
-    live = piped or source is None
+    pipe = source if source is not None and (source == _PIPE or Path(source).is_fifo()) else None
+    live = source in (None, pipe)
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
     with usage_errors():
         voices = clips(enroll)
@@ -99,6 +107,10 @@ def stream(
             raise InputError("--rate is for raw samples and the microphone; a file says its own")
         if rate is not None:
             checked_rate(rate)
+        if encoding is not None and pipe is None:
+            raise InputError("--encoding is for raw samples through a pipe; files and microphones say their own")
+        if encoding is not None:
+            encoding_named(encoding)
         if pace and live:
             raise InputError("--pace is for files; what is live has its own pace")
         if channel is not None and source is None:
@@ -123,7 +135,7 @@ def stream(
         for name, clip in voices.items():
             session.enroll(name, clip)
         say_as_in_rttm(uri, *voices)
-        blocks = _blocks(source, piped, rate, channel, pace)
+        blocks = _piped(pipe, rate, channel, encoding) if pipe else _blocks(source, rate, channel, pace)
         highest, failure = _follow(session, blocks, interrupt, live=live, wanted=out is None)
         _show(session, session.flush(), wanted=out is None)
         _status("")
@@ -136,24 +148,22 @@ def stream(
             raise failure
 
 
-def _blocks(source: str | None, piped: bool, rate: int | None, channel: int | None, pace: bool) -> Iterator[np.ndarray]:
-    """What the microphone hears, comes through a pipe or is in a file."""
+def _blocks(source: str | None, rate: int | None, channel: int | None, pace: bool) -> Iterator[np.ndarray]:
+    """What the microphone hears, or is in a file."""
     from sortformer.audio.live import microphone
     from sortformer.audio.reading import blocks
 
     if source is None:
         return microphone(rate or SAMPLE_RATE)
-    if piped:
-        return _piped(source, rate, channel)
     found = blocks(source, channel=channel, block_s=0.1 if pace else 1.0)
     return _paced(found) if pace else found
 
 
-def _piped(source: str, rate: int | None, channel: int | None) -> Iterator[np.ndarray]:
+def _piped(source: str, rate: int | None, channel: int | None, encoding: str | None) -> Iterator[np.ndarray]:
     from sortformer.audio.live import piped
 
     with contextlib.nullcontext(sys.stdin.buffer) if source == _PIPE else open(source, "rb") as pipe:
-        yield from piped(pipe, rate, channel)
+        yield from piped(pipe, rate, channel, encoding)
 
 
 def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:

@@ -3,13 +3,11 @@
 import numpy as np
 import soxr
 
-from sortformer.audio.arrays import checked_rate, float_pieces
-from sortformer.errors import InputError
+from sortformer.audio.arrays import checked_rate
+from sortformer.audio.encodings import encoding_named
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["Samples"]
-
-_ENCODINGS = {"s16le": np.dtype("<i2"), "f32le": np.dtype("<f4")}
 
 
 class Samples:
@@ -22,9 +20,7 @@ class Samples:
     """
 
     def __init__(self, encoding: str = "s16le", rate: int | str = SAMPLE_RATE) -> None:
-        if encoding not in _ENCODINGS:
-            raise InputError(f"there is no encoding {encoding!r} of samples; known: {', '.join(_ENCODINGS)}")
-        self._kind = _ENCODINGS[encoding]
+        self._encoding = encoding_named(encoding)
         rate = checked_rate(rate)
         self._resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32")
         self._rest = b""  # of a sample that was cut
@@ -36,10 +32,9 @@ class Samples:
     def add(self, content: bytes, *, last: bool = False) -> None:
         """Take in more bytes, the ``last`` ones or not."""
         content = self._rest + content
-        whole = len(content) - len(content) % self._kind.itemsize
+        whole = len(content) - len(content) % self._encoding.width
         self._rest = content[whole:]
-        pieces = float_pieces(np.frombuffer(content[:whole], self._kind)[:, None])
-        samples = np.concatenate([np.zeros(0, np.float32), *(piece[:, 0] for piece in pieces)])
+        samples = self._encoding.decoded(content[:whole])
         if self._resampler is not None:
             samples = self._resampler.resample_chunk(samples, last=last)
         self._heard += samples.tobytes()

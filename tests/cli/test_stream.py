@@ -148,7 +148,18 @@ def test_raw_samples_have_no_channels_to_choose_from(cli: Cli, model: Path, wav:
     pipe(raw(wav))
     outcome = cli("stream", "-", "--model", model, "--channel", 1)
     assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
-    assert "these are 16-bit samples, which are taken for mono" in outcome.errors[0]
+    assert "these are raw samples, which are taken for mono" in outcome.errors[0]
+
+
+def test_a_telephone_line_is_heard_by_its_encoding(cli: Cli, model: Path, wav: Path, pipe: Callable[..., None]):
+    pipe((b"\xa0" * 8 + b"\x20" * 8) * 1_000)
+    outcome = cli("stream", "-", "--model", model, "--encoding", "mulaw", "--rate", 8_000, "--preset", "0.3s")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert turns(outcome.out) == EXPECTED
+    for source, encoding, why in (("-", "mp3", "no encoding 'mp3'"), (wav, "mulaw", "raw samples through a pipe")):
+        outcome = cli("stream", source, "--model", model, "--encoding", encoding)
+        assert outcome.code == 2
+        assert why in " ".join(outcome.err.split())
 
 
 @pytest.mark.parametrize("piece", [2, 1000])

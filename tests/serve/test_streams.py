@@ -134,7 +134,7 @@ def test_silence_has_no_turns(server: Running):
     ("options", "words"),
     [
         ({"preset": "2s"}, "no streaming preset '2s'; known: 30s, 10s, 1s, 0.3s"),
-        ({"encoding": "mp3"}, "no encoding 'mp3' of samples; known: s16le, f32le"),
+        ({"encoding": "mp3"}, "no encoding 'mp3' of samples; known: s16le, f32le, mulaw, alaw"),
         ({"rate": "fast"}, "whole number of Hz, got 'fast'"),
         ({"rate": "0"}, "between 1000 and 768000 Hz"),
         ({"num_speakers": "2"}, "no option 'num_speakers'; known: preset, rate, encoding, uri"),

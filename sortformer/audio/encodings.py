@@ -1,0 +1,66 @@
+"""How samples without a header are written down, by the names that FFmpeg has for it; each of one channel."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sortformer.audio.arrays import float_pieces
+from sortformer.errors import InputError
+
+__all__ = ["ENCODINGS", "Encoding", "encoding_named"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Encoding:
+    """A kind of sample: its bytes as numbers, and what these stand for if not for themselves."""
+
+    kind: np.dtype
+    table: np.ndarray | None = None
+
+    @property
+    def width(self) -> int:
+        """Bytes of a sample."""
+        return self.kind.itemsize
+
+    def decoded(self, content: bytes) -> np.ndarray:
+        """Return whole samples as (n,) float32; integers are scaled to [-1, 1)."""
+        numbers = np.frombuffer(content, self.kind)
+        if self.table is not None:
+            numbers = self.table[numbers]
+        pieces = float_pieces(numbers[:, None])
+        return np.concatenate([np.zeros(0, np.float32), *(piece[:, 0] for piece in pieces)])
+
+
+def _mu_law() -> np.ndarray:
+    """What the 256 codes of mu-law stand for, in 16 bits: ITU-T G.711, table 2, each bit of a code inverted."""
+    code = ~np.arange(256) & 0xFF
+    size = (((code & 0x0F) << 3) + 0x84 << (code >> 4 & 7)) - 0x84
+    return np.where(code & 0x80, -size, size).astype(np.int16)
+
+
+def _a_law() -> np.ndarray:
+    """What the 256 codes of A-law stand for, in 16 bits: ITU-T G.711, table 1, every other bit of a code inverted."""
+    code = np.arange(256) ^ 0x55
+    exponent, fraction = code >> 4 & 7, (code & 0x0F) << 4
+    size = np.where(exponent, fraction + 0x108 << np.maximum(exponent - 1, 0), fraction + 8)
+    return np.where(code & 0x80, size, -size).astype(np.int16)
+
+
+ENCODINGS: Mapping[str, Encoding] = {
+    "s16le": Encoding(np.dtype("<i2")),
+    "f32le": Encoding(np.dtype("<f4")),
+    "mulaw": Encoding(np.dtype("u1"), _mu_law()),
+    "alaw": Encoding(np.dtype("u1"), _a_law()),
+}
+
+
+def encoding_named(name: str) -> Encoding:
+    """Return the encoding of that name.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if name not in ENCODINGS:
+        raise InputError(f"there is no encoding {name!r} of samples; known: {', '.join(ENCODINGS)}")
+    return ENCODINGS[name]

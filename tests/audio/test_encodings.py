@@ -1,0 +1,54 @@
+"""Samples without a header stand for what a decoder that is not ours makes of them, wherever they are cut."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from sortformer.audio.encodings import ENCODINGS, encoding_named
+from sortformer.audio.live import piped
+from sortformer.errors import InputError
+from tests.audio.makers import chirp
+
+SUBTYPES = {"s16le": "PCM_16", "f32le": "FLOAT", "mulaw": "ULAW", "alaw": "ALAW"}
+
+
+def raw(samples: np.ndarray, name: str) -> bytes:
+    """Samples as libsndfile writes them."""
+    file = io.BytesIO()
+    soundfile.write(file, samples, 16_000, SUBTYPES[name], "LITTLE", "RAW")
+    return file.getvalue()
+
+
+def as_libsndfile_hears(content: bytes, name: str) -> np.ndarray:
+    kind = {"channels": 1, "samplerate": 16_000, "subtype": SUBTYPES[name], "format": "RAW", "endian": "LITTLE"}
+    return soundfile.read(io.BytesIO(content), dtype="float32", **kind)[0]
+
+
+@pytest.mark.parametrize("name", ["mulaw", "alaw"])
+def test_every_code_stands_for_what_libsndfile_says(name: str):
+    codes = bytes(range(256))
+    assert np.array_equal(ENCODINGS[name].decoded(codes), as_libsndfile_hears(codes, name))
+
+
+@pytest.mark.parametrize("name", SUBTYPES)
+def test_samples_through_a_pipe_are_those_that_were_sent(name: str, tmp_path: Path):
+    content = raw(chirp(0.5, 16_000), name)
+    (tmp_path / "samples").write_bytes(content + b"\x00" * (ENCODINGS[name].width - 1))  # of one more, a part
+    with (tmp_path / "samples").open("rb") as pipe:
+        heard = np.concatenate(list(piped(pipe, encoding=name)))
+    assert np.array_equal(heard, as_libsndfile_hears(content, name))
+
+
+def test_what_is_said_to_be_samples_may_look_like_anything(tmp_path: Path):
+    (tmp_path / "samples").write_bytes(b"RIFF and other text\n" * 100)
+    for name, found in ENCODINGS.items():
+        with (tmp_path / "samples").open("rb") as pipe:
+            assert sum(map(len, piped(pipe, encoding=name))) == 2_000 // found.width
+
+
+def test_an_encoding_that_is_not_known_is_refused():
+    with pytest.raises(InputError, match="no encoding 'mp3' of samples; known: s16le, f32le, mulaw, alaw"):
+        encoding_named("mp3")
