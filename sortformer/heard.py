@@ -53,8 +53,7 @@ class Heard:
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Yield the recording, of which one channel is meant, or the mean of all."""
-        assert not isinstance(self.channel, str)
-        with opened(self.source, self.sample_rate, self.channel) as (self.total_s, blocks):
+        with opened(self.source, self.sample_rate, whole("channel", self.channel)) as (self.total_s, blocks):
             for block in blocks:
                 self.num_samples += len(block)
                 self.peak = max(self.peak, peak(block))

@@ -102,6 +102,11 @@ def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: P
         diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.32), sample_rate=RATE, channel="each")
 
 
+def test_what_is_of_one_channel_is_not_of_each(diarizer: Diarizer):
+    with pytest.raises(InputError, match="channel must be a whole number, 1 or more, got 'each'"):
+        diarizer.embeddings(sides((0.0, 3.0), (3.0, 6.0)), sample_rate=RATE, channel="each")  # pyright: ignore[reportArgumentType]
+
+
 def test_a_pipe_is_refused(diarizer: Diarizer):
     reading, writing = os.pipe()
     os.close(writing)
