@@ -193,9 +193,10 @@ def test_a_keyboard_is_not_a_recording(cli: Cli, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_real_pipe_that_cannot_seek(model: Path, wav: Path):
-    command = [sys.executable, "-m", "sortformer", "diarize", "-", "--model", str(model)]
-    done = subprocess.run(command, input=wav.read_bytes(), capture_output=True, check=True)
-    assert done.stdout.startswith(b"SPEAKER stdin 1 0.000 ")
+    with started("diarize", "-", "--model", model, stdin=subprocess.PIPE, text=False) as process:
+        out, _ = process.communicate(wav.read_bytes())
+    assert process.returncode == 0
+    assert out.startswith(b"SPEAKER stdin 1 0.000 ")
 
 
 @pytest.fixture
@@ -370,7 +371,7 @@ def test_a_reader_that_hangs_up_ends_the_batch_in_silence(model: Path, make: Cal
     first = make("in/000.wav")
     for number in range(1, 20):
         os.link(first, first.with_name(f"{number:03}.wav"))
-    with started("diarize", first.parent, "--model", model) as process:
+    with started("diarize", first.parent, "--model", model, fresh=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()

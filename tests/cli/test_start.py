@@ -16,7 +16,7 @@ RTTM = "SPEAKER meeting 1 0.000 1.000 <NA> <NA> a <NA> <NA>\n"
 
 def test_help_takes_less_than_a_second_of_cpu():
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with started("--help") as process:
+    with started("--help", fresh=True) as process:
         out, _ = process.communicate()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert process.returncode == 0

@@ -176,7 +176,7 @@ def test_a_name_that_stdout_or_nobody_can_write_ends_nothing(model: Path, wav: P
     broken.write_bytes(wav.read_bytes())
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     for command in (["stream", broken], ["diarize", broken, "-o", tmp_path / "out", "-f", "rttm,json,txt"]):
-        running = started(*command, "--model", model)
+        running = started(*command, "--model", model, fresh=True)
         shown, said = running.communicate()
         assert running.returncode == 0, said
         assert ("caf?_\\xe9" in shown) == (command[0] == "stream")

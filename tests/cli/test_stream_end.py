@@ -104,7 +104,7 @@ def test_a_terminal_that_closes_loses_no_file(model: Path, wav: Path, tmp_path: 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is absent")
 def test_where_stdout_is_full_the_file_is_written(model: Path, wav: Path, tmp_path: Path):
     with open("/dev/full", "w") as full:
-        running = started("stream", wav, "--model", model, "-o", tmp_path / "meeting.rttm", stdout=full)
+        running = started("stream", wav, "--model", model, "-o", tmp_path / "meeting.rttm", stdout=full, fresh=True)
         _, said = running.communicate()
     assert running.returncode == 0
     assert "stdout cannot be written (No space left on device" in said
@@ -127,7 +127,7 @@ def test_ctrl_c_while_a_file_is_worked_on(cli: Cli, model: Path, wav: Path, monk
 @pytest.mark.parametrize("kept", [True, False])
 def test_the_file_is_written_though_nobody_reads_the_lines_any_more(model: Path, wav: Path, tmp_path: Path, kept: bool):
     out = tmp_path / "meeting.rttm"
-    running = started("stream", wav, "--model", model, *(["-o", out] if kept else []))
+    running = started("stream", wav, "--model", model, *(["-o", out] if kept else []), fresh=True)
     assert running.stdout is not None
     running.stdout.close()
     assert running.wait() == (0 if kept else 1)
