@@ -77,25 +77,24 @@ def test_afterwards_all_is_as_before(number: signal.Signals):
     [("typer", "interrupted: nothing was written\n"), ("torch", "interrupted: nothing more was written\n")],
 )
 def test_it_is_a_line_and_an_exit_code_while_modules_are_imported(imported: str, said: str):
-    done = pressed_at(imported, "default_int_handler")
+    done = pressed_at("default_int_handler", imported)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
 
 
-@pytest.mark.parametrize("imported", ["typer", "torch"])
-def test_where_it_is_ignored_from_the_start_the_work_goes_on(imported: str):
-    done = pressed_at(imported, "SIG_IGN")
+def test_where_it_is_ignored_from_the_start_the_work_goes_on():
+    done = pressed_at("SIG_IGN", "typer", "torch")
     assert (done.returncode, done.stderr) == (0, "")
     assert "self-test" in done.stdout
 
 
-def pressed_at(imported: str, handler: str) -> subprocess.CompletedProcess[str]:
-    """Run ``sortformer doctor`` with Ctrl-C pressed when a module is first imported."""
+def pressed_at(handler: str, *imported: str) -> subprocess.CompletedProcess[str]:
+    """Run ``sortformer doctor`` with Ctrl-C pressed when each of some modules is first imported."""
     program = (
         "import runpy, signal, sys\n"
         f"signal.signal(signal.SIGINT, signal.{handler})\n"  # it may be ignored here, as in the background of a script
         "class Pressing:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        f"        if name == {imported!r}:\n"
+        f"        if name in {imported!r}:\n"
         "            signal.raise_signal(signal.SIGINT)\n"
         "sys.meta_path.insert(0, Pressing())\n"
         "sys.argv = ['sortformer', 'doctor']\n"
