@@ -1,9 +1,7 @@
 """Run the command line inside the test's own process, as a user would see it."""
 
 import io
-import os
 import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 
-from sortformer.__main__ import main as command
 from sortformer.cli import main
 from tests.audio.makers import chirp, write
 from tests.tiny import tiny_model
@@ -76,35 +73,6 @@ def make(tmp_path: Path) -> Callable[..., Path]:
         return write(path, chirp(1.0, rate) if samples is None else samples, rate, **options)
 
     return wav_named
-
-
-def started(*arguments: object, fresh: bool = False, **options: object) -> subprocess.Popen[str]:
-    """Start the command line in a process of its own.
-
-    It is a fork of this one, which spares it the seconds in which torch is imported; ``fresh`` starts Python anew, for
-    what depends on how that begins or ends.
-    """
-    given = [sys.executable, "-m", "sortformer", *map(str, arguments)]
-    own = {"OMP_NUM_THREADS": "1", "TERM": "xterm"}
-
-    def run() -> None:
-        os.closerange(3, 1024)  # what this process has open, and the pipe by which Popen waits for another program
-        os.environ.update(own)
-        sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode) for number, mode in enumerate("rww"))
-        sys.argv = given[2:]
-        torch.set_num_threads(1)  # the threads of this process are not in its fork
-        code = 70
-        try:
-            command()
-        except SystemExit as left:
-            code = int(left.code or 0)
-            sys.stdout.flush()
-        finally:
-            os._exit(code)
-
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    start = None if fresh else run
-    return subprocess.Popen(given, env=os.environ | own, preexec_fn=start, **pipes | options)  # pyright: ignore
 
 
 class Pipe(io.BytesIO):

@@ -23,7 +23,8 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.formats import json as json_format
 from sortformer.formats import rttm
 from tests.audio.makers import chirp
-from tests.cli.conftest import Cli, started
+from tests.cli.conftest import Cli
+from tests.processes import started
 from tests.tiny import tiny_model
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.conftest import Cli, started
+from tests.cli.conftest import Cli
+from tests.processes import started
 
 REFERENCE = "SPEAKER a 1 0.000 8.000 <NA> <NA> x <NA> <NA>\nSPEAKER a 1 8.000 2.000 <NA> <NA> y <NA> <NA>\n"
 HYPOTHESIS = "SPEAKER a 1 1.000 9.000 <NA> <NA> z <NA> <NA>\n"

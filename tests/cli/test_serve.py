@@ -13,7 +13,8 @@ import httpx
 import pytest
 from websockets.sync.client import connect
 
-from tests.cli.conftest import Cli, started
+from tests.cli.conftest import Cli
+from tests.processes import started
 
 
 @contextlib.contextmanager

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import sortformer
-from tests.cli.conftest import Cli, started
+from tests.cli.conftest import Cli
+from tests.processes import started
 
 RTTM = "SPEAKER meeting 1 0.000 1.000 <NA> <NA> a <NA> <NA>\n"
 

@@ -15,8 +15,9 @@ import torch
 from sortformer import checkpoint
 from sortformer.streaming import Session, Update
 from tests.audio.makers import chirp, write
-from tests.cli.conftest import Cli, started
+from tests.cli.conftest import Cli
 from tests.cli.streams import EXPECTED, raw, turns
+from tests.processes import started
 from tests.streaming.tiny import remembering_model
 from tests.tiny import tiny_model
 

@@ -13,8 +13,9 @@ from sortformer import audio
 from sortformer.errors import InputError
 from sortformer.streaming import Session
 from tests.audio.makers import chirp
-from tests.cli.conftest import Cli, started
+from tests.cli.conftest import Cli
 from tests.cli.streams import EXPECTED, raw, turns
+from tests.processes import started
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

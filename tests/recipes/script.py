@@ -1,4 +1,4 @@
-"""Run a recipe's script as it is, its ``sortformer`` commands inside the test's process: torch is imported once."""
+"""Run a recipe's script as it is; its commands and scripts in Python are not without torch, which is imported once."""
 
 import contextlib
 import io
@@ -11,11 +11,13 @@ from pathlib import Path
 import torch
 
 from sortformer.cli import main
+from tests import processes
 
 __all__ = ["run_script"]
 
 _STAND_IN = """#!/bin/sh
-{ pwd; printf '%s\\n' "$@"; } > "$SORTFORMER_TALK/ask"
+case "${0##*/}$1" in python*.py | sortformer*) ;; python*) exec "$PYTHON" "$@" ;; esac
+{ pwd; echo "${0##*/}"; printf '%s\\n' "$@"; } > "$SORTFORMER_TALK/ask"
 cat "$SORTFORMER_TALK/out"
 exit "$(cat "$SORTFORMER_TALK/code")"
 """
@@ -30,11 +32,12 @@ def run_script(script: Path, folder: Path, *arguments: object, **variables: obje
     talk.mkdir(parents=True)
     for name in ("ask", "out", "code"):
         os.mkfifo(talk / name)
-    (talk / "sortformer").write_text(_STAND_IN)
-    (talk / "sortformer").chmod(0o755)
+    for name in ("sortformer", "python"):
+        (talk / name).write_text(_STAND_IN)
+        (talk / name).chmod(0o755)
     path = os.pathsep.join([str(talk), str(Path(sys.executable).parent), os.environ["PATH"]])
     given = {name: str(value) for name, value in variables.items()}
-    environment = os.environ | given | {"PATH": path, "SORTFORMER_TALK": str(talk)}
+    environment = os.environ | given | {"PATH": path, "PYTHON": sys.executable, "SORTFORMER_TALK": str(talk)}
     ended: list[subprocess.CompletedProcess[str]] = []
 
     def run() -> None:
@@ -50,14 +53,21 @@ def run_script(script: Path, folder: Path, *arguments: object, **variables: obje
     runner.start()
     said = []
     while question := (talk / "ask").read_text():
-        place, *asked = question.splitlines()
-        code, out, err = _answered(Path(place), asked)
-        said.append(f"sortformer {' '.join(asked)}: {code}\n{err}")
+        place, name, *asked = question.splitlines()
+        code, out, err = _answered(Path(place), asked) if name == "sortformer" else _forked(place, asked)
+        said.append(f"{name} {' '.join(asked)}: {code}\n{err}")
         (talk / "out").write_text(out)
         (talk / "code").write_text(str(code))
     runner.join()
     assert ended[0].returncode == 0, ended[0].stderr + "".join(said)
     return ended[0].stdout
+
+
+def _forked(place: str, arguments: list[str]) -> tuple[object, str, str]:
+    """The exit code and the output of a script in Python."""
+    with processes.script(*arguments, cwd=place) as process:
+        out, err = process.communicate()
+    return process.returncode, out, err
 
 
 def _answered(place: Path, arguments: list[str]) -> tuple[object, str, str]:

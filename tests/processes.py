@@ -1,0 +1,57 @@
+"""Processes of their own without the seconds in which torch is imported: forks of the one that runs the tests."""
+
+import os
+import runpy
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+
+import torch
+
+from sortformer.__main__ import main
+
+__all__ = ["script", "started"]
+
+
+def started(*arguments: object, fresh: bool = False, **options: object) -> subprocess.Popen[str]:
+    """Start the command line; ``fresh`` starts Python anew, for what depends on how that begins or ends."""
+    return _fork(None if fresh else main, ["-m", "sortformer", *map(str, arguments)], options)
+
+
+def script(*arguments: object, **options: object) -> subprocess.Popen[str]:
+    """Start a script in Python."""
+    path, *_ = given = [*map(str, arguments)]
+
+    def run() -> None:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+        runpy.run_path(path, run_name="__main__")
+
+    return _fork(run, given, options)
+
+
+def _fork(run: Callable[[], object] | None, given: list[str], options: dict[str, object]) -> subprocess.Popen[str]:
+    own = {"OMP_NUM_THREADS": "1", "TERM": "xterm"}
+
+    def begin() -> None:
+        os.closerange(3, 1024)  # what this process has open, and the pipe by which Popen waits for another program
+        os.environ.update(own)
+        sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode) for number, mode in enumerate("rww"))
+        sys.argv = given[1:] if given[0] == "-m" else given
+        torch.set_num_threads(1)  # the threads of this process are not in its fork
+        code = 1
+        try:
+            run()  # pyright: ignore[reportOptionalCall]
+            code = 0
+        except SystemExit as left:
+            code = left.code or 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            if isinstance(code, str):
+                print(code, file=sys.stderr)
+            sys.stdout.flush()
+            os._exit(code if isinstance(code, int) else 1)
+
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": os.environ | own} | options
+    return subprocess.Popen([sys.executable, *given], preexec_fn=begin if run else None, **options)  # pyright: ignore
