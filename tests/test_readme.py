@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -14,6 +15,7 @@ import pytest
 
 from sortformer.config.strict import from_dict
 from sortformer.config.train import TrainConfig
+from tests.processes import started
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
@@ -59,10 +61,12 @@ def test_the_python_runs(checkout: Path, page: Path):
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=stem)
 def test_the_commands_run(checkout: Path, page: Path):
     for line in commands(page):
-        here = line.replace("sortformer", f'"{sys.executable}" -m sortformer', 1)
-        done = subprocess.run(here, shell=True, cwd=checkout, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, (line, done.stderr)
-        assert done.stdout or " -o " in line, line
+        words, _, piped = line.partition(" < ")
+        with (checkout / piped if piped else Path(os.devnull)).open() as stdin:
+            process = started(*shlex.split(words)[1:], stdin=stdin, cwd=checkout)
+            out, err = process.communicate()
+        assert process.returncode == 0, (line, err)
+        assert out or " -o " in line, line
     if page == README:
         assert {path.suffix for path in (checkout / "results").iterdir()} == {".rttm", ".json", ".txt", ".html"}
 
@@ -78,8 +82,7 @@ def test_the_server_serves_as_its_page_says(checkout: Path):
     lines = [line.split("  #")[0] for block in blocks(SERVING, "bash") for line in block.splitlines()]
     (command,) = (line.replace("8000", port).split() for line in lines if line.startswith("sortformer"))
     options = {"cwd": checkout, "text": True, "env": os.environ | {"no_proxy": "127.0.0.1"}}
-    start = [sys.executable, "-m", *command]
-    with subprocess.Popen(start, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as server:
+    with started(*command[1:], cwd=checkout) as server:
         assert server.stdout is not None
         assert server.stdout.readline() == f"listening on http://127.0.0.1:{port}\n"
         asked = [line.replace("8000", port) for line in lines if line.startswith("curl") and shutil.which("curl")]
