@@ -36,7 +36,7 @@ def _fork(run: Callable[[], object] | None, given: list[str], options: dict[str,
     def begin() -> None:
         os.closerange(3, 1024)  # what this process has open, and the pipe by which Popen waits for another program
         os.environ.update(own)
-        sys.stdin, sys.stdout, sys.stderr = (os.fdopen(number, mode) for number, mode in enumerate("rww"))
+        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", 1)  # by lines
         sys.argv = given[1:] if given[0] == "-m" else given
         torch.set_num_threads(1)  # the threads of this process are not in its fork
         code = 1

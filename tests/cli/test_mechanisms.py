@@ -1,7 +1,5 @@
-"""The table of mechanisms: complete, and there without torch."""
+"""The table of mechanisms: complete, and the one on its page."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 from sortformer.config.mechanisms import ABSENT, BLOCKS, CORES, MEMORIES, POSITIONS
@@ -32,12 +30,3 @@ def test_the_tables_of_the_page_are_those_of_the_command(cli: Cli):
     """Where they are not, ``make tables`` writes them anew."""
     page = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
     assert page.split("\n## All mechanisms\n")[1] == cli("mechanisms", "--markdown").out
-
-
-def test_it_imports_no_torch():
-    program = (
-        "import sys\nfrom sortformer.cli import main\n"
-        "try:\n    main(['mechanisms'])\nexcept SystemExit as left:\n    assert not left.code\n"
-        "assert 'torch' not in sys.modules\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
