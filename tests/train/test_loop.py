@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import time
 from dataclasses import replace
@@ -29,8 +30,15 @@ from tests.small_models import small_config, small_model
 from tests.train.runs import assert_same, log_of, state_of, write_voice_table
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("taught", [False, True])
+@pytest.fixture(scope="module")
+def whole(run_config, tmp_path_factory) -> Path:
+    """A run of all six steps, which nothing changes."""
+    folder = tmp_path_factory.mktemp("whole")
+    train(run_config, folder)
+    return folder
+
+
+@pytest.mark.parametrize(("workers", "taught"), [(0, False), (1, True)])
 def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not(workers, taught, run_config, tmp_path):
     config = replace(run_config, workers=workers)
     if taught:
@@ -47,10 +55,9 @@ def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not(workers, taught, r
     assert models[0] == models[1]
 
 
-def test_workers_change_no_bit(run_config, tmp_path):
-    train(run_config, tmp_path / "alone")
-    train(replace(run_config, workers=1), tmp_path / "helped")
-    assert_same(state_of(tmp_path / "helped"), state_of(tmp_path / "alone"))
+def test_workers_change_no_bit(run_config, tmp_path, whole):
+    train(replace(run_config, workers=1), tmp_path)
+    assert_same(state_of(tmp_path), state_of(whole))
 
 
 def test_real_recordings_alone_train_evaluate_and_resume(run_config, tmp_path):
@@ -76,20 +83,18 @@ def test_a_run_that_is_to_stop_at_once_takes_no_step(run_config, tmp_path):
     assert not (tmp_path / "log.jsonl").exists()
 
 
-def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_path):
-    train(run_config, tmp_path / "whole")
+def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_path, whole):
     train(replace(run_config, checkpoint_every=2), tmp_path / "killed", stop_after=4)
     with (tmp_path / "killed/log.jsonl").open("a") as log:
         log.write(json.dumps({"step": 5, "loss": 0.1}) + "\n" + '{"step": 6, "lo')
     train(run_config, tmp_path / "killed")
-    assert log_of(tmp_path / "killed") == log_of(tmp_path / "whole")
+    assert log_of(tmp_path / "killed") == log_of(whole)
 
 
 @pytest.mark.parametrize(("place", "writer"), [(checkpoint, "save"), (TrainState, "save")])
 def test_a_run_that_was_killed_while_it_saved_leaves_the_model_of_its_last_step(
-    place, writer, run_config, tmp_path, monkeypatch
+    place, writer, run_config, tmp_path, monkeypatch, whole
 ):
-    whole, _ = checkpoint.load(train(run_config, tmp_path / "whole"))
     train(run_config, tmp_path / "killed", stop_after=4)
 
     def kill(*_, **__):
@@ -100,8 +105,8 @@ def test_a_run_that_was_killed_while_it_saved_leaves_the_model_of_its_last_step(
         with pytest.raises(KeyboardInterrupt):
             train(run_config, tmp_path / "killed")
     model, _ = checkpoint.load(train(run_config, tmp_path / "killed"))
-    assert_same(dict(model.state_dict()), dict(whole.state_dict()))
-    assert_same(state_of(tmp_path / "killed"), state_of(tmp_path / "whole"))
+    assert_same(dict(model.state_dict()), dict(checkpoint.load(whole / "model")[0].state_dict()))
+    assert_same(state_of(tmp_path / "killed"), state_of(whole))
 
 
 @pytest.mark.parametrize(
@@ -196,8 +201,8 @@ def test_training_leaves_the_global_generator_alone(run_config, tmp_path):
     assert torch.rand(1).equal(expected)
 
 
-def test_a_finished_run_stays_as_it_is(run_config, tmp_path):
-    train(run_config, tmp_path)
+def test_a_finished_run_stays_as_it_is(run_config, tmp_path, whole):
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     before = state_of(tmp_path), log_of(tmp_path), (tmp_path / "config.json").read_bytes()
     with pytest.warns(UserWarning, match="has done 6 of 4 steps before: there was nothing to train"):
         assert train(replace(run_config, steps=4), tmp_path) == tmp_path / "model"
@@ -265,9 +270,9 @@ def test_a_run_goes_on_from_the_model_that_it_began_as(run_config, tmp_path, cha
     train(replace(begun, init=str(tmp_path / "moved")), tmp_path / "run", stop_after=2)
 
 
-def test_the_model_it_leaves_is_the_average(run_config, tmp_path):
-    model, _ = checkpoint.load(train(run_config, tmp_path))
-    state = state_of(tmp_path)
+def test_the_model_it_leaves_is_the_average(whole):
+    model, _ = checkpoint.load(whole / "model")
+    state = state_of(whole)
     assert_same(dict(model.state_dict()), dict(state["average"]))
     assert not model.state_dict()["head.out.weight"].equal(state["model"]["head.out.weight"])
 
