@@ -62,7 +62,7 @@ def agree(reference: Turns, hypothesis: Turns, protocol: Protocol, *, every_pair
         assert found == pytest.approx(expected, rel=1e-4, abs=1e-4 * expected[0] + 1e-6)
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.parametrize("seed", range(100))
 def test_random_annotations_are_counted_as_by_definition(seed: int):
     rng = np.random.default_rng(seed)
     reference, hypothesis = random_turns(rng), random_turns(rng)
@@ -71,8 +71,8 @@ def test_random_annotations_are_counted_as_by_definition(seed: int):
 
 
 def real_files() -> list[Path]:
-    """Half of VoxConverse and, as pyannote's time grows with the square of the turns, a sixteenth of AMI."""
-    return [*sorted(TURNS.glob("ami/*/*.rttm"))[::16], *sorted(TURNS.glob("voxconverse/*/*.rttm"))[::2]]
+    """A fifth of VoxConverse and, as pyannote's time grows with the square of the turns, a thirtieth of AMI."""
+    return [*sorted(TURNS.glob("ami/*/*.rttm"))[::30], *sorted(TURNS.glob("voxconverse/*/*.rttm"))[::5]]
 
 
 @pytest.mark.data
@@ -86,5 +86,5 @@ def test_whole_recordings_with_errors_are_counted_as_by_definition():
         reference = [piece for each in recording for piece in turn(each.start, each.end, each.speaker)]
         agree(reference, perturbed(reference, np.random.default_rng(number)), protocol, every_pairing=False)
         most = max(most, len({each.speaker for each in reference}))
-    assert len(files) > 200
+    assert len(files) > 80
     assert most > 15
