@@ -1,12 +1,20 @@
 """Bursts: as many as asked for, short, of every colour, and the same for the same seed."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 from sortformer.simulate.bursts import bursts
 
 RATE = 16_000
-CLATTER, RUSTLE, BREATH, LAUGHTER, MUSIC = np.eye(5, 6).tolist()
+CLATTER, RUSTLE, BREATH, LAUGHTER, MUSIC = map(tuple, np.eye(5, 6).tolist())
+
+
+@cache
+def sound_of(kind: tuple[float, ...], seed: int, rate_hz: float = 0.05) -> np.ndarray:
+    """Twenty seconds of one kind."""
+    return bursts(np.random.default_rng(seed), 20 * RATE, rate_hz, kind)
 
 
 @pytest.mark.parametrize("rate_hz", [0.1, 1.0])
@@ -48,7 +56,7 @@ def test_puffs_of_air_are_low_and_may_be_louder_than_speech():
 
 def test_clatter_repeats_one_short_sound():
     """In a train the loud moments are many and short; without it, one burst a sound is one stretch."""
-    trains = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05, CLATTER) for seed in range(60)]
+    trains = [sound_of(CLATTER, seed) for seed in range(60)]
     single = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05) for seed in range(60)]
     counts = [[_stretches(sound) for sound in sounds if sound.any()] for sounds in (trains, single)]
     assert np.median(counts[0]) >= 4
@@ -57,10 +65,7 @@ def test_clatter_repeats_one_short_sound():
 
 def test_rustling_lasts_and_flutters_and_breath_does_not():
     """The level of rustling, 20 ms at a time, goes up and down many times; that of a breath does so once."""
-    kinds = [
-        [sound for seed in range(80) if (sound := bursts(np.random.default_rng(seed), 20 * RATE, 0.05, kind)).any()]
-        for kind in (RUSTLE, BREATH)
-    ]
+    kinds = [[sound for seed in range(80) if (sound := sound_of(kind, seed)).any()] for kind in (RUSTLE, BREATH)]
     rustling, breathing = ([np.mean(sound != 0) * 20 for sound in sounds] for sounds in kinds)
     assert np.median(rustling) > 2
     assert max(breathing) < 10  # several, at most
@@ -70,7 +75,7 @@ def test_rustling_lasts_and_flutters_and_breath_does_not():
 
 def test_a_breath_has_resonances_and_rustling_has_not():
     sounds = [
-        [bursts(np.random.default_rng(seed), 3 * RATE, 0.3, kind) for seed in range(150)] for kind in (BREATH, RUSTLE)
+        [bursts(np.random.default_rng(seed), 3 * RATE, 0.3, kind) for seed in range(60)] for kind in (BREATH, RUSTLE)
     ]
     breathing, rustling = ([_peaks(sound) for sound in kind if sound.any()] for kind in sounds)
     assert np.mean(np.array(breathing) >= 2) > 0.7
@@ -78,20 +83,20 @@ def test_a_breath_has_resonances_and_rustling_has_not():
 
 
 def test_laughter_has_syllables_as_fast_as_it_has_and_mostly_a_voice():
-    sounds = [bursts(np.random.default_rng(seed), 20 * RATE, 0.03, LAUGHTER) for seed in range(100)]
+    sounds = [sound_of(LAUGHTER, seed, 0.03) for seed in range(100)]
     sounds = [sound for sound in sounds if sound.any() and _stretches(sound) >= 5]
     rates = [1 / np.median(np.diff(_onsets(sound))) for sound in sounds]
     assert len(rates) > 15
     assert all(3 < rate < 7.5 for rate in rates)
     voiced = np.mean([_periodicity(sound) > 0.4 for sound in sounds])
-    breathed = [bursts(np.random.default_rng(seed), 20 * RATE, 0.03, BREATH) for seed in range(100)]
+    breathed = [sound_of(BREATH, seed, 0.03) for seed in range(100)]
     assert 0.3 < voiced < 0.95
     assert np.mean([_periodicity(sound) > 0.4 for sound in breathed if sound.any()]) < 0.1
 
 
 @pytest.mark.parametrize("kind", [CLATTER, RUSTLE, BREATH, LAUGHTER, MUSIC])
 def test_every_kind_has_the_power_of_a_burst(kind):
-    sounds = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05, kind) for seed in range(60)]
+    sounds = [sound_of(kind, seed) for seed in range(60)]
     power = [np.mean(sound[sound != 0].astype(float) ** 2) for sound in sounds if sound.any()]
     assert all(np.isfinite(power))
     assert 0.03 < np.median(power) < 10
