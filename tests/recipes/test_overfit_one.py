@@ -46,7 +46,7 @@ def test_the_script_trains_as_long_as_its_recipe_says(tmp_path):
 @pytest.mark.slow
 def test_a_batch_is_learnt_by_heart(voices, tmp_path):
     recipe = TrainConfig.read(RECIPE / "recipe.toml")
-    steps = 120
+    steps = 70
     config = replace(
         recipe,
         data=replace(recipe.data, bank=str(voices)),
