@@ -2,6 +2,7 @@
 
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import traceback
@@ -36,6 +37,8 @@ def _fork(run: Callable[[], object] | None, given: list[str], options: dict[str,
     def begin() -> None:
         os.closerange(3, 1024)  # what this process has open, and the pipe by which Popen waits for another program
         os.environ.update(own)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as on a terminal, also where nohup started the tests
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", 1)  # by lines
         sys.argv = given[1:] if given[0] == "-m" else given
         torch.set_num_threads(1)  # the threads of this process are not in its fork

@@ -19,10 +19,7 @@ from tests.processes import started
 
 @contextlib.contextmanager
 def serving(model: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGHUP, signal.SIG_DFL)
     process = started("serve", "--port", 0, "--model", model)
-    signal.signal(signal.SIGINT, before[0])
-    signal.signal(signal.SIGHUP, before[1])
     assert process.stdout is not None
     try:
         line = process.stdout.readline()

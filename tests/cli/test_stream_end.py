@@ -86,9 +86,7 @@ def test_a_terminal_that_closes_loses_no_file(model: Path, wav: Path, tmp_path: 
     """Both streams on a terminal that is gone, and nobody who could be told."""
     primary, secondary = os.openpty()
     options = {"stdin": subprocess.PIPE, "stdout": secondary, "stderr": secondary}
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would hand down as ignored
     running = started("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm", **options)
-    signal.signal(signal.SIGHUP, before)
     assert running.stdin is not None
     running.stdin.buffer.write(raw(wav))  # pyright: ignore[reportAttributeAccessIssue]
     running.stdin.flush()
