@@ -122,7 +122,7 @@ def _power(wave: np.ndarray, count: int, step_s: float) -> np.ndarray:
 
 def _check_apart(leak: np.ndarray, name: str) -> None:
     """Refuse channels that hold the same voices, and warn of those that nearly do."""
-    mutual = np.sqrt(leak * leak.T)
+    mutual = np.minimum(leak, leak.T)
     one, other = np.unravel_index(mutual.argmax(), mutual.shape)
     if (worst := mutual[one, other]) > _LEAKY:
         both = f"channels {one + 1} and {other + 1} of {name}"
