@@ -20,8 +20,9 @@ __all__ = [
     "TimeAxis",
     "Turn",
     "arrival_name",
+    "channel_name",
     "clipped",
-    "is_arrival_name",
+    "is_given_name",
     "merged",
     "moments",
     "shifted",
@@ -30,7 +31,7 @@ __all__ = [
     "union",
 ]
 
-_ARRIVAL = "speaker_"
+_ARRIVAL, _CHANNEL = "speaker_", "channel_"
 
 
 def arrival_name(position: int) -> str:
@@ -38,9 +39,14 @@ def arrival_name(position: int) -> str:
     return f"{_ARRIVAL}{position}"
 
 
-def is_arrival_name(name: str) -> bool:
+def channel_name(column: int) -> str:
+    """Return what the speaker is called who has a channel alone, the ``column``-th, from 0."""
+    return f"{_CHANNEL}{column + 1}"
+
+
+def is_given_name(name: str) -> bool:
     """Whether a name is one of those, or the bare number of one, and so not for users to give."""
-    return name.removeprefix(_ARRIVAL).isdigit()
+    return name.removeprefix(_ARRIVAL).removeprefix(_CHANNEL).isdigit()
 
 
 @dataclass(frozen=True, slots=True)

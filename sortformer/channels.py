@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sortformer.annotation import channel_name
 from sortformer.audio import num_channels, read
 from sortformer.audio.files import can_be_read_again, name_of, uri_of
 from sortformer.audio.offset import centred
@@ -70,7 +71,7 @@ def by_channel(
     leak = leaks(power, step_s)
     _check_apart(leak, name)
     spoken = np.stack([np.minimum(each.data.sum(axis=1), 1.0) for each in found], axis=1)
-    names = {column: f"channel_{column + 1}" for column in range(count)}
+    names = {column: channel_name(column) for column in range(count)}
     return replace(found[0], data=own_speech(spoken, power, leak, step_s)), names, used[0]
 
 

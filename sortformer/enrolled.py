@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sortformer.annotation import is_arrival_name
+from sortformer.annotation import is_given_name
 from sortformer.audio import AudioSource, read
 from sortformer.audio.arrays import is_array
 from sortformer.audio.loudness import peak
@@ -44,7 +44,7 @@ def check_person(name: str, taken: Iterable[str] = ()) -> None:
     written = without_white_space(name)
     if written in map(without_white_space, taken):
         raise InputError(f"the name {name!r} is given twice: choose another")
-    if is_arrival_name(written):
+    if is_given_name(written):
         raise InputError(f"the name {name!r} is one that the toolkit gives: choose another")
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import save
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from sortformer.annotation import Diarization, is_arrival_name
+from sortformer.annotation import Diarization, is_given_name
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of, uri_of
 from sortformer.config.labels import LabelConfig
@@ -89,7 +89,7 @@ class VoiceStore:
         Warns:
             UserWarning: when no speaker has a name of their own, so that there is nobody to learn.
         """
-        if all(map(is_arrival_name, diarization.speakers)):
+        if all(map(is_given_name, diarization.speakers)):
             warnings.warn(
                 f"no speaker of {diarization.uri} has a name of their own, so nobody is learned: relabel speaker_0, "
                 "... first",
@@ -98,7 +98,7 @@ class VoiceStore:
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         store = self
         for speaker, frames in found.alone(diarization).items():
-            if len(frames) and not is_arrival_name(speaker):
+            if len(frames) and not is_given_name(speaker):
                 store = store._with(speaker, found.data[frames])
         return store
 

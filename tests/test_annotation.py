@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.annotation import Diarization, Origin, Turn, arrival_name, is_arrival_name, moments
+from sortformer.annotation import Diarization, Origin, Turn, arrival_name, channel_name, is_given_name, moments
 from sortformer.errors import InputError
 from tests.strategies import diarizations
 
@@ -163,14 +163,15 @@ def test_an_impossible_recording_or_crop_is_refused():
 
 @given(st.integers(0, 1000))
 def test_names_by_arrival_are_known_again(position):
-    assert is_arrival_name(arrival_name(position))
-    assert is_arrival_name(str(position))
-    assert not is_arrival_name(f"{arrival_name(position)}a")
+    assert is_given_name(arrival_name(position))
+    assert is_given_name(channel_name(position))
+    assert is_given_name(str(position))
+    assert not is_given_name(f"{arrival_name(position)}a")
 
 
 @pytest.mark.parametrize("name", ["", "chair", "speaker_", "speaker_one", "Speaker_1"])
 def test_other_names_are_free_to_give(name):
-    assert not is_arrival_name(name)
+    assert not is_given_name(name)
 
 
 def test_between_borders_it_is_known_who_is_active():
