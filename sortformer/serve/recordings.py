@@ -162,11 +162,13 @@ def _checked(given: Mapping[str, Any]) -> _Options:
     try:
         return _Options.model_validate(given)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
+        first, *others = error.errors()
+        name = str(first["loc"][0])
         if name not in _Options.model_fields:
             raise InputError(f"there is no option {name!r}; known: {', '.join(_Options.model_fields)}") from error
-        raise InputError(f"{name} cannot be {first['input']!r}: {first['msg']}") from error
+        kinds = [first, *(each for each in others if each["loc"][0] == name)]  # of values that it may have
+        reasons = ", or ".join(each["msg"] for each in kinds)
+        raise InputError(f"{name} cannot be {first['input']!r}: {reasons}") from error
 
 
 def _written(result: Diarization, warnings: list[str], kind: str) -> Response:

@@ -98,6 +98,7 @@ def test_warnings_are_told_to_who_sent_the_recording_and_to_nobody_else(server: 
         ({"response_format": "xml"}, "response_format cannot be 'xml'"),
         ({"preset": "2s"}, "no streaming preset '2s'; known: 30s, 10s, 1s, 0.3s"),
         ({"channel": 3}, "my talk.wav has 1 channel"),
+        ({"channel": "left"}, "channel cannot be 'left': Input should be a valid integer"),
     ],
 )
 def test_wrong_options_are_one_sentence(server: Running, wav: Path, options: dict[str, Any], words: str):
