@@ -60,11 +60,14 @@ def show_warning(
 
 @contextlib.contextmanager
 def about(name: str) -> Iterator[None]:
-    """Let warnings say which recording they are about, where they do not name it themselves."""
+    """Let warnings say which recording they are about, where they do not name it themselves, and each be given once."""
+    given = set[str]()  # what is read once for each channel has the same to be warned of each time
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
         named = str(message) if name in str(message) else f"{name}: {message}"
-        show_warning(named, category, filename, lineno, *rest)
+        if named not in given:
+            given.add(named)
+            show_warning(named, category, filename, lineno, *rest)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

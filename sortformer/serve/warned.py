@@ -17,8 +17,8 @@ _elsewhere = warnings.showwarning
 def warned() -> Iterator[list[str]]:
     """Collect the warnings for users that this thread gives in the block; those of other threads go where they went.
 
-    ``warnings.catch_warnings`` would collect those of all threads, and one client's are no business of another's. How
-    often the same warning is given is a matter of Python's filters, as elsewhere; the command has it given each time.
+    ``warnings.catch_warnings`` would collect those of all threads, and one client's are no business of another's. The
+    same sentence is collected once; whether a later block has it, too, is a matter of Python's filters, as elsewhere.
     """
     _listen()
     _here.sentences = sentences = list[str]()
@@ -39,5 +39,5 @@ def _show(message: Warning | str, category: type[Warning], *rest: Any, **named: 
     sentences = getattr(_here, "sentences", None)
     if sentences is None or not issubclass(category, UserWarning):
         _elsewhere(message, category, *rest, **named)
-    else:
+    elif str(message) not in sentences:
         sentences.append(str(message))

@@ -78,6 +78,15 @@ def test_each_channel_is_a_speaker(cli: Cli, model: Path, make: Callable[..., Pa
     assert "leave out --enroll and numbers of speakers" in " ".join(outcome.err.split())
 
 
+def test_what_is_wrong_in_each_channel_is_said_once(cli: Cli, model: Path, make: Callable[..., Path]):
+    wave = chirp(4.0, 16_000)
+    call = make("call.wav", np.stack([wave, np.roll(wave, 8_000) * (np.arange(len(wave)) > 48_000)], axis=1))
+    call.write_bytes(call.read_bytes()[: call.stat().st_size // 2])
+    outcome = cli("diarize", call, "--model", model, "--channel", "each")
+    assert outcome.code == 0
+    assert outcome.err.count("is damaged or cut short") == 1
+
+
 def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):
     document = json.loads(cli("diarize", wav, "--model", model, "-f", "json", "--onset", 0.75, "--max-speakers", 1).out)
     assert document["schema_version"] == 1

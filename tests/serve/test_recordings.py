@@ -71,6 +71,7 @@ def test_warnings_are_told_to_who_sent_the_recording_and_to_nobody_else(server: 
 
     def hear(_: Diarizer, audio: Any, **__: Any) -> Diarization:
         warnings.warn(f"{audio.name} is café", stacklevel=2)
+        warnings.warn(f"{audio.name} is café", stacklevel=1)  # as of another channel
         assert heard.wait(60)
         return Diarization((), 1.0, "talk")
 
