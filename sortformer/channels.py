@@ -28,11 +28,13 @@ __all__ = ["by_channel", "leaks", "own_speech"]
 
 Used = TypeVar("Used")
 
-_LOUD = 10 ** (-10 / 10)  # of what a channel's power exceeds in 5 % of the frames: somebody speaks there
+_HEARD = 0.5
+_LOUD = 10 ** (-10 / 10)  # of what a channel's power exceeds in a tenth of the frames in which somebody is heard
 _LONGEST_DELAY_S = 0.32  # of an echo
 _STEADY = 10 ** (9 / 10)
 _LOUDER = 3.0  # than what may have leaked in: speech of its own
 _LEAKY, _SAME = 10 ** (-12 / 10), 10 ** (-6 / 10)
+_TOGETHER = 0.5  # of the frames in which one of them is heard, the other one is, too
 _SILENCE = 1e-12  # power: what is below it is as loud
 
 
@@ -68,28 +70,31 @@ def by_channel(
         powers.append(_power(wave, len(found[0].data), found[0].step_s))
         heard.num_samples, heard.peak = part.num_samples, max(heard.peak, part.peak)
     power, step_s = np.stack(powers, axis=1), found[0].step_s
-    leak = leaks(power, step_s)
-    _check_apart(leak, name)
     spoken = np.stack([np.minimum(each.data.sum(axis=1), 1.0) for each in found], axis=1)
+    leak = leaks(spoken, power, step_s)
+    _check_apart(spoken, leak, name)
     names = {column: channel_name(column) for column in range(count)}
     return replace(found[0], data=own_speech(spoken, power, leak, step_s)), names, used[0]
 
 
-def leaks(power: np.ndarray, step_s: float) -> np.ndarray:
+def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float) -> np.ndarray:
     """Return how much of the power of each channel is heard in each other one, (C, C), from the row's in the column's.
 
-    It is the median of the ratio of both where the first is loud, so noise counts as a leak, too: whatever is no louder
-    when the first is silent. It is at most 1, and at most 9 dB above what the ratio exceeds in four fifths of these
-    frames: a leak is always there, and who speaks at the same time, however much, is not.
+    It is the median of the ratio of both where the first is as loud as who is heard in it, so noise counts as a leak,
+    too: whatever is no louder when the first is silent. It is at most 1, and at most 9 dB above what the ratio exceeds
+    in four fifths of these frames: a leak is always there, and who speaks at the same time, however much, is not. Of a
+    channel in which nobody is heard it is 0.
 
     Args:
-        power: (T, C) of frames of ``step_s`` seconds.
+        spoken: (T, C) probabilities that somebody is heard in each channel, in frames of ``step_s`` seconds.
+        power: (T, C) of the same frames.
     """
-    lately, count = _lately(power, step_s), power.shape[1]
-    loud = power >= _LOUD * np.quantile(power, 0.95, axis=0)
+    lately, heard, count = _lately(power, step_s), spoken > _HEARD, power.shape[1]
     leak = np.zeros((count, count))
     for source, channel in permutations(range(count), 2):
-        at = loud[:, source]
+        if not heard[:, source].any():
+            continue
+        at = power[:, source] >= _LOUD * np.quantile(power[heard[:, source], source], 0.9)
         low, middle = np.quantile(power[at, channel] / lately[at, source], (0.2, 0.5))
         leak[source, channel] = min(1.0, middle, _STEADY * low)
     return leak
@@ -99,8 +104,8 @@ def own_speech(spoken: np.ndarray, power: np.ndarray, leak: np.ndarray, step_s: 
     """Return probabilities (T, C) that somebody speaks into each channel: 0 where it may be another channel's leak.
 
     Args:
-        spoken: (T, C) probabilities that somebody is heard in each channel.
-        power, step_s: as for ``leaks``, and ``leak`` what that found.
+        spoken, power, step_s: as for ``leaks``.
+        leak: what that found.
     """
     leaked = (_lately(power, step_s)[:, :, None] * leak).max(axis=1)
     return np.where(power > _LOUDER * leaked, spoken, spoken.dtype.type(0))
@@ -121,9 +126,14 @@ def _power(wave: np.ndarray, count: int, step_s: float) -> np.ndarray:
     return np.einsum("tn,tn->t", frames, frames, dtype=np.float64) / length + _SILENCE
 
 
-def _check_apart(leak: np.ndarray, name: str) -> None:
-    """Refuse channels that hold the same voices, and warn of those that nearly do."""
-    mutual = np.minimum(leak, leak.T)
+def _check_apart(spoken: np.ndarray, leak: np.ndarray, name: str) -> None:
+    """Refuse channels that hold the same voices, and warn of those that nearly do.
+
+    Noise is as loud in both channels, too, but does not make one speak when the other does.
+    """
+    heard = (spoken > _HEARD).astype(np.float64)
+    together = heard.T @ heard > _TOGETHER * heard.sum(axis=0)
+    mutual = np.minimum(leak, leak.T) * (together & together.T)
     one, other = np.unravel_index(mutual.argmax(), mutual.shape)
     if (worst := mutual[one, other]) > _LEAKY:
         both = f"channels {one + 1} and {other + 1} of {name}"

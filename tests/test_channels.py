@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.annotation import Diarization
-from sortformer.channels import leaks, own_speech
+from sortformer.channels import by_channel, leaks, own_speech
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
+from sortformer.estimates import Probabilities
+from sortformer.heard import Heard
 from tests.audio.makers import write
 from tests.tiny import tiny_model
 
@@ -75,7 +77,7 @@ def test_the_order_of_the_channels_does_not_matter(count: int, seed: int):
     rng = np.random.default_rng(seed)
     power, spoken = rng.lognormal(0, 3, (60, count)), rng.random((60, count))
     order = rng.permutation(count)
-    leak, moved = leaks(power, STEP_S), leaks(power[:, order], STEP_S)
+    leak, moved = leaks(spoken, power, STEP_S), leaks(spoken[:, order], power[:, order], STEP_S)
     assert np.array_equal(leak[np.ix_(order, order)], moved)
     kept = own_speech(spoken, power, leak, STEP_S)
     assert np.array_equal(kept[:, order], own_speech(spoken[:, order], power[:, order], moved, STEP_S))
@@ -88,7 +90,7 @@ def test_an_echo_is_nobody(leak: float, delay: int, seed: int):
     one = np.where(np.arange(200) % 50 < 30, rng.uniform(0.5, 1.0, 200), 1e-9)
     power = np.stack([one, leak * np.pad(one, (delay, 0))[:200] + 1e-9], axis=1)
     spoken = (power > 1e-8).astype(float)
-    assert not own_speech(spoken, power, leaks(power, STEP_S), STEP_S)[:, 1].any()
+    assert not own_speech(spoken, power, leaks(spoken, power, STEP_S), STEP_S)[:, 1].any()
 
 
 def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: Path):
@@ -100,6 +102,36 @@ def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: P
         diarizer(same, sample_rate=RATE, channel="each")
     with pytest.warns(UserWarning, match=r"hear each other \(-10 dB\)"):
         diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.32), sample_rate=RATE, channel="each")
+
+
+def test_silence_is_nobody(diarizer: Diarizer):
+    with pytest.warns(UserWarning, match="no speech found in the array: it is silent"):
+        assert not diarizer(np.zeros((RATE, 2), np.float32), sample_rate=RATE, channel="each").turns
+
+
+@pytest.mark.parametrize(
+    ("talk", "noise"),
+    [
+        (sides((0.0, 3.0), (3.0, 6.0), leak=0.03), 0.056),
+        (sides((1.04, 1.2), (4.0, 4.16), leak=0.0), 3e-3),
+        (sides((6.0, 6.0), (6.0, 6.0)), 0.056),
+    ],
+    ids=["noise", "little speech", "noise alone"],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_is_alike_in_two_channels_but_is_no_voice_does_not_matter(talk: np.ndarray, noise: float):
+    talk = talk + np.float32(noise) * np.random.default_rng(1).standard_normal(talk.shape).astype(np.float32)
+    voices = (np.square(talk.T.reshape(2, -1, RATE * 2 // 25)).mean(axis=2) > 0.007).T
+
+    def hear(part: Heard) -> tuple[Probabilities, None, None]:
+        wave = np.concatenate(list(part.blocks()))
+        said = voices[:, int(np.array_equal(wave, talk[:, 1])), None].astype(np.float32)
+        return Probabilities(said, STEP_S, part.seconds, 0.0, None, "talk"), None, None
+
+    found, names, _ = by_channel(Heard(talk, RATE), hear)
+    assert names == {0: "channel_1", 1: "channel_2"}
+    assert (found.data <= voices).all()
+    assert (found.data.sum(axis=0) >= 0.8 * voices.sum(axis=0)).all()
 
 
 def test_what_is_of_one_channel_is_not_of_each(diarizer: Diarizer):
