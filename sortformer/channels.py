@@ -36,6 +36,7 @@ _LOUDER = 3.0  # than what may have leaked in: speech of its own
 _LEAKY, _SAME = 10 ** (-12 / 10), 10 ** (-6 / 10)
 _TOGETHER = 0.5  # of the frames in which one of them is heard, the other one is, too
 _SILENCE = 1e-12  # power: what is below it is as loud
+_AT_ONCE = 1000  # frames
 
 
 def by_channel(
@@ -120,10 +121,13 @@ def _lately(power: np.ndarray, step_s: float) -> np.ndarray:
 
 def _power(wave: np.ndarray, count: int, step_s: float) -> np.ndarray:
     """The mean power (T,) of frames of ``step_s`` seconds of samples (N,), without their offset."""
-    samples, length = centred(wave)[0], round(step_s * SAMPLE_RATE)
-    samples.resize(count * length, refcheck=False)  # with zeros
-    frames = samples.reshape(count, length)
-    return np.einsum("tn,tn->t", frames, frames, dtype=np.float64) / length + _SILENCE
+    length, state, power = round(step_s * SAMPLE_RATE), None, np.full(count, _SILENCE)
+    for start in range(0, count, _AT_ONCE):  # of an hour at once, the copies would be three times as large
+        end = min(start + _AT_ONCE, count)
+        samples, state = centred(wave[start * length : end * length], state)
+        frames = np.pad(samples, (0, (end - start) * length - len(samples))).reshape(-1, length)
+        power[start:end] += np.einsum("tn,tn->t", frames, frames, dtype=np.float64) / length
+    return power
 
 
 def _check_apart(spoken: np.ndarray, leak: np.ndarray, name: str) -> None:

@@ -1,6 +1,7 @@
 """A speaker a channel: what one says is not heard of the others, and channels that are not apart are refused."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -132,6 +133,17 @@ def test_what_is_alike_in_two_channels_but_is_no_voice_does_not_matter(talk: np.
     assert names == {0: "channel_1", 1: "channel_2"}
     assert (found.data <= voices).all()
     assert (found.data.sum(axis=0) >= 0.8 * voices.sum(axis=0)).all()
+
+
+def test_no_copies_of_a_whole_channel_are_made():
+    talk = np.tile(sides((0.0, 3.0), (3.0, 6.0)), (50, 1))
+    said = np.ones((len(talk) // 1280, 1), np.float32)
+    tracemalloc.start()
+    try:
+        by_channel(Heard(talk, RATE), lambda _: (Probabilities(said, STEP_S, 300.0, 0.0, None, "talk"), None, None))
+        assert tracemalloc.get_traced_memory()[1] < 2.5 * talk[:, 0].nbytes  # the one before is still there
+    finally:
+        tracemalloc.stop()
 
 
 def test_what_is_of_one_channel_is_not_of_each(diarizer: Diarizer):
