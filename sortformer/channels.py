@@ -18,10 +18,11 @@ import numpy as np
 from sortformer.annotation import channel_name
 from sortformer.audio import num_channels, read
 from sortformer.audio.files import can_be_read_again, name_of, uri_of
+from sortformer.audio.loudness import decibels
 from sortformer.audio.offset import centred
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
-from sortformer.grid import SAMPLE_RATE
+from sortformer.grid import SAMPLE_RATE, FrameGrid
 from sortformer.heard import Heard, Progress
 
 __all__ = ["by_channel", "leaks", "own_speech"]
@@ -114,14 +115,15 @@ def own_speech(spoken: np.ndarray, power: np.ndarray, leak: np.ndarray, step_s: 
 
 def _lately(power: np.ndarray, step_s: float) -> np.ndarray:
     """The greatest power (T, C) since the longest delay of a leak, and of the next frame, which may have begun."""
-    back = round(_LONGEST_DELAY_S / step_s)
+    grid = FrameGrid()
+    back = grid.samples(_LONGEST_DELAY_S) // grid.samples(step_s)
     around = np.pad(power, ((back, 1), (0, 0)))
     return np.lib.stride_tricks.sliding_window_view(around, back + 2, axis=0).max(axis=-1)
 
 
 def _power(wave: np.ndarray, count: int, step_s: float) -> np.ndarray:
     """The mean power (T,) of frames of ``step_s`` seconds of samples (N,), without their offset."""
-    length, state, power = round(step_s * SAMPLE_RATE), None, np.full(count, _SILENCE)
+    length, state, power = FrameGrid().samples(step_s), None, np.full(count, _SILENCE)
     for start in range(0, count, _AT_ONCE):  # of an hour at once, the copies would be three times as large
         end = min(start + _AT_ONCE, count)
         samples, state = centred(wave[start * length : end * length], state)
@@ -144,7 +146,7 @@ def _check_apart(spoken: np.ndarray, leak: np.ndarray, name: str) -> None:
         if worst > _SAME:
             raise InputError(f"{both} hold the same voices, which have no channel of their own: take it as a whole")
         warnings.warn(
-            f"{both} hear each other ({10 * math.log10(worst):.0f} dB): what is soft in one of them is lost",
+            f"{both} hear each other ({decibels(math.sqrt(worst)):.0f} dB): what is soft in one of them is lost",
             stacklevel=3,
         )
 
