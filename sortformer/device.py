@@ -1,6 +1,7 @@
 """Which processor runs the model."""
 
 import os
+from functools import cache
 
 import torch
 
@@ -8,20 +9,17 @@ from sortformer.errors import InputError
 
 __all__ = ["device_named"]
 
-if hasattr(os, "register_at_fork"):
-    # A forked process has none of the threads that GNU's OpenMP still counts on, and would wait for them for ever.
-    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
-
 
 def device_named(name: str = "auto") -> torch.device:
     """Return the device of that name: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
 
     ``auto`` is the first CUDA device, or the CPU where there is none; Apple's MPS has to be asked for by name, because
-    it is not among the machines that the tests run on.
+    it is not among the machines that the tests run on. Processes that are forked from here on have one thread.
 
     Raises:
         InputError: when there is no such device, or this machine or this build of torch does not have it.
     """
+    _let_forks_work()
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -37,3 +35,10 @@ def device_named(name: str = "auto") -> torch.device:
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise InputError(f"device {name!r}: torch {torch.__version__} finds no MPS (Apple) device here")
     return device
+
+
+@cache
+def _let_forks_work() -> None:
+    """Give forked processes one thread: of GNU's OpenMP they have no others, and would wait for them for ever."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
