@@ -16,15 +16,8 @@ from sortformer.errors import Cancelled, InputError
 from sortformer.estimates import Probabilities
 from sortformer.heard import Heard
 from tests.audio.makers import write
-from tests.tiny import tiny_model
 
 RATE, STEP_S = 16_000, 0.08
-
-
-@pytest.fixture(scope="module")
-def diarizer(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
-    """It hears somebody all the time."""
-    return Diarizer.load(tiny_model(tmp_path_factory.mktemp("channels")), device="cpu")
 
 
 def sides(*spoken: tuple[float, float], leak: float = 0.1) -> np.ndarray:

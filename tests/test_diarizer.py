@@ -30,16 +30,6 @@ from tests.small_models import small_config, small_model
 from tests.tiny import SLOTS, tiny_model
 
 
-@pytest.fixture(scope="module")
-def diarizer(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
-    return Diarizer.load(tiny_model(tmp_path_factory.mktemp("diarizer")), device="cpu")
-
-
-@pytest.fixture
-def wav(tmp_path: Path) -> Path:
-    return write(tmp_path / "meeting.wav", chirp(2.0, 16_000), 16_000)
-
-
 @given(samples=st.integers(1_600, 40_000))
 def test_frames_cover_the_recording_and_turns_stay_inside_it(diarizer: Diarizer, samples: int):
     wave = chirp(samples / 16_000, 16_000)

@@ -7,18 +7,6 @@ import pytest
 
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled
-from tests.audio.makers import chirp, write
-from tests.tiny import tiny_model
-
-
-@pytest.fixture(scope="module")
-def diarizer(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
-    return Diarizer.load(tiny_model(tmp_path_factory.mktemp("diarizer")), device="cpu")
-
-
-@pytest.fixture
-def wav(tmp_path: Path) -> Path:
-    return write(tmp_path / "meeting.wav", chirp(2.0, 16_000), 16_000)
 
 
 def test_progress_goes_forward_through_the_stages(diarizer: Diarizer, wav: Path):

@@ -18,14 +18,9 @@ from sortformer.enrolled import read_clip
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
 from sortformer.offline import Whole, at_once, in_windows
-from tests.audio.makers import chirp, write
+from tests.audio.makers import chirp
 from tests.small_models import small_config, small_model
 from tests.tiny import SLOTS, tiny_model
-
-
-@pytest.fixture
-def wav(tmp_path: Path) -> Path:
-    return write(tmp_path / "meeting.wav", chirp(2.0, 16_000), 16_000)
 
 
 @pytest.fixture(scope="module")

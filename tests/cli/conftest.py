@@ -58,12 +58,6 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
 
 
 @pytest.fixture
-def wav(tmp_path: Path) -> Path:
-    """Two seconds of 16 kHz mono."""
-    return write(tmp_path / "meeting.wav", chirp(2.0, 16_000), 16_000)
-
-
-@pytest.fixture
 def make(tmp_path: Path) -> Callable[..., Path]:
     """Write a wav of a signal under a name."""
 
