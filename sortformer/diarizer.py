@@ -18,6 +18,7 @@ from sortformer.audio.loudness import how_quiet
 from sortformer.channels import by_channel
 from sortformer.checkpoint.licences import remind
 from sortformer.config.carrying import carries
+from sortformer.config.channel import EACH, Channel, channel_of, check_speakers
 from sortformer.config.checks import whole
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -29,7 +30,7 @@ from sortformer.enrolled import check_person, names_of_voices
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.grid import FrameGrid
-from sortformer.heard import EACH, Channel, Heard, Progress, channel_of, report, up_to
+from sortformer.heard import Heard, Progress, report, up_to
 from sortformer.model import Sortformer
 from sortformer.model.early_exit import check_exits
 from sortformer.offline import at_once, clip_voice, in_windows, probabilities, too_long, whole_output
@@ -190,10 +191,7 @@ class Diarizer:
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
         channel = channel_of(channel)
-        if channel == EACH and (enroll or any(wanted.values())):
-            raise InputError(
-                "each channel is a speaker: leave out the clips to enroll, and how many speakers there are"
-            )
+        check_speakers(channel, enroll, *wanted.values())
         settings = self._settings(postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)

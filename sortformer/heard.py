@@ -2,23 +2,18 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Literal
 
 import numpy as np
 
 from sortformer.audio import AudioSource
 from sortformer.audio.loudness import peak
 from sortformer.audio.reading import opened
+from sortformer.config.channel import Channel
 from sortformer.config.checks import whole
 from sortformer.errors import Cancelled
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["EACH", "Channel", "Heard", "Progress", "channel_of", "report", "up_to"]
-
-EACH = "each"
-
-Channel = int | Literal["each"]
-"""One channel of a recording, from 1, or each of them by itself."""
+__all__ = ["Heard", "Progress", "report", "up_to"]
 
 Progress = Callable[[str, float, float | None], bool | None]
 """Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
@@ -78,15 +73,6 @@ class Heard:
     def report(self) -> None:
         """Tell how much has been read."""
         report(self.progress, "read", self.seconds, self.total_s)
-
-
-def channel_of(value: Any) -> Channel | None:
-    """Return the channel that a caller gave; None stays None.
-
-    Raises:
-        InputError: when it is neither "each" nor a whole number of 1 or more.
-    """
-    return EACH if isinstance(value, str) and value == EACH else whole("channel", value)
 
 
 def up_to(blocks: Iterator[np.ndarray], limit_s: float) -> deque[np.ndarray]:

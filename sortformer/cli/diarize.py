@@ -33,6 +33,7 @@ from sortformer.cli.options import (
 )
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import FORMATS, Results, formats_named
+from sortformer.config.channel import check_speakers
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
 from sortformer.formats.uem import Regions
@@ -106,8 +107,7 @@ def diarize(
         results = Results(out, formats_named(formats), overwrite, skip_existing, transcripts=words)
         named = clips(enroll)
         wanted = (num_speakers, min_speakers, max_speakers)
-        if channel == "each" and (named or any(wanted)):
-            raise InputError("--channel each has a speaker a channel: leave out --enroll and numbers of speakers")
+        check_speakers(channel, named, *wanted)
     regions = None if uem is None else uem_in(uem)
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
 

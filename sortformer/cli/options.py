@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sortformer.cli.console import say
+from sortformer.config.channel import EACH, channel_of
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
@@ -58,10 +59,11 @@ Device = Annotated[str, typer.Option(callback=_device, help="auto, cpu, cuda or 
 Channel = Annotated[int | None, typer.Option(min=1, help="Take one channel, from 1, instead of the mean.")]
 
 
-def _channel(text: str) -> int | str:
-    if text != "each" and not (text.isdecimal() and int(text) > 0):
-        raise typer.BadParameter(f"a channel is a number from 1 on, or each, got {text!r}")
-    return text if text == "each" else int(text)
+def _channel(text: str) -> Any:
+    try:
+        return channel_of(int(text) if text.isdecimal() else text)
+    except InputError:
+        raise typer.BadParameter(f"a channel is a number from 1 on, or {EACH}, got {text!r}") from None
 
 
 ChannelOrEach = Annotated[

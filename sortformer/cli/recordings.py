@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from sortformer.config.channel import EACH, Channel
 from sortformer.errors import InputError
 from sortformer.formats.names import AUDIO_SUFFIXES, in_unicode, names_file, without_white_space
 from sortformer.grid import SAMPLE_RATE
@@ -36,7 +37,7 @@ class Recording:
         """Whether it comes through a pipe, which may bring nothing for as long as it likes."""
         return not (isinstance(self.source, Path) and self.source.is_file())
 
-    def heard(self, channel: int | str | None = None) -> dict[str, Any]:
+    def heard(self, channel: Channel | None = None) -> dict[str, Any]:
         """Return what a diarizer takes: ``audio``, and which ``channel``; what follows a window is not decoded.
 
         Raises:
@@ -48,7 +49,7 @@ class Recording:
 
         from sortformer.audio import crop, num_channels
 
-        each = channel == "each"
+        each = channel == EACH
         wanted: Any = range(1, num_channels(self.source) + 1) if each else [channel]
         wave = np.stack([crop(self.source, self.offset_s, self.duration_s, one) for one in wanted], axis=1)
         if not len(wave):

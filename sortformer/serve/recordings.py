@@ -13,6 +13,7 @@ from starlette.datastructures import UploadFile
 from starlette.types import Message, Receive
 
 from sortformer.annotation import Diarization
+from sortformer.config.channel import Channel
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
 from sortformer.formats.json import document
@@ -33,7 +34,7 @@ class _Options(BaseModel, extra="forbid"):
     min_speakers: int | None = None
     max_speakers: int | None = None
     exclusive: bool = False
-    channel: int | Literal["each"] | None = None
+    channel: Channel | None = None
     preset: str | None = None
     response_format: Literal["json", "rttm", "txt"] = "json"
 

@@ -1,0 +1,35 @@
+"""Which channel of a recording is heard: one of them, or each by itself, as one speaker."""
+
+from typing import Any, Literal
+
+from sortformer.config.checks import whole
+from sortformer.errors import InputError
+
+__all__ = ["EACH", "Channel", "channel_of", "check_speakers"]
+
+EACH = "each"
+
+Channel = int | Literal["each"]
+"""One channel of a recording, from 1, or each of them by itself."""
+
+
+def channel_of(value: Any) -> Channel | None:
+    """Return the channel that a caller gave; None, the mean of all, stays None.
+
+    Raises:
+        InputError: when it is neither "each" nor a whole number of 1 or more.
+    """
+    return EACH if isinstance(value, str) and value == EACH else whole("channel", value)
+
+
+def check_speakers(channel: Channel | None, *asked: Any) -> None:
+    """Refuse what else is asked for of the speakers, how many there are and who, where each channel is one.
+
+    Raises:
+        InputError: when there is something.
+    """
+    if channel == EACH and any(asked):
+        raise InputError(
+            "--channel each has a speaker a channel: leave out --enroll and numbers of speakers (in Python, enroll, "
+            "num_speakers and its kin)"
+        )
