@@ -6,6 +6,8 @@ Where a batch is part of a larger one, ``frames`` is how many that has: so the l
 the whole.
 """
 
+from itertools import permutations
+
 import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
@@ -13,6 +15,8 @@ from torch import Tensor, nn
 from sortformer.model.arrival import arrival_frames
 
 __all__ = ["align", "binary_cross_entropy", "hybrid_loss", "permutation_loss", "sort_loss"]
+
+_FEW_SLOTS = 4  # whose orders can all be compared: an accelerator need not wait for the processor then
 
 
 def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor, *, frames: int | None = None) -> Tensor:
@@ -57,9 +61,8 @@ def hybrid_loss(
 def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) -> Tensor:
     """Return ``activity`` (B, T, S) with each row's columns in the order of lowest cross-entropy.
 
-    With ``by_arrival`` only the orders that respect arrival are allowed, which leaves a choice among ties alone. The
-    assignment is Hungarian on the S x S cost matrix, so that eight slots cost no more than four. Logits that are not
-    finite get some order: the loss shows what they are.
+    With ``by_arrival`` only the orders that respect arrival are allowed, which leaves a choice among ties alone. Logits
+    that are not finite get some order: the loss shows what they are.
     """
     activity = activity.float().masked_fill(~valid[..., None], 0.0)
     # BCE(x, y) = softplus(x) - x y, and the first term does not depend on the speaker: cost[slot, speaker] = -x . y
@@ -71,6 +74,19 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
         # Larger than any difference of whole assignments, so that an illegal order never wins.
         penalty = 1.0 + 2.0 * cost.abs().sum(dim=(1, 2))
         cost = cost + penalty[:, None, None] * (due[:, :, None] != arrivals[:, None, :])
-    orders = [torch.from_numpy(linear_sum_assignment(row)[1]) for row in cost.cpu().double().numpy()]
-    order = torch.stack(orders).to(activity.device)
+    order = _cheapest(cost)
     return activity.gather(2, order[:, None].expand(-1, activity.shape[1], -1))
+
+
+def _cheapest(cost: Tensor) -> Tensor:
+    """Return the assignment (B, S) of lowest cost (B, S, S): of few slots all are compared, where the costs are.
+
+    Of more slots it is found by the Hungarian method, so that eight cost no more than five.
+    """
+    slots = cost.shape[2]
+    if slots <= _FEW_SLOTS:
+        orders = torch.tensor(list(permutations(range(slots))), device=cost.device)
+        totals = cost[:, torch.arange(slots, device=cost.device), orders].sum(dim=2)
+        return orders[totals.argmin(dim=1)]
+    found = [torch.from_numpy(linear_sum_assignment(row)[1]) for row in cost.cpu().double().numpy()]
+    return torch.stack(found).to(cost.device)
