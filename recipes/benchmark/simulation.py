@@ -1,6 +1,9 @@
 """Measure how fast conversations are simulated, per stage, on one core.
 
-python recipes/benchmark/simulation.py BANK_FOLDER CACHE_FOLDER [RTTM_FOLDER ...]
+python recipes/benchmark/simulation.py BANK_FOLDER CACHE_FOLDER [RTTM_FOLDER ...] [--recipe RECIPE.toml]
+
+The conversations are those of the recipe's ``[simulation]``, or of the defaults: once with bursts of noise that are
+made for each of them, once with those of a pool.
 """
 
 import argparse
@@ -13,11 +16,12 @@ from pathlib import Path
 import torch
 
 from sortformer.config.simulation import SimulationConfig
-from sortformer.simulate import Rooms, Simulator, TurnPatterns, VoiceBank
+from sortformer.config.train import TrainConfig
+from sortformer.simulate import BurstPool, Pauses, Rooms, Simulator, TurnPatterns, VoiceBank
 
+BURSTS = 300
 STAGES = {
-    "voices laid out (stage.py)": ("stage.py", "play"),
-    "babble laid out": ("stage.py", "murmur"),
+    "voices and babble played (events.py)": ("events.py", "played"),
     "turns replayed (turn_patterns.py)": ("turn_patterns.py", "window"),
     "turns drawn (outline.py)": ("outline.py", "parametric_outline"),
     "channels drawn (channel.py)": ("channel.py", "draw_channel"),
@@ -25,6 +29,7 @@ STAGES = {
     "rooms to spectra": ("render.py", "_through_rooms"),
     "noise drawn and swelled": ("render.py", "_swell"),
     "blocks added up": ("render.py", "_overlap_add"),
+    "bursts made": ("render.py", "_add_bursts"),
     "recorder": ("render.py", "_record"),
     "all of render.py": ("render.py", "render"),
     "all": ("simulator.py", "batch"),
@@ -36,6 +41,7 @@ def main() -> None:
     parser.add_argument("bank", type=Path)
     parser.add_argument("cache", type=Path)
     parser.add_argument("turns", type=Path, nargs="*")
+    parser.add_argument("--recipe", type=Path)
     parser.add_argument("--repeat", type=int, default=20)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -47,14 +53,19 @@ def main() -> None:
     rooms = Rooms.make(300, cache=arguments.cache)
     print(f"300 rooms loaded in {time.perf_counter() - begun:.2f} s")
     patterns = TurnPatterns.from_rttm(arguments.turns, exclude=("EN200*",)) if arguments.turns else None
-    simulator = Simulator(bank, SimulationConfig(), patterns, rooms)
+    begun = time.perf_counter()
+    pool = BurstPool.make(Pauses(bank), BURSTS, cache=arguments.cache)
+    print(f"{BURSTS} bursts of each kind loaded in {time.perf_counter() - begun:.2f} s")
+    config = TrainConfig.read(arguments.recipe).simulation if arguments.recipe else SimulationConfig()
 
-    print(f"{'batch':>12}  {'CPU s':>7}  {'wall s':>7}  {'x real time (CPU)':>18}")
-    for batch_size, duration_s in ((16, 10.0), (4, 40.0), (2, 80.0), (1, 160.0)):
-        cpu, wall = measure(simulator, batch_size, duration_s, arguments.repeat)
-        speed = batch_size * duration_s / cpu
-        print(f"{batch_size:>3} x {duration_s:4.0f} s  {cpu:7.3f}  {wall:7.3f}  {speed:18.0f}")
-    show_stages(simulator, arguments.repeat)
+    for name, bursts in (("bursts made for each conversation", None), ("bursts of a pool", pool)):
+        simulator = Simulator(bank, config, patterns, rooms, bursts=bursts)
+        print(f"\n{name}\n{'batch':>12}  {'CPU s':>7}  {'wall s':>7}  {'x real time (CPU)':>18}")
+        for batch_size, duration_s in ((16, 10.0), (4, 40.0), (2, 80.0), (1, 160.0)):
+            cpu, wall = measure(simulator, batch_size, duration_s, arguments.repeat)
+            speed = batch_size * duration_s / cpu
+            print(f"{batch_size:>3} x {duration_s:4.0f} s  {cpu:7.3f}  {wall:7.3f}  {speed:18.0f}")
+        show_stages(simulator, arguments.repeat)
 
 
 def measure(simulator: Simulator, batch_size: int, duration_s: float, repeat: int) -> tuple[float, float]:

@@ -45,7 +45,9 @@ class DataConfig:
         turns: folders of RTTM to replay turn-taking from.
         exclude: recordings not to replay, as shell patterns of their names (each must match one).
         rooms: number of simulated rooms (0: none).
-        cache: folder for the decoded bank and the rooms.
+        bursts: number of breaths, knocks and other bursts of each kind that are made once and drawn from (0: each is
+            made for its conversation, which takes longer than all else about it).
+        cache: folder for the decoded bank, the rooms and the bursts.
         pool: train on so many speakers of the bank only, drawn by ``pool_seed`` (None: on all).
         recordings: real recordings to mix in, each conversation of a batch drawn by weight.
         simulated_weight: how many conversations are simulated, relative to the weights of the recordings.
@@ -58,6 +60,7 @@ class DataConfig:
     turns: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     rooms: int = 0
+    bursts: int = 0
     cache: str | None = None
     pool: int | None = None
     pool_seed: int = 0
@@ -75,8 +78,9 @@ class DataConfig:
             factors = getattr(self, name)
             if not factors or not all(0 < factor < math.inf for factor in factors):
                 raise ConfigError(f"data needs positive {name}, got {factors}")
-        if self.rooms < 0:
-            raise ConfigError(f"data needs at least 0 rooms, got {self.rooms}")
+        for name in ("rooms", "bursts"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"data needs at least 0 {name}, got {getattr(self, name)}")
         if self.bank is None and not self.recordings:
             raise ConfigError("there is nothing to train on: [data] of a recipe needs a bank, recordings, or both")
         if not 0 <= self.simulated_weight < math.inf or (self.simulated_weight == 0 and not self.recordings):

@@ -7,7 +7,7 @@ from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.data.recordings import Recordings
 from sortformer.errors import InputError
-from sortformer.simulate import Rooms, Simulator, TurnPatterns, VoiceBank
+from sortformer.simulate import BurstPool, Pauses, Rooms, Simulator, TurnPatterns, VoiceBank
 
 __all__ = ["Sources"]
 
@@ -20,6 +20,7 @@ class Sources:
     patterns: TurnPatterns | None
     rooms: Rooms | None
     recordings: tuple[Recordings, ...] = ()
+    bursts: BurstPool | None = None
 
     @classmethod
     def load(cls, data: DataConfig, split: str = "train") -> "Sources":
@@ -39,7 +40,8 @@ class Sources:
             bank = bank.pool(data.pool, data.pool_seed)
         patterns = TurnPatterns.from_rttm(data.turns, data.exclude) if data.turns else None
         rooms = Rooms.make(data.rooms, cache=data.cache) if data.rooms else None
-        return cls(bank, patterns, rooms, recordings)
+        bursts = BurstPool.make(Pauses(bank), data.bursts, cache=data.cache) if data.bursts else None
+        return cls(bank, patterns, rooms, recordings, bursts)
 
     def simulator(self, config: SimulationConfig, model: ModelConfig) -> Simulator:
         """Return a simulator of these sources, with targets for a model.
@@ -49,4 +51,4 @@ class Sources:
         """
         if self.bank is None:
             raise InputError("conversations cannot be simulated without a bank of voices: name one in [data]")
-        return Simulator(self.bank, config, self.patterns, self.rooms, model)
+        return Simulator(self.bank, config, self.patterns, self.rooms, model, self.bursts)

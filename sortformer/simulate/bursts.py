@@ -9,12 +9,14 @@ from sortformer.simulate.music import music
 from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.ranges import log_uniform
 
-__all__ = ["bursts"]
+__all__ = ["KINDS", "LEVEL_SPREAD_DB", "burst_of_kind", "bursts"]
+
+LEVEL_SPREAD_DB = 6.0  # between bursts of one recording
+KINDS = 7  # clatter, rustling, breath, laughter, music and pauses, and last what is none of these
 
 _DURATION_S = (0.004, 1.2)
 _CENTRE_HZ = (50.0, 5000.0)
 _WIDTH_OCTAVES = (0.5, 5.0)
-_LEVEL_SPREAD_DB = 6.0
 _PUFF_SHARE = 0.4
 _PUFF_DURATION_S = (0.08, 1.5)
 _PUFF_CORNER_HZ = (30.0, 250.0)
@@ -65,14 +67,15 @@ def bursts(
     for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):
         # Drawn only where it is asked for: what a seed gives without it stays as it was.
         kind = int(np.searchsorted(limits, rng.random(), side="right")) if limits[-1] else len(limits)
-        burst = _of_kind(rng, kind, pauses) * 10 ** (_LEVEL_SPREAD_DB * rng.normal() / 20)
+        burst = burst_of_kind(rng, kind, pauses) * 10 ** (LEVEL_SPREAD_DB * rng.normal() / 20)
         start = rng.integers(num_samples)
         piece = sound[start : start + len(burst)]
         piece += burst[: len(piece)]
     return sound
 
 
-def _of_kind(rng: np.random.Generator, kind: int, pauses: Pauses | None) -> np.ndarray:
+def burst_of_kind(rng: np.random.Generator, kind: int, pauses: Pauses | None = None) -> np.ndarray:
+    """Return one burst (n,), float32, of a kind from 0 to ``KINDS`` - 1."""
     makers = (_clatter, _rustle, _breath, _laughter, _music)
     if kind < len(makers):
         return makers[kind](rng)
@@ -113,7 +116,7 @@ def _rustle(rng: np.random.Generator) -> np.ndarray:
         level_db = rng.uniform(*_RUSTLE_FLUTTER_DB) * np.interp(
             np.arange(count) * flutter, np.arange(len(knots)), knots
         )
-        sound += _burst(rng, count, spectrum) * 10 ** ((level_db + _LEVEL_SPREAD_DB * rng.normal()) / 20)
+        sound += _burst(rng, count, spectrum) * 10 ** ((level_db + LEVEL_SPREAD_DB * rng.normal()) / 20)
     return _of_unit_power(sound)
 
 

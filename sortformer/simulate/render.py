@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sortformer.grid import SAMPLE_RATE
-from sortformer.simulate.bursts import bursts
+from sortformer.simulate.bursts import bursts as make_bursts
 from sortformer.simulate.channel import FILTER_BINS, ChannelPlan
 from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.rooms import ROOM_SAMPLES, Rooms
@@ -40,6 +40,7 @@ def render(
     num_samples: int,
     generators: Sequence[torch.Generator],
     pauses: Pauses | None = None,
+    bursts: Tensor | None = None,
 ) -> Tensor:
     """Mix the voices of each conversation through its channel.
 
@@ -52,6 +53,7 @@ def render(
         num_samples: length of the result, at most K * BLOCK_SAMPLES - FILTER_DELAY.
         generators: one a conversation, draws its noise, on the device of ``tracks``.
         pauses: where bursts that are pauses come from.
+        bursts: (B, num_samples) bursts of unit power, in place of those that would be made here (None).
 
     Returns:
         (B, num_samples) float32. No sample exceeds 0.99 before the recorder cuts the band and rounds, which together
@@ -81,7 +83,12 @@ def render(
     noise *= _swell(noise.shape, plan, generators)
     scale = _scale(power, filters[:, -1].square().sum(-1), plan.snr_db)
     spectrum += torch.fft.rfft(noise, n=_FFT) * (transfer[:, -1] * scale[:, None])[:, None]
-    return _record(_overlap_add(spectrum, num_samples), power, plan, pauses)
+    wave = _overlap_add(spectrum, num_samples).contiguous()
+    if bursts is None:
+        _add_bursts(wave, power, plan, pauses)
+    else:
+        wave += bursts * _scale(power, torch.ones_like(power), plan.burst_snr_db)[:, None]
+    return _record(wave, power, plan)
 
 
 def _filters(magnitude: Tensor) -> Tensor:
@@ -138,15 +145,17 @@ def _overlap_add(spectrum: Tensor, num_samples: int) -> Tensor:
     return joined[:, FILTER_DELAY : FILTER_DELAY + num_samples]
 
 
-def _record(wave: Tensor, power: Tensor, plan: ChannelPlan, pauses: Pauses | None) -> Tensor:
-    """Hum, bursts, level, clipping, band and quantisation."""
-    wave = wave.contiguous()
+def _add_bursts(wave: Tensor, power: Tensor, plan: ChannelPlan, pauses: Pauses | None) -> None:
     for row in np.flatnonzero(plan.burst_hz):
         rng = np.random.default_rng(int(plan.burst_seed[row]))
-        sound = bursts(rng, wave.shape[1], float(plan.burst_hz[row]), plan.burst_shares[row], pauses)
+        sound = make_bursts(rng, wave.shape[1], float(plan.burst_hz[row]), plan.burst_shares[row], pauses)
         wave[row] += torch.from_numpy(sound).to(wave.device) * (
             power[row].sqrt() * 10 ** (-float(plan.burst_snr_db[row]) / 20)
         )
+
+
+def _record(wave: Tensor, power: Tensor, plan: ChannelPlan) -> Tensor:
+    """Hum, level, clipping, band and quantisation."""
     for row in np.flatnonzero(np.isfinite(plan.hum_snr_db)):
         wave[row] += _hum(wave.shape[1], float(plan.hum_hz[row]), wave.device) * (
             power[row].sqrt() * 10 ** (-float(plan.hum_snr_db[row]) / 20)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -10,15 +11,17 @@ from torch import Tensor
 from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
 from sortformer.errors import InputError
+from sortformer.simulate.burst_pool import BurstPool
 from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
 from sortformer.simulate.conversations import Conversations
+from sortformer.simulate.events import Delivery, Events, Note, noted, played
 from sortformer.simulate.labels import arrival_targets, bridged
 from sortformer.simulate.outline import Outline, parametric_outline
 from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.render import BLOCK_SAMPLES, padded_samples, render
 from sortformer.simulate.rooms import Rooms
-from sortformer.simulate.stage import Delivery, Stage
+from sortformer.simulate.stage import Stage
 from sortformer.simulate.turn_patterns import TurnPatterns
 from sortformer.simulate.voice_bank import VoiceBank
 
@@ -28,18 +31,31 @@ _SHORTEST_TURN = 15  # hops
 _OURS = ModelConfig()
 
 
+@lru_cache(maxsize=4)
+def _audio_on(sounds: VoiceBank | BurstPool, device: torch.device) -> Tensor:
+    """Return sounds on a device, which keeps them for all simulators that play them."""
+    return torch.from_numpy(np.asarray(sounds.audio)).to(device)
+
+
+def _audio(sounds: VoiceBank | BurstPool, device: torch.device) -> np.ndarray | Tensor:
+    """Return sounds as ``played`` takes them: on the CPU they stay in their file."""
+    return sounds.audio if device.type == "cpu" else _audio_on(sounds, device)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Script:
     """A batch of conversations before it sounds: who says what when, and through which channel.
 
     Attributes:
-        tracks, occupied, active_samples, plan, num_samples: what ``render`` takes.
+        events: of the bank, on the tracks that ``render`` takes.
+        bursts: of a pool, on one track; None where they are made for each conversation.
+        active_samples, plan, num_samples: what ``render`` takes, too.
         noise_seeds: of the noise of each conversation.
         activity, voice: as in ``Conversations``.
     """
 
-    tracks: Tensor
-    occupied: np.ndarray
+    events: Events
+    bursts: Events | None
     active_samples: Tensor
     plan: ChannelPlan
     num_samples: int
@@ -56,6 +72,7 @@ class Simulator:
         config: what conversations are like.
         turn_patterns: real turn-taking to replay; without it all turn-taking is parametric.
         rooms: impulse responses; without them all voices are dry.
+        bursts: those that noise is drawn from; without them each is made for its conversation.
         model: whose output the targets are for: on its grid, labelled as its weights are used to.
 
     Raises:
@@ -69,11 +86,13 @@ class Simulator:
         turn_patterns: TurnPatterns | None = None,
         rooms: Rooms | None = None,
         model: ModelConfig = _OURS,
+        bursts: BurstPool | None = None,
     ) -> None:
         self.bank = bank
         self.config = config
         self._patterns = turn_patterns
         self._rooms = rooms
+        self._bursts = bursts
         self._pauses = Pauses(bank)
         self._caster = Caster(bank, config.casting)
         self._grid = model.grid
@@ -103,21 +122,25 @@ class Simulator:
             raise InputError(f"a batch needs at least one conversation of 10 ms, got {batch_size} of {duration_s} s")
         seeds = torch.randint(2**62, (batch_size, 2), generator=generator).tolist()
         seeds = seeds if rows is None else [seeds[row] for row in rows]
-        stage = Stage(self.bank, len(seeds), self.config.num_slots, num_hops, padded_samples(num_samples))
+        stage = Stage(self.bank, len(seeds), self.config.num_slots, num_hops)
         voices = np.full((len(seeds), self.config.num_slots), -1, dtype=np.int64)
         plans: list[ChannelPlan] = []
+        bursts: list[Note] = []
         for row, (seed, _) in enumerate(seeds):
             rng = np.random.default_rng(seed)
             plans.append(draw_channel(rng, self.config.channel, self.config.num_slots, self._rooms))
             self._perform(rng, stage, row, voices[row])
             if np.isfinite(plans[-1].babble_snr_db):
                 self._murmur(rng, stage, row, set(voices[row].tolist()), bool(plans[-1].bystander))
+            if self._bursts is not None and plans[-1].burst_hz:
+                plan, own = plans[-1], np.random.default_rng(int(plans[-1].burst_seed))
+                bursts += self._bursts.draw(own, row, num_samples, float(plan.burst_hz), plan.burst_shares)
         spoken = bridged(stage.activity, self._grid.feature_frames(self._grid.samples(self.config.shortest_pause_s)))
         activity, order = arrival_targets(spoken, self._grid, self._model.labelling)
         speaking = stage.activity.any(axis=1).sum(axis=1)
         return Script(
-            tracks=torch.from_numpy(stage.tracks),
-            occupied=stage.occupied(BLOCK_SAMPLES),
+            events=noted(stage.notes),
+            bursts=None if self._bursts is None else noted(bursts),
             active_samples=torch.from_numpy(speaking * float(self._grid.hop_samples)).float(),
             plan=stack_plans(plans),
             num_samples=num_samples,
@@ -128,15 +151,21 @@ class Simulator:
 
     def render(self, script: Script, device: str | torch.device = "cpu") -> Conversations:
         """Return a script as it sounds: the costly part, on any device."""
+        device = torch.device(device)
+        bursts = None
+        if self._bursts is not None and script.bursts is not None:
+            bursts = played(script.bursts, _audio(self._bursts, device), len(script.voice), 1, script.num_samples)[:, 0]
+        rows, paths, length = len(script.voice), self.config.num_slots + 1, padded_samples(script.num_samples)
         wave = render(
-            script.tracks.to(device),
-            script.occupied,
+            played(script.events, _audio(self.bank, device), rows, paths, length),
+            script.events.occupied(rows, paths, length // BLOCK_SAMPLES, BLOCK_SAMPLES),
             script.active_samples.to(device),
             script.plan,
             self._rooms,
             script.num_samples,
             [torch.Generator(device=device).manual_seed(seed) for seed in script.noise_seeds],
             self._pauses,
+            bursts,
         )
         return Conversations(
             wave=wave,

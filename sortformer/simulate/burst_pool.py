@@ -1,0 +1,71 @@
+"""Bursts made once and drawn from: to make each anew takes longer than everything else that a conversation needs."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sortformer.draft import drafted
+from sortformer.grid import SAMPLE_RATE
+from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, burst_of_kind
+from sortformer.simulate.events import Delivery, Note
+from sortformer.simulate.pauses import Pauses
+from sortformer.simulate.ranges import log_uniform
+
+__all__ = ["BurstPool"]
+
+_LAYOUT = 1  # part of the cache's key: raise it when what is stored changes
+_SPEED = (0.8, 1.25)  # each is heard faster or slower, so that none is heard twice
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BurstPool:
+    """As many bursts of each kind, end to end.
+
+    Attributes:
+        audio: (N,) int16, the highest sample of each burst at full scale.
+        start: (K + 1,) int64 samples; burst k is ``audio[start[k] : start[k + 1]]``, those of one kind side by side.
+        gain: (K,) float32, what makes each as loud as ``burst_of_kind`` made it.
+    """
+
+    audio: np.ndarray
+    start: np.ndarray
+    gain: np.ndarray
+
+    @classmethod
+    def make(cls, pauses: Pauses, count: int, seed: int = 0, cache: str | Path | None = None) -> "BurstPool":
+        """Make ``count`` bursts of each kind, or read them from the folder ``cache``."""
+        key = hashlib.sha256(pauses.start.tobytes() + pauses.end.tobytes()).hexdigest()[:12]
+        path = None if cache is None else Path(cache) / f"bursts-{_LAYOUT}-{count}-seed{seed}-{key}.npz"
+        if path is not None and path.is_file():
+            with np.load(path) as stored:
+                return cls(stored["audio"], stored["start"], stored["gain"])
+        rng = np.random.default_rng([seed, count])
+        sounds = [burst_of_kind(rng, kind, pauses) for kind in range(KINDS) for _ in range(count)]
+        gain = np.array([max(1e-9, float(np.abs(sound).max())) for sound in sounds])
+        full = [np.rint(sound * (32767 / peak)).astype(np.int16) for sound, peak in zip(sounds, gain, strict=True)]
+        pool = cls(np.concatenate(full), np.cumsum([0, *map(len, full)]), (gain * 32768 / 32767).astype(np.float32))
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with drafted(path) as draft, draft.open("xb") as file:
+                np.savez(file, audio=pool.audio, start=pool.start, gain=pool.gain)
+        return pool
+
+    def draw(
+        self, rng: np.random.Generator, row: int, num_samples: int, rate_hz: float, shares: np.ndarray
+    ) -> list[Note]:
+        """Return notes of bursts on the one track of a row, ``rate_hz`` a second on average, as ``bursts`` makes them.
+
+        Played from ``audio`` their power is 1, give or take some dB, and that of puffs of air more.
+        """
+        limits, count = np.cumsum(shares), len(self.gain) // KINDS
+        notes = []
+        for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):
+            chosen = int(np.searchsorted(limits, rng.random(), side="right")) * count + int(rng.integers(count))
+            first, stored = int(self.start[chosen]), int(self.start[chosen + 1] - self.start[chosen])
+            gain = float(self.gain[chosen]) * 10 ** (LEVEL_SPREAD_DB * rng.normal() / 20)
+            speed, at = log_uniform(rng, _SPEED), int(rng.integers(num_samples))
+            length = min(round(stored / speed), num_samples - at)
+            notes.append(Note(row, 0, first, stored, at, length, Delivery(gain, speed=speed)))
+        return notes

@@ -1,0 +1,137 @@
+"""What is heard when, noted before it sounds: so processes can lay out conversations that another device plays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["Delivery", "Events", "Note", "noted", "played"]
+
+_FADE = np.linspace(0, 1, 80, dtype=np.float32)  # 5 ms
+_FULL_SCALE = 32768
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """How a turn is said.
+
+    Attributes:
+        gain: factor of the amplitude.
+        tilt: in (-1, 1), makes it duller (above 0) or brighter: 1 + tilt z^-1, with the power of white noise kept.
+        speed: it takes 1 / speed of the time, with pitch and formants speed times as high.
+    """
+
+    gain: float = 1.0
+    tilt: float = 0.0
+    speed: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One sound on one track: ``stored`` samples of an array from ``source`` on are heard from sample ``at`` on.
+
+    ``length`` of them are heard, fewer than are stored where it is said faster or the recording ends.
+    """
+
+    row: int
+    path: int
+    source: int
+    stored: int
+    at: int
+    length: int
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Events:
+    """Notes as (E,) arrays: int64, but ``speed`` and ``tilt`` float64, and ``gain`` float32."""
+
+    row: np.ndarray
+    path: np.ndarray
+    source: np.ndarray
+    stored: np.ndarray
+    at: np.ndarray
+    length: np.ndarray
+    speed: np.ndarray
+    gain: np.ndarray
+    tilt: np.ndarray
+
+    def occupied(self, rows: int, paths: int, blocks: int, block_samples: int) -> np.ndarray:
+        """Return which blocks of the tracks hold sound, (rows, paths, blocks) bool."""
+        occupied = np.zeros((rows, paths, blocks), dtype=bool)
+        first, last = self.at // block_samples, (self.at + self.length - 1) // block_samples
+        for row, path, begin, end in zip(self.row, self.path, first, last, strict=True):
+            occupied[row, path, begin : end + 1] = True
+        return occupied
+
+
+def noted(notes: list[Note]) -> Events:
+    """Return notes as arrays, without those that are too short to fade in and out."""
+    kept = [note for note in notes if note.length >= 2 * len(_FADE)]
+    places = np.array([(n.row, n.path, n.source, n.stored, n.at, n.length) for n in kept], dtype=np.int64)
+    return Events(
+        *places.reshape(-1, 6).T,
+        speed=np.array([note.delivery.speed for note in kept], dtype=np.float64),
+        gain=np.array([note.delivery.gain / _FULL_SCALE for note in kept], dtype=np.float32),
+        tilt=np.array([note.delivery.tilt for note in kept], dtype=np.float64),
+    )
+
+
+def played(events: Events, audio: np.ndarray | Tensor, rows: int, paths: int, length: int) -> Tensor:
+    """Return the tracks (rows, paths, length) of all events, float32, where their sounds are.
+
+    Args:
+        audio: (N,) int16 that the events are parts of: an array, or a tensor on the device that plays them. An array is
+            played event by event, a tensor all at once, which differ by rounding.
+    """
+    if isinstance(audio, np.ndarray):
+        return torch.from_numpy(_one_by_one(events, audio, (rows, paths, length)))
+    places = (events.row * paths + events.path) * length + events.at
+    return _all_at_once(events, audio, rows * paths * length, places).view(rows, paths, length)
+
+
+def _one_by_one(events: Events, audio: np.ndarray, shape: tuple[int, int, int]) -> np.ndarray:
+    tracks = np.zeros(shape, dtype=np.float32)
+    for event in range(len(events.row)):
+        source, count, speed = events.source[event], events.length[event], float(events.speed[event])
+        sound = audio[source : source + events.stored[event]]
+        if speed != 1:
+            sound = np.interp(np.arange(count) * speed, np.arange(len(sound)), sound)
+        scaled = np.multiply(sound[:count], events.gain[event], dtype=np.float32)
+        if tilt := float(events.tilt[event]):
+            scaled[1:] += np.float32(tilt) * scaled[:-1]
+            scaled *= np.float32((1 + tilt**2) ** -0.5)
+        scaled[: len(_FADE)] *= _FADE
+        scaled[-len(_FADE) :] *= _FADE[::-1]
+        at = events.at[event]
+        tracks[events.row[event], events.path[event], at : at + count] += scaled
+    return tracks
+
+
+def _all_at_once(events: Events, audio: Tensor, samples: int, places: np.ndarray) -> Tensor:
+    """Return all tracks, one behind the other (samples,); ``places`` (E,) are where in them the events begin."""
+    device, tracks = audio.device, torch.zeros(samples, device=audio.device)
+    if len(events.row) == 0:
+        return tracks
+
+    def there(values: np.ndarray) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values)).to(device, non_blocking=True)
+
+    count = there(events.length)
+    whose = torch.arange(len(events.row), device=device)
+    event = torch.repeat_interleave(whose, count, output_size=int(events.length.sum()))
+    number = torch.arange(len(event), device=device) - (count.cumsum(0) - count)[event]
+    source, last, speed = there(events.source)[event], there(events.stored)[event] - 1, there(events.speed)[event]
+
+    def sample(number: Tensor) -> Tensor:
+        position = number * speed
+        low = position.long().minimum(last)
+        here, next_one = audio[source + low].float(), audio[source + (low + 1).minimum(last)].float()
+        return torch.lerp(here, next_one, (position - low).float())
+
+    tilt = there(events.tilt).float()
+    tilted = sample(number) + tilt[event] * sample((number - 1).clamp(min=0)) * (number > 0)
+    gain = there(events.gain) * torch.rsqrt(1 + tilt.square())
+    fade = torch.minimum(number, count[event] - 1 - number).clamp(max=len(_FADE) - 1) / (len(_FADE) - 1)
+    return tracks.index_add_(0, there(places)[event] + number, tilted * gain[event] * fade)
