@@ -28,14 +28,13 @@ DURATION_S = 60.0
 def conversation(simulator: Simulator, generator: torch.Generator) -> tuple[np.ndarray, tuple[Turn, ...]]:
     """Return what each of two speakers says, (N, 2), and the turns of both."""
     script = simulator.script(generator, 1, DURATION_S)
-    occupied = script.occupied[0, :-1].any(axis=-1)
-    if np.count_nonzero(occupied) < 2:
+    heard = script.events.path
+    speakers = np.unique(heard[heard < script.voice.shape[1]])  # behind which comes the babble
+    if len(speakers) < 2:
         return conversation(simulator, generator)
     sides = []
-    for speaker in np.flatnonzero(occupied):
-        alone = np.arange(script.occupied.shape[1]) == speaker
-        tracks = script.tracks * torch.from_numpy(alone)[None, :, None]
-        only = replace(script, tracks=tracks, occupied=script.occupied & alone[None, :, None])
+    for speaker in speakers:
+        only = replace(script, events=script.events.where(heard == speaker))
         sides.append(simulator.render(only).wave[0].numpy())
     seconds = FrameGrid().seconds
     turns = (

@@ -1,6 +1,6 @@
 """What is heard when, noted before it sounds: so processes can lay out conversations that another device plays."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
@@ -56,6 +56,10 @@ class Events:
     speed: np.ndarray
     gain: np.ndarray
     tilt: np.ndarray
+
+    def where(self, chosen: np.ndarray) -> "Events":
+        """Return those events that are ``chosen``, (E,) bool."""
+        return Events(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def occupied(self, rows: int, paths: int, blocks: int, block_samples: int) -> np.ndarray:
         """Return which blocks of the tracks hold sound, (rows, paths, blocks) bool."""
