@@ -197,9 +197,10 @@ def test_impossible_voices_are_refused(name, factors):
         DataConfig("bank", **{name: factors})
 
 
-def test_fewer_rooms_than_none_are_refused():
-    with pytest.raises(ConfigError, match="at least 0 rooms, got -1"):
-        DataConfig("bank", rooms=-1)
+@pytest.mark.parametrize("name", ["rooms", "bursts"])
+def test_fewer_rooms_or_bursts_than_none_are_refused(name):
+    with pytest.raises(ConfigError, match=f"at least 0 {name}, got -1"):
+        DataConfig("bank", **{name: -1})
 
 
 def test_recordings_of_a_recipe_are_beside_it_and_weighed(tmp_path):

@@ -1,5 +1,6 @@
 """Batches for training: a function of seed and step alone, on the model's grid, in order of arrival."""
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,6 +107,17 @@ def test_drafts_that_a_device_renders_are_the_batches_of_the_workers(workers, mi
     found = batches(sources, drafted, mixed.model, first_step=1, device=torch.device("cpu"))
     for step, (batch,) in enumerate(found, start=1):
         assert_same(batch, expected[step])
+
+
+def test_drafts_hold_notes_and_no_sound_also_of_bursts(config):
+    channel = replace(config.simulation.channel, burst_probability=1.0, burst_hz=(2.0, 2.0))
+    noisy = replace(config, data=replace(config.data, bursts=2), simulation=replace(config.simulation, channel=channel))
+    dataset = Batches(Sources.load(noisy.data), noisy, noisy.model)
+    draft, batch = dataset.draft(0), dataset[0]
+    assert draft.script is not None
+    assert len(draft.script.bursts.row) > 0
+    assert len(pickle.dumps(draft)) < batch.wave.nbytes / 2  # two seconds each; what does not grow with them is most
+    assert_same(dataset.finish(draft), batch)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
