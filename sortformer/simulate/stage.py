@@ -9,8 +9,6 @@ from sortformer.simulate.voice_bank import VoiceBank
 __all__ = ["Stage"]
 
 _MARGIN = 3  # hops of the recording around a phrase that are heard but not labelled
-
-
 _PLAIN = Delivery()
 
 
@@ -48,6 +46,7 @@ class Stage:
             self._note(row, self.activity.shape[1], source, at, length, _PLAIN)
 
     def _note(self, row: int, path: int, source: int, at: int, length: int, delivery: Delivery) -> None:
-        stored = length * HOP_SAMPLES
+        # What is heard behind the last phrase of a bank may reach beyond its end.
+        stored = min(length * HOP_SAMPLES, len(self._bank.audio) - source * HOP_SAMPLES)
         heard = min(round(stored / delivery.speed), (self.num_hops - at) * HOP_SAMPLES)
         self.notes.append(Note(row, path, source * HOP_SAMPLES, stored, at * HOP_SAMPLES, heard, delivery))

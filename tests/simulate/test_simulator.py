@@ -151,6 +151,15 @@ def test_what_would_murmur_after_the_end_is_not_heard(bank):
     assert not babble[: 90 * 160].any()
 
 
+@pytest.mark.parametrize("speed", [1.0, 1.25])
+def test_the_last_phrase_of_a_bank_may_be_played_to_its_end(bank, speed):
+    stage, hops = Stage(bank, 1, 1, 100), len(bank.activity)
+    stage.play(0, 0, hops - 50, 0, 50, Delivery(speed=speed))
+    (note,) = stage.notes
+    assert note.source + note.stored == len(bank.audio)
+    assert np.flatnonzero(tracks(bank, stage)[0])[-1] < note.length
+
+
 def test_a_turn_that_is_said_faster_is_shorter_and_higher(bank):
     stages = {speed: Stage(bank, 1, 1, 300) for speed in (0.8, 1.0, 1.25)}
     for speed, stage in stages.items():
