@@ -46,7 +46,9 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
         from matplotlib.figure import Figure
         from matplotlib.ticker import MaxNLocator
     except ImportError as error:
-        raise InputError("pictures need matplotlib: pip install matplotlib") from error
+        raise InputError(
+            "pictures need matplotlib: pip install matplotlib, or sortformer with its extra [plot]"
+        ) from error
     rows = [speakers(diarization), *([speakers(reference)] if reference is not None else [])]
     heights = [2.4, *(0.4 + 0.3 * max(1, len(names)) for names in rows)]
     width = min(max(_WIDTH_IN, probabilities.duration / 60 * _INCHES_A_MINUTE), _MOST_IN)

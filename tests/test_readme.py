@@ -112,12 +112,21 @@ def test_what_is_shown_of_recipes_can_be_read(block: str):
     from_dict(TrainConfig, RECIPE | tomllib.loads(block))
 
 
+def anchors(page: Path) -> set[str]:
+    """What the headings of a page are called in links to them, as GitHub does it."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=stem)
 def test_links_lead_somewhere(page: Path):
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^):#]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8"))
     assert links
-    for link in links:
-        assert (page.parent / link).exists(), link
+    for link, anchor in links:
+        target = page.parent / link if link else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), f"{link}#{anchor}"
 
 
 def test_the_checks_install_and_test_as_the_readme_says():
