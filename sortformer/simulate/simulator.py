@@ -34,7 +34,7 @@ _OURS = ModelConfig()
 @lru_cache(maxsize=4)
 def _audio_on(sounds: VoiceBank | BurstPool, device: torch.device) -> Tensor:
     """Return sounds on a device, which keeps them for all simulators that play them."""
-    return torch.from_numpy(np.asarray(sounds.audio)).to(device)
+    return torch.from_numpy(np.array(sounds.audio)).to(device)  # a file that is mapped may not be written to
 
 
 def _audio(sounds: VoiceBank | BurstPool, device: torch.device) -> np.ndarray | Tensor:
