@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import sys
 import time
 from collections.abc import Iterator
@@ -121,6 +122,8 @@ def stream(
         check_out(out, overwrite)
     if source == _PIPE and sys.stdin.isatty():
         raise InputError("'-' reads sound from stdin: pipe some in, or leave it out for the microphone")
+    if source is None and _redirected():
+        say("note: this listens to the microphone; '-' takes what comes through stdin")
 
     with interrupts() as interrupt:
         from sortformer.audio.files import uri_of
@@ -146,6 +149,14 @@ def stream(
             say(f"warning: no speech found in {uri}{how_quiet(highest)}")
         if failure is not None:
             raise failure
+
+
+def _redirected() -> bool:
+    """Whether something is sent to this command: a pipe, or a file."""
+    with contextlib.suppress(OSError):  # it may be closed
+        mode = os.fstat(0).st_mode
+        return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+    return False
 
 
 def _blocks(source: str | None, rate: int | None, channel: int | None, pace: bool) -> Iterator[np.ndarray]:

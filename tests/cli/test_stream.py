@@ -1,6 +1,7 @@
 """A live stream on the command line: the turns of a file, a pipe or a microphone."""
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -269,6 +270,13 @@ def test_without_sounddevice_one_sentence_says_what_to_install(cli: Cli, model: 
     assert outcome.errors == [
         "the microphone needs the package sounddevice: pip install sounddevice, or sortformer with its extra [mic]"
     ]
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_who_pipes_sound_to_the_microphone_is_told_so(model: Path, sent: bool):
+    with started("stream", "--model", model, stdin=subprocess.PIPE if sent else subprocess.DEVNULL) as process:
+        _, err = process.communicate()
+    assert ("note: this listens to the microphone; '-' takes what comes through stdin" in err) == sent
 
 
 def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make: Callable[..., Path]):
