@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sortformer.draft import drafted
 from sortformer.grid import SAMPLE_RATE
-from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, burst_of_kind
+from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, burst_of_kind, drawn_kind
 from sortformer.simulate.events import Delivery, Note
+from sortformer.simulate.kept import kept
 from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.ranges import log_uniform
 
@@ -34,23 +34,19 @@ class BurstPool:
     gain: np.ndarray
 
     @classmethod
-    def make(cls, pauses: Pauses, count: int, seed: int = 0, cache: str | Path | None = None) -> "BurstPool":
+    def make(cls, pauses: Pauses, count: int, cache: str | Path | None = None) -> "BurstPool":
         """Make ``count`` bursts of each kind, or read them from the folder ``cache``."""
+
+        def made() -> dict[str, np.ndarray]:
+            rng = np.random.default_rng(count)
+            sounds = [burst_of_kind(rng, kind, pauses) for kind in range(KINDS) for _ in range(count)]
+            peaks = np.array([max(1e-9, float(np.abs(sound).max())) for sound in sounds])
+            full = [np.rint(sound * (32767 / peak)).astype(np.int16) for sound, peak in zip(sounds, peaks, strict=True)]
+            start = np.cumsum([0, *map(len, full)])
+            return {"audio": np.concatenate(full), "start": start, "gain": (peaks * 32768 / 32767).astype(np.float32)}
+
         key = hashlib.sha256(pauses.start.tobytes() + pauses.end.tobytes()).hexdigest()[:12]
-        path = None if cache is None else Path(cache) / f"bursts-{_LAYOUT}-{count}-seed{seed}-{key}.npz"
-        if path is not None and path.is_file():
-            with np.load(path) as stored:
-                return cls(stored["audio"], stored["start"], stored["gain"])
-        rng = np.random.default_rng([seed, count])
-        sounds = [burst_of_kind(rng, kind, pauses) for kind in range(KINDS) for _ in range(count)]
-        gain = np.array([max(1e-9, float(np.abs(sound).max())) for sound in sounds])
-        full = [np.rint(sound * (32767 / peak)).astype(np.int16) for sound, peak in zip(sounds, gain, strict=True)]
-        pool = cls(np.concatenate(full), np.cumsum([0, *map(len, full)]), (gain * 32768 / 32767).astype(np.float32))
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with drafted(path) as draft, draft.open("xb") as file:
-                np.savez(file, audio=pool.audio, start=pool.start, gain=pool.gain)
-        return pool
+        return cls(**kept(cache, f"bursts-{_LAYOUT}-{count}-{key}", made))
 
     def draw(
         self, rng: np.random.Generator, row: int, num_samples: int, rate_hz: float, shares: np.ndarray
@@ -59,10 +55,9 @@ class BurstPool:
 
         Played from ``audio`` their power is 1, give or take some dB, and that of puffs of air more.
         """
-        limits, count = np.cumsum(shares), len(self.gain) // KINDS
-        notes = []
+        count, notes = len(self.gain) // KINDS, []
         for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):
-            chosen = int(np.searchsorted(limits, rng.random(), side="right")) * count + int(rng.integers(count))
+            chosen = drawn_kind(rng, shares) * count + int(rng.integers(count))
             first, stored = int(self.start[chosen]), int(self.start[chosen + 1] - self.start[chosen])
             gain = float(self.gain[chosen]) * 10 ** (LEVEL_SPREAD_DB * rng.normal() / 20)
             speed, at = log_uniform(rng, _SPEED), int(rng.integers(num_samples))

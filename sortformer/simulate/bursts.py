@@ -9,7 +9,7 @@ from sortformer.simulate.music import music
 from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.ranges import log_uniform
 
-__all__ = ["KINDS", "LEVEL_SPREAD_DB", "burst_of_kind", "bursts"]
+__all__ = ["KINDS", "LEVEL_SPREAD_DB", "burst_of_kind", "bursts", "drawn_kind"]
 
 LEVEL_SPREAD_DB = 6.0  # between bursts of one recording
 KINDS = 7  # clatter, rustling, breath, laughter, music and pauses, and last what is none of these
@@ -63,15 +63,19 @@ def bursts(
         pauses: where those come from; without any, other bursts come in their place.
     """
     sound = np.zeros(num_samples, dtype=np.float32)
-    limits = np.cumsum(shares)
     for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):
-        # Drawn only where it is asked for: what a seed gives without it stays as it was.
-        kind = int(np.searchsorted(limits, rng.random(), side="right")) if limits[-1] else len(limits)
-        burst = burst_of_kind(rng, kind, pauses) * 10 ** (LEVEL_SPREAD_DB * rng.normal() / 20)
+        burst = burst_of_kind(rng, drawn_kind(rng, shares), pauses) * 10 ** (LEVEL_SPREAD_DB * rng.normal() / 20)
         start = rng.integers(num_samples)
         piece = sound[start : start + len(burst)]
         piece += burst[: len(piece)]
     return sound
+
+
+def drawn_kind(rng: np.random.Generator, shares: Sequence[float] | np.ndarray) -> int:
+    """Draw a kind of burst, from 0 to ``KINDS`` - 1; ``shares`` as in ``bursts``."""
+    limits = np.cumsum(shares)
+    # Drawn only where it is asked for: what a seed gives without it stays as it was.
+    return int(np.searchsorted(limits, rng.random(), side="right")) if limits[-1] else len(limits)
 
 
 def burst_of_kind(rng: np.random.Generator, kind: int, pauses: Pauses | None = None) -> np.ndarray:

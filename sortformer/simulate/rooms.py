@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sortformer.draft import drafted
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
+from sortformer.simulate.kept import kept
 
 __all__ = ["ROOM_SAMPLES", "Rooms"]
 
@@ -39,18 +39,13 @@ class Rooms:
         Raises:
             InputError: if pyroomacoustics is needed and absent.
         """
-        path = None if cache is None else Path(cache) / f"rooms-{count}x{positions}-seed{seed}.npz"
-        if path is not None and path.is_file():
-            with np.load(path) as stored:
-                return cls(stored["responses"], stored["t60_s"])
-        rng = np.random.default_rng([seed, count, positions])
-        t60_s = rng.uniform(*_T60_S, count).astype(np.float32)
-        rooms = cls(np.stack([_room(rng, float(t60), positions) for t60 in t60_s]), t60_s)
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with drafted(path) as draft, draft.open("xb") as file:
-                np.savez(file, responses=rooms.responses, t60_s=rooms.t60_s)
-        return rooms
+
+        def made() -> dict[str, np.ndarray]:
+            rng = np.random.default_rng([seed, count, positions])
+            t60_s = rng.uniform(*_T60_S, count).astype(np.float32)
+            return {"responses": np.stack([_room(rng, float(t60), positions) for t60 in t60_s]), "t60_s": t60_s}
+
+        return cls(**kept(cache, f"rooms-{count}x{positions}-seed{seed}", made))
 
 
 def _room(rng: np.random.Generator, t60: float, positions: int) -> np.ndarray:

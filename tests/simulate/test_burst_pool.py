@@ -20,7 +20,7 @@ def pool(bank) -> BurstPool:
 
 
 def test_it_holds_bursts_of_each_kind_as_they_were_made(pool, bank):
-    rng, pauses = np.random.default_rng([0, 20]), Pauses(bank)
+    rng, pauses = np.random.default_rng(20), Pauses(bank)
     made = [burst_of_kind(rng, kind, pauses) for kind in range(KINDS) for _ in range(20)]
     assert len(pool.gain) == len(made)
     for sound, first, last, gain in zip(made, pool.start[:-1], pool.start[1:], pool.gain, strict=True):

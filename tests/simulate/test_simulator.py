@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
 from sortformer.errors import ConfigError, InputError
-from sortformer.simulate import Simulator, TurnPatterns, VoiceBank, dev_set
+from sortformer.simulate import BurstPool, Pauses, Simulator, TurnPatterns, VoiceBank, dev_set
 from sortformer.simulate.events import Delivery, noted, played
 from sortformer.simulate.stage import Stage
 from tests.simulate.makers import PITCHES_HZ
@@ -149,6 +149,18 @@ def test_what_would_murmur_after_the_end_is_not_heard(bank):
     babble = tracks(bank, stage)[-1]
     assert babble[90 * 160 :].any()
     assert not babble[: 90 * 160].any()
+
+
+def test_what_a_device_plays_all_at_once_sounds_the_same(bank, rooms, monkeypatch: pytest.MonkeyPatch):
+    channel = ChannelConfig(burst_probability=1.0, noise_swing_db=(0.0, 0.0))
+    casting = CastingConfig(turn_tilt=0.5, turn_speed=0.1)
+    config = SimulationConfig(channel=channel, casting=casting)
+    simulator = Simulator(bank, config, rooms=rooms, bursts=BurstPool.make(Pauses(bank), 3))
+    script = simulator.script(seeded(2), 4, 6.0)
+    expected = simulator.render(script).wave
+    monkeypatch.setattr("sortformer.simulate.simulator._audio", lambda sounds, _: torch.from_numpy(sounds.audio))
+    power = expected.square().mean(dim=1)
+    assert ((simulator.render(script).wave - expected).square().mean(dim=1) < 1e-4 * power).all()
 
 
 @pytest.mark.parametrize("speed", [1.0, 1.25])
