@@ -11,24 +11,29 @@ from sortformer.errors import InputError
 __all__ = ["convert"]
 
 
-def convert(source: str | Path, out: str | Path) -> Checkpoint:
+def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> Checkpoint:
     """Write the model of ``source``, anything that loads, as a ``.nemo`` archive or as a folder of our own.
 
     What it computes stays the same. Returned is all that was read, of which a ``.nemo`` has no place for the
     post-processing, the licence and the labelling.
 
     Args:
-        out: a name that ends in ``.nemo``, or a folder; neither may exist already. Folders are made if need be.
+        out: a name that ends in ``.nemo``, or a folder. Folders are made if need be.
+        overwrite: replace a model that is there.
 
     Raises:
-        InputError: if the source cannot be read, ``out`` exists, or NeMo cannot express the model.
+        InputError: if the source cannot be read, ``out`` exists and is not to be replaced or is of the other kind, or
+            NeMo cannot express the model.
     """
     out = Path(out)
-    if out.exists() and not (out.is_dir() and out.suffix != ".nemo" and not any(out.iterdir())):
-        raise InputError(f"{out} exists already; give another name, or move it away")
+    folder = out.suffix != ".nemo"
+    if out.exists() and out.is_dir() != folder:
+        raise InputError(f"{out} is a {'file' if folder else 'folder'}: give another name")
+    if out.exists() and not overwrite and not (folder and not any(out.iterdir())):
+        raise InputError(f"{out} exists already; give another name, or replace it with --overwrite")
     checkpoint = read(source)
     remind(str(source), checkpoint.licence)
-    if out.suffix == ".nemo":
+    if not folder:
         # NeMo's format has its own dependencies.
         from sortformer.checkpoint.nemo_export import write_nemo
 

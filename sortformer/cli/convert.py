@@ -15,7 +15,8 @@ __all__ = ["convert"]
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="MODEL", help="A folder, a .nemo file or a Hugging Face id.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder, or a name that ends in .nemo.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A folder, or a name that ends in .nemo.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
 ) -> None:
     """Write a model as a folder of our own, or as .nemo for NeMo.
 
@@ -26,7 +27,7 @@ def convert(
     from sortformer.checkpoint import convert as run
     from sortformer.config.presets import streams_files
 
-    held = run(source, out)
+    held = run(source, out, overwrite=overwrite)
     config, settings = held.model.config, held.postprocess
     if out.suffix == ".nemo":
         if settings != PostprocessConfig():

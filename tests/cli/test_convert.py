@@ -60,3 +60,20 @@ def test_refusals_are_one_line(cli: Cli, tmp_path: Path, model: Path):
     assert outcome.code == 1
     assert "exists already" in outcome.errors[0]
     assert cli("convert", NEMO).code == 2
+
+
+def test_a_model_that_is_there_is_replaced_when_asked(cli: Cli, tmp_path: Path, model: Path):
+    out = tmp_path / "ours"
+    assert cli("convert", model, out).code == 0
+    before = (out / "model.safetensors").read_bytes()
+    outcome = cli("convert", NEMO, out, "--overwrite")
+    assert (outcome.code, outcome.out) == (0, f"{out}\n")
+    assert (out / "model.safetensors").read_bytes() != before
+    assert cli("convert", out, out, "--overwrite").code == 0, "the model itself can be written anew"
+    archive = tmp_path / "model.nemo"
+    assert cli("convert", NEMO, archive).code == 0
+    assert cli("convert", NEMO, archive, "--overwrite").code == 0
+    (tmp_path / "folder.nemo").mkdir()
+    assert cli("convert", NEMO, tmp_path / "folder.nemo", "--overwrite").errors == [
+        f"{tmp_path / 'folder.nemo'} is a folder: give another name"
+    ]
