@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 
 from sortformer import evaluate
-from sortformer.cli.console import usage_errors
+from sortformer.cli.console import say, usage_errors
 from sortformer.cli.options import ProtocolName
 from sortformer.errors import InputError
+from sortformer.manifests import is_manifest
 from sortformer.metrics.protocol import changed, protocol_named
 
 __all__ = ["score"]
@@ -60,4 +61,14 @@ def score(
             raise InputError(f"there is no format {table!r}; choose one of {', '.join(_TABLES)}")
     said = evaluate.STDIN if hypothesis == Path("-") else hypothesis
     report = evaluate.score(reference, said, uem=uem, protocol=chosen)
+    if uem is None and (unused := _beside(reference)):
+        say(f"note: scored without {unused}, which is there: give --uem to score the parts in it")
     typer.echo(_TABLES[table](report, breakdown), nl=False)
+
+
+def _beside(reference: Path) -> Path | None:
+    """Return the UEM that lies with a reference, or the first of a folder's. A manifest names its own."""
+    if reference.is_dir():
+        return min(reference.glob("*.uem"), default=None)
+    uem = reference.with_suffix(".uem")
+    return uem if uem.is_file() and not is_manifest(reference) else None

@@ -31,6 +31,20 @@ def test_the_table_has_the_parts_and_the_protocol(cli: Cli, files: tuple[Path, P
     assert "full (no collar, overlap scored)" in protocol
 
 
+def test_a_uem_that_is_there_and_was_not_given_is_named(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
+    assert cli("score", *files).err == ""
+    uem = files[0].with_suffix(".uem")
+    uem.write_text("a 1 0.000 5.000\n")
+    note = f"note: scored without {uem}, which is there: give --uem to score the parts in it\n"
+    assert cli("score", *files).err == note
+    folder = tmp_path / "truth"
+    folder.mkdir()
+    for file in (files[0], uem):
+        (folder / file.name).write_text(file.read_text())
+    assert cli("score", folder, files[1]).err == note.replace(str(uem), str(folder / uem.name))
+    assert cli("score", folder, files[1], "--uem", folder).err == ""
+
+
 def test_what_a_system_said_may_come_through_a_pipe(cli: Cli, files: tuple[Path, Path]):
     with files[1].open() as pipe:
         out, err = started("score", files[0], "-", stdin=pipe).communicate()
