@@ -1,13 +1,16 @@
 """Arrays that take long to make: made once, and kept in a file."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 
 from sortformer.draft import drafted
+from sortformer.errors import InputError
 
-__all__ = ["kept"]
+__all__ = ["kept", "undamaged"]
 
 
 def kept(
@@ -16,10 +19,13 @@ def kept(
     """Return the arrays in the file ``name`` (without its suffix) of a folder; make them where they are not there.
 
     The file is written whole or not at all. Without a folder they are made each time.
+
+    Raises:
+        InputError: if the file is damaged.
     """
     path = None if folder is None else Path(folder) / f"{name}.npz"
     if path is not None and path.is_file():
-        with np.load(path) as stored:
+        with undamaged(path), np.load(path) as stored:
             return dict(stored)
     arrays = make()
     if path is not None:
@@ -27,3 +33,16 @@ def kept(
         with drafted(path) as draft, draft.open("xb") as file:
             np.savez(file, **arrays)  # pyright: ignore[reportArgumentType] (none is called allow_pickle)
     return arrays
+
+
+@contextmanager
+def undamaged(path: Path) -> Iterator[None]:
+    """Say which file or folder of a cache cannot be read, and what to do.
+
+    Raises:
+        InputError: where reading it shows that it is damaged.
+    """
+    try:
+        yield
+    except (BadZipFile, EOFError, KeyError, ValueError) as error:
+        raise InputError(f"{path} is damaged: delete it, and it is made again") from error

@@ -24,6 +24,7 @@ from sortformer.formats.source import read_text
 from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.manifests.voices import COLUMNS
 from sortformer.simulate.formants import with_formants
+from sortformer.simulate.kept import undamaged
 from sortformer.simulate.speech_activity import active_runs, speech_activity
 
 __all__ = ["SPEECH_RMS", "Voice", "VoiceBank"]
@@ -98,7 +99,8 @@ class VoiceBank:
             formants: each makes voices of its own at each speed; above 1 they lie higher, and the pitch does not.
 
         Raises:
-            InputError: if the list is absent or malformed, a recording cannot be read, or the split has no voice.
+            InputError: if the list is absent or malformed, a recording cannot be read, the split has no voice, or the
+                cache is damaged.
         """
         folder = Path(folder)
         rows = _read_segments(folder / "segments.tsv", split)
@@ -160,10 +162,11 @@ class VoiceBank:
 
     @classmethod
     def _open(cls, place: Path, in_memory: bool = False) -> "VoiceBank":
-        voices = tuple(Voice(**voice) for voice in json.loads((place / "voices.json").read_text("utf-8")))
-        audio = np.load(place / "audio.npy", mmap_mode=None if in_memory else "r")
-        with np.load(place / "index.npz") as index:
-            return cls(voices=voices, audio=audio, **index)
+        with undamaged(place):
+            voices = tuple(Voice(**voice) for voice in json.loads((place / "voices.json").read_text("utf-8")))
+            audio = np.load(place / "audio.npy", mmap_mode=None if in_memory else "r")
+            with np.load(place / "index.npz") as index:
+                return cls(voices=voices, audio=audio, **index)
 
 
 def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
@@ -201,7 +204,8 @@ def _stamps(folder: Path, rows: list[dict[str, str]]) -> dict[str, list[int]]:
 def _changed(place: Path, folder: Path) -> bool:
     """Whether there is no cache, or a recording that is there is not what it was when the cache was made."""
     try:
-        known = json.loads((place / "recordings.json").read_text("utf-8"))
+        with undamaged(place):
+            known = json.loads((place / "recordings.json").read_text("utf-8"))
     except FileNotFoundError:
         return True
     now = _stamps(folder, [{"file": name} for name in known])

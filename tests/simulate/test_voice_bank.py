@@ -104,6 +104,15 @@ def test_the_cache_is_of_one_folder_and_of_what_is_in_it_now(bank_folder, tmp_pa
     assert np.array_equal(VoiceBank.load(folders[0], speeds=(1.0,), cache=tmp_path / "cache").audio, two.audio)
 
 
+@pytest.mark.parametrize("name", ["audio.npy", "index.npz", "voices.json", "recordings.json"])
+def test_a_damaged_cache_is_named(bank_folder, tmp_path, name):
+    VoiceBank.load(bank_folder, speeds=(1.0,), cache=tmp_path)
+    (place,) = tmp_path.iterdir()
+    (place / name).write_bytes((place / name).read_bytes()[:20])
+    with pytest.raises(InputError, match=f"{place} is damaged: delete it"):
+        VoiceBank.load(bank_folder, speeds=(1.0,), cache=tmp_path)
+
+
 def phrases_of(bank: VoiceBank) -> dict[tuple[str, float], list[bytes]]:
     """The sound of each phrase of each voice."""
     return {
