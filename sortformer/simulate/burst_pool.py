@@ -1,6 +1,6 @@
 """Bursts made once and drawn from: to make each anew takes longer than everything else that a conversation needs."""
 
-import hashlib
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,15 +8,16 @@ import numpy as np
 
 from sortformer.grid import SAMPLE_RATE
 from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, burst_of_kind, drawn_kind
-from sortformer.simulate.events import Delivery, Note
+from sortformer.simulate.events import FADE_SAMPLES, Delivery, Note
 from sortformer.simulate.kept import kept
 from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.ranges import log_uniform
 
 __all__ = ["BurstPool"]
 
-_LAYOUT = 1  # part of the cache's key: raise it when what is stored changes
+_LAYOUT = 2  # part of the cache's key: raise it when what is stored changes
 _SPEED = (0.8, 1.25)  # each is heard faster or slower, so that none is heard twice
+_SILENCE = np.zeros(math.ceil(FADE_SAMPLES * _SPEED[1]))  # which fades in and out, and not the burst
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +25,7 @@ class BurstPool:
     """As many bursts of each kind, end to end.
 
     Attributes:
-        audio: (N,) int16, the highest sample of each burst at full scale.
+        audio: (N,) int16, the highest sample of each burst at full scale, with a little silence before and behind it.
         start: (K + 1,) int64 samples; burst k is ``audio[start[k] : start[k + 1]]``, those of one kind side by side.
         gain: (K,) float32, what makes each as loud as ``burst_of_kind`` made it.
     """
@@ -37,16 +38,16 @@ class BurstPool:
     def make(cls, pauses: Pauses, count: int, cache: str | Path | None = None) -> "BurstPool":
         """Make ``count`` bursts of each kind, or read them from the folder ``cache``."""
 
-        def made() -> dict[str, np.ndarray]:
+        def pool() -> dict[str, np.ndarray]:
             rng = np.random.default_rng(count)
-            sounds = [burst_of_kind(rng, kind, pauses) for kind in range(KINDS) for _ in range(count)]
+            made = (burst_of_kind(rng, kind, pauses) for kind in range(KINDS) for _ in range(count))
+            sounds = [np.concatenate([_SILENCE, sound, _SILENCE]) for sound in made]
             peaks = np.array([max(1e-9, float(np.abs(sound).max())) for sound in sounds])
             full = [np.rint(sound * (32767 / peak)).astype(np.int16) for sound, peak in zip(sounds, peaks, strict=True)]
             start = np.cumsum([0, *map(len, full)])
             return {"audio": np.concatenate(full), "start": start, "gain": (peaks * 32768 / 32767).astype(np.float32)}
 
-        key = hashlib.sha256(pauses.start.tobytes() + pauses.end.tobytes()).hexdigest()[:12]
-        return cls(**kept(cache, f"bursts-{_LAYOUT}-{count}-{key}", made))
+        return cls(**kept(cache, f"bursts-{_LAYOUT}-{count}-{pauses.fingerprint()[:12]}", pool))
 
     def draw(
         self, rng: np.random.Generator, row: int, num_samples: int, rate_hz: float, shares: np.ndarray

@@ -6,9 +6,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-__all__ = ["Delivery", "Events", "Note", "noted", "played"]
+__all__ = ["FADE_SAMPLES", "Delivery", "Events", "Note", "noted", "played"]
 
-_FADE = np.linspace(0, 1, 80, dtype=np.float32)  # 5 ms
+FADE_SAMPLES = 80  # 5 ms, at either end of what is played
+_FADE = np.linspace(0, 1, FADE_SAMPLES, dtype=np.float32)
 _FULL_SCALE = 32768
 
 
@@ -72,7 +73,7 @@ class Events:
 
 def noted(notes: list[Note]) -> Events:
     """Return notes as arrays, without those that are too short to fade in and out."""
-    kept = [note for note in notes if note.length >= 2 * len(_FADE)]
+    kept = [note for note in notes if note.length >= 2 * FADE_SAMPLES]
     places = np.array([(n.row, n.path, n.source, n.stored, n.at, n.length) for n in kept], dtype=np.int64)
     return Events(
         *places.reshape(-1, 6).T,
@@ -106,8 +107,8 @@ def _one_by_one(events: Events, audio: np.ndarray, shape: tuple[int, int, int]) 
         if tilt := float(events.tilt[event]):
             scaled[1:] += np.float32(tilt) * scaled[:-1]
             scaled *= np.float32((1 + tilt**2) ** -0.5)
-        scaled[: len(_FADE)] *= _FADE
-        scaled[-len(_FADE) :] *= _FADE[::-1]
+        scaled[:FADE_SAMPLES] *= _FADE
+        scaled[-FADE_SAMPLES:] *= _FADE[::-1]
         at = events.at[event]
         tracks[events.row[event], events.path[event], at : at + count] += scaled
     return tracks
@@ -137,5 +138,5 @@ def _all_at_once(events: Events, audio: Tensor, samples: int, places: np.ndarray
     tilt = there(events.tilt).float()
     tilted = sample(number) + tilt[event] * sample((number - 1).clamp(min=0)) * (number > 0)
     gain = there(events.gain) * torch.rsqrt(1 + tilt.square())
-    fade = torch.minimum(number, count[event] - 1 - number).clamp(max=len(_FADE) - 1) / (len(_FADE) - 1)
+    fade = torch.minimum(number, count[event] - 1 - number).clamp(max=FADE_SAMPLES - 1) / (FADE_SAMPLES - 1)
     return tracks.index_add_(0, there(places)[event] + number, tilted * gain[event] * fade)

@@ -1,5 +1,7 @@
 """What recordings of voices hold while nobody speaks: breath, lips, clothes, the room. Real sounds, and no speech."""
 
+import hashlib
+
 import numpy as np
 
 from sortformer.grid import HOP_SAMPLES
@@ -34,6 +36,13 @@ class Pauses:
 
     def __len__(self) -> int:
         return len(self.start)
+
+    def fingerprint(self) -> str:
+        """Return what tells these pauses, and what is heard in them, from others."""
+        digest = hashlib.sha256(self.start.tobytes() + self.end.tobytes())
+        for start, end in zip(self.start, self.end, strict=True):
+            digest.update(self._audio[start * HOP_SAMPLES : end * HOP_SAMPLES].tobytes())
+        return digest.hexdigest()
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
         """Return what is heard in up to two seconds of a pause, faster or slower, (n,) of any level."""

@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from sortformer.config.simulation import ChannelConfig, SimulationConfig
+from sortformer.errors import InputError
 from sortformer.simulate import BurstPool, Pauses, Simulator
 from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, burst_of_kind
+from sortformer.simulate.events import noted, played
 
 RATE = 16_000
 NOISY = SimulationConfig(channel=ChannelConfig(burst_probability=1.0, burst_hz=(2.0, 3.0), burst_snr_db=(0.0, 1.0)))
@@ -24,7 +26,22 @@ def test_it_holds_bursts_of_each_kind_as_they_were_made(pool, bank):
     made = [burst_of_kind(rng, kind, pauses) for kind in range(KINDS) for _ in range(20)]
     assert len(pool.gain) == len(made)
     for sound, first, last, gain in zip(made, pool.start[:-1], pool.start[1:], pool.gain, strict=True):
-        np.testing.assert_allclose(gain * (pool.audio[first:last] / 32_768), sound, atol=1e-4 * np.abs(sound).max())
+        stored = gain * (pool.audio[first:last] / 32_768)
+        np.testing.assert_allclose(stored[100:-100], sound, atol=1e-4 * np.abs(sound).max())
+        assert not stored[:100].any()
+        assert not stored[-100:].any()
+
+
+def test_the_shortest_clicks_are_heard(pool):
+    notes = pool.draw(np.random.default_rng(3), 0, 400 * RATE, 1.0, np.zeros(6))
+    notes = [note for note in notes if note.at + note.length < 400 * RATE]
+    assert min(note.stored for note in notes) < 360, "one of less than 10 ms is among them"
+    for note in notes:
+        events = noted([replace(note, row=0, at=0)])
+        heard = played(events, pool.audio, 1, 1, note.length).square().sum().item()
+        stored = pool.audio[note.source : note.source + note.stored] / 32_768
+        power = np.square(stored).sum() * note.delivery.gain**2 / note.delivery.speed
+        assert 0.4 < heard / power < 1.05  # between samples a line is drawn, which dulls what is high
 
 
 def test_a_burst_is_drawn_as_loud_as_it_was_made_give_or_take(pool):
@@ -53,6 +70,16 @@ def test_the_cache_gives_the_same_bursts_and_other_voices_others(bank, pool, tmp
     assert len(list(tmp_path.iterdir())) == 1
     BurstPool.make(Pauses(bank.pool(2)), 20, cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
+    BurstPool.make(Pauses(replace(bank, audio=bank.audio[::-1].copy())), 20, cache=tmp_path)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_damaged_cache_is_named(bank, tmp_path):
+    BurstPool.make(Pauses(bank), 1, cache=tmp_path)
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(file.read_bytes()[:1000])
+    with pytest.raises(InputError, match=f"{file} is damaged: delete it"):
+        BurstPool.make(Pauses(bank), 1, cache=tmp_path)
 
 
 def test_conversations_are_the_same_but_for_their_bursts(bank, rooms, pool):
