@@ -35,9 +35,10 @@ class Stage:
         length = min(length, round(heard * delivery.speed))
         position = np.minimum((np.arange(heard) * delivery.speed).astype(np.int64), length - 1)
         self.activity[row, slot, at : at + heard] |= own[source + position]
-        before = _MARGIN if source >= _MARGIN and at >= _MARGIN and not own[source - _MARGIN : source].any() else 0
+        lead = round(_MARGIN / delivery.speed)
+        before = _MARGIN if source >= _MARGIN and at >= lead and not own[source - _MARGIN : source].any() else 0
         after = _MARGIN if not own[source + length : source + length + _MARGIN].any() else 0
-        self._note(row, slot, source - before, at - before, length + before + after, delivery)
+        self._note(row, slot, source - before, at - (lead if before else 0), length + before + after, delivery)
 
     def murmur(self, row: int, source: int, at: int, length: int) -> None:
         """Let ``length`` hops of the bank be heard in the babble of a row, as many as its recording lasts."""

@@ -172,6 +172,17 @@ def test_the_last_phrase_of_a_bank_may_be_played_to_its_end(bank, speed):
     assert np.flatnonzero(tracks(bank, stage)[0])[-1] < note.length
 
 
+@pytest.mark.parametrize("speed", [0.5, 0.95, 1.0, 1.5])
+def test_what_is_heard_before_a_phrase_keeps_its_time_at_any_speed(bank, speed):
+    stage, phrase = Stage(bank, 1, 1, 300), 1
+    start, length = int(bank.phrase_start[phrase]), int(bank.phrase_end[phrase] - bank.phrase_start[phrase])
+    stage.play(0, 0, start, 50, length, Delivery(speed=speed))
+    (note,) = stage.notes
+    before = start * 160 - note.source
+    assert before == 480
+    assert note.at + before / speed == pytest.approx(50 * 160, abs=80)
+
+
 def test_a_turn_that_is_said_faster_is_shorter_and_higher(bank):
     stages = {speed: Stage(bank, 1, 1, 300) for speed in (0.8, 1.0, 1.25)}
     for speed, stage in stages.items():
