@@ -149,9 +149,14 @@ def _measured(entry: Entry, manifest: str) -> Entry:
                 "manifest again"
             )
         return entry
-    if whole is None or whole <= entry.offset:
+    if whole is None:
         raise InputError(
             f"how long {entry.audio} is cannot be told from its header: give its 'duration' in the manifest"
+        )
+    if whole <= entry.offset:
+        raise InputError(
+            f"{manifest} begins {entry.audio} at {entry.offset:.2f} s, and it ends at {whole:.2f} s: make the manifest "
+            "again"
         )
     return replace(entry, duration=whole - entry.offset)
 

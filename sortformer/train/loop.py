@@ -41,7 +41,7 @@ def train(
 
     ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from) and ``model/``, with
     the post-processing of the model that it began as. A run that was stopped after N steps and resumed ends with the
-    same bits as one that was not (on a CPU, with the same number of threads), and its log has no step twice. What is
+    same bits as one that was not (on a CPU, with the same number of threads), and its log has no line twice. What is
     not finite is null in the log.
 
     Started by ``torchrun``, each process takes its share of every batch; the weights are those of one process with the
@@ -83,13 +83,15 @@ def train(
         with processes.all_or_none():
             processes.check_same(state.step, f"the state in {out}")
             log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
+        kept = None if config.init is None else initial.postprocess
         if state.step >= config.steps and processes.lead:
+            if not (out / "model").is_dir():
+                checkpoint.save(out / "model", state.average, kept, licence=initial.licence)
             done = f"{state.step} of {config.steps} steps"
             warnings.warn(f"the run in {out} has done {done} before: there was nothing to train", stacklevel=2)
         elif processes.lead:
             with drafted(out / "config.json") as draft:
                 draft.write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
-        kept = None if config.init is None else initial.postprocess
         last = config.steps if stop_after is None else min(config.steps, stop_after)
         saved, passed_over = state.step, 0
         while state.step < last:

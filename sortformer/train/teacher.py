@@ -35,7 +35,8 @@ class VoiceTeacher(nn.Module):
         """Read an ``.npz`` with ``embedding`` (V, E) and ``voice`` (V,), the names of voices, for those of a bank.
 
         Raises:
-            InputError: if the file cannot be read, lacks a voice of the bank, or has one that is not finite.
+            InputError: if the file cannot be read, lacks a voice of the bank, or has one that is not finite or no
+                embedding, or if there is one voice only.
         """
         try:
             with np.load(path, allow_pickle=False) as archive:
@@ -48,6 +49,10 @@ class VoiceTeacher(nn.Module):
         if absent:
             raise InputError(f"the voice table {path} lacks {len(absent)} voices of the bank, the first is {absent[0]}")
         table = np.stack([rows[name] for name in names])
+        if table.ndim != 2 or not table.shape[1]:
+            raise InputError(f"the voice table {path} has no embedding (E,) of each voice, but {table.shape[1:]}")
+        if len(table) < 2:
+            raise InputError(f"a teacher of voices needs two of them or more; the bank has one, {names[0]}")
         if broken := [name for name, row in zip(names, table, strict=True) if not np.isfinite(row).all()]:
             raise InputError(f"the voice table {path} has numbers that are not finite, the first of {broken[0]}")
         return cls(input_dim, torch.from_numpy(table), scale)

@@ -210,6 +210,15 @@ def test_a_finished_run_stays_as_it_is(run_config, tmp_path, whole):
     assert (log_of(tmp_path), (tmp_path / "config.json").read_bytes()) == before[1:]
 
 
+def test_the_model_of_a_finished_run_is_written_anew_where_it_is_gone(run_config, tmp_path, whole):
+    shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
+    shutil.rmtree(tmp_path / "model")
+    with pytest.warns(UserWarning, match="nothing to train"):
+        train(run_config, tmp_path)
+    for name in ("config.json", "model.safetensors"):
+        assert (tmp_path / "model" / name).read_bytes() == (whole / "model" / name).read_bytes()
+
+
 @pytest.mark.parametrize("when", ["at once", "in a step"])
 def test_a_worker_that_was_killed_is_one_sentence(run_config, tmp_path, monkeypatch, when):
     step = loop.take_step
