@@ -19,7 +19,7 @@ from sortformer.simulate import Conversations, Simulator
 from sortformer.simulate.rerecord import rerecord
 from sortformer.simulate.simulator import Script
 
-__all__ = ["Batches", "Draft", "batches", "part_rows"]
+__all__ = ["Batches", "Draft", "batches", "killed_workers", "part_rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +39,7 @@ class Draft:
     script: Script | None
 
 
-class Batches(Dataset[Conversations]):
+class Batches:
     """The conversations of every step: each is simulated or a crop of a real recording, drawn by weight.
 
     A batch comes in ``parts``, which together hold the same conversations whatever their number: part p of step n is
@@ -70,9 +70,6 @@ class Batches(Dataset[Conversations]):
                     Crops(recordings, stage.duration_s, config.simulation.num_slots, model)
                     for recordings in sources.recordings
                 ]
-
-    def __len__(self) -> int:
-        return self.config.steps * self.parts
 
     def __getitem__(self, index: int) -> Conversations:
         """Make the conversations of one part of one step, on the CPU."""

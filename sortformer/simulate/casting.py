@@ -65,7 +65,7 @@ class Caster:
         names = {speaker: index for index, speaker in enumerate(sorted({voice.speaker for voice in bank.voices}))}
         self._speaker = np.array([names[voice.speaker] for voice in bank.voices])
         self._corpus = np.unique([voice.corpus for voice in bank.voices], return_inverse=True)[1]
-        known = {"": -1, "f": 0, "m": 1}
+        known = {"f": 0, "m": 1}
         self._gender = np.array([known.get(voice.gender, -1) for voice in bank.voices])
 
     @property

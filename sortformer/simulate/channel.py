@@ -36,7 +36,7 @@ class ChannelPlan:
         burst_hz: how many bursts there are in a second, 0 for none.
         burst_snr_db: active speech to a burst.
         burst_seed: of their generator.
-        burst_shares: (B, 6) of the bursts, those that are clatter, rustling, breath, laughter, music and pauses.
+        burst_shares: (6,) of the bursts, those that are clatter, rustling, breath, laughter, music and pauses.
         bystander: the babble is one voice that talks now and then.
         recorded_hz: (2,) what the recorder keeps of all that sounds: from, to.
         mu_law: quantise to 8-bit mu-law.

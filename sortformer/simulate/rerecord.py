@@ -29,7 +29,7 @@ def rerecord(batch: Conversations, config: ChannelConfig, rng: np.random.Generat
     plans = [draw_channel(rng, plain, 1, None) for _ in range(rows)]
     spoken = batch.activity.any(dim=2).float().mean(dim=1)
     # Where nobody speaks, disturbances are measured against the whole recording.
-    speech = torch.where(spoken > 0, spoken, 1.0) * length
+    speech = torch.where(spoken > 0, spoken * length, batch.num_samples)
     generators = [torch.Generator().manual_seed(int(seed)) for seed in rng.integers(2**62, size=rows)]
     wave = render(tracks, occupied, speech, stack_plans(plans), None, length, generators)
     return replace(batch, wave=wave * length_mask(batch.num_samples, length))

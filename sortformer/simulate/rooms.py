@@ -22,8 +22,9 @@ class Rooms:
     """Rooms with one microphone and several talkers each.
 
     Attributes:
-        responses: (R, P, ROOM_SAMPLES) float32 of unit energy; the direct sound is at sample 8, so that labels made
-            from the dry voices hold for the reverberant ones.
+        responses: (R, P, ROOM_SAMPLES) float32 of unit energy; the loudest of the first 50 ms is at sample 8, so that
+            labels made from the dry voices hold for the reverberant ones. It is the direct sound, or in one of
+            seventeen reflections that meet, mostly 3 ms behind it and 20 ms at most.
         t60_s: (R,) float32 reverberation times.
     """
 

@@ -69,8 +69,9 @@ class TurnPatterns:
 
     def _draw(self, rng: np.random.Generator, num_hops: int) -> np.ndarray:
         cumulative = np.cumsum(self.lengths)
-        table = self.recordings[int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))]
-        return _crop(table, int(rng.integers(max(1, int(table[:, 2].max()) - num_hops))), num_hops)
+        chosen = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+        first = int(rng.integers(max(1, int(self.lengths[chosen]) - num_hops)))
+        return _crop(self.recordings[chosen], first, num_hops)
 
 
 def _table(turns: Sequence[Turn]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The log of a run: one JSON object a line, in which no step stands twice."""
+"""The log of a run: one JSON object a line, and none of a step that was taken again."""
 
 import json
 import math

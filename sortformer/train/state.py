@@ -100,7 +100,7 @@ class TrainState:
         try:
             self.model.load_state_dict(values["model"])
             self.average.load_state_dict(values["average"])
-            if self.teacher is not None and values["teacher"] is not None:
+            if self.teacher is not None:
                 self.teacher.load_state_dict(values["teacher"])
             wanted = [{name: group[name] for name in _BY_RECIPE} for group in self.optimizer.param_groups]
             self.optimizer.load_state_dict(values["optimizer"])

@@ -56,7 +56,6 @@ def test_batches_come_in_the_order_of_steps_whoever_prepares_them(workers, confi
 
 def test_stages_set_size_length_and_number_of_speakers(config, sources):
     dataset = Batches(sources, config, config.model)
-    assert len(dataset) == 6
     assert [tuple(dataset[step].wave.shape) for step in (0, 2, 3, 5)] == [(2, 32_000)] * 2 + [(1, 48_000)] * 2
     assert all((dataset[step].voice >= 0).sum(dim=1).max() <= 2 for step in range(6))
 
