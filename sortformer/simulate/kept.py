@@ -25,7 +25,7 @@ def kept(
     """
     path = None if folder is None else Path(folder) / f"{name}.npz"
     if path is not None and path.is_file():
-        with undamaged(path), np.load(path) as stored:
+        with undamaged(path), path.open("rb") as file, np.load(file) as stored:
             return dict(stored)
     arrays = make()
     if path is not None:

@@ -165,7 +165,7 @@ class VoiceBank:
         with undamaged(place):
             voices = tuple(Voice(**voice) for voice in json.loads((place / "voices.json").read_text("utf-8")))
             audio = np.load(place / "audio.npy", mmap_mode=None if in_memory else "r")
-            with np.load(place / "index.npz") as index:
+            with (place / "index.npz").open("rb") as file, np.load(file) as index:
                 return cls(voices=voices, audio=audio, **index)
 
 

@@ -39,7 +39,7 @@ class VoiceTeacher(nn.Module):
                 embedding, or if there is one voice only.
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with open(path, "rb") as file, np.load(file) as archive:
                 rows = dict(zip(archive["voice"].tolist(), archive["embedding"].astype(np.float32), strict=True))
         # An array instead of an archive has no `with` (TypeError), an empty file no data (EOFError).
         except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
