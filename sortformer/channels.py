@@ -36,6 +36,8 @@ _STEADY = 10 ** (9 / 10)
 _LOUDER = 3.0  # than what may have leaked in: speech of its own
 _LEAKY, _SAME = 10 ** (-12 / 10), 10 ** (-6 / 10)
 _TOGETHER = 0.5  # of the frames in which one of them is heard, the other one is, too
+_LOST = 0.5  # of the frames in which somebody is heard, nobody is after leaks are taken away
+_SAME_VOICES = "hold the same voices, which have no channel of their own: take it as a whole"
 _SILENCE = 1e-12  # power: what is below it is as loud
 _AT_ONCE = 1000  # frames
 
@@ -74,9 +76,10 @@ def by_channel(
     power, step_s = np.stack(powers, axis=1), found[0].step_s
     spoken = np.stack([np.minimum(each.data.sum(axis=1), 1.0) for each in found], axis=1)
     leak = leaks(spoken, power, step_s)
-    _check_apart(spoken, leak, name)
+    own = own_speech(spoken, power, leak, step_s)
+    _check_apart(spoken, own, leak, name)
     names = {column: channel_name(column) for column in range(count)}
-    return replace(found[0], data=own_speech(spoken, power, leak, step_s)), names, used[0]
+    return replace(found[0], data=own), names, used[0]
 
 
 def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float) -> np.ndarray:
@@ -132,7 +135,7 @@ def _power(wave: np.ndarray, count: int, step_s: float) -> np.ndarray:
     return power
 
 
-def _check_apart(spoken: np.ndarray, leak: np.ndarray, name: str) -> None:
+def _check_apart(spoken: np.ndarray, own: np.ndarray, leak: np.ndarray, name: str) -> None:
     """Refuse channels that hold the same voices, and warn of those that nearly do.
 
     Noise is as loud in both channels, too, but does not make one speak when the other does.
@@ -144,11 +147,15 @@ def _check_apart(spoken: np.ndarray, leak: np.ndarray, name: str) -> None:
     if (worst := mutual[one, other]) > _LEAKY:
         both = f"channels {one + 1} and {other + 1} of {name}"
         if worst > _SAME:
-            raise InputError(f"{both} hold the same voices, which have no channel of their own: take it as a whole")
+            raise InputError(f"{both} {_SAME_VOICES}")
         warnings.warn(
             f"{both} hear each other ({decibels(math.sqrt(worst)):.0f} dB): what is soft in one of them is lost",
             stacklevel=3,
         )
+    # Where one is the other, only softer, the softer one leaks into the louder for all that is known.
+    somebody = (spoken > _HEARD).any(axis=1)
+    if (somebody & ~(own > _HEARD).any(axis=1)).sum() > _LOST * somebody.sum():
+        raise InputError(f"the channels of {name} {_SAME_VOICES}")
 
 
 def _as_part(progress: Progress, part: int, parts: int, stage: str, done: float, total: float | None) -> bool | None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.annotation import Diarization
+from sortformer.audio import read
 from sortformer.channels import by_channel, leaks, own_speech
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
@@ -17,6 +18,7 @@ from sortformer.estimates import Probabilities
 from sortformer.heard import Heard
 from tests.audio.makers import write
 
+DEMO = Path(__file__).parents[1] / "demos/meeting.wav"
 RATE, STEP_S = 16_000, 0.08
 
 
@@ -96,6 +98,17 @@ def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: P
         diarizer(same, sample_rate=RATE, channel="each")
     with pytest.warns(UserWarning, match=r"hear each other \(-10 dB\)"):
         diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.32), sample_rate=RATE, channel="each")
+
+
+def test_one_recording_twice_once_softer_is_refused():
+    """The softer one may all leak into the louder one, for all that is known; most of the speech would be lost."""
+    wave = read(DEMO)
+    softer = np.stack([wave, 0.5 * wave], axis=1)
+    with (
+        pytest.warns(UserWarning, match="hear each other"),
+        pytest.raises(InputError, match="the channels of the array hold the same voices"),
+    ):
+        Diarizer.load()(softer, sample_rate=RATE, channel="each")
 
 
 def test_silence_is_nobody(diarizer: Diarizer):
