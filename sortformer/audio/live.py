@@ -15,7 +15,7 @@ from sortformer.audio.container import NotDecodable
 from sortformer.audio.encodings import ENCODINGS, Encoding, encoding_named
 from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.files import name_of
-from sortformer.audio.reading import signal_of
+from sortformer.audio.reading import SHORTEST_S, signal_of
 from sortformer.audio.signal import check_channel, resampled
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
@@ -72,8 +72,8 @@ def piped(
 
     Raises:
         InputError: if there is no such encoding; if the rate is not one of sound, or given for what is no such samples;
-            if a channel is given for samples, or not there; if nothing comes, text, a recording that can only be read
-            from a file, or samples of another kind.
+            if a channel is given for samples, or not there; if next to nothing comes, text, a recording that can only
+            be read from a file, or samples of another kind.
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
@@ -99,7 +99,7 @@ def piped(
     rate = checked_rate(SAMPLE_RATE if rate is None else rate)
     try:
         for block in (
-            _recording(source, name_of(pipe), channel) if recorded else resampled(_samples(source, kind), rate)
+            _recording(source, name_of(pipe), channel) if recorded else resampled(_samples(source, kind, rate), rate)
         ):
             if source.interrupt is not None:
                 break  # what is left are the last milliseconds, cut anywhere
@@ -147,15 +147,16 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
         yield from blocks
 
 
-def _samples(source: _Pipe, kind: Encoding) -> Iterator[np.ndarray]:
-    cut, heard = b"", False
+def _samples(source: _Pipe, kind: Encoding, rate: int) -> Iterator[np.ndarray]:
+    cut, count = b"", 0
     while content := source.read():
         content = cut + content
         whole = len(content) - len(content) % kind.width
-        cut, heard = content[whole:], heard or whole > 0
+        cut, count = content[whole:], count + whole // kind.width
         yield kind.decoded(content[:whole])
-    if not heard:
-        raise InputError("no samples came through the pipe: check the program that should send them")
+    if count < SHORTEST_S * rate:
+        came = f"only {count} samples, less than {SHORTEST_S} s," if count else "no samples"
+        raise InputError(f"{came} came through the pipe: check the program that should send them")
 
 
 def microphone(rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:

@@ -61,9 +61,9 @@ def test_a_pause_of_what_does_not_block_is_not_the_end():
         sender.write(bytes(2_000))
         blocks = piped(hearer)
         assert len(next(blocks)) == 1_000
-        later = threading.Timer(0.1, lambda: (sender.write(bytes(1_000)), sender.close()))
+        later = threading.Timer(0.1, lambda: (sender.write(bytes(1_400)), sender.close()))
         later.start()
-        assert [len(block) for block in blocks] == [500]
+        assert [len(block) for block in blocks] == [700]
         later.join()
 
 
@@ -134,11 +134,16 @@ def test_a_page_in_place_of_the_sound_is_refused(text: str):
 
 
 @pytest.mark.parametrize("loudest", [0, 1, 100, 3_000])
-@pytest.mark.parametrize("count", [1, 3, 50, 4_000])
+@pytest.mark.parametrize("count", [1_600, 4_000])
 def test_samples_are_no_text(loudest: int, count: int):
     samples = np.random.default_rng(0).integers(-loudest, loudest, count, "<i2", endpoint=True)
     assert len(sent(samples.tobytes())) == count
-    assert len(sent(b"quiet!")) == 3
+
+
+@pytest.mark.parametrize("content", [b"hello\n", bytes(2 * 1_599)])
+def test_next_to_nothing_is_refused(content: bytes):
+    with pytest.raises(InputError, match=rf"only {len(content) // 2} samples, less than 0\.1 s, came through the pipe"):
+        sent(content)
 
 
 @pytest.mark.parametrize(("extension", "codec"), [("mp3", "libmp3lame"), ("aac", "aac"), ("ts", "aac")])
