@@ -17,9 +17,9 @@ Passage = list[Said]
 
 
 def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lambda *_: True) -> list[Passage]:
-    """Return words in their order, joined until the speaker changes, pauses for a second, or the next does not fit.
+    """Return words in their order, joined until the speaker changes or pauses, time goes back, or one does not fit.
 
-    Words without a letter are left out.
+    A pause, and time that goes back, is a second or more. Words without a letter are left out.
 
     Raises:
         InputError: when an item is no such word.
@@ -30,7 +30,8 @@ def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lamb
         if not word[2].strip():
             continue
         last = found[-1] if found else None
-        if last and word[3] == last[0][3] and word[0] - last[-1][1] < _PAUSE_S and fits(last, word):
+        goes_on = last and last[-1][0] - _PAUSE_S < word[0] < last[-1][1] + _PAUSE_S
+        if last and goes_on and word[3] == last[0][3] and fits(last, word):
             last.append(word)
         else:
             found.append([word])
