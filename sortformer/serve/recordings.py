@@ -25,6 +25,7 @@ __all__ = ["REQUEST_BODY", "Recordings"]
 _MOST = 8  # that are sent, wait or are worked on at once
 _RETRY_S = 10
 _SILENCE_S = 60.0  # after which nobody waits for the rest of an upload
+_NO_FILE = "there is no recording: send it as the file of a form (curl -F file=@talk.wav)"
 
 
 class _Options(BaseModel, extra="forbid"):
@@ -88,13 +89,15 @@ class Recordings:
             raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)})
         if request.query_params:
             raise InputError("options are fields of the form, beside the file, and do not belong in the address")
+        if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+            raise InputError(_NO_FILE)
         self._tasks.add(task := asyncio.current_task())
         try:
             async with Request(request.scope, self._bounded(request)).form(max_files=1, max_fields=20) as form:
                 given = given_once(form.multi_items())
                 upload = given.pop("file", None)
                 if not isinstance(upload, UploadFile):
-                    raise InputError("there is no recording: send it as the file of a form (curl -F file=@talk.wav)")
+                    raise InputError(_NO_FILE)
                 options = _checked(given)
                 result, warnings = await self._heard(request, _Named(upload), options)
         except asyncio.CancelledError:

@@ -131,7 +131,13 @@ def test_an_upload_that_does_not_say_its_length_is_counted(server: Running):
     assert (answer.status_code, list(answer.json())) == (413, ["error"])
 
 
-@pytest.mark.parametrize("sent", [{"data": {"file": "talk"}}, {"json": {}}, {"content": b"x"}, {}])
+AS_CURL = {"Content-Type": "application/x-www-form-urlencoded"}  # sends --data-binary
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [{"data": {"file": "talk"}}, {"json": {}}, {"content": b"x"}, {}, {"content": b"a&" * 99, "headers": AS_CURL}],
+)
 def test_a_request_without_a_file_is_told_how(server: Running, sent: dict[str, Any]):
     answer = httpx.post(f"http://{server.address}/v1/diarize", timeout=60, **sent)
     assert answer.status_code == 400
