@@ -45,7 +45,11 @@ def folder(
     """From a folder of recordings and RTTM with the same names."""
     from sortformer.manifests.folder import from_folder
 
-    _write({out: from_folder(place, rttm)}, overwrite)
+    drafts = from_folder(place, rttm)
+    _write({out: drafts}, overwrite)
+    without = [draft.entry.id for draft in drafts if draft.entry.rttm is None and draft.turns is None]
+    if without:
+        say(f"note: {counted(len(without), 'recording')} without a reference, the first is {without[0]!r}")
 
 
 @manifest.command()

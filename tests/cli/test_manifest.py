@@ -21,6 +21,13 @@ def calls(cli: Cli, tmp_path: Path) -> Path:
     return tmp_path / "calls.jsonl"
 
 
+def test_recordings_without_a_reference_are_named(cli: Cli, calls: Path, tmp_path: Path):
+    (tmp_path / "calls" / "two.rttm").unlink()
+    outcome = cli("manifest", "folder", tmp_path / "calls", "-o", calls, "--overwrite")
+    assert (outcome.code, outcome.out) == (0, f"{calls}: 2 recordings\n")
+    assert outcome.err == "note: 1 recording without a reference, the first is 'two'\n"
+
+
 def test_ami_makes_a_manifest_a_split_and_says_what_the_corpus_lacks(cli: Cli, tmp_path: Path):
     root = trees.ami(tmp_path)
     arguments = ("manifest", "ami", root / "amicorpus", "--setup", root / "AMI-diarization-setup", "-o", tmp_path / "m")
