@@ -3,9 +3,11 @@
 import json
 import math
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -65,7 +67,7 @@ def train(
         Cancelled: if another process failed; that one raises why.
 
     Warns:
-        UserWarning: when all steps of the recipe have been done before.
+        UserWarning: when all steps of the recipe have been done before, or a run goes on with other settings.
     """
     with joined(device) as processes, killed_workers():
         out = Path(out)
@@ -90,8 +92,15 @@ def train(
             done = f"{state.step} of {config.steps} steps"
             warnings.warn(f"the run in {out} has done {done} before: there was nothing to train", stacklevel=2)
         elif processes.lead:
+            settings = json.dumps(to_dict(config), indent=2) + "\n"
+            if state.step and (changed := _changed(out / "config.json", json.loads(settings))):
+                names = ", ".join(changed)
+                warnings.warn(
+                    f"the run in {out} goes on from step {state.step} with another recipe than before: {names}",
+                    stacklevel=2,
+                )
             with drafted(out / "config.json") as draft:
-                draft.write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
+                draft.write_text(settings, encoding="utf-8")
         last = config.steps if stop_after is None else min(config.steps, stop_after)
         saved, passed_over = state.step, 0
         while state.step < last:
@@ -113,6 +122,23 @@ def train(
                 checkpoint.save(out / "model", state.average, kept, licence=initial.licence)
                 state.save(out / "state.pt")
     return out / "model"
+
+
+def _changed(config: Path, now: dict[str, Any]) -> list[str]:
+    """Return the names of the settings that are not as the file says, of tables with what is in them."""
+    try:
+        before = json.loads(config.read_text("utf-8"))
+    except (OSError, ValueError):  # what is not known has not changed
+        return []
+
+    def differing(before: Any, now: Any, name: str) -> Iterator[str]:
+        if isinstance(before, dict) and isinstance(now, dict):
+            for key in sorted({*before, *now}):
+                yield from differing(before.get(key), now.get(key), f"{name}.{key}".lstrip("."))
+        elif before != now:
+            yield name
+
+    return list(differing(before, now, ""))
 
 
 def _check_learning(state: TrainState, passed_over: int, steps: int, out: Path) -> None:

@@ -210,6 +210,16 @@ def test_a_finished_run_stays_as_it_is(run_config, tmp_path, whole):
     assert (log_of(tmp_path), (tmp_path / "config.json").read_bytes()) == before[1:]
 
 
+def test_other_settings_than_before_are_named(run_config, tmp_path, recwarn):
+    train(run_config, tmp_path, stop_after=2)
+    train(run_config, tmp_path, stop_after=3)
+    assert not [each for each in recwarn if "another recipe" in str(each.message)]
+    other = replace(run_config, checkpoint_every=1, optimizer=replace(run_config.optimizer, learning_rate=0.5))
+    named = r"goes on from step 3 with another recipe than before: checkpoint_every, optimizer\.learning_rate$"
+    with pytest.warns(UserWarning, match=named):
+        train(other, tmp_path, stop_after=4)
+
+
 def test_the_model_of_a_finished_run_is_written_anew_where_it_is_gone(run_config, tmp_path, whole):
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     shutil.rmtree(tmp_path / "model")
