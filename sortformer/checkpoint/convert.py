@@ -33,11 +33,11 @@ def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> 
         raise InputError(f"{out} exists already; give another name, or replace it with --overwrite")
     checkpoint = read(source)
     remind(str(source), checkpoint.licence)
-    if not folder:
+    if folder:
+        save(out, checkpoint.model, checkpoint.postprocess, licence=checkpoint.licence)
+    else:
         # NeMo's format has its own dependencies.
         from sortformer.checkpoint.nemo_export import write_nemo
 
         write_nemo(out, checkpoint.model)
-    else:
-        save(out, checkpoint.model, checkpoint.postprocess, licence=checkpoint.licence)
     return checkpoint

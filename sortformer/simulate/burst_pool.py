@@ -36,7 +36,11 @@ class BurstPool:
 
     @classmethod
     def make(cls, pauses: Pauses, count: int, cache: str | Path | None = None) -> "BurstPool":
-        """Make ``count`` bursts of each kind, or read them from the folder ``cache``."""
+        """Make ``count`` bursts of each kind, or read them from the folder ``cache``.
+
+        Raises:
+            InputError: if the cache is damaged.
+        """
 
         def pool() -> dict[str, np.ndarray]:
             rng = np.random.default_rng(count)

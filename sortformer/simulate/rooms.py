@@ -38,7 +38,7 @@ class Rooms:
         Sides 3 to 9 m, height 2.4 to 3.6 m, reverberation times 0.1 to 0.8 s, talkers 0.5 m and more away.
 
         Raises:
-            InputError: if pyroomacoustics is needed and absent.
+            InputError: if pyroomacoustics is needed and absent, or the cache is damaged.
         """
 
         def made() -> dict[str, np.ndarray]:
