@@ -4,7 +4,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from sortformer.data import Sources, batches, killed_workers
 from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
+from sortformer.train.alone import alone
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.log import Report, RunLog
@@ -60,8 +61,8 @@ def train(
 
     Raises:
         InputError: if data, initial weights, or the state or log to go on from cannot be read, ``out`` holds something
-            else than a run, or one that began from another model, the recipe asks for another model than that of its
-            initial weights, or training diverges or stands still.
+            else than a run, or one that is going on or began from another model, the recipe asks for another model than
+            that of its initial weights, or training diverges or stands still.
         ConfigError: if the model has no use for a teacher, or cannot be trained as streamed where the recipe asks for
             that, or a batch has too few conversations to be shared out.
         Cancelled: if another process failed; that one raises why.
@@ -69,11 +70,13 @@ def train(
     Warns:
         UserWarning: when all steps of the recipe have been done before, or a run goes on with other settings.
     """
-    with joined(device) as processes, killed_workers():
+    with joined(device) as processes, killed_workers(), ExitStack() as held:
         out = Path(out)
         with processes.all_or_none():
             _check_place(out)
             out.mkdir(parents=True, exist_ok=True)
+            if processes.lead:
+                held.enter_context(alone(out))
             sources = Sources.load(config.data)
             initial, begun_as = initial_checkpoint(config)
             config = replace(config, model=initial.model.config)

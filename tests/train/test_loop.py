@@ -23,6 +23,7 @@ from sortformer.config.train import TrainConfig
 from sortformer.data import Batches
 from sortformer.errors import ConfigError, InputError
 from sortformer.train import loop, train
+from sortformer.train.alone import alone
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.state import TrainState
 from tests.data.corpora import corpus
@@ -261,6 +262,29 @@ def test_a_model_that_no_run_has_left_there_stays(run_config, tmp_path, where):
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     with pytest.raises(InputError, match="is a file: give a folder"):
         train(run_config, tmp_path / where / "config.json")
+
+
+def _hold(folder: Path, held: Any) -> None:
+    with alone(folder):
+        held.set()
+        time.sleep(600)
+
+
+def test_two_runs_do_not_write_to_one_folder(run_config, tmp_path, whole):
+    spawning = multiprocessing.get_context("spawn")
+    held = spawning.Event()
+    other = spawning.Process(target=_hold, args=(tmp_path, held))
+    other.start()
+    try:
+        assert held.wait(60)
+        with pytest.raises(InputError, match=r"another run is writing to .*: wait until it ends, or give another"):
+            train(run_config, tmp_path)
+        assert not (tmp_path / "log.jsonl").exists()
+    finally:
+        other.kill()  # which leaves it no time to tidy up
+        other.join()
+    train(run_config, tmp_path)
+    assert_same(state_of(tmp_path), state_of(whole))
 
 
 @pytest.mark.filterwarnings("ignore:.*no commercial use")
