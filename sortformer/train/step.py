@@ -56,7 +56,8 @@ def take_step(
     parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
     processes.sum_gradients(parameters)
     shown, *losses = processes.sum_numbers(*measured.values())
-    # A stream shows other frames than the batch has, and how many is known only now.
+    # A stream shows other frames than the batch has, and how many is known only now. The teacher's loss, which is over
+    # speech, is scaled alike: it counts for more where a speaker cache shows more speech in a frame than the batch has.
     scale = frames.valid / max(1.0, shown)
     if scale != 1:
         for parameter in parameters:

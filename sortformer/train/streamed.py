@@ -95,6 +95,8 @@ def streamed(
     longest = int(heard.max())
     with torch.no_grad():
         past = model.forward_frames(emb[:, :longest], length_mask(heard, longest)).probs if longest else None
+    # Up to torch 2.10 autocast would go on with weights that it has cast without gradient.
+    torch.clear_autocast_cache()
     labelled = torch.cat([emb, activity.to(emb)], dim=2)
     state = start(config, labelled.shape[2], slots, batch, emb.device)
     if past is not None:

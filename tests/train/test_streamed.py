@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ import torch
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.config.train import TrainConfig
 from sortformer.errors import ConfigError
+from sortformer.losses import hybrid_loss
 from sortformer.model import Sortformer
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.state import start
@@ -97,6 +99,28 @@ def test_gradients_reach_the_frames_of_the_cache(model):
     touched = feats.grad.abs().sum(dim=(1, 2)) if feats.grad is not None else torch.zeros(2)
     assert touched.gt(0).all()
     assert feats.grad[:, : 8 * 28].abs().sum() > 0
+
+
+def test_weights_learn_where_autocast_keeps_what_it_has_cast(model, monkeypatch):
+    """As up to torch 2.10: a cast of weights that was made without gradient is taken where there should be one."""
+    kept: dict[int, torch.Tensor] = {}
+
+    def cast(weights: torch.Tensor | None) -> torch.Tensor | None:
+        if weights is None or not weights.is_leaf:
+            return weights
+        return kept.setdefault(id(weights), weights * 1)
+
+    def caching(function: Any) -> Any:
+        return lambda x, weights, bias=None, *rest: function(x, cast(weights), cast(bias), *rest)
+
+    for name in ("linear", "conv1d", "conv2d"):
+        monkeypatch.setattr(torch.nn.functional, name, caching(getattr(torch.nn.functional, name)))
+    monkeypatch.setattr(torch, "clear_autocast_cache", kept.clear)
+    feats, lengths = features(model)
+    activity = torch.rand(2, 50, 3).round()
+    output, labels = streamed(model, feats, lengths, activity, CONFIG, torch.full((2,), 0.5), IN_ORDER)
+    hybrid_loss(output.logits, labels, output.valid).backward()
+    assert [name for name, weights in model.named_parameters() if weights.grad is None] == []
 
 
 def test_what_is_drawn_covers_the_presets():
