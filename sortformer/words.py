@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, union
 from sortformer.errors import InputError
 
 __all__ = ["Word", "assign_speakers"]
@@ -32,7 +32,10 @@ class Word(NamedTuple):
 
 
 def assign_speakers(
-    words: Iterable[tuple[float, float, str] | Mapping[str, Any] | Any] | Mapping[str, Any], diarization: Diarization
+    words: Iterable[tuple[float, float, str] | Mapping[str, Any] | Any] | Mapping[str, Any],
+    diarization: Diarization,
+    *,
+    within: Iterable[tuple[float, float]] | None = None,
 ) -> list[Word]:
     """Return each word with the speaker whose turns share most time with it; where none do, that of the nearest turn.
 
@@ -51,13 +54,15 @@ def assign_speakers(
             gives them, each a ``text`` with its ``timestamp``, or its ``transcription`` as whisper.cpp does, with
             ``offsets`` in milliseconds. Where none of these has words, it is the transcript's
             own ``words``, as OpenAI gives them, or ``word_segments``, as WhisperX does, if there are any.
+        within: regions (start, end) in seconds, such as those of a UEM: words whose middle is in none are left out.
 
     Raises:
         InputError: when an argument or an item is none of these, or a word's times are no numbers, or run backwards.
 
     Warns:
         UserWarning: when words begin after the end of the recording, so that they are of another one, or their times
-            no seconds; or segments without ``words`` are long enough that others speak in them, too, for a second.
+            no seconds; or all are left out; or segments without ``words`` are long enough that others speak in them,
+            too, for a second.
     """
     if not isinstance(diarization, Diarization):  # WhisperX has it first
         raise InputError(f"the words come first, and then their Diarization, got {type(diarization).__name__}")
@@ -66,7 +71,15 @@ def assign_speakers(
     starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
     ranks = np.array([order[turn.speaker] for turn in turns], dtype=np.int64)
     found, late, crossed = list[Word](), 0, 0
-    for start, end, text in _timed(words, diarization.duration):
+    said = _timed(words, diarization.duration)
+    if within is not None:
+        regions, all_said = union(within), said
+        said = [word for word in said if any(start <= (word[0] + word[1]) / 2 <= end for start, end in regions)]
+        if all_said and not said:
+            warnings.warn(
+                f"none of the {len(all_said)} words lies in what is asked for of {diarization.uri}", stacklevel=2
+            )
+    for start, end, text in said:
         late += start > diarization.duration + _SLACK_S
         if not turns:
             found.append(Word(start, end, text, None))

@@ -225,3 +225,13 @@ def test_words_of_which_none_has_a_time_are_refused(words):
     with pytest.raises(InputError, match=r"a word is .* none here has a time, not even"):
         assign_speakers(words, Diarization((Turn(0, 1, "ada"),), 1))
     assert assign_speakers([], Diarization((), 1)) == []
+
+
+def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_their_speakers():
+    recording = Diarization((Turn(0, 4, "ann"), Turn(4, 6, "bob"), Turn(8, 9, "ann")), 9.0)
+    said = [(1, 2, "one"), (3.6, 3.9, "two"), (4.5, 5, "three"), (7.1, 7.4, "four"), (8, 8.5, "five"), (20, 21, "six")]
+    found = assign_speakers(said, recording, within=[(3.8, 7.3), (3.7, 4.6), (8.9, 9.5)])
+    assert [(word.text, word.speaker) for word in found] == [("two", "ann"), ("three", "bob"), ("four", "ann")]
+    with pytest.warns(UserWarning, match="none of the 6 words lies in what is asked for of audio"):
+        assert assign_speakers(said, recording, within=[(6.5, 7)]) == []
+    assert assign_speakers([], recording, within=[(6.5, 7)]) == []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,9 +32,7 @@ from sortformer.cli.options import (
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import FORMATS, Results, formats_named
 from sortformer.config.channel import check_speakers
-from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
-from sortformer.formats.uem import Regions
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization
@@ -103,12 +99,12 @@ def diarize(
     The answer is RTTM on stdout, or files in a folder. A recording that cannot be used does not stop the others; the
     exit code is 1 if there was one.
     """
+    regions = None if uem is None else uem_in(uem)
     with usage_errors():
-        results = Results(out, formats_named(formats), overwrite, skip_existing, transcripts=words)
+        results = Results(out, formats_named(formats), overwrite, skip_existing, transcripts=words, regions=regions)
         named = clips(enroll)
         wanted = (num_speakers, min_speakers, max_speakers)
         check_speakers(channel, named, *wanted)
-    regions = None if uem is None else uem_in(uem)
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
 
     def load() -> Job:
@@ -136,23 +132,8 @@ def diarize(
                 postprocess=settings,
                 progress=progress,
             )
-            result = replace(result, uri=recording.name).shift(recording.offset_s)
-            return result if regions is None else _inside(result, _regions_of(recording, regions))
+            return replace(result, uri=recording.name).shift(recording.offset_s)
 
         return job
 
     raise typer.Exit(run(inputs, results, load, quiet=quiet))
-
-
-def _inside(result: Diarization, regions: Regions) -> Diarization:
-    if regions and min(start for start, _ in regions) >= result.duration:
-        warnings.warn(
-            f"the regions of the UEM begin after the end of {result.uri}, at {result.duration:.2f} s", stacklevel=2
-        )
-    return result.within(regions)
-
-
-def _regions_of(recording: Recording, regions: Mapping[str, Regions]) -> Regions:
-    if recording.id not in regions:
-        raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
-    return regions[recording.id]

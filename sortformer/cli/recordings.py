@@ -43,7 +43,7 @@ class Recording:
         Raises:
             InputError: when a window is to be cut out of what is no recording, or starts after its end.
         """
-        if not self._is_window():
+        if not self.is_window():
             return {"audio": self.source, "channel": channel}
         import numpy as np
 
@@ -57,7 +57,8 @@ class Recording:
         audio = {"waveform": wave, "sample_rate": SAMPLE_RATE, "uri": self.name}
         return {"audio": audio, "channel": channel if each else None}
 
-    def _is_window(self) -> bool:
+    def is_window(self) -> bool:
+        """Whether it is a part of its file, and not, as a manifest may also say, as much as there is."""
         if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):
             return self.offset_s > 0
         from sortformer.audio import probe

@@ -1,7 +1,8 @@
 """Where the results of recordings go: to stdout, or into a folder, one file a recording and format."""
 
 import sys
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import audacity, json, seglst, subtitles, textgrid, transcript
 from sortformer.formats.names import without_white_space
+from sortformer.formats.uem import Regions
 from sortformer.formats.write import check_folder, write_text
 from sortformer.words import Word, assign_speakers
 
@@ -102,7 +104,8 @@ def formats_named(names: str) -> tuple[str, ...]:
 class Results:
     """How results are written; a file is written whole or not at all, JSON of ``several`` on stdout as JSON lines.
 
-    ``transcripts`` is the file with the words of a recording, or a folder that has one for each by its name.
+    ``transcripts`` is the file with the words of a recording, or a folder that has one for each by its name. With
+    ``regions`` by the ids of recordings, only what lies in them is written.
 
     Raises:
         InputError: when these wishes contradict each other.
@@ -114,6 +117,7 @@ class Results:
     skip_existing: bool = False
     several: bool = False
     transcripts: Path | None = None
+    regions: Mapping[str, Regions] | None = None
 
     def __post_init__(self) -> None:
         chosen = {name: FORMATS[name] for name in self.formats}
@@ -152,9 +156,11 @@ class Results:
         """Return the formats that are still to be written for a recording.
 
         Raises:
-            InputError: when a file is there already, and neither overwriting nor skipping was asked for; or there is no
-                transcript of the recording.
+            InputError: when a file is there already, and neither overwriting nor skipping was asked for; or the
+                recording has no transcript, or no regions.
         """
+        if self.regions is not None and recording.id not in self.regions:
+            raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
         if self.transcripts is not None and not self._transcript(recording).is_file():
             raise InputError(f"{self._transcript(recording)} does not exist: --words needs the words of each recording")
         if self.folder is None or self.overwrite:
@@ -168,13 +174,15 @@ class Results:
 
     def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
         """Write the result of a recording in these formats; on stdout, a blank line divides texts after the first."""
+        words, whole = None, result
+        if self.regions is not None:
+            result = _inside(result, self.regions[recording.id])
         if "rttm" in formats:
             say_as_in_rttm(recording.name, *result.speakers)
-        words = None
         for name in formats:
             format = FORMATS[name]
             if words is None and format.words and self.transcripts is not None:
-                words = self._words(recording, result)
+                words = self._words(recording, whole)  # by all turns, also those that are cut off
             if self.folder is not None:
                 write_text(self._path(recording, name), format.text(result, words), overwrite=self.overwrite)
                 continue
@@ -189,8 +197,11 @@ class Results:
     def _words(self, recording: Recording, result: Diarization) -> list[Word]:
         path = self._transcript(recording)
         said = transcript.read(path)
+        regions = None if self.regions is None else self.regions[recording.id]
+        if regions is None and recording.is_window():
+            regions = ((recording.offset_s, result.duration),)
         try:
-            return assign_speakers(said, result)
+            return assign_speakers(said, result, within=regions)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
@@ -201,3 +212,15 @@ class Results:
     def _path(self, recording: Recording, name: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{recording.name}.{FORMATS[name].extension}"
+
+
+def _inside(result: Diarization, regions: Regions) -> Diarization:
+    """What lies in the regions of a UEM; says where that is nothing."""
+    kept = result.within(regions)
+    if not any(start < min(end, result.duration) for start, end in regions):
+        warnings.warn(
+            f"the regions of the UEM leave nothing of {result.uri}, which ends at {result.duration:.2f} s", stacklevel=2
+        )
+    elif result.turns and not kept.turns:
+        warnings.warn(f"nobody speaks in the regions of the UEM of {result.uri}", stacklevel=2)
+    return kept

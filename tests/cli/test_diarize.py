@@ -17,7 +17,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sortformer import checkpoint
+from sortformer import Diarization, Turn, checkpoint
+from sortformer.cli.recordings import Recording
+from sortformer.cli.results import Results
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.formats import json as json_format
@@ -275,16 +277,26 @@ def test_a_window_is_heard_in_the_time_of_its_file_and_its_shares_are_its_own(
     assert float(lines[1].split()[2]) > 95
 
 
+def test_regions_in_which_nobody_speaks_are_named(capsys: pytest.CaptureFixture[str]):
+    results = Results(None, ("rttm",), regions={"talk": ((5, 6),)})
+    with pytest.warns(UserWarning, match="nobody speaks in the regions of the UEM of talk"):
+        results.write(
+            Recording(Path("talk.wav"), "talk"), Diarization((Turn(0, 1, "ann"),), 9.0, uri="talk"), ("rttm",)
+        )
+    assert capsys.readouterr().out == ""
+
+
 def test_a_uem_bounds_the_turns(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     uem = tmp_path / "parts.uem"
     uem.write_text("meeting 1 0.5 0.75\nmeeting 1 1.5 1.6\n")
     outcome = cli("diarize", wav, "--model", model, "--uem", uem, "--max-speakers", 1)
     assert [line.split()[3:5] for line in outcome.out.splitlines()] == [["0.500", "0.250"], ["1.500", "0.100"]]
     assert cli("diarize", wav, "--model", model, "--uem", tmp_path, "--max-speakers", 1).out == outcome.out
-    uem.write_text("meeting 1 100 200\n")
-    outcome = cli("diarize", wav, "--model", model, "--uem", uem)
-    assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err == "warning: the regions of the UEM begin after the end of meeting, at 2.00 s\n"
+    for nothing in ("100 200", "1 1"):
+        uem.write_text(f"meeting 1 {nothing}\n")
+        outcome = cli("diarize", wav, "--model", model, "--uem", uem)
+        assert (outcome.code, outcome.out) == (0, "")
+        assert outcome.err == "warning: the regions of the UEM leave nothing of meeting, which ends at 2.00 s\n"
     uem.write_text("other 1 0 1\n")
     outcome = cli("diarize", wav, "--model", model, "--uem", uem)
     assert (outcome.code, outcome.errors) == (1, ["the UEM says nothing about 'meeting'; add it, or leave out --uem"])

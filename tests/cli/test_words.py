@@ -105,3 +105,15 @@ def test_a_transcript_is_joined_once_for_all_formats_and_costs_no_other_result(
     said.write_text("5")
     assert cli("diarize", wav, *options, "-f", "rttm,srt", "--overwrite").code == 1
     assert (tmp_path / "out" / "meeting.rttm").is_file()
+
+
+def test_words_are_those_of_the_regions_and_of_the_window(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    words, uem = transcript(tmp_path / "said.json"), tmp_path / "parts.uem"
+    uem.write_text("meeting 1 0.55 1.9\n")
+    options = ("--model", model, "--words", words, "-f", "srt")
+    outcome = cli("diarize", wav, *options, "--uem", uem)
+    assert (outcome.err, outcome.out) == ("", "1\n00:00:00,600 --> 00:00:01,000\nspeaker_0: Ada.\n")
+    window = tmp_path / "windows.json"
+    window.write_text(json.dumps({"audio_filepath": str(wav), "offset": 0.2, "duration": 0.5, "uniq_id": "meeting"}))
+    outcome = cli("diarize", window, *options)
+    assert (outcome.err, outcome.out) == ("", "1\n00:00:00,100 --> 00:00:00,500\nspeaker_0: Hello\n")
