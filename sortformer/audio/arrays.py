@@ -61,7 +61,7 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
             "pass a detached float32 tensor in CPU memory, or a numpy array"
         ) from error
     if array.dtype.kind != "f" and array.dtype.name not in FULL_SCALE and array.dtype != np.uint8:
-        raise InputError(f"an array of {array.dtype} has no audio scale: pass float in [-1, 1], int16 or int32")
+        raise InputError(f"an array of {array.dtype} has no audio scale: pass float in [-1, 1], int16, int32 or uint8")
     if array.size == 0:
         raise InputError(f"the audio array is empty (shape {array.shape}): pass at least 0.1 s of samples")
     if array.ndim == 1:
