@@ -22,7 +22,7 @@ def identity(module: nn.Module, *configs: Any) -> str:
     said = json.dumps([to_dict(config) for config in configs], sort_keys=True)
     tensors = sorted(module.state_dict().items())
     # Not by its version: inference tensors have none, and what is written through .data or numpy leaves it as it was.
-    asked = said, [(name, tensor.data_ptr(), _in_order(tensor)) for name, tensor in tensors]
+    asked = said, [(name, tensor.data_ptr(), *_sums(tensor)) for name, tensor in tensors]
     if module in _known and _known[module][0] == asked:
         return _known[module][1]
     digest = hashlib.sha256(said.encode())
@@ -33,7 +33,8 @@ def identity(module: nn.Module, *configs: Any) -> str:
     return digest.hexdigest()
 
 
-def _in_order(tensor: Tensor) -> float:
-    """A number that is another one where a value has changed, or two have changed places."""
+def _sums(tensor: Tensor) -> tuple[float, float]:
+    """The sum of the values, which tells that one has changed, and one by place, which tells that they have moved."""
     values = tensor.detach().float().flatten()
-    return torch.dot(values, torch.arange(1.0, len(values) + 1, device=values.device)).item()
+    places = torch.arange(1.0, len(values) + 1, device=values.device)
+    return values.sum().item(), torch.dot(values, places).item()

@@ -240,12 +240,19 @@ def test_weights_are_looked_at_once_for_all_that_is_moved_and_again_when_they_ch
     count = len(looked)
     assert identity(model, model.config) == first
     assert len(looked) == count > 0
+    next(model.parameters()).data.mul_(1.5)
+    assert identity(model, model.config) != first
+    first = identity(model, model.config)
     weights = model.head.out.weight.data
     weights.copy_(weights.flip(0))  # their sum stays
     assert identity(model, model.config) != first
     fresh = tiny_model(seed=2)
     fresh.load_state_dict(model.state_dict())
     assert identity(model, model.config) == identity(fresh, fresh.config)
+    wide = torch.nn.Linear(1000, 1000)
+    first = identity(wide)
+    wide.weight.data[0, 0] += 0.01  # next to nothing in a sum that counts places
+    assert identity(wide) != first
 
 
 def test_a_model_that_was_loaded_for_inference_has_snapshots():
