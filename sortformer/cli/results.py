@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, clipped
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
@@ -174,15 +174,16 @@ class Results:
 
     def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
         """Write the result of a recording in these formats; on stdout, a blank line divides texts after the first."""
+        regions = None if self.regions is None else self.regions[recording.id]
         words, whole = None, result
-        if self.regions is not None:
-            result = _inside(result, self.regions[recording.id])
+        if regions is not None:
+            result = _inside(result, regions)
         if "rttm" in formats:
             say_as_in_rttm(recording.name, *result.speakers)
         for name in formats:
             format = FORMATS[name]
             if words is None and format.words and self.transcripts is not None:
-                words = self._words(recording, whole)  # by all turns, also those that are cut off
+                words = self._words(recording, whole, regions)  # by all turns, also those that are cut off
             if self.folder is not None:
                 write_text(self._path(recording, name), format.text(result, words), overwrite=self.overwrite)
                 continue
@@ -194,12 +195,12 @@ class Results:
             sys.stdout.write(content if first else f"{format.between}{content}")
             sys.stdout.flush()
 
-    def _words(self, recording: Recording, result: Diarization) -> list[Word]:
+    def _words(self, recording: Recording, result: Diarization, regions: Regions | None) -> list[Word]:
         path = self._transcript(recording)
         said = transcript.read(path)
-        regions = None if self.regions is None else self.regions[recording.id]
-        if regions is None and recording.is_window():
-            regions = ((recording.offset_s, result.duration),)
+        if recording.is_window():
+            window = recording.offset_s, result.duration
+            regions = (window,) if regions is None else clipped(regions, *window)
         try:
             return assign_speakers(said, result, within=regions)
         except InputError as error:
@@ -217,7 +218,7 @@ class Results:
 def _inside(result: Diarization, regions: Regions) -> Diarization:
     """What lies in the regions of a UEM; says where that is nothing."""
     kept = result.within(regions)
-    if not any(start < min(end, result.duration) for start, end in regions):
+    if not clipped(regions, 0.0, result.duration):
         warnings.warn(
             f"the regions of the UEM leave nothing of {result.uri}, which ends at {result.duration:.2f} s", stacklevel=2
         )

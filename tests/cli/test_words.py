@@ -116,4 +116,8 @@ def test_words_are_those_of_the_regions_and_of_the_window(cli: Cli, model: Path,
     window = tmp_path / "windows.json"
     window.write_text(json.dumps({"audio_filepath": str(wav), "offset": 0.2, "duration": 0.5, "uniq_id": "meeting"}))
     outcome = cli("diarize", window, *options)
-    assert (outcome.err, outcome.out) == ("", "1\n00:00:00,100 --> 00:00:00,500\nspeaker_0: Hello\n")
+    hello = "1\n00:00:00,100 --> 00:00:00,500\nspeaker_0: Hello\n"
+    assert (outcome.err, outcome.out) == ("", hello)
+    uem.write_text("meeting 1 0 1.9\n")
+    outcome = cli("diarize", window, *options, "--uem", uem)
+    assert (outcome.err, outcome.out) == ("", hello)
