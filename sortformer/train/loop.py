@@ -184,7 +184,8 @@ def _started(
             "a teacher and voice_pairs_weight compare frames of 80 ms, and the output of this model is finer: "
             "leave them out"
         )
-    state = TrainState.start(model, config.optimizer, _teacher(config, sources, model.config), device, begun_as)
+    teacher = _teacher(config, sources, model.config)
+    state = TrainState.start(model, config.optimizer, teacher, device, begun_as, config.frozen)
     if saved.exists():
         state.load(saved)
     return state

@@ -1,6 +1,7 @@
 """Everything that a run must remember to go on as if it had never stopped."""
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 
 from sortformer.config.train import OptimizerConfig
 from sortformer.draft import drafted
-from sortformer.errors import InputError
+from sortformer.errors import ConfigError, InputError
 from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer
 from sortformer.train.teacher import VoiceTeacher
@@ -39,9 +40,18 @@ class TrainState:
         teacher: VoiceTeacher | None,
         device: torch.device,
         begun_as: str = "",
+        frozen: Sequence[str] = (),
     ) -> "TrainState":
-        """Begin a run with the weights that ``model`` has."""
+        """Begin a run with the weights that ``model`` has, of which those of the ``frozen`` parts stay.
+
+        Raises:
+            ConfigError: if the model has no part of such a name, or nothing is left to train.
+        """
         model.to(device).train()
+        for name in frozen:
+            _freeze(model, name)
+        if not any(parameter.requires_grad for parameter in model.parameters()):
+            raise ConfigError("all of the model is frozen: leave some of it to train")
         average = copy.deepcopy(model).eval().requires_grad_(False)
         modules: list[nn.Module] = [model]
         if teacher is not None:
@@ -113,9 +123,18 @@ class TrainState:
             ) from error
 
 
+def _freeze(model: Sortformer, name: str) -> None:
+    """Let a part stay as it is: its weights, and what it gathers while it trains."""
+    parts = dict(model.named_modules())
+    if not name or name not in parts:
+        below = ", ".join(parent for parent, _ in model.named_children())
+        raise ConfigError(f"the model has no part '{name}' to freeze; its parts are {below}, and what is in them")
+    parts[name].requires_grad_(False).eval()
+
+
 def parameter_groups(modules: list[nn.Module], config: OptimizerConfig) -> list[dict[str, list[Tensor] | float]]:
     """Put matrices under weight decay, and vectors (biases, norms, gates) not."""
-    parameters = [parameter for module in modules for parameter in module.parameters()]
+    parameters = [parameter for module in modules for parameter in module.parameters() if parameter.requires_grad]
     return [
         {"params": [p for p in parameters if p.ndim > 1], "weight_decay": config.weight_decay},
         {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},

@@ -1,13 +1,20 @@
 """What a run remembers: averaged weights by their formula, decay for matrices alone, files whole or not at all."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
+from sortformer.checkpoint import load
 from sortformer.config.train import OptimizerConfig
+from sortformer.errors import ConfigError
 from sortformer.model import Sortformer
+from sortformer.train import train
+from sortformer.train.initial import initial_checkpoint
 from sortformer.train.state import TrainState, parameter_groups
 from tests.full_disk import no_more_than
 from tests.small_models import small_config, small_model
+from tests.train.runs import assert_same, state_of
 
 CPU = torch.device("cpu")
 
@@ -80,3 +87,38 @@ def test_a_resumed_run_has_the_optimiser_of_its_recipe(state, tmp_path):
     resumed.load(tmp_path / "state.pt")
     assert [group["weight_decay"] for group in resumed.optimizer.param_groups] == [0.3, 0.0]
     assert [group["betas"] for group in resumed.optimizer.param_groups] == [(0.5, 0.6)] * 2
+
+
+@pytest.mark.parametrize("part", ["encoder.pre_encode", "encoder.blocks.0", "head"])
+def test_what_is_frozen_stays_and_all_else_learns(part, run_config, tmp_path):
+    assert run_config.model is not None
+    encoder = replace(run_config.model.encoder, conv_norm="batch")
+    config = replace(run_config, model=replace(run_config.model, encoder=encoder), frozen=(part,))
+    model = initial_checkpoint(config)[0].model
+    found = load(train(config, tmp_path / "run"))[0].state_dict()
+    learned = state_of(tmp_path / "run")["model"]
+    for name, values in model.state_dict().items():
+        if name.startswith(f"{part}."):
+            assert learned[name].equal(values), name
+            assert found[name].equal(values), name
+    changed = {name for name, values in model.named_parameters() if not learned[name].equal(values)}
+    assert changed == {name for name, _ in model.named_parameters() if not name.startswith(f"{part}.")}
+
+
+def test_what_is_frozen_stays_when_the_run_goes_on(run_config, tmp_path):
+    config = replace(run_config, frozen=("encoder",))
+    train(config, tmp_path / "stopped", stop_after=2)
+    train(config, tmp_path / "stopped")
+    train(config, tmp_path / "whole")
+    assert_same(state_of(tmp_path / "stopped"), state_of(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("part", ["decoder", "encoder.blocks.7", ""])
+def test_what_the_model_lacks_cannot_be_frozen(part, run_config, tmp_path):
+    with pytest.raises(ConfigError, match=f"no part '{part}' to freeze; its parts are features, encoder, head"):
+        train(replace(run_config, frozen=(part,)), tmp_path / "run")
+
+
+def test_something_has_to_learn(run_config, tmp_path):
+    with pytest.raises(ConfigError, match="all of the model is frozen"):
+        train(replace(run_config, frozen=("encoder", "head")), tmp_path / "run")
