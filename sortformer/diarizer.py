@@ -26,7 +26,7 @@ from sortformer.config.presets import model_preset, model_presets, nearest_prese
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
-from sortformer.enrolled import check_person, names_of_voices
+from sortformer.enrolled import check_person, names_of_voices, warn_of_likeness
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.grid import FrameGrid
@@ -186,7 +186,8 @@ class Diarizer:
 
         Warns:
             UserWarning: when nobody was found to speak, fewer speakers than asked for, or, where nothing was asked
-                for, as many as can be told apart; when a file is damaged, or longer than is taken whole.
+                for, as many as can be told apart; when a file is damaged, or longer than is taken whole; when clips of
+                two people hold voices that are alike.
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
@@ -345,6 +346,7 @@ class Diarizer:
         for name, clip in clips.items():
             check_person(name, known)
             known[name] = clip_voice(self.model, name, *clip, clustering, self.exit_confidence)
+        warn_of_likeness(known, clustering.threshold, stacklevel=5)
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         probs, emb = found.voices(clustering, *count)
         names = names_of_voices(probs, emb, known, clustering.threshold)

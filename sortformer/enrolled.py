@@ -1,7 +1,9 @@
 """Clips of known voices, and which speakers of a recording they are of."""
 
 import unicodedata
+import warnings
 from collections.abc import Iterable, Mapping
+from itertools import combinations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -16,7 +18,15 @@ from sortformer.errors import InputError
 from sortformer.formats.names import without_white_space
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["LEAST_SPEECH_S", "check_person", "mean_voice", "names_of_voices", "no_voice", "read_clip"]
+__all__ = [
+    "LEAST_SPEECH_S",
+    "check_person",
+    "mean_voice",
+    "names_of_voices",
+    "no_voice",
+    "read_clip",
+    "warn_of_likeness",
+]
 
 LEAST_SPEECH_S = 0.5
 """Least speech in a clip by which a voice can be enrolled."""
@@ -83,6 +93,22 @@ def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray |
     if not alone.any():
         return None
     return mean_direction(emb[alone])
+
+
+def warn_of_likeness(known: Mapping[str, np.ndarray], distance: float, stacklevel: int = 2) -> None:
+    """Say whose clips hold voices that are less than ``distance`` apart; ``known`` is as in ``names_of_voices``.
+
+    Warns:
+        UserWarning: for each such pair.
+    """
+    for (name, voice), (other, others) in combinations(known.items(), 2):
+        apart = 1 - float(voice @ others)
+        if apart < distance:
+            warnings.warn(
+                f"the clips of '{name}' and '{other}' sound like one voice ({apart:.2f} apart, two voices are "
+                f"{distance:g} or more): a name may go to the wrong one; give longer clips with one voice only",
+                stacklevel=stacklevel,
+            )
 
 
 def names_of_voices(

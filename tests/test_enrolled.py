@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sortformer.enrolled import check_person, mean_voice, names_of_voices, no_voice, read_clip
+from sortformer.enrolled import (
+    check_person,
+    mean_voice,
+    names_of_voices,
+    no_voice,
+    read_clip,
+    warn_of_likeness,
+)
 from sortformer.errors import InputError
 
 DIM = 16
@@ -46,6 +53,18 @@ def test_a_clip_is_of_nobody_who_is_as_far_from_it_as_two_voices_are():
     probs, emb, directions = recording(0, 2)
     near = 0.7 * directions[0] + np.sqrt(1 - 0.49) * np.linalg.qr(directions.T, mode="complete")[0][:, -1]
     assert [names_of_voices(probs, emb, {"Ada": near}, distance) for distance in (0.32, 0.28)] == [{0: "Ada"}, {}]
+
+
+def test_clips_that_sound_like_one_voice_are_named(recwarn):
+    first, second, third = np.eye(3)
+    near = 0.8 * first + 0.6 * second
+    warn_of_likeness({"Ada": first, "Bob": second, "Cem": third}, 0.38)
+    warn_of_likeness({"Ada": first, "Bob": near}, 0.19)
+    assert not recwarn
+    warn_of_likeness({"Ada": first, "Bob": near, "Cem": third}, 0.21)
+    (said,) = recwarn
+    assert str(said.message).startswith("the clips of 'Ada' and 'Bob' sound like one voice (0.20 apart")
+    assert said.filename == __file__
 
 
 def test_who_is_never_alone_has_no_voice():
