@@ -13,7 +13,7 @@ from sortformer.config.simulation import SimulationConfig
 from sortformer.config.strict import from_dict
 from sortformer.errors import ConfigError, InputError, refusal
 
-__all__ = ["LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "TrainConfig"]
+__all__ = ["CountTeacherConfig", "LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "TrainConfig"]
 
 _GREATEST_SEED = 2**31 - 1  # of what it is seeded with torch's generator takes the low 32 bits
 
@@ -138,6 +138,22 @@ class TeacherConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class CountTeacherConfig:
+    """A network that hears each conversation and says how many speak; guides training, is not shipped."""
+
+    network: str
+    weight: float = 0.5
+    final_weight: float = 0.5
+    """The weight falls linearly to this one at the last step."""
+
+    def __post_init__(self) -> None:
+        as_annotated(self)
+        for name in ("weight", "final_weight"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ConfigError(f"{name} of count_teacher must be at least 0 and finite, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
 class TrainConfig:
     """A training run.
 
@@ -164,6 +180,7 @@ class TrainConfig:
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     loss: LossConfig = field(default_factory=LossConfig)
     teacher: TeacherConfig | None = None
+    count_teacher: CountTeacherConfig | None = None
     seed: int = 0
     init: str | None = None
     frozen: tuple[str, ...] = ()
@@ -227,7 +244,9 @@ class TrainConfig:
 
         data = config.data.beside(path.parent)
         teacher = replace(config.teacher, table=beside(config.teacher.table)) if config.teacher else None
+        counts = config.count_teacher
+        counts = replace(counts, network=beside(counts.network)) if counts else None
         init = config.init
         if init is not None and Path(beside(init)).exists():
             init = beside(init)
-        return replace(config, data=data, teacher=teacher, init=init)
+        return replace(config, data=data, teacher=teacher, count_teacher=counts, init=init)

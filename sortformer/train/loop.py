@@ -20,6 +20,7 @@ from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
 from sortformer.train.alone import alone
+from sortformer.train.count_teacher import CountTeacher
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.log import Report, RunLog
@@ -81,6 +82,9 @@ def train(
             initial, begun_as = initial_checkpoint(config)
             config = replace(config, model=initial.model.config)
             state = _started(config, sources, initial.model, begun_as, out / "state.pt", processes.device)
+            counting = None
+            if config.count_teacher is not None:
+                counting = CountTeacher.read(config.count_teacher.network).to(processes.device)
             # On a CPU the workers make whole batches; an accelerator renders what they draft, many times as fast.
             place = processes.device if processes.device.type != "cpu" else None
             made = batches(sources, config, initial.model.config, state.step, processes.rank, processes.count, place)
@@ -109,7 +113,7 @@ def train(
         while state.step < last:
             with processes.all_or_none():
                 parts = next(made)
-            line = take_step(state, parts, config, processes)
+            line = take_step(state, parts, config, processes, counting)
             passed_over = 0 if math.isfinite(line["grad_norm"]) else passed_over + 1
             log.write(line)
             if config.evaluate_conversations and (
@@ -179,10 +183,11 @@ def _started(
     """Return the state to train from: of a saved run, or its start."""
     if any(stage.streamed_probability for stage in config.stages):
         check_streams(model.config)
-    if model.config.head.upsampling > 1 and (config.teacher is not None or config.loss.voice_pairs_weight > 0):
+    of_frames = config.teacher is not None or config.count_teacher is not None or config.loss.voice_pairs_weight > 0
+    if model.config.head.upsampling > 1 and of_frames:
         raise ConfigError(
-            "a teacher and voice_pairs_weight compare frames of 80 ms, and the output of this model is finer: "
-            "leave them out"
+            "teachers and voice_pairs_weight compare frames of 80 ms, and the output of this model is "
+            "finer: leave them out"
         )
     teacher = _teacher(config, sources, model.config)
     state = TrainState.start(model, config.optimizer, teacher, device, begun_as, config.frozen)

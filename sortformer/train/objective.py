@@ -11,6 +11,7 @@ from sortformer.grid import FrameGrid
 from sortformer.losses import hybrid_loss
 from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
+from sortformer.train.count_teacher import count_loss
 from sortformer.train.teacher import VoiceTeacher
 from sortformer.train.voice_pairs import voice_pairs
 
@@ -45,7 +46,7 @@ class Objective:
     estimates: Tensor
     voices: Tensor
     others: Mapping[str, Tensor]
-    """Further losses by name, before their weights: those that the model's output brings along, and of its voices."""
+    """Further losses by name, before their weights: what the model's output brings along, of voices and of counts."""
 
 
 def objective(
@@ -55,10 +56,13 @@ def objective(
     teacher: VoiceTeacher | None,
     teacher_weight: float,
     frames: Frames,
+    counts: Tensor | None = None,
+    counts_weight: float = 0.0,
 ) -> Objective:
     """Add up the losses of one batch, or of a part of one that has so many ``frames`` in all.
 
-    Deep supervision: each estimate counts ``deep_weight`` times its own loss.
+    Deep supervision: each estimate counts ``deep_weight`` times its own loss. ``counts`` (B, T, 3) are what a network
+    says that counts.
     """
     final = hybrid_loss(output.logits, batch.activity, output.valid, config.sort_weight, frames=frames.valid)
     zero = torch.zeros((), device=final.device)
@@ -73,9 +77,12 @@ def objective(
     others = dict(output.losses)
     if config.voice_pairs_weight > 0:
         others["voice_pairs"] = voice_pairs(output.emb, batch.activity, output.valid, config.voice_pairs_threshold)
+    weights = {name: config.weight(name) for name in others}
+    if counts is not None:
+        others["counts"], weights["counts"] = count_loss(output.logits, counts, output.valid), counts_weight
     # Each is an average over this part: it counts by the part's share of the frames.
     share = output.valid.sum() / max(1, frames.valid)
     others = {name: share * other for name, other in others.items()}
     for name, other in others.items():
-        loss = loss + config.weight(name) * other
+        loss = loss + weights[name] * other
     return Objective(loss, final, estimates, voices, others)

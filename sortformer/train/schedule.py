@@ -1,8 +1,8 @@
-"""What changes from step to step: the learning rate and the teacher's weight."""
+"""What changes from step to step: the learning rate and the teachers' weights."""
 
 import math
 
-from sortformer.config.train import OptimizerConfig, TeacherConfig
+from sortformer.config.train import CountTeacherConfig, OptimizerConfig, TeacherConfig
 
 __all__ = ["learning_rate", "teacher_weight"]
 
@@ -16,6 +16,8 @@ def learning_rate(config: OptimizerConfig, step: int, steps: int) -> float:
     return config.learning_rate * (config.final_ratio + (1 - config.final_ratio) * cosine)
 
 
-def teacher_weight(config: TeacherConfig, step: int, steps: int) -> float:
-    """Return the weight of the teacher's loss at ``step``, falling linearly over the run."""
+def teacher_weight(config: TeacherConfig | CountTeacherConfig | None, step: int, steps: int) -> float:
+    """Return the weight of a teacher's loss at ``step``, falling linearly over the run; 0 without one."""
+    if config is None:
+        return 0.0
     return config.weight + (config.final_weight - config.weight) * min(1.0, step / max(1, steps - 1))

@@ -15,6 +15,7 @@ from sortformer.grid import SAMPLE_RATE
 from sortformer.model import SortformerOutput
 from sortformer.seeds import mixed_seed
 from sortformer.simulate import Conversations
+from sortformer.train.count_teacher import CountTeacher
 from sortformer.train.objective import Frames, frames_of, objective
 from sortformer.train.processes import Processes
 from sortformer.train.schedule import learning_rate, teacher_weight
@@ -25,7 +26,11 @@ __all__ = ["take_step"]
 
 
 def take_step(
-    state: TrainState, parts: Sequence[Conversations], config: TrainConfig, processes: Processes
+    state: TrainState,
+    parts: Sequence[Conversations],
+    config: TrainConfig,
+    processes: Processes,
+    count_teacher: CountTeacher | None = None,
 ) -> dict[str, float]:
     """Take one optimisation step and return its line of the log, which is about all processes.
 
@@ -40,7 +45,6 @@ def take_step(
     rate = learning_rate(config.optimizer, state.step, config.steps)
     for group in state.optimizer.param_groups:
         group["lr"] = rate
-    guidance = teacher_weight(config.teacher, state.step, config.steps) if config.teacher is not None else 0.0
     counted = [frames_of(part, state.model.config.grid) for part in parts]
     samples = sum(int(part.num_samples.sum()) for part in parts)
     valid, speech, samples = processes.sum_numbers(
@@ -52,7 +56,7 @@ def take_step(
     measured: Counter[str] = Counter()
     for number, part in enumerate(parts, processes.rank * len(parts)):
         rows = part_rows(stage.batch_size, number, count)
-        measured.update(_descend(state, part.to(processes.device), rows, config, guidance, frames))
+        measured.update(_descend(state, part.to(processes.device), rows, config, frames, count_teacher))
     parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
     processes.sum_gradients(parameters)
     shown, *losses = processes.sum_numbers(*measured.values())
@@ -84,8 +88,8 @@ def _descend(
     batch: Conversations,
     rows: range,
     config: TrainConfig,
-    guidance: float,
     frames: Frames,
+    count_teacher: CountTeacher | None,
 ) -> dict[str, float]:
     """Add the gradient of one part, the ``rows`` of a batch; return the frames shown, and the losses by name."""
     device = batch.wave.device
@@ -94,9 +98,20 @@ def _descend(
         torch.manual_seed(mixed_seed(config.seed, state.step, rows.start))
         with torch.no_grad():
             feats, lengths = state.model.features(batch.wave, batch.num_samples)
+            grid, length = state.model.config.grid, batch.activity.shape[1]
+            counts = None if count_teacher is None else count_teacher(batch.wave, length, grid)
         with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-            output, activity = _forward(state, feats, lengths, batch.activity, config, rows)
-        found = objective(output, replace(batch, activity=activity), config.loss, state.teacher, guidance, frames)
+            output, activity, counts = _forward(state, feats, lengths, batch.activity, counts, config, rows)
+        found = objective(
+            output,
+            replace(batch, activity=activity),
+            config.loss,
+            state.teacher,
+            teacher_weight(config.teacher, state.step, config.steps),
+            frames,
+            counts,
+            teacher_weight(config.count_teacher, state.step, config.steps),
+        )
         found.loss.backward()
     losses = {"loss": found.loss, "output": found.output, "estimates": found.estimates, "voices": found.voices}
     losses |= found.others
@@ -104,14 +119,20 @@ def _descend(
 
 
 def _forward(
-    state: TrainState, feats: Tensor, lengths: Tensor, activity: Tensor, config: TrainConfig, rows: range
-) -> tuple[SortformerOutput, Tensor]:
-    """What the model makes of a part, whole or as a stream shows it, and the labels of the frames that it saw."""
+    state: TrainState,
+    feats: Tensor,
+    lengths: Tensor,
+    activity: Tensor,
+    counts: Tensor | None,
+    config: TrainConfig,
+    rows: range,
+) -> tuple[SortformerOutput, Tensor, Tensor | None]:
+    """What the model makes of a part, whole or as a stream shows it, and labels and counts of the frames it saw."""
     generator = torch.Generator().manual_seed(config.seed * 1_000_003 + state.step)
     stage = config.stage(state.step)
     if float(torch.rand((), generator=generator)) >= stage.streamed_probability:
-        return state.model.forward_features(feats, lengths), activity
+        return state.model.forward_features(feats, lengths), activity, counts
     stream, device = draw_stream(generator, activity.shape[2]), activity.device
     heard = torch.rand(stage.batch_size, generator=generator)[list(rows)].to(device)
     order = torch.randperm(activity.shape[2], generator=generator).to(device)
-    return streamed(state.model, feats, lengths, activity, stream, heard, order)
+    return streamed(state.model, feats, lengths, activity, stream, heard, order, counts)

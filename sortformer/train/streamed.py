@@ -71,7 +71,8 @@ def streamed(
     config: StreamConfig,
     heard_share: Tensor,
     order: Tensor,
-) -> tuple[SortformerOutput, Tensor]:
+    counts: Tensor | None = None,
+) -> tuple[SortformerOutput, Tensor, Tensor | None]:
     """Return what the model makes of one step of the streams ``feats`` (B, F, M), and the labels of what it was shown.
 
     What a row has heard before went into the cache by the model's own estimates, without gradient, and its slots in a
@@ -83,10 +84,11 @@ def streamed(
         config: chunk, right context, FIFO and cache of this step.
         heard_share: (B,) share of each row that is past, in [0, 1).
         order: (S,) permutation of the slots.
+        counts: (B, T, 3) how likely nobody, one, or more speak, where a network says so.
 
     Returns:
         The output for n frames [cache | FIFO | chunk, right context], and their (B, n, S) labels, in which frames of
-        silence that the cache was filled with have no speaker.
+        silence that the cache was filled with have no speaker, and (B, n, 3) counts.
     """
     emb, frames = model.encoder.subsample(feats, lengths)
     batch, slots = activity.shape[0], activity.shape[2]
@@ -97,7 +99,9 @@ def streamed(
         past = model.forward_frames(emb[:, :longest], length_mask(heard, longest)).probs if longest else None
     # Up to torch 2.10 autocast would go on with weights that it has cast without gradient.
     torch.clear_autocast_cache()
-    labelled = torch.cat([emb, activity.to(emb)], dim=2)
+    # Somebody's share of the counts alone: what the cache is filled with has none, so that nobody speaks there.
+    labels = activity if counts is None else torch.cat([activity, counts[..., 1:]], dim=2)
+    labelled = torch.cat([emb, labels.to(emb)], dim=2)
     state = start(config, labelled.shape[2], slots, batch, emb.device)
     if past is not None:
         silence = model.encoder.silence
@@ -106,11 +110,12 @@ def streamed(
             state,
             Chunk(labelled[:, :longest], nothing, heard, nothing),
             past[:, :, order],
-            None if silence is None else nn.functional.pad(silence, (0, slots)),
+            None if silence is None else nn.functional.pad(silence, (0, labels.shape[2])),
         )
     ahead = (frames - heard).clamp(max=config.chunk_frames + config.right_context_frames)
     coming = window(labelled, heard, ahead, int(ahead.max()))
     shown, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (coming, ahead)])
-    shown_emb, shown_activity = shown.split([emb.shape[2], slots], dim=2)
+    shown_emb, shown_activity, somebody = shown.split([emb.shape[2], slots, labels.shape[2] - slots], dim=2)
     output = model.forward_frames(shown_emb, length_mask(total, shown.shape[1]))
-    return output, shown_activity.round()
+    shown_counts = None if counts is None else torch.cat([1 - somebody.sum(dim=2, keepdim=True), somebody], dim=2)
+    return output, shown_activity.round(), shown_counts

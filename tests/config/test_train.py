@@ -10,6 +10,7 @@ from sortformer.config.model import HeadConfig, ModelConfig
 from sortformer.config.simulation import ChannelConfig, SimulationConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.config.train import (
+    CountTeacherConfig,
     LossConfig,
     OptimizerConfig,
     StageConfig,
@@ -32,6 +33,9 @@ batch_size = 2
 until_step = 10
 duration_s = 6
 batch_size = 1
+[count_teacher]
+network = "counts.npz"
+
 [teacher]
 table = "table.npz"
 """
@@ -50,6 +54,7 @@ def test_paths_in_a_recipe_are_beside_it(tmp_path):
     assert config.data.turns == (str(tmp_path / "meetings"), str(tmp_path / "../talks"))
     assert config.data.cache == str(tmp_path / "cache")
     assert config.teacher == TeacherConfig(str(tmp_path / "table.npz"))
+    assert config.count_teacher == CountTeacherConfig(str(tmp_path / "counts.npz"))
 
 
 def test_initial_weights_are_beside_the_recipe_if_they_are_there_and_may_be_an_id_if_not(tmp_path):

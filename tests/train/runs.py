@@ -10,11 +10,19 @@ import torch
 
 from sortformer.config.data import DataConfig
 from sortformer.config.simulation import SimulationConfig
-from sortformer.config.train import OptimizerConfig, StageConfig, TeacherConfig, TrainConfig
+from sortformer.config.train import CountTeacherConfig, OptimizerConfig, StageConfig, TeacherConfig, TrainConfig
 from sortformer.simulate import VoiceBank
 from tests.small_models import small_config
 
-__all__ = ["assert_same", "log_of", "small_run", "state_of", "write_voice_table"]
+__all__ = [
+    "assert_same",
+    "counting_network",
+    "log_of",
+    "small_run",
+    "state_of",
+    "write_counting_network",
+    "write_voice_table",
+]
 
 
 def small_run(bank: Path, cache: Path) -> TrainConfig:
@@ -49,6 +57,31 @@ def write_voice_table(path: Path, config: TrainConfig, size: int = 5) -> TrainCo
     names = np.array([f"{voice.speaker}@{voice.speed:g}" for voice in bank.voices])
     np.savez(path, voice=names, embedding=np.random.default_rng(0).normal(size=(len(names), size)))
     return replace(config, teacher=TeacherConfig(str(path)))
+
+
+def counting_network(seed: int = 0) -> dict[str, np.ndarray]:
+    """Return random weights of a small network that counts, by the names that they have in a file."""
+    rng = np.random.default_rng(seed)
+    shapes: dict[str, tuple[int, ...]] = {"sinc": (6, 1, 31)}
+    for name, shape in {"conv1d.1": (5, 6, 5), "conv1d.2": (4, 5, 3)}.items():
+        shapes |= {f"sincnet.{name}.weight": shape, f"sincnet.{name}.bias": shape[:1]}
+    for name, channels in {"wav_norm1d": 1, "norm1d.0": 6, "norm1d.1": 5, "norm1d.2": 4}.items():
+        shapes |= {f"sincnet.{name}.weight": (channels,), f"sincnet.{name}.bias": (channels,)}
+    for layer, inputs in enumerate((4, 6)):
+        for way in ("", "_reverse"):
+            end = f"l{layer}{way}"
+            shapes |= {f"lstm.weight_ih_{end}": (12, inputs), f"lstm.weight_hh_{end}": (12, 3)}
+            shapes |= {f"lstm.bias_ih_{end}": (12,), f"lstm.bias_hh_{end}": (12,)}
+    for name, shape in {"linear.0": (8, 6), "linear.1": (7, 8), "classifier": (7, 7)}.items():
+        shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+    weights = {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    return weights | {"speakers": np.array([0, 1, 1, 1, 2, 2, 3])}
+
+
+def write_counting_network(path: Path, config: TrainConfig) -> TrainConfig:
+    """Write a random network that counts, and return the run with it as a teacher."""
+    np.savez(path, **counting_network())
+    return replace(config, count_teacher=CountTeacherConfig(str(path), weight=0.4, final_weight=0.2))
 
 
 def assert_same(found: Any, expected: Any, place: str = "state") -> None:

@@ -24,7 +24,7 @@ from sortformer.train import train
 from sortformer.train.initial import initial_checkpoint
 from tests.data.corpora import corpus
 from tests.small_models import small_config
-from tests.train.runs import log_of, state_of, write_voice_table
+from tests.train.runs import log_of, state_of, write_counting_network, write_voice_table
 
 STEPS = 3
 DRAWING = AttentionConfig(FavorCore(features=5, redraw_every=1), "rope")
@@ -32,7 +32,7 @@ DRAWING = AttentionConfig(FavorCore(features=5, redraw_every=1), "rope")
 
 @pytest.fixture
 def config(run_config: TrainConfig, tmp_path: Path) -> TrainConfig:
-    """A run without dropout, with a teacher, features drawn anew, streams and short real recordings in the batches."""
+    """A run without dropout, with teachers, features drawn anew, streams and short real recordings in the batches."""
     manifest = str(corpus(tmp_path, {"a": (1.3, ((0.1, 1.0, "ann"), (0.5, 1.2, "bob")))}))
     config = replace(
         run_config,
@@ -42,7 +42,7 @@ def config(run_config: TrainConfig, tmp_path: Path) -> TrainConfig:
         stages=(replace(run_config.stages[0], until_step=STEPS, batch_size=5, streamed_probability=0.5),),
         evaluate_conversations=3,
     )
-    return write_voice_table(tmp_path / "voices.npz", config)
+    return write_counting_network(tmp_path / "counts.npz", write_voice_table(tmp_path / "voices.npz", config))
 
 
 def assert_close(found: Path, expected: Path) -> None:

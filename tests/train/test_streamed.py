@@ -38,7 +38,7 @@ def test_with_no_past_and_a_chunk_of_all_it_is_the_whole_recording(model):
     feats, lengths = features(model)
     whole = model.forward_features(feats, lengths)
     activity = torch.rand(whole.logits.shape).round()
-    shown, labels = streamed(model, feats, lengths, activity, StreamConfig(50), torch.zeros(2), IN_ORDER)
+    shown, labels, _ = streamed(model, feats, lengths, activity, StreamConfig(50), torch.zeros(2), IN_ORDER)
     torch.testing.assert_close(shown.probs, whole.probs)
     assert labels[whole.valid].equal(activity[whole.valid])
 
@@ -52,7 +52,7 @@ def test_it_is_the_second_step_of_a_stream(model):
     chunk = Chunk(emb[:, 30:39], none, torch.tensor([7]), torch.tensor([2]))
     _, expected = step(model, CONFIG, state, chunk)
     share = (heard + 0.5) / frames
-    shown, _ = streamed(model, feats, lengths, torch.zeros(1, int(frames), 3), CONFIG, share, IN_ORDER)
+    shown, _, _ = streamed(model, feats, lengths, torch.zeros(1, int(frames), 3), CONFIG, share, IN_ORDER)
     torch.testing.assert_close(shown.probs[:, 14 + 5 : 14 + 5 + 7], expected)
 
 
@@ -68,13 +68,34 @@ def test_every_frame_keeps_its_labels(model, order, monkeypatch):
 
     monkeypatch.setattr(model, "forward_frames", look)
     share = torch.tensor([0.7, 0.6])
-    _, labels = streamed(model, feats, lengths, (emb[..., :3] > 0).float(), CONFIG, share, torch.tensor(order))
+    _, labels, _ = streamed(model, feats, lengths, (emb[..., :3] > 0).float(), CONFIG, share, torch.tensor(order))
     shown, valid = seen[1]
     silence = CONFIG.speaker_cache.silence_frames
     assert valid.sum(dim=1).equal(torch.tensor([14 + 5 + 9, 14 + 5 + 9]))
     same = (labels == (shown[..., :3] > 0).float()).all(dim=2)
     assert (~same & valid).sum(dim=1).le(3 * silence).all()  # the silence after each slot is nobody's frame
     assert same[:, 14:].logical_or(~valid[:, 14:]).all()
+
+
+def test_every_frame_keeps_its_counts(model, monkeypatch):
+    feats, lengths = features(model)
+    emb, _ = model.encoder.pre_encode(feats, lengths)
+    seen = []
+
+    def look(emb: torch.Tensor, valid: torch.Tensor) -> SimpleNamespace:
+        seen.append((emb, valid))
+        return SimpleNamespace(probs=torch.rand(*emb.shape[:2], 3).mul(valid[..., None]))
+
+    monkeypatch.setattr(model, "forward_frames", look)
+    share, counted = torch.tensor([0.7, 0.6]), emb[..., :3].softmax(dim=2)
+    _, labels, counts = streamed(model, feats, lengths, torch.zeros(2, 50, 3), CONFIG, share, IN_ORDER, counted)
+    shown, valid = seen[1]
+    assert labels.shape == (2, shown.shape[1], 3)
+    assert counts is not None
+    torch.testing.assert_close(counts.sum(dim=2), torch.ones(counts.shape[:2]))
+    same = (counts - shown[..., :3].softmax(dim=2)).abs().amax(dim=2) < 1e-5
+    assert same[:, 14:].logical_or(~valid[:, 14:]).all()
+    assert same[:, :14].any(dim=1).all()  # the others are silence, which is a mean of frames
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0], [1, 2, 0]])
@@ -86,7 +107,7 @@ def test_the_speakers_stand_in_the_cache_in_the_order_that_was_asked_for(model, 
         return SimpleNamespace(probs=(0.1 + 0.8 * activity[:, : emb.shape[1]]) * valid[..., None])
 
     monkeypatch.setattr(model, "forward_frames", know)
-    _, labels = streamed(model, feats, lengths, activity, CONFIG, torch.full((1,), 0.61), torch.tensor(order))
+    _, labels, _ = streamed(model, feats, lengths, activity, CONFIG, torch.full((1,), 0.61), torch.tensor(order))
     speakers = labels[0, :14].argmax(dim=1)[labels[0, :14].any(dim=1)]
     assert torch.unique_consecutive(speakers).tolist() == order
 
@@ -94,7 +115,7 @@ def test_the_speakers_stand_in_the_cache_in_the_order_that_was_asked_for(model, 
 def test_gradients_reach_the_frames_of_the_cache(model):
     feats, lengths = features(model)
     feats.requires_grad_()
-    output, _ = streamed(model, feats, lengths, torch.zeros(2, 50, 3), CONFIG, torch.full((2,), 0.7), IN_ORDER)
+    output, _, _ = streamed(model, feats, lengths, torch.zeros(2, 50, 3), CONFIG, torch.full((2,), 0.7), IN_ORDER)
     output.logits[output.valid].sum().backward()
     touched = feats.grad.abs().sum(dim=(1, 2)) if feats.grad is not None else torch.zeros(2)
     assert touched.gt(0).all()
@@ -118,7 +139,7 @@ def test_weights_learn_where_autocast_keeps_what_it_has_cast(model, monkeypatch)
     monkeypatch.setattr(torch, "clear_autocast_cache", kept.clear)
     feats, lengths = features(model)
     activity = torch.rand(2, 50, 3).round()
-    output, labels = streamed(model, feats, lengths, activity, CONFIG, torch.full((2,), 0.5), IN_ORDER)
+    output, labels, _ = streamed(model, feats, lengths, activity, CONFIG, torch.full((2,), 0.5), IN_ORDER)
     hybrid_loss(output.logits, labels, output.valid).backward()
     assert [name for name, weights in model.named_parameters() if weights.grad is None] == []
 
