@@ -75,7 +75,6 @@ def train(
         out = Path(out)
         with processes.all_or_none():
             _check_place(out)
-            out.mkdir(parents=True, exist_ok=True)
             if processes.lead:
                 held.enter_context(alone(out))
             sources = Sources.load(config.data)

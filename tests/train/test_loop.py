@@ -287,6 +287,17 @@ def test_two_runs_do_not_write_to_one_folder(run_config, tmp_path, whole):
     assert_same(state_of(tmp_path), state_of(whole))
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_run_that_has_nothing_to_read_leaves_nothing(run_config, tmp_path, there):
+    out = tmp_path / "run"
+    if there:
+        out.mkdir()
+    with pytest.raises(InputError):
+        train(replace(run_config, data=replace(run_config.data, bank=str(tmp_path / "none"))), out)
+    assert out.exists() == there
+    assert list(out.rglob("*")) == []
+
+
 @pytest.mark.filterwarnings("ignore:.*no commercial use")
 @pytest.mark.parametrize("change", ["licence", "postprocess", "weights", "config"])
 def test_a_run_goes_on_from_the_model_that_it_began_as(run_config, tmp_path, change):
