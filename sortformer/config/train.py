@@ -163,7 +163,7 @@ class TrainConfig:
         seed: of the first weights, the data and the dropout.
         model: what to train (None: that of ``init``, or else our own default, with the slots of ``simulation``).
         init: weights to start from: a folder, a ``.nemo`` file or a Hugging Face id (None: random weights).
-        frozen: parts of the model that stay as they began, by their names in it, as ``encoder.pre_encode``.
+        frozen: parts of the model whose weights stay as they began, by their names in it, as ``encoder.pre_encode``.
         accumulate: micro-batches that each process takes its share of a batch in, for less memory. The weights do not
             depend on it, nor on the number of processes, but for rounding, dropout, batch norms, and clusters that
             follow the frames (of the cores "routing" and "combiner_routing").

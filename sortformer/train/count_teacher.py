@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 from sortformer.grid import SAMPLE_RATE, FrameGrid
 
 __all__ = ["CountTeacher", "count_loss", "log_counts"]
@@ -78,13 +78,19 @@ class CountTeacher(nn.Module):
         try:
             with open(path, "rb") as file, np.load(file) as archive:
                 weights = dict(archive)
-            if broken := [name for name, array in weights.items() if not np.isfinite(array).all()]:
-                raise ValueError(f"{broken[0]} has numbers that are not finite")
+            for name, array in weights.items():
+                if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
+                    raise ValueError(f"'{name}' has values that are not finite numbers")
             return cls(weights)
+        except OSError as error:
+            raise InputError(f"cannot read the network that counts in {path}: {refusal(error)}") from error
+        except KeyError as error:
+            raise InputError(f"cannot read the network that counts in {path}: it lacks {error}") from error
         # An array instead of an archive has no `with` (TypeError), an empty file no data (EOFError), other weights
-        # other names (KeyError) or shapes (RuntimeError, IndexError).
-        except (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, IndexError, BadZipFile) as error:
-            raise InputError(f"cannot read the network that counts in {path}: {error}") from error
+        # other shapes (RuntimeError, IndexError), of which torch says several lines.
+        except (ValueError, TypeError, EOFError, RuntimeError, IndexError, BadZipFile) as error:
+            said = " ".join(str(error).split())
+            raise InputError(f"cannot read the network that counts in {path}: {said}") from error
 
     @torch.no_grad()
     def forward(self, wave: Tensor, frames: int, grid: FrameGrid) -> Tensor:

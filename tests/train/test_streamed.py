@@ -29,6 +29,19 @@ def model() -> Sortformer:
     return small_model(SHAPES["shaw-soft"])
 
 
+@pytest.fixture
+def seen(model: Sortformer, monkeypatch: pytest.MonkeyPatch) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The frames and the mask that the model is shown each time; it answers at random."""
+    shown = []
+
+    def look(emb: torch.Tensor, valid: torch.Tensor) -> SimpleNamespace:
+        shown.append((emb, valid))
+        return SimpleNamespace(probs=torch.rand(*emb.shape[:2], 3).mul(valid[..., None]))
+
+    monkeypatch.setattr(model, "forward_frames", look)
+    return shown
+
+
 def features(model: Sortformer, batch: int = 2, frames: int = 400) -> tuple[torch.Tensor, torch.Tensor]:
     feats = torch.randn(batch, frames, model.config.features.num_mels, generator=torch.Generator().manual_seed(3))
     return feats, torch.tensor([frames, frames - 90][:batch])
@@ -57,16 +70,9 @@ def test_it_is_the_second_step_of_a_stream(model):
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 0, 1]])
-def test_every_frame_keeps_its_labels(model, order, monkeypatch):
+def test_every_frame_keeps_its_labels(model, order, seen):
     feats, lengths = features(model)
     emb, _ = model.encoder.pre_encode(feats, lengths)
-    seen = []
-
-    def look(emb: torch.Tensor, valid: torch.Tensor) -> SimpleNamespace:
-        seen.append((emb, valid))
-        return SimpleNamespace(probs=torch.rand(*emb.shape[:2], 3).mul(valid[..., None]))
-
-    monkeypatch.setattr(model, "forward_frames", look)
     share = torch.tensor([0.7, 0.6])
     _, labels, _ = streamed(model, feats, lengths, (emb[..., :3] > 0).float(), CONFIG, share, torch.tensor(order))
     shown, valid = seen[1]
@@ -77,16 +83,9 @@ def test_every_frame_keeps_its_labels(model, order, monkeypatch):
     assert same[:, 14:].logical_or(~valid[:, 14:]).all()
 
 
-def test_every_frame_keeps_its_counts(model, monkeypatch):
+def test_every_frame_keeps_its_counts(model, seen):
     feats, lengths = features(model)
     emb, _ = model.encoder.pre_encode(feats, lengths)
-    seen = []
-
-    def look(emb: torch.Tensor, valid: torch.Tensor) -> SimpleNamespace:
-        seen.append((emb, valid))
-        return SimpleNamespace(probs=torch.rand(*emb.shape[:2], 3).mul(valid[..., None]))
-
-    monkeypatch.setattr(model, "forward_frames", look)
     share, counted = torch.tensor([0.7, 0.6]), emb[..., :3].softmax(dim=2)
     _, labels, counts = streamed(model, feats, lengths, torch.zeros(2, 50, 3), CONFIG, share, IN_ORDER, counted)
     shown, valid = seen[1]
