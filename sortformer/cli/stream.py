@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,6 +53,35 @@ _PIPE = "-"
 _LAG_S = 5.0  # by which the model may be behind what is live before that is said
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a stream is told as: on stdout each update that is new, and the last one; in a file the whole."""
+
+    new: Callable[[Session, Update], str]
+    last: Callable[[Session, Update, Diarization], str]
+    whole: Callable[[Diarization], str]
+
+
+def _rttm_of(session: Session, update: Update, _: Diarization | None = None) -> str:
+    return rttm.format(Diarization(update.turns, session.duration_s, session.uri)) if update.turns else ""
+
+
+def _json_of(session: Session, update: Update) -> str:
+    from sortformer.streaming.messages import update_message
+
+    return json.dumps(update_message(session, update)) + "\n" if len(update.probs) else ""
+
+
+def _last_json_of(session: Session, update: Update, result: Diarization) -> str:
+    from sortformer.streaming.messages import done_message
+
+    return json.dumps(done_message(session, update, result)) + "\n"
+
+
+_RTTM = _Form(_rttm_of, _rttm_of, rttm.format)
+_FORMS = {"rttm": _RTTM, "json": _Form(_json_of, _last_json_of, Diarization.to_json)}
+
+
 def stream(
     source: Annotated[
         str | None,
@@ -59,7 +90,13 @@ def stream(
             help="A recording, or what comes through a named pipe or stdin (-); the microphone if not given.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="RTTM", help="Write all turns here too.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write all turns here too.")] = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", "-f", metavar="|".join(_FORMS), help="Of stdout and FILE; json: a line for all that is new."
+        ),
+    ] = "rttm",
     preset: Annotated[
         str | None,
         typer.Option(help="The latency, of the package's model 30s, 10s, 1s or 0.3s; about a second if not given."),
@@ -93,8 +130,9 @@ def stream(
 ) -> None:
     """Say who speaks, while they speak: microphone, pipe or file.
 
-    Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. Ctrl-C,
-    SIGTERM or a terminal that closes ends the stream in good order.
+    Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. As JSON, a
+    line says all that is new, what may still change included. Ctrl-C, SIGTERM or a terminal that closes ends the stream
+    in good order.
     """
     from sortformer.audio.arrays import checked_rate
     from sortformer.audio.encodings import encoding_named
@@ -104,6 +142,8 @@ def stream(
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
     with usage_errors():
         voices = clips(enroll)
+        if form not in _FORMS:
+            raise InputError(f"a stream has no format {form!r}; choose from {', '.join(_FORMS)}")
         if rate is not None and not live:
             raise InputError("--rate is for raw samples and the microphone; a file says its own")
         if rate is not None:
@@ -137,14 +177,16 @@ def stream(
             session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
         for name, clip in voices.items():
             session.enroll(name, clip)
-        say_as_in_rttm(uri, *voices)
+        told = _FORMS[form]
+        if told is _RTTM:
+            say_as_in_rttm(uri, *voices)
         blocks = _piped(pipe, rate, channel, encoding) if pipe else _blocks(source, rate, channel, pace)
-        highest, failure = _follow(session, blocks, interrupt, live=live, wanted=out is None)
-        _show(session, session.flush(), wanted=out is None)
+        highest, failure = _follow(session, blocks, interrupt, told, live=live, wanted=out is None)
+        last, result = session.flush(), session.finish()
+        _show(told.last(session, last, result), wanted=out is None)
         _status("")
-        result = session.finish()
         if out is not None:
-            write_text(out, rttm.format(result), overwrite=overwrite)
+            write_text(out, told.whole(result), overwrite=overwrite)
         if not result.turns and failure is None:
             say(f"warning: no speech found in {uri}{how_quiet(highest)}")
         if failure is not None:
@@ -187,7 +229,7 @@ def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
 
 
 def _follow(
-    session: Session, blocks: Iterator[np.ndarray], interrupt: Interrupt, *, live: bool, wanted: bool
+    session: Session, blocks: Iterator[np.ndarray], interrupt: Interrupt, told: _Form, *, live: bool, wanted: bool
 ) -> tuple[float, InputError | None]:
     """Push the blocks to a session and show what is new, until they end or an interrupt comes.
 
@@ -207,7 +249,8 @@ def _follow(
             if live and before <= _LAG_S < lag_s:
                 _status("")
                 say(f"warning: the model is {lag_s:.0f} s behind what is heard: try a longer --preset")
-            _show(session, update, wanted)
+            _show(told.new(session, update), wanted)
+            _status(f"{clock(update.time_s)}  {', '.join(update.speaking) or '-'}")
             interrupt.hold(not live)
     except KeyboardInterrupt:
         if not session.duration_s:
@@ -220,22 +263,22 @@ def _follow(
     return highest, None
 
 
-def _show(session: Session, update: Update, wanted: bool) -> None:
+def _show(lines: str, wanted: bool) -> None:
     """Print what is new; a stdout that nobody reads any more ends the stream only where it is all that is wanted."""
-    if update.turns:
-        _status("")
-        try:
-            sys.stdout.write(rttm.format(Diarization(update.turns, session.duration_s, session.uri)))
-            sys.stdout.flush()
-        except OSError as error:
-            if wanted:
-                raise
-            if not isinstance(error, BrokenPipeError):
-                say(f"warning: turns are no longer shown: stdout cannot be written ({refusal(error)})")
-            # What is still in the buffer, and all that follows, goes nowhere, without another error at exit.
-            with open(os.devnull, "w") as nowhere:
-                os.dup2(nowhere.fileno(), sys.stdout.fileno())
-    _status(f"{clock(update.time_s)}  {', '.join(update.speaking) or '-'}")
+    if not lines:
+        return
+    _status("")
+    try:
+        sys.stdout.write(lines)
+        sys.stdout.flush()
+    except OSError as error:
+        if wanted:
+            raise
+        if not isinstance(error, BrokenPipeError):
+            say(f"warning: turns are no longer shown: stdout cannot be written ({refusal(error)})")
+        # What is still in the buffer, and all that follows, goes nowhere, without another error at exit.
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _status(line: str) -> None:

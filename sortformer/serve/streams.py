@@ -4,20 +4,17 @@ import asyncio
 import contextlib
 import json
 import math
-from typing import Any
 
 from fastapi import WebSocket, WebSocketDisconnect
 from starlette.types import Message
 
-from sortformer.annotation import Diarization
 from sortformer.config.presets import nearest_preset
 from sortformer.diarizer import LIVE_S, Diarizer
 from sortformer.errors import InputError, SortformerError, counted
-from sortformer.formats.json import document, turns
 from sortformer.serve.batch import Batch
 from sortformer.serve.options import given_once
 from sortformer.serve.samples import Samples
-from sortformer.streaming import Session, Update
+from sortformer.streaming.messages import done_message, update_message
 
 __all__ = ["Streams"]
 
@@ -80,11 +77,12 @@ class Streams:
             samples.add(message.get("bytes") or b"", last=ended)
             while len(samples) >= (chunk := session.missing_samples):
                 update = await batch.push(session, samples.take(chunk))
-                await websocket.send_json(_news("update", session, update))
+                await websocket.send_json(update_message(session, update))
             await asyncio.sleep(0)  # who sends thousands of messages at once shall not stop the others
         update, result, warnings = await batch.end(session, samples.take(len(samples)))
-        last = {"result": document(result) | {"warnings": warnings}}
-        await websocket.send_json(_news("done", session, update) | last)
+        last = done_message(session, update, result)
+        last["result"]["warnings"] = warnings
+        await websocket.send_json(last)
         await websocket.close(_STOPPING if self._stopping.is_set() else _DONE)
 
     async def _next(self, websocket: WebSocket) -> Message:
@@ -113,15 +111,6 @@ def _ends(message: Message) -> bool:
         if json.loads(text) == _END:
             return True
     raise InputError('a stream takes samples, as binary messages, and the text {"type": "end"}, got another text')
-
-
-def _news(kind: str, session: Session, update: Update) -> dict[str, Any]:
-    final, tentative = (
-        turns(Diarization(found, session.duration_s, session.uri)) for found in (update.turns, update.tentative)
-    )
-    speaking = [] if kind == "done" else list(update.speaking)
-    time_s = round(update.time_s, 3)
-    return {"type": kind, "time_s": time_s, "final": final, "tentative": tentative, "speaking": speaking}
 
 
 async def _refuse(websocket: WebSocket, code: int, sentence: str) -> None:

@@ -1,10 +1,11 @@
 """A live stream on the command line: the turns of a file, a pipe or a microphone."""
 
+import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,8 +14,11 @@ import numpy as np
 import pytest
 import torch
 
-from sortformer import checkpoint
+from sortformer import Diarizer, audio, checkpoint
+from sortformer.errors import InputError
+from sortformer.formats.json import read
 from sortformer.streaming import Session, Update
+from sortformer.streaming.messages import update_message
 from tests.audio.makers import chirp, write
 from tests.cli.conftest import Cli
 from tests.cli.streams import EXPECTED, raw, turns
@@ -31,6 +35,31 @@ def test_a_file_gives_its_turns_on_stdout_and_in_a_file(cli: Cli, model: Path, w
     assert turns(outcome.out) == EXPECTED
     assert (tmp_path / "new" / "meeting.rttm").read_text() == outcome.out
     assert turns(cli("diarize", wav, "--model", model, "--preset", "1s").out) == EXPECTED
+
+
+@pytest.mark.parametrize("ends", ["well", "badly"])
+def test_programs_are_told_all_that_is_new_in_lines_of_json(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+):
+    blocks = audio.blocks
+
+    def torn(*_: object, **__: object) -> Iterator[np.ndarray]:
+        yield from blocks(wav, block_s=0.1)
+        if ends == "badly":
+            raise InputError("the line is cut")
+
+    monkeypatch.setattr("sortformer.audio.reading.blocks", torn)
+    outcome = cli("stream", wav, "--model", model, "--preset", "0.3s", "-f", "json", "-o", tmp_path / "meeting.json")
+    assert (outcome.code, outcome.errors) == ((0, []) if ends == "well" else (1, ["the line is cut"]))
+    *updates, done = map(json.loads, outcome.out.splitlines())
+    session = Diarizer.load(model, device="cpu").stream("0.3s", uri="meeting")
+    pushed = [session.push(block) for block in blocks(wav, block_s=0.1)]
+    assert updates == [update_message(session, update) for update in pushed if len(update.probs)]
+    assert {name for update in updates for name in update["speaking"]} == {"speaker_0", "speaker_1"}
+    assert (done["type"], done["speaking"], done["tentative"]) == ("done", [], [])
+    assert [turn for each in (*updates, done) for turn in each["final"]] == done["result"]["turns"]
+    assert done["result"] == json.loads((tmp_path / "meeting.json").read_text())
+    assert turns(read(tmp_path / "meeting.json").to_rttm()) == EXPECTED
 
 
 def test_a_stream_takes_the_post_processing_that_recordings_take(cli: Cli, model: Path, wav: Path):
@@ -297,6 +326,7 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
         (["--channel", 1], "of the microphone one channel is heard anyway"),
         (["{wav}", "--channel", 0], "--channel"),
         (["{wav}", "--overwrite"], "give one with -o"),
+        (["{wav}", "-f", "srt"], "no format 'srt'; choose from rttm, json"),
         (["{fifo}", "--pace"], "its own pace"),
         (["{wav}", "--preset", "psychic"], "known: 30s"),
         (["{wav}", "--max-speakers", 0], "1 or more"),

@@ -1,0 +1,24 @@
+"""What a live session tells other programs: JSON objects, those of the server and of the command line."""
+
+from typing import Any
+
+from sortformer.annotation import Diarization
+from sortformer.formats.json import document, turns
+from sortformer.streaming.session import Session
+from sortformer.streaming.update import Update
+
+__all__ = ["done_message", "update_message"]
+
+
+def update_message(session: Session, update: Update) -> dict[str, Any]:
+    """Return what is new in a session: final and tentative turns as JSON has them, and who speaks at ``time_s``."""
+    final, tentative = (
+        turns(Diarization(found, session.duration_s, session.uri)) for found in (update.turns, update.tentative)
+    )
+    time_s, speaking = round(update.time_s, 3), list(update.speaking)
+    return {"type": "update", "time_s": time_s, "final": final, "tentative": tentative, "speaking": speaking}
+
+
+def done_message(session: Session, update: Update, result: Diarization) -> dict[str, Any]:
+    """Return the last message: the update of what was not final yet, at whose end nobody speaks, and the result."""
+    return update_message(session, update) | {"type": "done", "speaking": [], "result": document(result)}
