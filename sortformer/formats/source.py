@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sortformer.errors import InputError, refusal
 
-__all__ = ["Line", "lines", "read_text"]
+__all__ = ["Line", "is_comment", "lines", "read_text"]
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -58,9 +58,14 @@ class Line(NamedTuple):
         return value
 
 
+def is_comment(line: str) -> bool:
+    """Return whether a line of a NIST file is a comment: these begin with ; or #, as for md-eval."""
+    return line.startswith((";", "#"))
+
+
 def lines(text: str, source: str) -> Iterator[Line]:
-    """Yield the lines of a NIST file that are neither blank nor comments: these begin with ; or #, as for md-eval."""
+    """Yield the lines of a NIST file that are neither blank nor comments."""
     for number, line in enumerate(text.split("\n"), start=1):
         fields = line.split()
-        if fields and fields[0][0] not in ";#":
+        if fields and not is_comment(fields[0]):
             yield Line(source, number, fields)

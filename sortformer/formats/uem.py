@@ -1,10 +1,12 @@
 """UEM, the NIST format for which parts of a recording are scored: file, channel, start, end."""
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 
+from sortformer.errors import InputError
 from sortformer.formats.names import check_name
-from sortformer.formats.source import lines, read_text
+from sortformer.formats.source import is_comment, lines, read_text
 from sortformer.formats.write import write_text
 
 __all__ = ["format", "parse", "read", "write"]
@@ -39,13 +41,17 @@ def format(regions: Mapping[str, Iterable[tuple[float, float]]]) -> str:
     """Return UEM, sorted by file and start, in milliseconds.
 
     Raises:
-        InputError: when an id is empty or contains white space.
+        InputError: when an id is empty, contains white space or begins like a comment, or a region is none.
     """
-    return "".join(
-        f"{check_name(uri, 'file id')} 1 {start:.3f} {end:.3f}\n"
-        for uri in sorted(regions)
-        for start, end in sorted(regions[uri])
-    )
+    return "".join(_line(uri, start, end) for uri in sorted(regions) for start, end in sorted(regions[uri]))
+
+
+def _line(uri: str, start: float, end: float) -> str:
+    if is_comment(check_name(uri, "file id")):
+        raise InputError(f"a line of UEM that begins with {uri!r} would be a comment: give the recording another id")
+    if not 0 <= start <= end < math.inf:
+        raise InputError(f"a region of {uri} needs 0 <= start <= end in seconds, got {start} to {end}")
+    return f"{uri} 1 {start:.3f} {end:.3f}\n"
 
 
 def write(

@@ -86,6 +86,7 @@ def test_no_speech_is_an_empty_file():
         ("SPEAKER m 1 0 nan <NA> <NA> anna <NA> <NA>", "duration must be"),
         ("SPEAKER m 1 0 -1 <NA> <NA> anna <NA> <NA>", "duration must be"),
         ("SPEAKER m 1 0 1 <NA> <NA> anna high <NA>", "confidence must be a number or <NA>"),
+        ("SPEAKER m 1 1e308 1e308 <NA> <NA> anna <NA> <NA>", "lasts 1e+308 s has no end"),
         ("0.0 1.0 anna", "no line type '0.0'"),
     ],
 )

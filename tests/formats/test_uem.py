@@ -48,6 +48,17 @@ def test_a_broken_line_is_refused_with_its_place(line, reason):
     assert str(caught.value).startswith("x.uem, line 2: ")
 
 
-def test_white_space_in_an_id_is_refused():
-    with pytest.raises(InputError, match="white space"):
-        uem.format({"two words": [(0, 1)]})
+@pytest.mark.parametrize(
+    ("regions", "reason"),
+    [
+        ({"two words": [(0, 1)]}, "white space"),
+        ({"#42": [(0, 1)]}, "begins with '#42' would be a comment"),
+        ({";": [(0, 1)]}, "begins with ';' would be a comment"),
+        ({"m": [(2, 1)]}, "needs 0 <= start <= end in seconds, got 2 to 1"),
+        ({"m": [(-1, 1)]}, "got -1 to 1"),
+        ({"m": [(0, float("inf"))]}, "got 0 to inf"),
+    ],
+)
+def test_what_could_not_be_read_back_is_not_written(regions, reason):
+    with pytest.raises(InputError, match=re.escape(reason)):
+        uem.format(regions)
