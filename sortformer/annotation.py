@@ -232,13 +232,15 @@ class Diarization:
         """Read what an RTTM file says of a recording; without a duration (seconds) it ends with the last turn.
 
         Args:
-            uri: the recording's id; needed where the file is about several, all of which ``formats.rttm.read`` gives.
+            uri: the recording's id, whose white space RTTM writes as ``_``; needed where the file is about several, all
+                of which ``formats.rttm.read`` gives.
 
         Raises:
             InputError: when the file is missing or broken, or is about several recordings, or about others than this.
         """
-        from sortformer.formats import rttm
+        from sortformer.formats import names, rttm
 
+        uri = None if uri is None else names.without_white_space(uri)
         found = rttm.read(path) or {uri or Path(path).stem: ()}
         if uri is None and len(found) == 1:
             uri = next(iter(found))

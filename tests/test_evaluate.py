@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import unicodedata
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -70,6 +71,17 @@ def test_textgrids_score_as_rttm_does(folders, tmp_path):
     alone = (tmp_path / "grids" / "one.TextGrid", folders[1] / "one.rttm")
     assert score(*alone) == score(folders[0] / "one.rttm", alone[1])
     assert truth_in(alone[0]).turns == {"one": ONE.turns}
+
+
+def test_a_name_is_one_however_its_marks_are_written(tmp_path):
+    apart, composed = (unicodedata.normalize(form, "caf\N{LATIN SMALL LETTER E WITH ACUTE}") for form in ("NFD", "NFC"))
+    for folder, name in (("one", apart), ("other", composed)):
+        (tmp_path / folder).mkdir()
+        line = f"SPEAKER {name} 1 0 2 <NA> <NA> {name} <NA> <NA>\n"
+        (tmp_path / folder / f"{name}.rttm").write_text(line, encoding="utf-8")
+    assert [row.uri for row in score(tmp_path / "one", tmp_path / "other").rows] == [composed]
+    (tmp_path / "one" / f"{apart}.rttm").write_text("")  # then the file's name says of which recording it is
+    assert score(tmp_path / "other", tmp_path / "one").der.rate == 1.0
 
 
 def test_of_a_folder_with_both_the_rttm_counts(folders):

@@ -39,8 +39,8 @@ def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
 def say_as_in_rttm(*names: str) -> None:
     """Say which of these names, of recordings and speakers, RTTM has to write in another way."""
     for name in names:
-        if (written := without_white_space(name)) != name:
-            say(f"note: {name!r} is called {written!r} in RTTM, which cannot express white space")
+        if name.split() != [name]:
+            say(f"note: {name!r} is called {without_white_space(name)!r} in RTTM, which cannot express white space")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Names of recordings and speakers: what formats can express of them."""
 
 import os
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,8 +31,12 @@ def names_file(path: Path) -> bool:
 
 
 def without_white_space(name: str) -> str:
-    """Return the name with each run of white space as ``_``; RTTM separates by white space and has no escaping."""
-    return "_".join(name.split()) or "_"
+    """Return the name with each run of white space as ``_``; RTTM separates by white space and has no escaping.
+
+    Letters with marks are composed (Unicode's NFC): some disks take them apart in the names of files, and one name
+    written in two ways would be two.
+    """
+    return "_".join(unicodedata.normalize("NFC", name).split()) or "_"
 
 
 def one_line(name: str) -> str:
@@ -55,7 +60,10 @@ def renamed(recording: Diarization, written: Callable[[str], str], format: str) 
 
 
 def in_unicode(name: str) -> str:
-    """Return the name with ? for bytes of a file's name that are no characters in the encoding of file names."""
+    """Return a name, or other text, with ? for what no file can hold.
+
+    Such are bytes of a file's name that are no characters in the encoding of file names, and halves of characters.
+    """
     return name.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -4,6 +4,7 @@ import codecs
 import io
 import math
 import os
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -64,8 +65,8 @@ def is_comment(line: str) -> bool:
 
 
 def lines(text: str, source: str) -> Iterator[Line]:
-    """Yield the lines of a NIST file that are neither blank nor comments."""
-    for number, line in enumerate(text.split("\n"), start=1):
+    """Yield the lines of a NIST file that are neither blank nor comments; letters with marks are composed (NFC)."""
+    for number, line in enumerate(unicodedata.normalize("NFC", text).split("\n"), start=1):
         fields = line.split()
         if fields and not is_comment(fields[0]):
             yield Line(source, number, fields)

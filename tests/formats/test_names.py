@@ -15,3 +15,7 @@ def test_a_name_without_white_space_can_be_written(name):
 
 def test_white_space_becomes_an_underscore():
     assert without_white_space(" Anna  Maria\t2 ") == "Anna_Maria_2"
+
+
+def test_letters_with_marks_are_one_letter():
+    assert without_white_space("Jose\N{COMBINING ACUTE ACCENT}") == "Jos\N{LATIN SMALL LETTER E WITH ACUTE}"
