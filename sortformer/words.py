@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
@@ -11,6 +12,7 @@ import numpy as np
 
 from sortformer.annotation import Diarization, union
 from sortformer.errors import InputError
+from sortformer.formats.names import in_unicode
 
 __all__ = ["Word", "assign_speakers"]
 
@@ -84,8 +86,9 @@ def assign_speakers(
         if not turns:
             found.append(Word(start, end, text, None))
             continue
-        shared = np.minimum(ends, end) - np.maximum(starts, start)  # below 0: how far away the turn is
-        together = np.bincount(ranks, np.maximum(shared, 0.0))
+        # Below 0 it is how far away the turn is; rounded, or the noise of binary fractions would decide between equals.
+        shared = np.round(np.minimum(ends, end) - np.maximum(starts, start), 6)
+        together = np.round(np.bincount(ranks, np.maximum(shared, 0.0)), 6)
         crossed += bool(len(text.split()) > 1 and (together >= _CROSSED_S).sum() > 1)
         if together.any():
             rank = int(together.argmax())
@@ -113,8 +116,8 @@ def _timed(items: Any, duration: float) -> list[tuple[float, float, str]]:
     for item in _parts(items):
         try:
             said += _words(item)
-        except (TypeError, ValueError):
-            raise InputError(f"{_WORD}, got {item!r}") from None
+        except (OverflowError, TypeError, ValueError):
+            raise InputError(f"{_WORD}, got {reprlib.repr(item)}") from None
     times = [time for start, end, _ in said for time in (start, end)]
     known = [(index, time) for index, time in enumerate(times) if time is not None]
     if not known:
@@ -166,7 +169,7 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
     """The words of an item, with None for times that lie somewhere between those of their neighbours."""
     if isinstance(item, tuple | list) and len(item) == 3:
         start, end, text = item
-        yield float(start), float(end), str(text)
+        yield float(start), float(end), in_unicode(str(text))
         return
     words = list(_value(item, "words") or [item])
     for number, word in enumerate(words, start=1):
@@ -178,7 +181,7 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
             end = _value(item, "end")
         if text is None or (number == 1 and start is None and end is not None):
             raise ValueError("a word needs its text, and an item that has an end its start")
-        yield None if start is None else float(start), None if end is None else float(end), str(text)
+        yield None if start is None else float(start), None if end is None else float(end), in_unicode(str(text))
 
 
 def _times(word: Any) -> tuple[Any, Any]:
