@@ -21,6 +21,7 @@ from sortformer.diarizer import Diarizer
 from sortformer.enrolled import check_person
 from sortformer.errors import InputError, listed
 from sortformer.estimates import Embeddings
+from sortformer.formats.names import without_white_space
 from sortformer.formats.write import write_bytes
 from sortformer.heard import Progress
 from sortformer.memory import LabelMemory, interpolate
@@ -53,7 +54,7 @@ class VoiceStore:
     ) -> "VoiceStore":
         """Return a store that also knows the voice of a clip: of who speaks most in it, if there are several.
 
-        More clips of a name join. Arguments are those of a diarizer's call.
+        More clips of a name join, also where it has other white space. Arguments are those of a diarizer's call.
 
         Raises:
             InputError: when the name is none or one that the toolkit gives, or less than a second of one voice alone
@@ -84,12 +85,14 @@ class VoiceStore:
         with ``relabel``.
 
         Raises:
-            InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns.
+            InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns, or the
+                name of a speaker is none.
 
         Warns:
             UserWarning: when no speaker has a name of their own, so that there is nobody to learn.
         """
-        if all(map(is_given_name, diarization.speakers)):
+        named = {each for each in diarization.speakers if not is_given_name(without_white_space(each))}
+        if not named:
             warnings.warn(
                 f"no speaker of {diarization.uri} has a name of their own, so nobody is learned: relabel speaker_0, "
                 "... first",
@@ -98,7 +101,7 @@ class VoiceStore:
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         store = self
         for speaker, frames in found.alone(diarization).items():
-            if len(frames) and not is_given_name(speaker):
+            if len(frames) and speaker in named:
                 store = store._with(speaker, found.data[frames])
         return store
 
@@ -137,8 +140,8 @@ class VoiceStore:
         Warns:
             UserWarning: when the store knows no voices.
         """
-        if known := set(self.names) & set(diarization.speakers):
-            raise InputError(f"{diarization.uri} has a speaker called '{min(known)}' already: give turns without names")
+        if known := [each for each in diarization.speakers if any(_one(each, name) for name in self.names)]:
+            raise InputError(f"{diarization.uri} has a speaker called '{known[0]}' already: give turns without names")
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         return diarization.relabel(self._names(found, self._read(found), diarization, confidence))
 
@@ -233,8 +236,9 @@ class VoiceStore:
 
     def _with(self, name: str, frames: np.ndarray) -> "VoiceStore":
         check_person(name)
-        names = self.names if name in self.names else (*self.names, name)
-        return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(name)), names=names)
+        known = next((each for each in self.names if _one(each, name)), name)
+        names = self.names if known in self.names else (*self.names, name)
+        return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(known)), names=names)
 
     def _read(self, found: Embeddings) -> Tensor:
         """What the memory says of each frame, (T, names)."""
@@ -258,6 +262,11 @@ class VoiceStore:
         speakers = tuple(alone)
         pairs = zip(*linear_sum_assignment(sure, maximize=True), strict=True)
         return {speakers[row]: self.names[column] for row, column in pairs if sure[row, column] > 0}
+
+
+def _one(name: str, other: str) -> bool:
+    """Whether RTTM would write both names in one way: people whose names differ in white space alone are one."""
+    return without_white_space(name) == without_white_space(other)
 
 
 def _encoder_of(diarizer: Diarizer) -> str:

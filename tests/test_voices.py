@@ -170,6 +170,15 @@ def test_without_strangers_the_only_voice_is_everybodys(puppet: Puppet):
     assert of(puppet, "ada").diarize(clip("eve")).speakers == ("speaker_0",)
 
 
+def test_names_that_differ_in_white_space_alone_are_one(puppet: Puppet):
+    store = VoiceStore(puppet).add("Ann B", clip("ada"))
+    known = store.learn(Diarization((Turn(0, 2, "Ann_B"), Turn(2, 2.4, "speaker 1")), 2.4), clip("ada"))
+    assert (known.names, len(known.memory.label)) == (("Ann B",), 55)
+    assert known.name(Diarization((Turn(0, 2, "speaker_0"),), 2.4), clip("ada")).speakers == ("Ann B",)
+    with pytest.raises(InputError, match="a speaker called 'Ann_B' already"):
+        known.name(Diarization((Turn(0, 2, "Ann_B"),), 2.4), clip("ada"))
+
+
 def test_more_clips_of_a_name_join(puppet: Puppet):
     store = of(puppet, "ada", "bob").add("ada", clip("eve"))
     assert store.names == ("ada", "bob")
