@@ -84,6 +84,7 @@ class TrainState:
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
             "begun_as": self.begun_as,
+            "trained": self._trained(),
         }
         with drafted(path) as draft, draft.open("wb") as file:
             try:
@@ -107,6 +108,11 @@ class TrainState:
                 f"the run in {path.parent} did not begin from the model of this recipe (weights, seed, settings, "
                 "post-processing or licence): go on with its own recipe, or give another folder"
             )
+        if isinstance(values, dict) and values.get("trained", self._trained()) != self._trained():
+            raise InputError(
+                f"the run in {path.parent} trained other parts of the model than 'frozen' leaves here: go on with its "
+                "own recipe, or give another folder"
+            )
         try:
             self.model.load_state_dict(values["model"])
             self.average.load_state_dict(values["average"])
@@ -121,6 +127,10 @@ class TrainState:
             raise InputError(
                 f"cannot resume from {path}, which is of another model or recipe; move it away to start again"
             ) from error
+
+    def _trained(self) -> list[str]:
+        """The parameters that are trained; the optimiser knows them by their order alone."""
+        return [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
 
 
 def _freeze(model: Sortformer, name: str) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from sortformer.checkpoint import load
 from sortformer.config.train import OptimizerConfig
-from sortformer.errors import ConfigError
+from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
 from sortformer.train import train
 from sortformer.train.initial import initial_checkpoint
@@ -111,6 +111,12 @@ def test_what_is_frozen_stays_when_the_run_goes_on(run_config, tmp_path):
     train(config, tmp_path / "stopped")
     train(config, tmp_path / "whole")
     assert_same(state_of(tmp_path / "stopped"), state_of(tmp_path / "whole"))
+
+
+def test_what_was_frozen_has_to_stay_frozen(run_config, tmp_path):
+    train(replace(run_config, frozen=("head.blocks.0",)), tmp_path / "run", stop_after=2)
+    with pytest.raises(InputError, match="trained other parts of the model than 'frozen' leaves here"):
+        train(replace(run_config, frozen=("head.blocks.1",)), tmp_path / "run")
 
 
 @pytest.mark.parametrize("part", ["decoder", "encoder.blocks.7", ""])
