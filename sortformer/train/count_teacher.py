@@ -25,6 +25,7 @@ _STRIDE, _POOL = 10, 3
 _CONVOLUTIONS = 3  # the first of them with sinc filters
 _REACH = 1.3  # frames from the middle of one, within which the network is asked about it, the nearer the more
 _LEAST = 1e-5
+_NEVER = -1000.0  # the logarithm of what cannot be; infinite, it would have no gradient
 
 
 class CountTeacher(nn.Module):
@@ -124,11 +125,16 @@ class CountTeacher(nn.Module):
 
 
 def log_counts(logits: Tensor) -> Tensor:
-    """Return logarithms (..., 3) of how likely nobody, one, or more of independent slots (..., S) speak."""
-    logits = logits.float()
-    none = functional.logsigmoid(-logits).sum(dim=-1)
-    one = none + logits.logsumexp(dim=-1)
-    more = (1 - none.exp() - one.exp()).clamp(min=_LEAST).log()
+    """Return logarithms (..., 3) of how likely nobody, one, or more of independent slots (..., S) speak.
+
+    Slot by slot, in logarithms: 1 less the others would be nothing, without a gradient, where more are unlikely.
+    """
+    none = logits.new_zeros(logits.shape[:-1], dtype=torch.float32)
+    one = more = torch.full_like(none, _NEVER)
+    for logit in logits.float().unbind(dim=-1):
+        speaks, silent = functional.logsigmoid(logit), functional.logsigmoid(-logit)
+        more = torch.logaddexp(more, one + speaks)
+        one, none = torch.logaddexp(one + silent, none + speaks), none + silent
     return torch.stack([none, one, more], dim=-1)
 
 

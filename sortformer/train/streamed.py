@@ -87,8 +87,9 @@ def streamed(
         counts: (B, T, 3) how likely nobody, one, or more speak, where a network says so.
 
     Returns:
-        The output for n frames [cache | FIFO | chunk, right context], and their (B, n, S) labels, in which frames of
-        silence that the cache was filled with have no speaker, and (B, n, 3) counts.
+        The output for n frames [cache | FIFO | chunk, right context], and their (B, n, S) labels and (B, n, 3) counts.
+        What the cache was filled with is the mean of frames that the model took for silence, or its own silence where
+        it has one, and has their mean for counts, and as labels who speaks in most of them.
     """
     emb, frames = model.encoder.subsample(feats, lengths)
     batch, slots = activity.shape[0], activity.shape[2]
@@ -99,7 +100,7 @@ def streamed(
         past = model.forward_frames(emb[:, :longest], length_mask(heard, longest)).probs if longest else None
     # Up to torch 2.10 autocast would go on with weights that it has cast without gradient.
     torch.clear_autocast_cache()
-    # Somebody's share of the counts alone: what the cache is filled with has none, so that nobody speaks there.
+    # Somebody's share of the counts alone: the model's own silence is padded with zeros, so that nobody speaks there.
     labels = activity if counts is None else torch.cat([activity, counts[..., 1:]], dim=2)
     labelled = torch.cat([emb, labels.to(emb)], dim=2)
     state = start(config, labelled.shape[2], slots, batch, emb.device)

@@ -100,6 +100,14 @@ def test_counts_of_slots_are_those_of_all_sets():
     torch.testing.assert_close(log_counts(logits).exp().double(), expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("logit", [-8.0, -20.0, -60.0])
+def test_who_is_sure_that_nobody_speaks_learns_that_several_do(logit):
+    logits = torch.full((1, 1, 4), logit, requires_grad=True)
+    count_loss(logits, torch.tensor([[[0.0, 0.0, 1.0]]]), torch.ones(1, 1, dtype=torch.bool)).backward()
+    assert logits.grad is not None
+    torch.testing.assert_close(logits.grad, torch.full((1, 1, 4), -0.5), atol=0.01, rtol=0)
+
+
 def test_the_loss_is_a_divergence_over_frames_that_count():
     generator = torch.Generator().manual_seed(2)
     logits = torch.randn(2, 6, 3, generator=generator)
