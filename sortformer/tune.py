@@ -116,7 +116,9 @@ def tune(
     if not probabilities:
         raise InputError("tuning needs at least one recording with its reference")
     starts = {uri: (starts_s or {}).get(uri, 0.0) for uri in probabilities}
-    regions = uem or {uri: ((starts[uri], starts[uri] + found.duration),) for uri, found in probabilities.items()}
+    if uem is None:
+        uem = {uri: ((starts[uri], starts[uri] + found.duration),) for uri, found in probabilities.items()}
+    regions = {uri: tuple(parts) for uri, parts in uem.items()}
 
     heard = _by_clustering(start.clustering, probabilities, by_distance or {})
 

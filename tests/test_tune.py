@@ -92,7 +92,7 @@ def test_one_recording_has_no_spread(probabilities, references):
 
 def test_only_what_the_uem_names_counts(tuned, probabilities, references):
     first_half = {uri: tuple(turn for turn in found if turn.start < 3.8) for uri, found in references.items()}
-    regions = dict.fromkeys(probabilities, ((0.0, 3.8),))
+    regions = {uri: iter([(0.0, 3.8)]) for uri in probabilities}
     again = tune(probabilities, first_half, tuned.postprocess, uem=regions, protocol=protocol_named("fair"))
     assert again.after.der.errors == 0
     assert again.after.protocol.name == "fair"
@@ -183,6 +183,8 @@ def test_a_recording_that_one_side_lacks_is_refused(probabilities, references):
         tune(probabilities, known, PostprocessConfig())
     with pytest.raises(InputError, match="the UEM says nothing about 'call_1'"):
         tune(probabilities, references, PostprocessConfig(), uem=dict.fromkeys(known, ((0.0, 3.8),)))
+    with pytest.raises(InputError, match="the UEM says nothing about"):
+        tune(probabilities, references, PostprocessConfig(), uem={})
 
 
 @pytest.mark.parametrize("protocol", ["full", "fair", "forgiving"])
