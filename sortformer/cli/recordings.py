@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,11 @@ class Recording:
 
         Raises:
             InputError: when a window is to be cut out of what is no recording, or starts after its end.
+
+        Warns:
+            UserWarning: when the file ends before the window does.
         """
+        self._warn_of_the_end()
         if not self.is_window():
             return {"audio": self.source, "channel": channel}
         import numpy as np
@@ -61,10 +66,24 @@ class Recording:
         """Whether it is a part of its file, and not, as a manifest may also say, as much as there is."""
         if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):
             return self.offset_s > 0
+        length_s = self._file_s()
+        return length_s is None or length_s > self.duration_s + _SLACK_S
+
+    def _file_s(self) -> float | None:
+        """The length of the whole file, where its header says one."""
         from sortformer.audio import probe
 
-        length_s = probe(self.source).duration_s
-        return length_s is None or length_s > self.duration_s + _SLACK_S
+        return probe(self.source).duration_s
+
+    def _warn_of_the_end(self) -> None:
+        if self.duration_s is None:
+            return
+        end_s, length_s = self.offset_s + self.duration_s, self._file_s()
+        if length_s is not None and length_s + _SLACK_S < end_s:
+            warnings.warn(
+                f"{self.name} should last until {end_s:.2f} s of {self.source}, which ends at {length_s:.2f} s",
+                stacklevel=2,
+            )
 
 
 def recordings(argument: str) -> Iterator[Recording]:

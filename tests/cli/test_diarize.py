@@ -336,6 +336,18 @@ def test_warnings_name_each_recording_once(cli: Cli, model: Path, wav: Path, tmp
     ]
 
 
+@pytest.mark.parametrize(("offset", "end"), [(0.0, "3.50"), (0.5, "4.00")])
+def test_a_window_that_ends_after_its_file_is_named(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path, offset: float, end: str
+):
+    manifest = tmp_path / "windows.jsonl"
+    manifest.write_text(json.dumps({"audio_filepath": str(wav), "offset": offset, "duration": 3.5}))
+    outcome = cli("diarize", manifest, "--model", model)
+    assert outcome.code == 0
+    assert outcome.out.startswith(f"SPEAKER meeting 1 {offset:.3f} ")
+    assert f"meeting should last until {end} s of {wav}, which ends at 2.00 s" in outcome.err
+
+
 def test_windows_in_which_nobody_speaks_are_named(cli: Cli, deaf_model: Path, wav: Path, tmp_path: Path):
     manifest = tmp_path / "windows.jsonl"
     lines = [{"audio_filepath": str(wav), "offset": at, "duration": 0.5, "uniq_id": f"at{at}"} for at in (0.0, 0.5)]
