@@ -54,8 +54,9 @@ def assign_speakers(
             time of the video, and some decoders close them; then write a WAV first, and give that to both.
             Of a whole transcript, a mapping or an object, its ``segments`` are taken, or its ``chunks`` as transformers
             gives them, each a ``text`` with its ``timestamp``, or its ``transcription`` as whisper.cpp does, with
-            ``offsets`` in milliseconds. Where none of these has words, it is the transcript's
-            own ``words``, as OpenAI gives them, or ``word_segments``, as WhisperX does, if there are any.
+            ``offsets`` in milliseconds, and where it gives ``tokens``, with theirs, the words that these make. Where
+            none of these has words, it is the transcript's own ``words``, as OpenAI gives them, or ``word_segments``,
+            as WhisperX does, if there are any.
         within: regions (start, end) in seconds, such as those of a UEM: words whose middle is in none are left out.
 
     Raises:
@@ -171,7 +172,7 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
         start, end, text = item
         yield float(start), float(end), in_unicode(str(text))
         return
-    words = list(_value(item, "words") or [item])
+    words = list(_value(item, "words") or _of_tokens(_value(item, "tokens")) or [item])
     for number, word in enumerate(words, start=1):
         start, end = _times(word)
         text = _value(word, "word", _value(word, "text"))
@@ -182,6 +183,22 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
         if text is None or (number == 1 and start is None and end is not None):
             raise ValueError("a word needs its text, and an item that has an end its start")
         yield None if start is None else float(start), None if end is None else float(end), in_unicode(str(text))
+
+
+def _of_tokens(tokens: Any) -> list[dict[str, Any]]:
+    """The words that whisper.cpp's tokens make: one begins where a token does with a space; marks are in brackets."""
+    words: list[dict[str, Any]] = []
+    for token in tokens or ():
+        text, at = _value(token, "text"), _value(token, "offsets")
+        if text is None or at is None:  # Whisper's own are numbers
+            return []
+        if text.startswith("[_"):
+            continue
+        if text.startswith(" ") or not words:
+            words.append({"text": "", "offsets": {"from": _value(at, "from", 0)}})
+        words[-1]["text"] += text
+        words[-1]["offsets"]["to"] = _value(at, "to", 0)
+    return words
 
 
 def _times(word: Any) -> tuple[Any, Any]:

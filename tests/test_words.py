@@ -158,6 +158,21 @@ class Spoken(NamedTuple):
                 {"offsets": {"from": 1500, "to": 2000}, "text": "2"},
             ],
         },
+        {
+            "transcription": [
+                {
+                    "offsets": {"from": 0, "to": 3000},
+                    "text": "Hello 2",
+                    "tokens": [
+                        {"text": "[_BEG_]", "offsets": {"from": 0, "to": 0}},
+                        {"text": "Hel", "offsets": {"from": 100, "to": 300}},
+                        {"text": "lo", "offsets": {"from": 300, "to": 600}},
+                        {"text": " 2", "offsets": {"from": 1500, "to": 2000}},
+                        {"text": "[_TT_100]", "offsets": {"from": 2000, "to": 2000}},
+                    ],
+                }
+            ],
+        },
         {"text": "Hello 2", "segments": [LONG], "words": WORDS},
         SimpleNamespace(text="Hello 2", segments=None, words=[SimpleNamespace(**word) for word in WORDS]),
         {"segments": [LONG | {"words": WORDS}], "words": [LONG]},
@@ -174,6 +189,7 @@ class Spoken(NamedTuple):
         "all that Whisper gives",
         "all that transformers gives",
         "all that whisper.cpp gives",
+        "its tokens",
         "segments and words of OpenAI",
         "its words, as an object",
         "segments with words go first",
@@ -184,7 +200,8 @@ class Spoken(NamedTuple):
 )
 def test_transcripts_of_others_are_taken_too(transcript):
     recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
-    assert assign_speakers(transcript, recording) == [(0.1, 0.6, "Hello", "ada"), (1.5, 2.0, "2", "bob")]
+    said = [(start, end, text.strip(), who) for start, end, text, who in assign_speakers(transcript, recording)]
+    assert said == [(0.1, 0.6, "Hello", "ada"), (1.5, 2.0, "2", "bob")]
 
 
 @pytest.mark.parametrize(
