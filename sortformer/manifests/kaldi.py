@@ -6,6 +6,7 @@ from pathlib import Path
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
 from sortformer.formats import rttm
+from sortformer.formats.names import without_white_space
 from sortformer.formats.source import Line, lines, read_text
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.tree import duration_of
@@ -46,7 +47,7 @@ def _recordings(path: Path) -> Iterator[tuple[str, Path]]:
                 "not run: decode to files first, or name the file itself (sph, flac and others are read as they are)"
             )
         if name:
-            yield name, Path(source)
+            yield without_white_space(name), Path(source)
 
 
 def _rows(path: Path, fields: int) -> Iterator[Line]:

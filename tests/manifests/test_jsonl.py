@@ -1,6 +1,7 @@
 """Manifests as files: what is written is read back; NeMo's fields; what is no manifest is refused by line."""
 
 import json
+import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +29,8 @@ NEMO = [
     "ctm_filepath",
 ]
 
-names = st.text(st.characters(categories=("L", "N"), include_characters="._-"), min_size=1, max_size=12)
+letters = st.characters(categories=("L", "N"), include_characters="._-")
+names = st.text(letters, min_size=1, max_size=12).map(lambda name: unicodedata.normalize("NFC", name))
 seconds = st.integers(1, 10**7).map(lambda tick: tick / 1000)
 
 
