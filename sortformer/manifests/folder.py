@@ -1,6 +1,6 @@
 """A manifest of a folder with recordings and their RTTM, however they are arranged."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from sortformer.errors import InputError
@@ -32,6 +32,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     names = {without_white_space(path.stem) for path in recordings}
     turns = _by_id(elsewhere, ".rttm", rttm.read, names)
     regions = _by_id(elsewhere, ".uem", uem.read, names) if elsewhere.is_dir() else {}
+    lengths = _durations(recordings)
     drafts = []
     for path in recordings:
         name = _known(without_white_space(path.stem), turns)
@@ -39,7 +40,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         entry = Entry(
             name,
             path,
-            duration=duration_of(path),
+            duration=lengths[path],
             rttm=source if alone else None,
             uem=regions[name][0] if name in regions else None,
         )
@@ -49,6 +50,21 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
         raise InputError(f"{references} is about none of the recordings in {folder}, by their names")
     return drafts
+
+
+def _durations(recordings: Iterable[Path]) -> dict[Path, float | None]:
+    """The length of each recording; an InputError, of all that cannot be read, where there are any."""
+    lengths: dict[Path, float | None] = {}
+    broken = []
+    for path in recordings:
+        try:
+            lengths[path] = duration_of(path)
+        except InputError as error:
+            broken.append(str(error))
+    if broken:
+        more = f" ({len(broken)} such files; the others: {'; '.join(broken[1:])})" if len(broken) > 1 else ""
+        raise InputError(f"{broken[0]}{more}")
+    return lengths
 
 
 def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:

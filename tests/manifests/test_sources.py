@@ -91,6 +91,19 @@ def kaldi(folder: Path, **files: str) -> Path:
     return folder
 
 
+def test_all_recordings_that_are_none_are_named_at_once(tmp_path: Path):
+    sound(tmp_path / "good.wav")
+    for name in ("a.wav", "b.wav", "c.wav"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(InputError, match=r"a\.wav is empty .*\(3 such files; the others: .*b\.wav.*c\.wav") as caught:
+        from_folder(tmp_path)
+    assert "good" not in str(caught.value)
+    (tmp_path / "b.wav").unlink()
+    (tmp_path / "c.wav").unlink()
+    with pytest.raises(InputError, match=r"a\.wav is empty \(0 bytes\): record or copy it again$"):
+        from_folder(tmp_path)
+
+
 def test_kaldi_segments_become_turns(tmp_path: Path):
     wav = sound(tmp_path / "my calls" / "one.wav", 2.0)
     data = kaldi(
@@ -102,6 +115,15 @@ def test_kaldi_segments_become_turns(tmp_path: Path):
     draft = from_kaldi(data)[0]
     assert (draft.entry.id, draft.entry.audio, draft.entry.duration) == ("one", wav, 2.0)
     assert draft.turns == (Turn(0, 0.8, "anna"), Turn(1, 1.5, "bert"))
+
+
+def test_kaldis_names_are_one_however_their_marks_are_written(tmp_path: Path):
+    wav = sound(tmp_path / "one.wav", 2.0)
+    apart, composed = "cafe\u0301", "caf\u00e9"
+    data = kaldi(
+        tmp_path / "data", wav_scp=f"{apart} {wav}\n", segments=f"u1 {composed} 0 1\n", utt2spk=f"u1 {apart}\n"
+    )
+    assert [(draft.entry.id, draft.turns) for draft in from_kaldi(data)] == [(composed, (Turn(0, 1, composed),))]
 
 
 def test_kaldis_rttm_and_reco2dur_go_first(tmp_path: Path):
