@@ -249,6 +249,17 @@ class Diarization:
             raise InputError(f"{path} is about {', '.join([*found][:5])}{', ...' * (len(found) > 5)}: {wanted}")
         return cls(found[uri], _last_end(found[uri]) if duration is None else duration, uri)
 
+    @classmethod
+    def from_json(cls, path: str | os.PathLike[str]) -> Diarization:
+        """Read the JSON document of a recording, with all that :meth:`to_json` writes.
+
+        Raises:
+            InputError: when the file is missing, or no such document (see :mod:`sortformer.formats.json`).
+        """
+        from sortformer.formats import json
+
+        return json.read(path)
+
     def to_json(self) -> str:
         """Return a JSON document (see :mod:`sortformer.formats.json`)."""
         from sortformer.formats import json

@@ -1,5 +1,6 @@
 """Turns and diarizations: laws of merge, crop and relabel; what cannot be is refused."""
 
+import io
 import math
 from dataclasses import FrozenInstanceError
 from itertools import pairwise
@@ -97,6 +98,14 @@ def test_of_an_rttm_file_about_several_recordings_one_is_named(tmp_path):
         Diarization.from_rttm(path)
     with pytest.raises(InputError, match=r"calls\.rttm is about a, b: not about 'c'"):
         Diarization.from_rttm(path, "c")
+
+
+@pytest.mark.parametrize("read", [Diarization.from_rttm, Diarization.from_json])
+def test_what_is_no_path_is_refused_in_a_sentence(read):
+    with pytest.raises(InputError, match="the path of a file is wanted, got StringIO"):
+        read(io.StringIO("SPEAKER a 1 0 2 <NA> <NA> ada <NA> <NA>\n"))
+    with pytest.raises(InputError, match="the path of a file is wanted, got text: the formats have a `parse`"):
+        read("SPEAKER a 1 0 2 <NA> <NA> ada <NA> <NA>\n" * 10)
 
 
 def test_two_speakers_may_become_one():

@@ -18,8 +18,12 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """Return the text of a file in UTF-8, or in UTF-16 where a byte-order mark says so; the mark is dropped.
 
     Raises:
-        InputError: when the file is missing, cannot be read or is no text.
+        InputError: when the file is missing, cannot be read or is no text; or what is given is no path.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(
+            f"the path of a file is wanted, got {type(path).__name__}: the formats have a `parse` for text"
+        )
     try:
         content = Path(path).read_bytes()
         encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
@@ -27,9 +31,11 @@ def read_text(path: str | os.PathLike[str]) -> str:
     except UnicodeDecodeError as error:
         name = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
         raise InputError(f"{path} is not a text file in {name} (byte {error.start} is not valid)") from error
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist") from error
     except OSError as error:
+        if isinstance(path, str) and "\n" in path:
+            raise InputError("the path of a file is wanted, got text: the formats have a `parse` for that") from error
+        if isinstance(error, FileNotFoundError):
+            raise InputError(f"{path} does not exist") from error
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
 
 

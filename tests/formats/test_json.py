@@ -41,6 +41,7 @@ def test_the_document_has_the_schema_that_is_promised(tmp_path):
     }
     assert json.read(tmp_path / "x.json").turns == (Turn(0, 1.5, "Anna Müller", 0.9123), Turn(1, 2, "b"))
     assert recording.to_json() == json.format(recording)
+    assert Diarization.from_json(tmp_path / "x.json") == json.read(tmp_path / "x.json")
 
 
 def test_turns_that_round_to_nothing_are_left_out():
