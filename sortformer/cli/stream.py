@@ -94,7 +94,7 @@ def stream(
     form: Annotated[
         str,
         typer.Option(
-            "--format", "-f", metavar="|".join(_FORMS), help="Of stdout and FILE; json: a line for all that is new."
+            "--format", "-f", metavar="|".join(_FORMS), help="Of stdout and FILE; as json, stdout has all that is new."
         ),
     ] = "rttm",
     preset: Annotated[
@@ -142,6 +142,7 @@ def stream(
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
     with usage_errors():
         voices = clips(enroll)
+        form = form.strip().lower()
         if form not in _FORMS:
             raise InputError(f"a stream has no format {form!r}; choose from {', '.join(_FORMS)}")
         if rate is not None and not live:

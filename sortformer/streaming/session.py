@@ -161,7 +161,7 @@ class Session:
             raise InputError(f"'{name}' comes too late: enroll voices before the first samples, or after reset()")
         check_person(name, taken.values())
         if not free:
-            raise InputError(f"there is no slot left for '{name}': {', '.join(taken.values())} have them all")
+            raise InputError(f"there is no slot left for '{name}': all are taken, by {', '.join(taken.values())}")
         wave = read_clip(name, audio, sample_rate)
         _, memory, probs = self._to_the_end(start_front(self._log_mel, UNHEARD), here.memory, wave)
         spoken = (probs > 0.5).sum(axis=0) * self.step_s

@@ -90,7 +90,7 @@ def test_voices_are_enrolled_before_the_stream_and_as_long_as_there_are_slots(se
         session.enroll("chair", CLIP)
     full = Session(MODEL, dataclasses.replace(CONFIG, max_speakers=1))
     full.enroll("chair", CLIP)
-    with pytest.raises(InputError, match="no slot left for 'guest': chair"):
+    with pytest.raises(InputError, match="no slot left for 'guest': all are taken, by chair"):
         full.enroll("guest", CLIP)
     session.push(WAVE[:1])
     with pytest.raises(InputError, match="'guest' comes too late"):
