@@ -18,18 +18,14 @@ class Encoding:
     kind: np.dtype
     table: np.ndarray | None = None
 
-    @property
-    def width(self) -> int:
-        """Bytes of a sample."""
-        return self.kind.itemsize
-
-    def decoded(self, content: bytes) -> np.ndarray:
-        """Return whole samples as (n,) float32; integers are scaled to [-1, 1)."""
-        numbers = np.frombuffer(content, self.kind)
+    def decoded(self, content: bytes) -> tuple[np.ndarray, bytes]:
+        """Return what is whole of samples as (n,) float32, integers scaled to [-1, 1), and the bytes that are left."""
+        whole = len(content) - len(content) % self.kind.itemsize
+        numbers, rest = np.frombuffer(content[:whole], self.kind), content[whole:]
         if self.table is not None:
             numbers = self.table[numbers]
         pieces = float_pieces(numbers[:, None])
-        return np.concatenate([np.zeros(0, np.float32), *(piece[:, 0] for piece in pieces)])
+        return np.concatenate([np.zeros(0, np.float32), *(piece[:, 0] for piece in pieces)]), rest
 
 
 def _mu_law() -> np.ndarray:

@@ -150,10 +150,9 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
 def _samples(source: _Pipe, kind: Encoding, rate: int) -> Iterator[np.ndarray]:
     cut, count = b"", 0
     while content := source.read():
-        content = cut + content
-        whole = len(content) - len(content) % kind.width
-        cut, count = content[whole:], count + whole // kind.width
-        yield kind.decoded(content[:whole])
+        samples, cut = kind.decoded(cut + content)
+        count += len(samples)
+        yield samples
     if count < SHORTEST_S * rate:
         came = f"only {count} samples, less than {SHORTEST_S} s," if count else "no samples"
         raise InputError(f"{came} came through the pipe: check the program that should send them")

@@ -31,10 +31,7 @@ class Samples:
 
     def add(self, content: bytes, *, last: bool = False) -> None:
         """Take in more bytes, the ``last`` ones or not."""
-        content = self._rest + content
-        whole = len(content) - len(content) % self._encoding.width
-        self._rest = content[whole:]
-        samples = self._encoding.decoded(content[:whole])
+        samples, self._rest = self._encoding.decoded(self._rest + content)
         if self._resampler is not None:
             samples = self._resampler.resample_chunk(samples, last=last)
         self._heard += samples.tobytes()
