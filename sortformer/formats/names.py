@@ -8,7 +8,16 @@ from pathlib import Path
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 
-__all__ = ["AUDIO_SUFFIXES", "check_name", "in_unicode", "names_file", "one_line", "renamed", "without_white_space"]
+__all__ = [
+    "AUDIO_SUFFIXES",
+    "check_name",
+    "check_path",
+    "in_unicode",
+    "names_file",
+    "one_line",
+    "renamed",
+    "without_white_space",
+]
 
 AUDIO_SUFFIXES = frozenset(
     f".{suffix}"
@@ -79,3 +88,14 @@ def check_name(name: str, kind: str) -> str:
         wanted = without_white_space(name)
         raise InputError(f"the {kind} {name!r} contains white space, which RTTM cannot express; write {wanted!r}")
     return name
+
+
+def check_path(path: Path) -> None:
+    """Refuse a path, with all of its folders, that lists of recordings, lines of text in UTF-8, cannot express.
+
+    Raises:
+        InputError: if it is one.
+    """
+    whole = os.path.realpath(path)
+    if in_unicode(whole) != whole or set("\t\r\n") & set(whole):
+        raise InputError(f"the path {in_unicode(whole)!r} has characters that a line of text cannot hold: rename it")

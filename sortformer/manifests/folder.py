@@ -1,8 +1,10 @@
 """A manifest of a folder with recordings and their RTTM, however they are arranged."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 from sortformer.formats import rttm, uem
 from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
@@ -24,13 +26,13 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         references: the folder (or the RTTM file) with the references, if they are elsewhere.
 
     Raises:
-        InputError: when a folder is missing, there is no recording, a file is broken, two references compete, or those
+        InputError: when a folder is missing, there is no recording, a file is broken, two references differ, or those
             that are elsewhere are about none of the recordings.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
     names = {without_white_space(path.stem) for path in recordings}
-    turns = _by_id(elsewhere, ".rttm", rttm.read, names)
+    turns = _by_id(elsewhere, ".rttm", _read_rttm, names)
     regions = _by_id(elsewhere, ".uem", uem.read, names) if elsewhere.is_dir() else {}
     lengths = _durations(recordings)
     drafts = []
@@ -75,18 +77,33 @@ def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
     return short if short in turns else name
 
 
-def _by_id(place: Path, suffix: str, read, names: Collection[str]) -> dict[str, tuple[Path, bool]]:
-    """For each recording, the file about it, and whether that is about nothing else."""
+def _read_rttm(path: Path) -> dict[str, str]:
+    """What is said of each recording, in one way of writing it."""
+    found = rttm.read(path)
+    ends = {uri: max((turn.end for turn in turns), default=0.0) for uri, turns in found.items()}
+    return {uri: rttm.format(Diarization(turns, ends[uri])) for uri, turns in found.items()}
+
+
+def _by_id(
+    place: Path, suffix: str, read: Callable[[Path], Mapping[str, Any]], names: Collection[str]
+) -> dict[str, tuple[Path, bool]]:
+    """For each recording, a file about it, and whether that is about nothing else.
+
+    Two files may be about one recording where they say the same: one may be what was written beside a manifest.
+    """
     files = Tree.of(place, {suffix}) if place.is_dir() else [place]
     found: dict[str, tuple[Path, bool]] = {}
+    said: dict[str, Any] = {}
     by_name: dict[str, tuple[Path, bool]] = {}
     for path in files:
         own = without_white_space(path.stem)
-        ids = list(read(path)) or [own]
+        about = read(path) or {own: None}
+        ids = list(about)
         for name in ids:
-            if name in found:
+            if name in found and said[name] != about[name]:
                 raise InputError(f"{found[name][0]} and {path} are both about {name!r}; keep one of them")
-            found[name] = (path, len(ids) == 1)
+            said[name] = about[name]
+            found.setdefault(name, (path, len(ids) == 1))
         if len(ids) == 1 and own in names and ids[0] not in names:
             other = by_name.setdefault(own, (path, True))[0]
             if other != path and own not in found:

@@ -18,7 +18,7 @@ from typing import Any
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 from sortformer.formats import rttm
-from sortformer.formats.names import in_unicode, without_white_space
+from sortformer.formats.names import check_path, in_unicode, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.json_values import json_lines, number_of, path_of, text_of, whole_number_of
@@ -106,7 +106,8 @@ def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, over
     Paths to what lies in the manifest's folder are relative, all others absolute.
 
     Raises:
-        InputError: when a file exists and ``overwrite`` is not set, there is no recording, or two have one id.
+        InputError: when a file exists and ``overwrite`` is not set, there is no recording, two have one id, or a
+            manifest, which is UTF-8, cannot express a path. Nothing is written then.
     """
     path = Path(path)
     if path.exists() and not overwrite:
@@ -119,19 +120,35 @@ def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, over
     for one, two in itertools.pairwise(found):
         if one.entry.id == two.entry.id:
             raise InputError(f"{one.entry.audio} and {two.entry.audio} are both called {one.entry.id!r}; rename one")
+    for each in found:
+        _check(each, path.parent / "rttm", overwrite)
     entries = [_with_rttm(each, path.parent / "rttm", overwrite) for each in found]
     write_text(path, "".join(_line(entry, path.parent) for entry in entries), overwrite=overwrite)
     return entries
 
 
-def _with_rttm(draft: Draft, folder: Path, overwrite: bool) -> Entry:
+def _check(draft: Draft, folder: Path, overwrite: bool) -> None:
+    """Refuse what could not be written, before anything is."""
+    for path in filter(None, (draft.entry.audio, draft.entry.rttm, draft.entry.uem)):
+        check_path(path)
     if draft.turns is None:
-        return draft.entry
+        return
     if folder.exists() and not folder.is_dir():
         raise InputError(
             f"{folder} is a file, and the references would go into a folder of that name: write the manifest elsewhere"
         )
-    target = folder / f"{draft.entry.id}.rttm"
+    if not overwrite and (target := _target(draft, folder)).exists():
+        raise InputError(f"{target} exists already; ask for overwriting, or write elsewhere")
+
+
+def _target(draft: Draft, folder: Path) -> Path:
+    return folder / f"{draft.entry.id}.rttm"
+
+
+def _with_rttm(draft: Draft, folder: Path, overwrite: bool) -> Entry:
+    if draft.turns is None:
+        return draft.entry
+    target = _target(draft, folder)
     end = max((turn.end for turn in draft.turns), default=0.0)
     rttm.write(target, Diarization(draft.turns, end, draft.entry.id), overwrite=overwrite)
     return replace(draft.entry, rttm=target)

@@ -25,8 +25,8 @@ def from_kaldi(folder: str | Path) -> list[Draft]:
             a recording by another name than it.
     """
     folder = Path(folder)
-    recordings = dict(_recordings(folder / "wav.scp"))
-    durations = {line.fields[0]: line.seconds(1, "duration") for line in _rows(folder / "reco2dur", 2)}
+    recordings = _recordings(folder / "wav.scp")
+    durations = {name: line.seconds(1, "duration") for name, line in _by_first(folder / "reco2dur").items()}
     turns = _turns(folder, recordings)
     return [
         Draft(
@@ -37,17 +37,21 @@ def from_kaldi(folder: str | Path) -> list[Draft]:
     ]
 
 
-def _recordings(path: Path) -> Iterator[tuple[str, Path]]:
+def _recordings(path: Path) -> dict[str, Path]:
+    found: dict[str, Path] = {}
     for number, text in enumerate(read_text(path).splitlines(), start=1):
         name, source = [*text.split(maxsplit=1), "", ""][:2]
-        source = source.strip()
+        name, source = without_white_space(name) if name else "", source.strip()
         if name and (not source or source.endswith("|")):
             raise InputError(
                 f"{path}, line {number}: {name!r} is no file but {source or 'nothing'!r}; commands in a data file are "
                 "not run: decode to files first, or name the file itself (sph, flac and others are read as they are)"
             )
+        if name in found:
+            raise InputError(f"{path}, line {number}: {name!r} is there twice; keep one of the two")
         if name:
-            yield without_white_space(name), Path(source)
+            found[name] = Path(source)
+    return found
 
 
 def _rows(path: Path, fields: int) -> Iterator[Line]:
@@ -60,8 +64,18 @@ def _rows(path: Path, fields: int) -> Iterator[Line]:
         yield line
 
 
+def _by_first(path: Path) -> dict[str, Line]:
+    """The lines of an optional file with two fields, by the first."""
+    found: dict[str, Line] = {}
+    for line in _rows(path, 2):
+        if line.fields[0] in found:
+            raise line.error(f"{line.fields[0]!r} is there twice; keep one of the two")
+        found[line.fields[0]] = line
+    return found
+
+
 def _turns(folder: Path, recordings: dict[str, Path]) -> dict[str, tuple[Turn, ...]] | None:
-    if (folder / "rttm").exists():
+    if (folder / "rttm").is_file():  # a folder of that name is what we write beside a manifest
         known = rttm.read(folder / "rttm")
         without, others = [name for name in recordings if name not in known], sorted(known.keys() - recordings.keys())
         if without and others:  # others alone may be those of a larger corpus
@@ -72,7 +86,7 @@ def _turns(folder: Path, recordings: dict[str, Path]) -> dict[str, tuple[Turn, .
         return known
     if not (folder / "segments").exists():
         return None
-    speaker = {line.fields[0]: line.fields[1] for line in _rows(folder / "utt2spk", 2)}
+    speaker = {name: line.fields[1] for name, line in _by_first(folder / "utt2spk").items()}
     found: dict[str, list[Turn]] = {}
     for line in _rows(folder / "segments", 4):
         utterance, recording = line.fields[:2]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from sortformer.annotation import Turn, merged, moments, union
 from sortformer.errors import InputError
-from sortformer.formats.names import without_white_space
+from sortformer.formats.names import check_path, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.manifests.entry import Entry
@@ -101,9 +101,11 @@ def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite
     """Write ``segments.tsv``, which makes a folder a voice bank; the recordings stay where they are.
 
     Raises:
-        InputError: when the file exists and ``overwrite`` is not set.
+        InputError: when the file exists and ``overwrite`` is not set, or the list cannot express a path.
     """
-    target = Path(folder) / "segments.tsv"
+    target, utterances = Path(folder) / "segments.tsv", list(utterances)
+    for file in dict.fromkeys(each.file for each in utterances):
+        check_path(file)
     rows = [
         (
             *(os.path.realpath(each.file), without_white_space(each.speaker), each.split, "", each.gender),

@@ -1,6 +1,7 @@
 """Manifests as files: what is written is read back; NeMo's fields; what is no manifest is refused by line."""
 
 import json
+import os
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from sortformer.formats import rttm
 from sortformer.manifests import Draft, Entry, is_manifest, read, write
 from sortformer.manifests.jsonl import parse
 from sortformer.manifests.references import reference_of, regions_of
+from sortformer.manifests.voices import Utterance, write_bank
 from tests.manifests.trees import truth
 
 NEMO = [
@@ -156,6 +158,26 @@ def test_turns_without_a_file_of_their_own_get_one(tmp_path: Path):
     draft = Draft(Entry("call", tmp_path / "call.wav"), (Turn(0, 1, "a"),))
     assert write(tmp_path / "m.jsonl", [draft])[0].rttm == tmp_path / "rttm" / "call.rttm"
     assert rttm.read(tmp_path / "rttm" / "call.rttm") == {"call": draft.turns}
+
+
+def test_where_a_reference_is_in_the_way_nothing_is_written(tmp_path: Path):
+    drafts = [Draft(Entry(name, tmp_path / f"{name}.wav"), (Turn(0, 1, "a"),)) for name in "ab"]
+    (tmp_path / "rttm").mkdir()
+    (tmp_path / "rttm" / "b.rttm").write_text("mine")
+    with pytest.raises(InputError, match=r"rttm/b\.rttm exists already"):
+        write(tmp_path / "m.jsonl", drafts)
+    assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["rttm", "b.rttm"]
+    assert len(write(tmp_path / "m.jsonl", drafts, overwrite=True)) == 2
+
+
+@pytest.mark.parametrize("name", [os.fsdecode(b"caf\xe9"), "a\tb", "a\nb"])
+def test_a_path_that_no_line_of_text_holds_is_refused(tmp_path: Path, name: str):
+    audio = tmp_path / name / "call.wav"
+    with pytest.raises(InputError, match="has characters that a line of text cannot hold: rename it"):
+        write(tmp_path / "m.jsonl", [Entry("call", audio)])
+    with pytest.raises(InputError, match="has characters that a line of text cannot hold: rename it"):
+        write_bank(tmp_path / "bank", [Utterance(audio, "ann", "train", "", 0.0, 2.0)])
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_reference_is_found_by_id_or_by_being_the_only_one(tmp_path: Path):

@@ -72,6 +72,18 @@ def test_one_file_about_all_is_taken_apart(tmp_path: Path):
     }
 
 
+def test_what_was_written_beside_a_manifest_is_no_other_reference(tmp_path: Path):
+    sound(tmp_path / "a.wav", 3.0)
+    lines = "".join(f"SPEAKER a 1 {at} 0.5 <NA> <NA> {who} <NA> <NA>\n" for at, who in ((0, "x"), (0.3, "x"), (1, "y")))
+    (tmp_path / "all.rttm").write_text(lines + "SPEAKER b 1 0 1 <NA> <NA> x <NA> <NA>\n")
+    first = write(tmp_path / "m.jsonl", from_folder(tmp_path))
+    assert first[0].rttm == tmp_path / "rttm" / "a.rttm"
+    assert write(tmp_path / "m.jsonl", from_folder(tmp_path), overwrite=True) == first
+    data = kaldi(tmp_path / "k", wav_scp=f"a {tmp_path / 'a.wav'}\n", segments="u a 0 1\n", utt2spk="u x\n")
+    kept = write(data / "m.jsonl", from_kaldi(data))
+    assert write(data / "m.jsonl", from_kaldi(data), overwrite=True) == kept
+
+
 def test_competing_references_and_empty_folders_are_refused(tmp_path: Path):
     truth(tmp_path / "a" / "one.rttm", (0, 1, "a"))
     with pytest.raises(InputError, match="has no recordings"):
@@ -147,6 +159,9 @@ def test_kaldis_rttm_and_reco2dur_go_first(tmp_path: Path):
         ({"segments": "u1 two 0.0 0.8\n", "utt2spk": "u1 a\n"}, "has no recording 'two'"),
         ({"segments": "u1 one 0.8 0.8\n", "utt2spk": "u1 a\n"}, "not after its start"),
         ({"segments": "u1 one 0.8\n", "utt2spk": "u1 a\n"}, "has 4 fields"),
+        ({"wav_scp": "one one.wav\none two.wav\n"}, "line 2: 'one' is there twice"),
+        ({"segments": "u1 one 0 1\n", "utt2spk": "u1 a\nu1 b\n"}, "line 2: 'u1' is there twice"),
+        ({"reco2dur": "one 1.0\none 2.0\n"}, "line 2: 'one' is there twice"),
     ],
 )
 def test_what_kaldi_data_cannot_mean_is_refused(tmp_path: Path, files: dict[str, str], said: str):
