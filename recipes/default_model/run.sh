@@ -14,6 +14,7 @@ weights=${WEIGHTS:-../../sortformer/weights}
 sortformer train "$recipes/recipe.toml" -o "$runs/default_model"
 sortformer train "$recipes/longer.toml" -o "$runs/default_model"
 sortformer train "$recipes/further.toml" -o "$runs/default_model"
+rm -rf "$runs/further"
 cp -r "$runs/default_model/model" "$runs/further"
 sortformer train "$recipes/varied.toml" -o "$runs/default_model"
 # Two parts of the earlier state, one of the last: what RESULTS.md says of them.
