@@ -132,6 +132,11 @@ CORRECTIONS = {
         'select(3); seek(9999); press("a")',
         of(ONE, TWO, THREE, FOUR, by_hand(FOUR, start=9.0, end=10.0)),
     ),
+    "rename, and delete who was selected of two that speak at once": (
+        'select(1); put($("start"), "0.5"); put($("end"), "2"); select(0);'
+        'put($("names").children[0].lastChild, "zoe"); press("Delete")',
+        of(by_hand(TWO, start=0.5, end=2.0), THREE, FOUR),
+    ),
     "undo": ('select(1); press("Delete"); select(1); give(0); undo(); press("z", { ctrlKey: true })', MEETING),
     "redo": ('select(1); press("Delete"); select(1); give(0); undo(); undo(); redo()', of(ONE, THREE, FOUR)),
 }

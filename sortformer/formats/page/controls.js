@@ -52,9 +52,10 @@ function rename(from, to) {
   attempt(() => {
     if (from === to) return;
     const merging = steps.state.speakers.some((row) => row.name === to);
-    const at = steps.state.turns.indexOf(selected);
     const state = renamed(steps.state, from, to);
-    become(state, merging ? null : (state.turns[at] ?? null));
+    const now = selected && { ...selected, speaker: selected.speaker === from ? to : selected.speaker };
+    const same = (turn) => ["start", "end", "speaker"].every((key) => turn[key] === now?.[key]);
+    become(state, merging ? null : (state.turns.find(same) ?? null));
     if (merging) say(`${from} and ${to} are one speaker now, ${to}; undo takes it back.`);
   });
 }
