@@ -53,12 +53,17 @@ class Recording:
         import numpy as np
 
         from sortformer.audio import crop, num_channels
+        from sortformer.audio.reading import SHORTEST_S
 
         each = channel == EACH
         wanted: Any = range(1, num_channels(self.source) + 1) if each else [channel]
         wave = np.stack([crop(self.source, self.offset_s, self.duration_s, one) for one in wanted], axis=1)
         if not len(wave):
             raise InputError(f"{self.source} ends before {self.offset_s:g} s, where {self.name!r} starts in it")
+        if len(wave) < SHORTEST_S * SAMPLE_RATE:
+            raise InputError(
+                f"{self.name} holds only {len(wave) / SAMPLE_RATE:.3f} s of audio: at least {SHORTEST_S} s is needed"
+            )
         audio = {"waveform": wave, "sample_rate": SAMPLE_RATE, "uri": self.name}
         return {"audio": audio, "channel": channel if each else None}
 

@@ -5,20 +5,27 @@ import unicodedata
 
 from sortformer.annotation import Diarization
 from sortformer.errors import counted
+from sortformer.formats.names import one_line, renamed
 from sortformer.formats.write import write_text
 
 __all__ = ["clock", "format", "write"]
 
 
 def format(recording: Diarization) -> str:
-    """Return a summary and one line a turn; times as ``h:mm:ss.ss``, shares as those of the window that was heard."""
-    speech = recording.merge()
+    """Return a summary and one line a turn; times as ``h:mm:ss.ss``, shares as those of the window that was heard.
+
+    Each run of white space in a name is one space.
+
+    Raises:
+        InputError: when two speakers have one name then.
+    """
+    speech = renamed(recording, one_line, "text").merge()
     spoken = {name: sum(turn.duration for turn in speech if turn.speaker == name) for name in speech.speakers}
     width = max(map(_width, spoken), default=0)
     count = counted(len(spoken), "speaker") if spoken else "nobody speaks"
     start = _start(recording)
     heard = f"{clock(start)} - {clock(recording.duration)}" if start else clock(recording.duration)
-    head = [f"{recording.uri}  {heard}  {count}"]
+    head = [f"{one_line(recording.uri)}  {heard}  {count}"]
     totals = [
         f"  {_padded(name, width)}  {clock(seconds)}  {100 * seconds / (recording.duration - start):5.1f} %"
         for name, seconds in spoken.items()

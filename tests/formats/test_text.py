@@ -41,3 +41,9 @@ def test_of_a_window_the_shares_are_those_of_the_window():
     )
     odd = Diarization((Turn(0, 5, "Anna"),), 10, "call", Origin(time_axis=TimeAxis(10.0, 0.08, 125)))
     assert " 50.0 %" in text.format(odd)
+
+
+def test_a_name_takes_one_line():
+    text = Diarization((Turn(0, 1, "a\nb"),), 2.0, "two\nlines").to_text()
+    assert text.splitlines()[0].startswith("two lines  ")
+    assert text.splitlines()[-1] == "0:00:00.00 - 0:00:01.00  a b"
