@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sortformer.attention.full import validity
+from sortformer.attention.full import tiles, validity
 from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["KernelAttention", "KernelState"]
 
-BLOCK_FRAMES = 128
 _NO_SCALE = -1e9  # finite, so that differences of scales are
 _LEAST_SUM = 1e-30
 
@@ -61,11 +60,11 @@ class KernelAttention(RecurrentCore):
         """Return (B, H, T, d); see :class:`Core`."""
         valid = validity(key, context.valid)
         state, past = self.init_state(query), context.past if self.causal else key.shape[2]
-        for block in _blocks(past):
+        for block in tiles(past):
             state = self._absorb(state, key[:, :, block], value[:, :, block], valid[:, block])
         if self.causal:
             return self._scan(query, key[:, :, past:], value[:, :, past:], valid[:, past:], state)[0]
-        return torch.cat([self._read(query[:, :, block], state) for block in _blocks(query.shape[2])], dim=2)
+        return torch.cat([self._read(query[:, :, block], state) for block in tiles(query.shape[2])], dim=2)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: KernelState
@@ -77,7 +76,7 @@ class KernelAttention(RecurrentCore):
         self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState
     ) -> tuple[Tensor, KernelState]:
         out = []
-        for block in _blocks(query.shape[2]):
+        for block in tiles(query.shape[2]):
             keys, values, there = key[:, :, block], value[:, :, block], valid[:, block]
             out.append(self._read_within(query[:, :, block], keys, values, there, state))
             state = self._absorb(state, keys, values, there)
@@ -124,7 +123,3 @@ def _quotient(mixed: Tensor, total: Tensor) -> Tensor:
     """Divide by the sum of weights; where that is next to nothing, of either sign, nothing was heard."""
     nothing = total.abs() < _LEAST_SUM
     return mixed.masked_fill(nothing, 0.0) / total.masked_fill(nothing, 1.0)
-
-
-def _blocks(frames: int) -> list[slice]:
-    return [slice(start, min(start + BLOCK_FRAMES, frames)) for start in range(0, frames, BLOCK_FRAMES)]

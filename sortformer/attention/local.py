@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import full_attention, masked, validity
+from sortformer.attention.full import attend, full_attention, masked, may_see, tiles, validity
 from sortformer.attention.protocol import Context, RecurrentCore
 
 __all__ = ["LocalAttention", "LocalState", "local_attention"]
@@ -60,9 +60,15 @@ class LocalAttention(RecurrentCore):
     ) -> tuple[Tensor, LocalState]:
         """Return (B, H, T, d) and the last frames."""
         past, known = state.key.shape[2], state.then(key, value, context.valid)
-        asked = nn.functional.pad(query, (0, 0, past, 0))  # the past asks nothing anew
-        out = local_attention(asked, known.key, known.value, known.valid, self.window, causal=self.causal)[:, :, past:]
-        return out, known.last(self.window)
+        at, after = torch.arange(known.key.shape[2], device=query.device), 0 if self.causal else self.window
+        out = [query[:, :, :0]]
+        for rows in tiles(query.shape[2]):
+            seen = slice(max(0, past + rows.start - self.window), past + rows.stop + after)
+            behind = at[past:][rows, None] - at[seen]
+            near = ((behind <= self.window) & (behind >= -after))[None, None]
+            asking, pairs = query[:, :, rows], may_see(near, known.valid[:, seen])
+            out.append(attend(asking, known.key[:, :, seen], known.value[:, :, seen], pairs, None, None))
+        return torch.cat(out, dim=2), known.last(self.window)
 
 
 def local_attention(
@@ -74,6 +80,7 @@ def local_attention(
     queries against their own block of keys and its two neighbours; all at once where no frame is out of reach.
     """
     batch, _, frames, _ = query.shape
+    window = max(1, min(window, frames))  # no frame is further away
     if frames <= window + 1 and not causal:
         return full_attention(query, key, value, valid, None)
     valid = validity(key, valid)

@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.attention import full_attention, local_attention
+from sortformer.attention import Context, full_attention, local_attention
+from sortformer.attention.local import LocalAttention
 from tests.draws import draw32
 from tests.oracles.attention_loops import attention
 
@@ -82,3 +83,16 @@ def test_memory_grows_with_the_length_and_not_with_its_square(frames):
         patch.setattr(torch.nn.functional, "scaled_dot_product_attention", watch)
         local_attention(*draw32(0, 3, 1, 1, frames, 4).unbind(), None, 125)
     assert shapes == [frames * 3 * 125]
+
+
+@pytest.mark.timeout(60)
+def test_a_reach_of_hours_costs_no_more_than_the_frames_that_there_are():
+    x = draw32(0, 1, 2, 12, 8)
+    whole = local_attention(x, x, x, None, 10**6, causal=True)
+    torch.testing.assert_close(whole, local_attention(x, x, x, None, 12, causal=True))
+    core = LocalAttention(10**6, causal=True)
+    state, parts = core.init_state(x), []
+    for piece in x.split(5, dim=2):
+        out, state = core.step(piece, piece, piece, Context(), state)
+        parts.append(out)
+    torch.testing.assert_close(torch.cat(parts, dim=2), whole)
