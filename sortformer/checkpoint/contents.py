@@ -42,7 +42,8 @@ def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table:
         check_weights(path, weights, needed)
     else:
         weights = table.to_ours(path, weights, needed)
-    weights = {name: tensor.to(needed[name].dtype).contiguous() for name, tensor in weights.items()}
+    # Copies: what is read from a safetensors file is the file, which others may write another one over.
+    weights = {name: tensor.to(needed[name].dtype, copy=True).contiguous() for name, tensor in weights.items()}
     broken = [name for name, tensor in weights.items() if not bool(torch.isfinite(tensor).all())]
     if broken:
         raise InputError(

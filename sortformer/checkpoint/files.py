@@ -30,11 +30,14 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     """Return the tensors of a safetensors file by name.
 
     Raises:
-        InputError: if it is absent or damaged.
+        InputError: if it is absent, cannot be read or is damaged.
     """
     try:
+        with path.open("rb"):  # safetensors calls absent whatever does not open
+            pass
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {refusal(error)}") from error
+    try:
         return load_file(path)
-    except FileNotFoundError as error:
-        raise InputError(f"cannot read {path}: no such file") from error
     except (SafetensorError, OSError) as error:
         raise InputError(f"the weights {path} are damaged ({error}); fetch or install them again") from error

@@ -139,7 +139,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     preprocessor, encoder = _section(values, "preprocessor"), _section(values, "encoder")
     transformer, modules = _section(values, "transformer_encoder"), _section(values, "sortformer_modules")
     normalize = preprocessor.get("normalize", "per_feature")
-    if normalize not in _NORMALIZE:
+    if not isinstance(normalize, str | None) or normalize not in _NORMALIZE:
         raise ConfigError(f"preprocessor.normalize is {normalize!r}, which is not supported")
     dim, head_dim, num_mels = (
         _integer(encoder, "encoder.d_model"),

@@ -60,6 +60,15 @@ def test_half_precision_halves_the_file_and_loads_as_float32(tmp_path):
         torch.testing.assert_close(loaded.state_dict()[name], tensor, atol=1e-3, rtol=1e-3)
 
 
+def test_a_loaded_model_does_not_change_with_its_file(saved):
+    model, _ = checkpoint.load(saved)
+    wave = torch.randn(1, 9_000)
+    before = model(wave).logits
+    weights = saved / "model.safetensors"
+    weights.write_bytes(bytes(weights.stat().st_size))  # over what is there, as `cp` writes
+    torch.testing.assert_close(model(wave).logits, before, atol=0, rtol=0)
+
+
 def test_a_loaded_model_can_be_trained_further(saved):
     model, _ = checkpoint.load(saved)
     model.train()(torch.randn(1, 9_000)).logits.sum().backward()
@@ -102,7 +111,7 @@ def test_weights_that_are_not_finite_are_refused(saved):
 
 DAMAGE = {
     "no config": (lambda folder: (folder / "config.json").unlink(), r"cannot read .*config.json: No such file"),
-    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"cannot read .*safetensors: no such file"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"cannot read .*safetensors: No such file"),
     "empty config": (lambda folder: (folder / "config.json").write_text(""), r"config.json: not JSON"),
     "binary config": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), r"config.json: not JSON"),
     "deep config": (lambda folder: (folder / "config.json").write_text(99_999 * "["), r"config.json: not JSON"),

@@ -60,6 +60,7 @@ def test_a_streaming_model_has_no_gain():
         ("encoder.feat_in", 128, "feat_in should be 80"),
         ("preprocessor.window_size", 0.02, "window_size is 0.02"),
         ("preprocessor.normalize", "all_features", "all_features"),
+        ("preprocessor.normalize", {"fixed_mean": [0.0], "fixed_std": [1.0]}, "fixed_mean"),
         ("preprocessor.preemph", 0.9, "preemph is 0.9"),
         ("preprocessor.preemph", None, "preemph is None"),
         ("preprocessor.window", None, "window is None"),
