@@ -10,7 +10,7 @@ from sortformer import checkpoint
 from sortformer.average import average
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.clustering import ClusteringConfig
-from sortformer.config.cores import FavorCore
+from sortformer.config.cores import FavorCore, RoutingCore
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from tests.small_models import SHAPES, small_config, small_model
@@ -64,6 +64,21 @@ def test_random_features_are_those_of_the_last(tmp_path: Path):
     for name in names:
         assert not first[name].equal(last[name])
         assert found[name].equal(last[name])
+
+
+def test_centroids_stay_of_length_one(tmp_path: Path):
+    """Of the mean of two they are shorter, some more than others, and frames would go by that."""
+    core = AttentionConfig(RoutingCore(clusters=3, window_frames=4), position="none")
+    sources = []
+    for seed in (1, 2):
+        checkpoint.save(tmp_path / str(seed), small_model(small_config(head={"attention": (core,)}), seed))
+        sources.append(tmp_path / str(seed))
+    average(sources, tmp_path / "mean")
+    found = weights(tmp_path / "mean")
+    names = [name for name in found if name.endswith("centroids")]
+    assert len(names) == 3
+    for name in names:
+        torch.testing.assert_close(found[name].norm(dim=-1), torch.ones(found[name].shape[:-1]))
 
 
 def test_post_processing_stays_as_far_as_all_agree(tmp_path: Path):

@@ -43,6 +43,11 @@ class Clusters(nn.Module):
         moved = nn.functional.normalize(self.decay * self.centroids + (1 - self.decay) * mean, dim=-1)
         self.centroids.copy_(torch.where(size > 0, moved, self.centroids))
 
+    @torch.no_grad()
+    def rescale(self) -> None:
+        """Bring the centroids back to length one, as when they were made: a mean of several models is shorter."""
+        self.centroids.copy_(nn.functional.normalize(self.centroids, dim=-1))
+
 
 def members(cluster: Tensor, number: int) -> Iterator[tuple[Tensor, Tensor]]:
     """Yield for each of ``number`` clusters the indices (B, H, w) of its frames in time, and which of the w there are.
