@@ -16,6 +16,7 @@ from sortformer.model.arrival import arrival_frames
 
 __all__ = ["align", "binary_cross_entropy", "hybrid_loss", "permutation_loss", "sort_loss"]
 
+_LARGEST = 1e30  # of a cost; sums of costs are finite then
 _FEW_SLOTS = 4  # whose orders can all be compared: an accelerator need not wait for the processor then
 
 
@@ -67,7 +68,7 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
     activity = activity.float().masked_fill(~valid[..., None], 0.0)
     # BCE(x, y) = softplus(x) - x y, and the first term does not depend on the speaker: cost[slot, speaker] = -x . y
     masked = logits.float().masked_fill(~valid[..., None], 0.0)
-    cost = -(masked.transpose(1, 2) @ activity).nan_to_num(0.0, 0.0, 0.0)
+    cost = -(masked.transpose(1, 2) @ activity).nan_to_num(0.0, 0.0, 0.0).clamp(-_LARGEST, _LARGEST)
     if by_arrival:
         arrivals = arrival_frames(activity)
         due = arrivals.sort(dim=1).values

@@ -164,6 +164,16 @@ def test_eight_slots_are_as_easy_as_four():
     torch.testing.assert_close(permutation_loss(logits, activity, valid), binary_cross_entropy(logits, planted, valid))
 
 
+@pytest.mark.parametrize("slots", [4, 8])
+@pytest.mark.parametrize("level", [1e30, 1e37, 1e38])
+def test_logits_of_any_size_keep_to_the_order_of_arrival(slots, level):
+    activity = torch.stack([(torch.arange(20) >= slot).float() for slot in range(slots)], dim=1)[None]
+    logits = level * torch.randn(1, 20, slots, generator=torch.Generator().manual_seed(0)).clamp(-1, 1)
+    valid = torch.ones(1, 20, dtype=torch.bool)
+    assert align(logits, activity, valid, by_arrival=True).equal(activity)
+    assert align(logits, activity.flip(2), valid, by_arrival=True).equal(activity)
+
+
 def test_tied_speakers_may_take_either_slot():
     activity = torch.tensor([[[1.0, 1.0], [1.0, 0.0], [1.0, 0.0]]])
     valid = torch.ones(1, 3, dtype=torch.bool)
