@@ -50,14 +50,14 @@ class LogMel(nn.Module):
         self.register_buffer("filterbank", torch.from_numpy(mel_filterbank(config.num_mels)), persistent=False)
 
     def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return the features (B, T, M) of ``wave`` (B, N) and the valid frames (B,) of each row.
+        """Return the features (B, T, M) of ``wave`` (B, N), of any type, and the valid frames (B,) of each row.
 
         ``num_samples`` (B,) are the valid samples of each row (None: all). Frames past a row's end are zero.
         """
         if num_samples is None:
             num_samples = torch.full((wave.shape[0],), wave.shape[1], device=wave.device)
         inside = length_mask(num_samples, wave.shape[1])
-        wave = wave.masked_fill(~inside, 0.0)
+        wave = wave.to(self.window.dtype).masked_fill(~inside, 0.0)
         if self.config.gain == "peak":
             wave = wave * peak_gain(wave)
         emphasised = torch.cat([wave[:, :1], wave[:, 1:] - PRE_EMPHASIS * wave[:, :-1]], dim=1).masked_fill(

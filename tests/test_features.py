@@ -159,6 +159,13 @@ def test_less_than_a_hop_has_no_frames(samples, normalize):
     assert frames.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16])
+def test_samples_may_be_of_any_type(dtype):
+    wave = 0.1 * torch.randn(1, 3_200, generator=torch.Generator().manual_seed(0))
+    features = LogMel(FeatureConfig(80))
+    torch.testing.assert_close(features(wave.to(dtype))[0], features(wave.to(dtype).float())[0])
+
+
 def test_silence_is_the_logarithm_of_the_guard():
     features, _ = LogMel(FeatureConfig(80))(torch.zeros(1, 1_600))
     torch.testing.assert_close(features, torch.full((1, 10, 80), float(np.log(2.0**-24))))

@@ -66,7 +66,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
         now = in_order_of_arrival(torch.sigmoid(estimate), valid[staying])
         if before is not None:
             leaving = agreement(before, now, valid[staying]) >= confidence
-            probs[staying[leaving]], layers[staying[leaving]] = now[leaving], layer
+            probs[staying[leaving]], layers[staying[leaving]] = now[leaving].to(probs.dtype), layer
             staying, x, now = staying[~leaving], x[~leaving], now[~leaving]
             if not len(staying):
                 return EarlyOutput(probs, layers, emb)
