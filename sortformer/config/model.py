@@ -1,5 +1,6 @@
 """What the weights fix: features, encoder, head. A model config travels inside its checkpoint."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -196,8 +197,9 @@ class HeadConfig:
             "halting mixes the states of all layers in the end, and an estimate between them would be of none that "
             "counts: leave estimate_layers empty, or halting out",
         )
-        require(self.order_temperature_frames > 0, "order_temperature_frames must be positive")
-        require(self.arrival_sharpness > 0, "arrival_sharpness must be positive")
+        # Beyond these, exponentials of what they scale are no numbers any more.
+        require(1e-3 <= self.order_temperature_frames < math.inf, "order_temperature_frames must be at least 0.001")
+        require(0 < self.arrival_sharpness <= 1e3, "arrival_sharpness must be positive, and at most 1000")
 
     @property
     def layer_attention(self) -> tuple[AttentionConfig, ...]:

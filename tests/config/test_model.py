@@ -89,8 +89,10 @@ def test_a_model_config_comes_back_from_its_dictionary(config):
         ),
         (HeadConfig, {"depth": UniversalDepth(halting=True)}, "leave estimate_layers empty, or halting out"),
         (UniversalDepth, {"halt_at": 0.0}, "halt_at of the depth 'universal' must be above 0"),
-        (HeadConfig, {"order_temperature_frames": 0.0}, "order_temperature_frames must be positive"),
+        (HeadConfig, {"order_temperature_frames": 0.0}, "order_temperature_frames must be at least 0.001"),
+        (HeadConfig, {"order_temperature_frames": 1e-300}, "order_temperature_frames must be at least 0.001"),
         (HeadConfig, {"arrival_sharpness": 0.0}, "arrival_sharpness must be positive"),
+        (HeadConfig, {"arrival_sharpness": float("inf")}, "arrival_sharpness must be positive, and at most 1000"),
     ],
 )
 def test_an_impossible_config_is_refused_with_the_reason(kind, values, message):

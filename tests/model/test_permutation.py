@@ -137,6 +137,20 @@ def test_gradients_are_finite_at_any_confidence(design, kernel, level):
 
 
 @pytest.mark.parametrize("design", ["soft", "softsort"])
+@pytest.mark.parametrize("extreme", [{"order_temperature_frames": 1e-3}, {"arrival_sharpness": 1e3}])
+def test_what_the_config_allows_gives_numbers(design, extreme):
+    encoding = build(design, **extreme)
+    torch.nn.init.ones_(encoding.gate)
+    logits = torch.cat([speaking_from(ARRIVALS, level=2.0), torch.zeros(1, 200, 4)]).requires_grad_()
+    out = encoding(logits, torch.ones(2, 200, dtype=torch.bool))
+    out.square().sum().backward()
+    assert torch.isfinite(out).all()
+    for tensor in (logits, *encoding.parameters()):
+        assert tensor.grad is not None
+        assert torch.isfinite(tensor.grad).all()
+
+
+@pytest.mark.parametrize("design", ["soft", "softsort"])
 def test_the_gradient_to_when_can_be_stopped(design):
     logits = estimates(3, scale=0.5)
     gradients = []
