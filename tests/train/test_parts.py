@@ -106,7 +106,8 @@ def test_two_processes_train_as_one_and_resume_to_the_bit(config, tmp_path):
     assert [line["step"] for line in log_of(tmp_path / "two")] == [1, 2, 3, 3]
     assert log_of(tmp_path / "resumed") == log_of(tmp_path / "two")
     resumed, whole = (state_of(tmp_path / name) for name in ("resumed", "two"))
-    assert resumed.pop("begun_as") == whole.pop("begun_as") == state_of(tmp_path / "one")["begun_as"]
+    for name in ("begun_as", "trained"):
+        assert resumed.pop(name) == whole.pop(name) == state_of(tmp_path / "one")[name]
     torch.testing.assert_close(resumed, whole, atol=0, rtol=0)
 
 
