@@ -1,7 +1,6 @@
 """The batch of each step, a function of the run's seed and the step alone: so a run resumes where it was."""
 
 import re
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -151,7 +150,6 @@ def batches(
         num_workers=config.workers,
         prefetch_factor=4 if config.workers else None,
         generator=torch.Generator(),  # of seeds that nobody uses; the global one is not ours to draw from
-        worker_init_fn=_end_with_the_run,
     )
 
     def steps() -> Iterator[tuple[Conversations, ...]]:
@@ -180,12 +178,6 @@ def killed_workers() -> Iterator[None]:
             "a process that prepares batches was killed, as systems do when memory runs out: lower 'workers' or the "
             f"batches, and the same command goes on from the last state ({first_line(error)})"
         ) from error
-
-
-def _end_with_the_run(_: int) -> None:
-    """Leave it to the process that trains to stop this worker: schedulers and terminals signal all of a job at once."""
-    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # Windows has no SIGHUP
-        signal.signal(number, signal.SIG_IGN)
 
 
 class _Errands(Dataset[Any]):

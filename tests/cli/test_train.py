@@ -1,15 +1,12 @@
 """``sortformer train``: a recipe in, a model out that ``diarize`` can use."""
 
 import json
-import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.processes import started
 from tests.simulate.makers import make_bank_folder
 
 RECIPE = """
@@ -85,16 +82,3 @@ def test_an_interrupt_says_how_to_go_on(cli: Cli, recipe: Path, tmp_path: Path, 
     outcome = cli("train", recipe, "-o", tmp_path / "run")
     assert outcome.code == 130
     assert outcome.err == f"interrupted: the same command goes on from the last state in {tmp_path / 'run'}\n"
-
-
-def test_a_job_whose_processes_are_all_stopped_says_how_to_go_on_and_no_more(recipe: Path, tmp_path: Path):
-    recipe.write_text(RECIPE.replace("workers = 0", "workers = 2").replace("= 2\n", "= 100_000\n", 1))
-    recipe.write_text(recipe.read_text().replace("until_step = 2", "until_step = 100_000"))
-    with started("train", recipe, "-o", tmp_path / "run", fresh=True, start_new_session=True) as process:
-        while not (tmp_path / "run" / "state.pt").exists() and process.poll() is None:
-            time.sleep(0.05)
-        os.killpg(process.pid, signal.SIGTERM)
-        _, said = process.communicate()
-    assert process.returncode == 130
-    lines = [line for line in said.splitlines() if not line.startswith("step ")]
-    assert lines == [f"interrupted: the same command goes on from the last state in {tmp_path / 'run'}"]
