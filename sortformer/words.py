@@ -188,9 +188,9 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
 def _of_tokens(tokens: Any) -> list[dict[str, Any]]:
     """The words that whisper.cpp's tokens make: one begins where a token does with a space; marks are in brackets."""
     words: list[dict[str, Any]] = []
-    for token in tokens or ():
+    for token in () if tokens is None else tokens:  # Whisper's own are numbers, perhaps in an array
         text, at = _value(token, "text"), _value(token, "offsets")
-        if text is None or at is None:  # Whisper's own are numbers
+        if not isinstance(text, str) or at is None:
             return []
         if text.startswith("[_"):
             continue

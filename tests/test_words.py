@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -222,6 +223,13 @@ def test_transcripts_of_others_are_taken_too(transcript):
 def test_what_is_no_word_is_refused(item, reason):
     with pytest.raises(InputError, match=reason):
         assign_speakers([item], Diarization((), 1))
+
+
+@pytest.mark.parametrize("tokens", [np.array([50364, 2425]), [50364, 2425], [{"text": 5, "offsets": {}}], [{"id": 5}]])
+def test_tokens_that_have_no_text_or_times_leave_the_segment(tokens):
+    recording = Diarization((Turn(0, 1, "ada"),), 1)
+    segment = {"start": 0.0, "end": 0.5, "text": "hi", "tokens": tokens}
+    assert assign_speakers([segment], recording) == [(0.0, 0.5, "hi", "ada")]
 
 
 def test_half_a_character_costs_no_other_word():
