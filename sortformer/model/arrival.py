@@ -19,19 +19,38 @@ class Arrivals:
 
     clock: Tensor  # (B,) int64: frames that have been seen
     frames: Tensor  # (B, K) int64: the first frame of each class; beyond all frames for a class that has not come
+    probs: Tensor  # (B, K) the probability in that frame; 0 for a class that has not come
 
     @classmethod
     def none(cls, rows: int, classes: int, device: torch.device | None = None) -> "Arrivals":
         """Return the state before the first frame."""
         clock = torch.zeros(rows, dtype=torch.int64, device=device)
-        return cls(clock, torch.full((rows, classes), _NEVER, device=device))
+        frames = torch.full((rows, classes), _NEVER, device=device)
+        return cls(clock, frames, torch.zeros(rows, classes, device=device))
 
     def after(self, probs: Tensor) -> "Arrivals":
         """Return the state after frames with the probabilities ``probs`` (B, T, K); an arrival stays as it was."""
         count = probs.shape[1]
         first = arrival_frames(probs)
-        found = torch.where(first < count, self.clock[:, None] + first, _NEVER)
-        return Arrivals(self.clock + count, torch.minimum(self.frames, found))
+        comes = (first < count) & (self.frames == _NEVER)
+        then = probs.gather(1, first.clamp(max=count - 1)[:, None])[:, 0]
+        return Arrivals(
+            self.clock + count,
+            torch.where(comes, self.clock[:, None] + first, self.frames),
+            torch.where(comes, then, self.probs),
+        )
+
+    def ranks(self) -> Tensor:
+        """Return the rank (B, K) of each class, as float32; of those that come at once, the surer one stands first.
+
+        Those that come at once and as surely have the mean of their ranks: so nothing depends on the order of classes.
+        """
+        frame, other_frame = self.frames[:, :, None], self.frames[:, None, :]
+        prob, other_prob = self.probs[:, :, None], self.probs[:, None, :]
+        at_once = other_frame == frame
+        before = (other_frame < frame) | at_once & (other_prob > prob)
+        alike = at_once & (other_prob == prob)  # a class is like itself
+        return before.sum(dim=2) + (alike.sum(dim=2) - 1) / 2
 
 
 def arrival_frames(probs: Tensor) -> Tensor:
@@ -50,9 +69,11 @@ def expected_arrival(logits: Tensor, valid: Tensor, sharpness: float) -> tuple[T
     """Return the expected arrival in frames (B, K) and the probability (B, K) of having arrived at all.
 
     The chance of not having arrived by frame t is s_k(t) = prod_{u <= t} (1 - sigmoid(sharpness * logit)), and the
-    expectation is its sum over the valid frames. Summed in float32 in the log domain: products would underflow.
+    expectation is its sum over the valid frames. Summed in float32, or wider, in the log domain: products would
+    underflow.
     """
-    hazard = nn.functional.softplus(sharpness * logits.float()).masked_fill(~valid[..., None], 0.0)
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    hazard = nn.functional.softplus(sharpness * logits).masked_fill(~valid[..., None], 0.0)
     survival = torch.exp(-hazard.cumsum(dim=1))
     return (survival * valid[..., None]).sum(dim=1), 1.0 - survival[:, -1]
 

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.config.model import HeadConfig
-from sortformer.model.arrival import Arrivals, arrival_ranks, expected_arrival, soft_ranks, soft_slots
+from sortformer.model.arrival import Arrivals, expected_arrival, soft_ranks, soft_slots
 from sortformer.position.absolute import sinusoids
 
 __all__ = ["PermutationEncoding"]
@@ -64,7 +64,7 @@ class PermutationEncoding(nn.Module):
         if self.design == "label":
             return probs @ self._codes(slots, probs.dtype)
         if self.design == "hard":
-            return self._by_arrival(probs, Arrivals.none(len(probs), probs.shape[2], probs.device))
+            return self._by_arrival(probs, Arrivals.none(probs.shape[0], probs.shape[2], probs.device))
         arrivals, presence = expected_arrival(logits, valid, self.sharpness)
         if self.detach_order:
             arrivals = arrivals.detach()
@@ -76,10 +76,10 @@ class PermutationEncoding(nn.Module):
 
     def _by_arrival(self, probs: Tensor, past: Arrivals) -> Tensor:
         """Encode frames by who has arrived, in them or in the past; whoever comes later ranks behind and is not in."""
-        known = past.after(probs).frames
+        known = past.after(probs)
         at = past.clock[:, None] + torch.arange(probs.shape[1], device=probs.device)
-        arrived = at[..., None] >= known[:, None]
-        return (probs * arrived) @ self._codes(arrival_ranks(known), probs.dtype)
+        arrived = at[..., None] >= known.frames[:, None]
+        return (probs * arrived) @ self._codes(known.ranks(), probs.dtype)
 
     def _codes(self, ranks: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the code (..., D) of integer or real ranks (...); a learned table is read between its rows."""

@@ -46,9 +46,32 @@ kernels = pytest.mark.parametrize("kernel", ["sinusoidal", "learned"])
 @given(seed=st.integers(0, 1000), order=st.permutations(range(4)))
 @settings(max_examples=25)
 def test_permuting_the_classes_changes_no_encoding(design, kernel, seed, order):
-    """Where no two arrive in the same frame: between those, design A lets their index decide."""
     encoding, logits = build(design, kernel), estimates(seed)
     torch.testing.assert_close(encode(encoding, logits[..., list(order)]), encode(encoding, logits), atol=1e-4, rtol=0)
+
+
+@designs
+@kernels
+@given(
+    arrivals=st.lists(st.integers(0, 3), min_size=4, max_size=4),
+    level=st.lists(st.sampled_from([0.5, 4.0, 40.0]), min_size=4, max_size=4),
+    order=st.permutations(range(4)),
+)
+@settings(max_examples=25)
+def test_permuting_classes_that_arrive_at_once_changes_no_encoding(design, kernel, arrivals, level, order):
+    """Whether one of them is surer than the other, or both are as sure of what they say then."""
+    encoding = build(design, kernel)
+    logits = speaking_from(tuple(20 * frame for frame in arrivals)) / 6.0 * torch.tensor(level)
+    torch.testing.assert_close(encode(encoding, logits[..., list(order)]), encode(encoding, logits), atol=1e-4, rtol=0)
+
+
+def test_of_classes_that_arrive_at_once_the_surer_one_comes_first():
+    encoding = build("hard", "learned")
+    logits = torch.full((1, 3, 4), -50.0)
+    logits[:, 1:, [1, 3]] = torch.tensor([1.0, 2.0])
+    probs = logits[0, 2].sigmoid()
+    expected = probs[3] * encoding.table[0] + probs[1] * encoding.table[1]
+    torch.testing.assert_close(encode(encoding, logits)[0, 2], expected.detach(), atol=1e-6, rtol=0)
 
 
 def test_permuting_the_classes_changes_no_bit_that_counts_in_design_a():
