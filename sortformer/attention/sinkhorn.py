@@ -43,7 +43,8 @@ class SinkhornAttention(Core):
         if self.cut:
             order = order[:, :, : self.cut]
         keys, values = (torch.einsum("bhij,bhjsd->bhisd", order, x) for x in (key, value))
-        seen = pairs.any(-1, keepdim=True).expand_as(there)
+        # A place of a sorted block is there where a block that may be sorted into it has a frame in that place.
+        seen = pairs.to(query.dtype) @ there.to(query.dtype) > 0
         if self.cut:
             keys, values, seen = keys.flatten(2, 3), values.flatten(2, 3), seen[:, :, : self.cut].flatten(2, 3)
             return expectation(query.flatten(2, 3), keys, values, seen[:, :, None])[:, :, :frames]

@@ -302,12 +302,14 @@ def sinkhorn_attention(
         sorted_keys, sorted_values = [], []
         for row in range(len(members)):
             mixed = np.zeros((2, block, dim))
-            for column, frame in enumerate(members):
+            places = set()
+            for column, frame in enumerate(members[:row] if causal else members):
                 for j in frame:
+                    places.add(j % block)
                     mixed[0, j % block] += order[row, column] * key[b, h, j]
                     mixed[1, j % block] += order[row, column] * value[b, h, j]
-            sorted_keys.append(list(mixed[0]) if row or not causal else [])
-            sorted_values.append(list(mixed[1]) if row or not causal else [])
+            sorted_keys.append([mixed[0, place] for place in sorted(places)])
+            sorted_values.append([mixed[1, place] for place in sorted(places)])
         for row, frame in enumerate(members):
             for i in frame:
                 own = [j for j in frame if j <= i or not causal]
