@@ -26,8 +26,9 @@ def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor, *, fra
     What stands in the padding, NaN included, changes neither the loss nor a gradient.
     """
     padding = ~valid[..., None]
+    logits = _wide(logits)
     loss = nn.functional.binary_cross_entropy_with_logits(
-        logits.float().masked_fill(padding, 0.0), activity.float().masked_fill(padding, 0.0), reduction="none"
+        logits.masked_fill(padding, 0.0), activity.to(logits.dtype).masked_fill(padding, 0.0), reduction="none"
     )
     count = valid.sum() if frames is None else valid.new_tensor(frames, dtype=torch.int64)
     return loss.masked_fill(padding, 0.0).sum() / (count * logits.shape[2]).clamp(min=1)
@@ -65,9 +66,9 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
     With ``by_arrival`` only the orders that respect arrival are allowed, which leaves a choice among ties alone. Logits
     that are not finite get some order: the loss shows what they are.
     """
-    activity = activity.float().masked_fill(~valid[..., None], 0.0)
+    masked = _wide(logits).masked_fill(~valid[..., None], 0.0)
+    activity = activity.to(masked.dtype).masked_fill(~valid[..., None], 0.0)
     # BCE(x, y) = softplus(x) - x y, and the first term does not depend on the speaker: cost[slot, speaker] = -x . y
-    masked = logits.float().masked_fill(~valid[..., None], 0.0)
     cost = -(masked.transpose(1, 2) @ activity).nan_to_num(0.0, 0.0, 0.0).clamp(-_LARGEST, _LARGEST)
     if by_arrival:
         arrivals = arrival_frames(activity)
@@ -77,6 +78,10 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
         cost = cost + penalty[:, None, None] * (due[:, :, None] != arrivals[:, None, :])
     order = _cheapest(cost)
     return activity.gather(2, order[:, None].expand(-1, activity.shape[1], -1))
+
+
+def _wide(logits: Tensor) -> Tensor:
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def _cheapest(cost: Tensor) -> Tensor:

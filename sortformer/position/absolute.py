@@ -17,8 +17,9 @@ def sinusoids(positions: Tensor, dim: int) -> Tensor:
 
     Vaswani et al., arXiv 1706.03762, section 3.5; defined at every real position, so a soft rank has a code too.
     """
-    frequencies = 10_000.0 ** (-torch.arange(0, dim, 2, device=positions.device, dtype=torch.float32) / dim)
-    angles = positions[..., None].to(torch.float32) * frequencies
+    positions = positions.to(torch.promote_types(positions.dtype, torch.float32))
+    frequencies = 10_000.0 ** (-torch.arange(0, dim, 2, device=positions.device, dtype=positions.dtype) / dim)
+    angles = positions[..., None] * frequencies
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[..., :dim]
 
 
