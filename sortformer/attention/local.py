@@ -60,12 +60,12 @@ class LocalAttention(RecurrentCore):
     ) -> tuple[Tensor, LocalState]:
         """Return (B, H, T, d) and the last frames."""
         past, known = state.key.shape[2], state.then(key, value, context.valid)
-        at, after = torch.arange(known.key.shape[2], device=query.device), 0 if self.causal else self.window
+        at = torch.arange(known.key.shape[2], device=query.device)
         out = [query[:, :, :0]]
         for rows in tiles(query.shape[2]):
-            seen = slice(max(0, past + rows.start - self.window), past + rows.stop + after)
+            seen = slice(max(0, past + rows.start - self.window), past + rows.stop)
             behind = at[past:][rows, None] - at[seen]
-            near = ((behind <= self.window) & (behind >= -after))[None, None]
+            near = ((behind <= self.window) & (behind >= 0))[None, None]
             asking, pairs = query[:, :, rows], may_see(near, known.valid[:, seen])
             out.append(attend(asking, known.key[:, :, seen], known.value[:, :, seen], pairs, None, None))
         return torch.cat(out, dim=2), known.last(self.window)
@@ -80,11 +80,12 @@ def local_attention(
     queries against their own block of keys and its two neighbours; all at once where no frame is out of reach.
     """
     batch, _, frames, _ = query.shape
-    window = max(1, min(window, frames))  # no frame is further away
-    if frames <= window + 1 and not causal:
-        return full_attention(query, key, value, valid, None)
+    if isinstance(frames, int):  # and not a symbol, as in a graph for recordings of any length
+        window = max(1, min(window, frames))  # no frame is further away
+        if frames <= window + 1 and not causal:
+            return full_attention(query, key, value, valid, None)
     valid = validity(key, valid)
-    blocks = -(-frames // window)
+    blocks = (frames + window - 1) // window  # of no negative number: in ONNX those are rounded up
     tail = blocks * window - frames
     query = nn.functional.pad(query, (0, 0, 0, tail)).unflatten(2, (blocks, window))
     key, value, reachable = (

@@ -146,7 +146,8 @@ class MultiHeadAttention(nn.Module):
         return layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _merged(self, mixed: Tensor) -> Tensor:
-        return self.out(mixed.transpose(1, 2).flatten(2))
+        # Copied, since kernels differ in how they lay frames out, and a graph is to run with any of them.
+        return self.out(mixed.transpose(1, 2).clone(memory_format=torch.contiguous_format).flatten(2))
 
     def _context(self, query: Tensor, places: Places, valid: Tensor | None, past: int = 0) -> Context:
         def part(rows: slice, columns: Tensor | None) -> Places:

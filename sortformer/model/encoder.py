@@ -55,14 +55,19 @@ class Encoder(nn.Module):
             return self.pre_encode(feats, lengths)
         if narrow is None:
             narrow = is_narrow(sounding(feats, length_mask(lengths, feats.shape[1])))
-        lower = feats[..., : bands_below(feats.shape[2], NARROW_HZ)]
         # In training both are run for all rows: each process of several has then a gradient for every weight.
         if not self.training and bool(narrow.all()):
-            return self.narrowband(lower, lengths)
+            return self.narrowband(_lower(feats), lengths)
         if not (self.training or bool(narrow.any())):
             return self.pre_encode(feats, lengths)
+        return self.subsample_both(feats, lengths, narrow)
+
+    def subsample_both(self, feats: Tensor, lengths: Tensor, narrow: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what ``subsample`` does, of a model with two subsamplings, by running both for all rows."""
+        if self.narrowband is None:
+            raise ValueError("this model has one subsampling for all recordings")
         emb, frames = self.pre_encode(feats, lengths)
-        return torch.where(narrow[:, None, None], self.narrowband(lower, lengths)[0], emb), frames
+        return torch.where(narrow[:, None, None], self.narrowband(_lower(feats), lengths)[0], emb), frames
 
     def encode(self, emb: Tensor, valid: Tensor | None = None, states: tuple[Any, ...] | None = None) -> LayerStep:
         """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count.
@@ -74,6 +79,10 @@ class Encoder(nn.Module):
             x = self.input_norm(x)
         step = self.blocks.run(self.input_dropout(x), valid, states)
         return step if self.norm is None else replace(step, out=self.norm(step.out))
+
+
+def _lower(feats: Tensor) -> Tensor:
+    return feats[..., : bands_below(feats.shape[2], NARROW_HZ)]
 
 
 def _kind(config: EncoderConfig) -> Callable[..., nn.Module]:

@@ -23,7 +23,10 @@ class ShawPosition(Position):
     def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor:
         """Return ``q_i . a_clip(j - i)``; a distance between two frames is rounded down."""
         del codes
-        distance = places.distance.floor().long().clamp(-self.max_distance, self.max_distance) + self.max_distance
+        distance = places.distance
+        if distance.is_floating_point():
+            distance = distance.floor().long()
+        distance = distance.clamp(-self.max_distance, self.max_distance) + self.max_distance
         scores = query @ self.keys.T  # (B, H, T, 2 * max_distance + 1)
         return scores.gather(-1, distance[:, None].expand(*scores.shape[:2], -1, -1))
 

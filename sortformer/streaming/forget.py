@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.masks import length_mask
-from sortformer.streaming.state import StreamState, take
+from sortformer.ragged import take
+from sortformer.streaming.state import StreamState
 
 __all__ = ["forget"]
 

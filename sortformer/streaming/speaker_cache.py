@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.masks import length_mask
-from sortformer.streaming.state import take
+from sortformer.ragged import take
 
 __all__ = ["add_silence", "boosted", "chosen", "compress", "scores", "without_overlap"]
 

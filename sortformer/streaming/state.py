@@ -1,19 +1,16 @@
-"""What streams remember between steps, and the ragged rows that it is made of.
+"""What streams remember between steps.
 
-Axes: B streams, M frames of speaker cache, L frames of FIFO, V frames of voices, D channels, S slots of the stream. A
-ragged tensor (B, T, C) comes with its lengths (B,): its first frames count, the rest are zero.
+Axes: B streams, M frames of speaker cache, L frames of FIFO, V frames of voices, D channels, S slots of the stream.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sortformer.config.stream import StreamConfig
-from sortformer.masks import length_mask
 
-__all__ = ["StreamState", "end_to_end", "start", "take", "window"]
+__all__ = ["StreamState", "start"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,30 +57,3 @@ def start(
         voice_probs=torch.zeros(rows, voice_frames, num_slots, device=device),
         voice_length=counts,
     )
-
-
-def end_to_end(parts: Sequence[tuple[Tensor, Tensor]], frames: int | None = None) -> tuple[Tensor, Tensor]:
-    """Lay ragged tensors (B, T_i, C), each with its lengths (B,), end to end in every row.
-
-    Returns a ragged tensor (B, frames, C) and its lengths (B,). ``frames`` must hold the longest row; without it, the
-    result is as long as that one.
-    """
-    whole = torch.cat([part for part, _ in parts], dim=1)
-    total = torch.stack([length for _, length in parts]).sum(dim=0)
-    counts = torch.cat([length_mask(length, part.shape[1]) for part, length in parts], dim=1)
-    size = int(total.max()) if frames is None else frames
-    order = (~counts).to(torch.uint8).argsort(dim=1, stable=True)[:, :size]
-    order = nn.functional.pad(order, (0, size - order.shape[1]))
-    return take(whole, order, length_mask(total, size)), total
-
-
-def window(x: Tensor, first: Tensor, length: Tensor, frames: int) -> Tensor:
-    """Return the ragged tensor (B, frames, C) of ``length`` (B,) frames of ``x`` (B, T, C) from ``first`` (B,) on."""
-    return take(x, first[:, None] + torch.arange(frames, device=x.device), length_mask(length, frames))
-
-
-def take(x: Tensor, index: Tensor, valid: Tensor) -> Tensor:
-    """Return the frames ``index`` (B, t) of ``x`` (B, T, C) as (B, t, C), zero where not ``valid`` (B, t)."""
-    with_zeros = nn.functional.pad(x, (0, 0, 0, 1))
-    index = torch.where(valid, index, x.shape[1])
-    return with_zeros.gather(1, index[..., None].expand(-1, -1, x.shape[2]))

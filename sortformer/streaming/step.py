@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from sortformer.config.stream import StreamConfig
 from sortformer.masks import length_mask
 from sortformer.model import Sortformer
+from sortformer.ragged import end_to_end, window
 from sortformer.streaming.by_voice import rows_by_voice, worth_keeping
 from sortformer.streaming.forget import forget
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.speaker_cache import add_silence, compress
-from sortformer.streaming.state import StreamState, end_to_end, start, window
+from sortformer.streaming.state import StreamState, start
 
 __all__ = ["SpeakerCache", "step", "update"]
 

@@ -17,13 +17,17 @@ from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError
 from sortformer.masks import length_mask
 from sortformer.model import Sortformer, SortformerOutput
+from sortformer.ragged import end_to_end, window
 from sortformer.streaming.protocol import Chunk
-from sortformer.streaming.state import end_to_end, start, window
+from sortformer.streaming.state import start
 from sortformer.streaming.step import update
 
 __all__ = ["check_streams", "draw_stream", "streamed"]
 
-_CHUNK_FRAMES = (3, 340)  # from NVIDIA's shortest preset (ours: 2) to the longest; drawn log-uniformly, as is the next
+_CHUNK_FRAMES = (
+    3,
+    340,
+)  # from NVIDIA's shortest preset (ours: 2) to the longest; drawn log-uniformly, as are the others
 _RIGHT_FRAMES = (1, 40)
 _FIFO_FRAMES = (40, 188)
 _CACHE_FRAMES = (100, 264)
