@@ -12,31 +12,35 @@ __all__ = ["convert"]
 
 
 def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> Checkpoint:
-    """Write the model of ``source``, anything that loads, as a ``.nemo`` archive or as a folder of our own.
+    """Write the model of ``source``, anything that loads, as ``.nemo``, as ``.onnx``, or as a folder of our own.
 
     What it computes stays the same. Returned is all that was read, of which a ``.nemo`` has no place for the
-    post-processing, the licence and the labelling.
+    post-processing, the licence and the labelling; an ONNX graph has it beside itself, as metadata.
 
     Args:
-        out: a name that ends in ``.nemo``, or a folder. Folders are made if need be.
+        out: a name that ends in ``.nemo`` or ``.onnx``, or a folder. Folders are made if need be.
         overwrite: replace a model that is there.
 
     Raises:
         InputError: if the source cannot be read, ``out`` exists and is not to be replaced or is of the other kind, or
-            NeMo cannot express the model.
+            the format cannot express the model or needs a package that is missing.
     """
     out = Path(out)
-    folder = out.suffix != ".nemo"
+    folder = out.suffix not in (".nemo", ".onnx")
     if out.exists() and out.is_dir() != folder:
         raise InputError(f"{out} is a {'file' if folder else 'folder'}: give another name")
     if out.exists() and not overwrite and not (folder and not any(out.iterdir())):
         raise InputError(f"{out} exists already; give another name, or replace it with --overwrite")
     checkpoint = read(source)
     remind(str(source), checkpoint.licence)
+    # The other formats have their own dependencies.
     if folder:
         save(out, checkpoint.model, checkpoint.postprocess, licence=checkpoint.licence)
+    elif out.suffix == ".onnx":
+        from sortformer.checkpoint.onnx_export import write_onnx
+
+        write_onnx(out, checkpoint)
     else:
-        # NeMo's format has its own dependencies.
         from sortformer.checkpoint.nemo_export import write_nemo
 
         write_nemo(out, checkpoint.model)

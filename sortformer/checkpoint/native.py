@@ -17,7 +17,7 @@ from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
 
-__all__ = ["EMBEDDED", "FORMAT", "read_native", "save"]
+__all__ = ["EMBEDDED", "FORMAT", "described", "read_native", "save"]
 
 EMBEDDED = Path(__file__).parents[1] / "weights"
 """The folder of the default model, inside the package."""
@@ -44,13 +44,19 @@ def save(
     }
     with drafted(folder / "model.safetensors") as draft:
         draft.write_bytes(save_weights(weights))  # their own writer lets nobody but the owner read
-    config: dict[str, Any] = {"format": FORMAT, "model": to_dict(model.config)}
-    if postprocess is not None:
-        config["postprocess"] = to_dict(postprocess)
-    if licence is not None:
-        config["licence"] = licence
+    config = described(model.config, postprocess, licence)
     with drafted(folder / "config.json") as draft:
         draft.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def described(config: ModelConfig, postprocess: PostprocessConfig | None, licence: str | None) -> dict[str, Any]:
+    """Return what ``config.json`` says of a model."""
+    values: dict[str, Any] = {"format": FORMAT, "model": to_dict(config)}
+    if postprocess is not None:
+        values["postprocess"] = to_dict(postprocess)
+    if licence is not None:
+        values["licence"] = licence
+    return values
 
 
 def read_native(folder: Path, values: Mapping[str, Any]) -> Checkpoint:

@@ -15,18 +15,20 @@ __all__ = ["convert"]
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="MODEL", help="A folder, a .nemo file or a Hugging Face id.")],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="A folder, or a name that ends in .nemo.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A folder, or a name that ends in .nemo or .onnx.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
 ) -> None:
-    """Write a model as a folder of our own, or as .nemo for NeMo.
+    """Write a model as a folder of our own, as .nemo for NeMo, or as .onnx for other runtimes.
 
     What the network computes stays the same. A .nemo has no place for post-processing of its own, nor for how a model
-    that is not NVIDIA's labels frames and takes files, which is said instead. What NeMo cannot express is refused with
-    the reason.
+    that is not NVIDIA's labels frames and takes files, which is said instead. An .onnx is the network of a stream's
+    step, and needs the extra [onnx]. What a format cannot express is refused with the reason.
     """
     from sortformer.checkpoint import convert as run
     from sortformer.config.presets import streams_files
 
+    if out.suffix == ".onnx":
+        say("note: a network is traced for a minute or more")
     held = run(source, out, overwrite=overwrite)
     config, settings = held.model.config, held.postprocess
     if out.suffix == ".nemo":

@@ -1,0 +1,97 @@
+"""What ONNX Runtime makes of the model in the package, in float32 and in int8, beside PyTorch: DER, size and time.
+
+    python graphs.py FOLDER ...
+
+Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
+whole recordings. Features, clustering and turns are the package's; only the network is another's. On one thread. int8:
+weights of linear layers, by ``onnxruntime.quantization.quantize_dynamic``.
+"""
+
+import argparse
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import torch
+from levels import errors, recordings, shown
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from torch import Tensor
+
+from sortformer import Diarizer, checkpoint
+from sortformer.bandwidth import is_narrow, sounding
+from sortformer.masks import length_mask
+from sortformer.model import SortformerOutput
+
+
+class Graph:
+    """A graph that stands for ``Sortformer.forward_features``."""
+
+    def __init__(self, path: Path, dim: int) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.log_severity_level = 3
+        self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self.nothing = np.zeros((1, 0, dim), np.float32)
+        self.seconds = 0.0
+
+    def __call__(self, feats: Tensor, lengths: Tensor) -> SortformerOutput:
+        none = np.zeros(1, np.int64)
+        begun = time.perf_counter()
+        probs, emb = self.session.run(
+            ["spkcache_fifo_chunk_preds", "spkcache_fifo_chunk_embs"],
+            {
+                "chunk": feats.numpy(),
+                "chunk_lengths": lengths.numpy(),
+                "spkcache": self.nothing,
+                "spkcache_lengths": none,
+                "fifo": self.nothing,
+                "fifo_lengths": none,
+                "narrowband": is_narrow(sounding(feats, length_mask(lengths, feats.shape[1]))).numpy(),
+            },
+        )
+        self.seconds += time.perf_counter() - begun
+        logits = torch.logit(torch.from_numpy(probs), 1e-6)
+        return SortformerOutput(logits, (), torch.from_numpy(emb), torch.ones(logits.shape[:2], dtype=torch.bool))
+
+
+class Timed:
+    """The model's own, with the time that it takes."""
+
+    def __init__(self, diarizer: Diarizer) -> None:
+        self.run = diarizer.model.forward_features
+        self.seconds = 0.0
+
+    def __call__(self, feats: Tensor, lengths: Tensor) -> SortformerOutput:
+        begun = time.perf_counter()
+        output = self.run(feats, lengths)
+        self.seconds += time.perf_counter() - begun
+        return output
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", type=Path, nargs="+")
+    folders = parser.parse_args().folders
+    torch.set_num_threads(1)
+    diarizer = Diarizer.load(device="cpu")
+    dim = diarizer.model.config.encoder.dim
+    with tempfile.TemporaryDirectory() as made:
+        whole, small = Path(made) / "float32.onnx", Path(made) / "int8.onnx"
+        checkpoint.convert(checkpoint.EMBEDDED, whole)
+        quantize_dynamic(whole, small, weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul", "Gemm"])
+        for path in (whole, small):
+            print(f"{path.stem:8} {path.stat().st_size / 1e6:5.1f} MB")
+        ways = {"PyTorch": Timed(diarizer), "float32": Graph(whole, dim), "int8": Graph(small, dim)}
+        for folder in folders:
+            for name, way in ways.items():
+                diarizer.model.forward_features, way.seconds = way, 0.0
+                parts = errors(diarizer, recordings(folder), np.asarray, None)
+                print(f"{folder.name:10} {name:8} {shown(parts)}  network {way.seconds:6.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

@@ -1,0 +1,219 @@
+"""A graph computes what the model computes, whatever its inputs' sizes, and a stream can be built around it."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+from torch import Tensor
+
+from sortformer.checkpoint.contents import Checkpoint
+from sortformer.checkpoint.convert import convert
+from sortformer.checkpoint.onnx_export import write_onnx
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import FavorCore
+from sortformer.config.depth import UniversalDepth
+from sortformer.config.model import ModelConfig
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.config.strict import from_dict
+from sortformer.errors import InputError
+from sortformer.masks import length_mask
+from sortformer.model import Sortformer
+from sortformer.streaming.protocol import Chunk
+from sortformer.streaming.step import SpeakerCache, update
+from tests.checkpoint.goldens import GOLDEN
+from tests.small_models import SHAPES, small_config, small_model
+
+NAMES = ["chunk", "chunk_lengths", "spkcache", "spkcache_lengths", "fifo", "fifo_lengths"]
+# All that the package's model has and NVIDIA's first ones have, in one.
+OURS = small_config(
+    {"window_frames": 7, "narrowband_channels": 3, "conv_norm": "batch", "layers": 1},
+    {"position": "xl", "layers": 2, "estimate_layers": (0, 1)},
+    normalize="fixed",
+)
+
+
+class Graph:
+    """A graph beside the model that it was made of."""
+
+    def __init__(self, path: Path, model: Sortformer) -> None:
+        # Errors only: memory that cannot be used again for another size is no fault.
+        onnxruntime.set_default_logger_severity(3)
+        self.session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        self.model = model
+
+    def run(self, **inputs: Tensor) -> dict[str, Tensor]:
+        names = [output.name for output in self.session.get_outputs()]
+        found = self.session.run(None, {name: tensor.numpy() for name, tensor in inputs.items()})
+        return {name: torch.from_numpy(np.asarray(array)) for name, array in zip(names, found, strict=True)}
+
+
+def inputs_of(model: Sortformer, lengths: dict[str, list[int]], room: int = 0, seed: int = 0) -> dict[str, Tensor]:
+    """Random inputs of so many frames in each row, with ``room`` for more that holds NaN."""
+    generator, config = torch.Generator().manual_seed(seed), model.config
+    found = {}
+    for name, size in (
+        ("chunk", config.features.num_mels),
+        ("spkcache", config.encoder.dim),
+        ("fifo", config.encoder.dim),
+    ):
+        counts = torch.tensor(lengths[name])
+        values = torch.randn(len(counts), int(counts.max()) + room, size, generator=generator)
+        found[name] = values.masked_fill(~length_mask(counts, values.shape[1])[..., None], torch.nan)
+        found[f"{name}_lengths"] = counts
+    if model.encoder.narrowband is not None:
+        found["narrowband"] = torch.arange(len(lengths["chunk"])) % 2 == 1
+    return found
+
+
+def assert_is_the_model(graph: Graph, inputs: dict[str, Tensor]) -> None:
+    """The graph gives for each row what the model gives for that row alone, unpadded; behind it are zeros."""
+    model, found = graph.model, graph.run(**inputs)
+    for row in range(len(inputs["chunk"])):
+        cache, fifo, chunk = (
+            inputs[name][row : row + 1, : int(inputs[f"{name}_lengths"][row])] for name in ("spkcache", "fifo", "chunk")
+        )
+        narrow = inputs["narrowband"][row : row + 1] if "narrowband" in inputs else None
+        with torch.no_grad():
+            emb, frames = model.encoder.subsample(chunk, torch.tensor([chunk.shape[1]]), narrow)
+            whole = torch.cat([cache, fifo, emb], dim=1)
+            output = model.forward_frames(whole, torch.ones(whole.shape[:2], dtype=torch.bool))
+        finer = model.config.head.upsampling
+        expected = {
+            "spkcache_fifo_chunk_preds": output.probs.unflatten(1, (-1, finer)).mean(dim=2),
+            "spkcache_fifo_chunk_embs": output.emb,
+            "chunk_pre_encode_embs": emb,
+        }
+        if finer > 1:
+            expected["spkcache_fifo_chunk_preds_hr"] = output.probs
+        assert {"chunk_pre_encode_lengths", *expected} == set(found)
+        assert int(found["chunk_pre_encode_lengths"][row]) == int(frames)
+        for name, tensor in expected.items():
+            got = found[name][row]
+            torch.testing.assert_close(got[: tensor.shape[1]], tensor[0], atol=2e-5, rtol=1e-4, msg=name)
+            if name.startswith("spkcache"):
+                assert not got[tensor.shape[1] :].any(), name
+
+
+@pytest.fixture(scope="module")
+def ours(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """A small model with two subsamplings, local attention and permutation encodings that count."""
+    model = small_model(OURS)
+    path = tmp_path_factory.mktemp("onnx") / "new" / "ours.onnx"
+    write_onnx(path, Checkpoint(model, PostprocessConfig(onset=0.6), "CC0"))
+    return Graph(path, model)
+
+
+@pytest.fixture(scope="module")
+def nemotron(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    """What transformers' random Nemotron 3 is here."""
+    path = tmp_path_factory.mktemp("onnx") / "nemotron.onnx"
+    return Graph(path, convert(GOLDEN / "tiny_nemotron3", path).model)
+
+
+SIZES = {
+    "a recording": {"chunk": [200], "spkcache": [0], "fifo": [0]},
+    "a frame": {"chunk": [1], "spkcache": [0], "fifo": [0]},
+    "a step": {"chunk": [48], "spkcache": [12], "fifo": [5]},
+    "rows": {"chunk": [61, 200, 8], "spkcache": [40, 3, 0], "fifo": [0, 21, 2]},
+}
+
+
+@pytest.mark.parametrize("lengths", SIZES.values(), ids=SIZES)
+@pytest.mark.parametrize("room", [0, 9])
+def test_a_graph_is_its_model_whatever_its_sizes(ours: Graph, lengths: dict[str, list[int]], room: int):
+    assert_is_the_model(ours, inputs_of(ours.model, lengths, room))
+
+
+@pytest.mark.parametrize("lengths", SIZES.values(), ids=SIZES)
+def test_a_graph_of_nemotron_3_is_its_model(nemotron: Graph, lengths: dict[str, list[int]]):
+    assert_is_the_model(nemotron, inputs_of(nemotron.model, lengths))
+
+
+def test_its_inputs_and_sizes_have_nemos_names(ours: Graph, nemotron: Graph):
+    assert [each.name for each in nemotron.session.get_inputs()] == NAMES
+    assert [each.name for each in ours.session.get_inputs()] == [*NAMES, "narrowband"]
+    assert ours.session.get_inputs()[0].shape == ["rows", "chunk_frames", 16]
+
+
+@torch.no_grad()
+def test_a_stream_can_be_built_around_a_graph(nemotron: Graph):
+    """Of features, graph and the rules of the cache, as a host does it, against the stream of the package."""
+    model, size = nemotron.model, 5
+    config = StreamConfig(size, fifo_frames=10, update_period_frames=6, speaker_cache=SpeakerCacheConfig(24, 1))
+    memory = SpeakerCache(model, config)
+    here = there = memory.start()
+    feats = torch.randn(1, 8 * size * 12, model.config.features.num_mels, generator=torch.Generator().manual_seed(3))
+    finer, nothing = model.config.head.upsampling, torch.zeros(1, dtype=torch.int64)
+    for part in feats.split(8 * size, dim=1):
+        found = nemotron.run(
+            chunk=part,
+            chunk_lengths=torch.tensor([part.shape[1]]),
+            spkcache=here.cache,
+            spkcache_lengths=here.cache_length,
+            fifo=here.fifo,
+            fifo_lengths=here.fifo_length,
+        )
+        first = int(here.cache_length + here.fifo_length) * finer
+        probs = found["spkcache_fifo_chunk_preds_hr"][:, first : first + size * finer]
+        length = found["chunk_pre_encode_lengths"]
+        chunk = Chunk(found["chunk_pre_encode_embs"], nothing, length, nothing)
+        here = update(config, here, chunk, found["spkcache_fifo_chunk_preds"], model.encoder.silence)
+        emb, _ = model.encoder.subsample(part, torch.tensor([part.shape[1]]))
+        there, expected = memory.step(there, Chunk(emb, nothing, length, nothing))
+        torch.testing.assert_close(probs, expected, atol=1e-4, rtol=0)
+    assert bool(here.compressed.all())
+
+
+def test_its_metadata_say_what_else_is_to_be_known(ours: Graph, nemotron: Graph):
+    said = {name: json.loads(value) for name, value in ours.session.get_modelmeta().custom_metadata_map.items()}
+    assert from_dict(ModelConfig, said["sortformer.config"]["model"], "model") == ours.model.config
+    assert said["sortformer.config"]["postprocess"]["onset"] == 0.6
+    assert said["sortformer.config"]["licence"] == "CC0"
+    assert from_dict(StreamConfig, said["sortformer.presets"]["1s"], "1s").latency_s == 0.96
+    assert "sortformer.silence" not in said
+    said = {name: json.loads(value) for name, value in nemotron.session.get_modelmeta().custom_metadata_map.items()}
+    assert (said["chunk_len"], said["right_context"], said["fifo_len"], said["spkcache_len"]) == (340, 40, 40, 264)
+    silence = nemotron.model.encoder.silence
+    assert silence is not None
+    torch.testing.assert_close(torch.tensor(said["sortformer.silence"]), silence.detach(), atol=0, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (SHAPES["memory"], "layers of its encoder remember, and graphs do not"),
+        (SHAPES["reversible"], "the depth of its encoder is 'reversible', not 'stacked'"),
+        (
+            small_config(head={"depth": UniversalDepth(), "position": "coordinates"}),
+            "the depth of its head is 'universal'",
+        ),
+        (small_config(head={"attention": (AttentionConfig(FavorCore()),)}), "its head attends with 'favor', not"),
+        (small_config(head={"position": "learned"}), "the positions of its head are a table"),
+        (small_config({"ff_chunk_frames": 3}), "the feed-forward layers of its encoder are taken in parts"),
+    ],
+)
+def test_what_a_graph_cannot_say_is_refused_with_the_reason(tmp_path: Path, config: ModelConfig, said: str):
+    with pytest.raises(InputError, match=f"ONNX cannot express this model: {said}"):
+        write_onnx(tmp_path / "model.onnx", Checkpoint(Sortformer(config), PostprocessConfig()))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        "sortformer.checkpoint.onnx_export.find_spec", lambda name: None if name == "onnxscript" else found(name)
+    )
+    with pytest.raises(InputError, match=r"ONNX needs the packages onnxscript: pip install"):
+        convert(GOLDEN / "tiny_v1.nemo", tmp_path / "model.onnx")
+
+
+def test_a_graph_that_is_there_is_not_replaced_unasked(tmp_path: Path):
+    (tmp_path / "model.onnx").write_bytes(b"old")
+    with pytest.raises(InputError, match="exists already"):
+        convert(GOLDEN / "tiny_v1.nemo", tmp_path / "model.onnx")
+    assert (tmp_path / "model.onnx").read_bytes() == b"old"
