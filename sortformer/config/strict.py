@@ -100,8 +100,11 @@ def _plain(value: Any) -> Any:
 
 
 def differences(one: Any, other: Any) -> list[tuple[str, Any, Any]]:
-    """Return in which settings two configs differ, by dotted name, and what each has there: None where it has none."""
-    ours, theirs = _dotted(to_dict(one)), _dotted(to_dict(other))
+    """Return in which settings two configs, or what ``to_dict`` makes of them, differ, and what each has there.
+
+    Settings go by their dotted names; None is for those that one of the two does not have.
+    """
+    ours, theirs = (_dotted(config if isinstance(config, Mapping) else to_dict(config)) for config in (one, other))
     return [(name, ours.get(name), theirs.get(name)) for name in ours | theirs if ours.get(name) != theirs.get(name)]
 
 

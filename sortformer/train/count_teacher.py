@@ -8,15 +8,14 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sortformer.errors import InputError, refusal
 from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.train.arrays import reading
 
 __all__ = ["CountTeacher", "count_loss", "log_counts"]
 
@@ -76,22 +75,13 @@ class CountTeacher(nn.Module):
         Raises:
             InputError: if the file cannot be read, or holds something else.
         """
-        try:
+        with reading(f"the network that counts in {path}"):
             with open(path, "rb") as file, np.load(file) as archive:
                 weights = dict(archive)
             for name, array in weights.items():
                 if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
                     raise ValueError(f"'{name}' has values that are not finite numbers")
             return cls(weights)
-        except OSError as error:
-            raise InputError(f"cannot read the network that counts in {path}: {refusal(error)}") from error
-        except KeyError as error:
-            raise InputError(f"cannot read the network that counts in {path}: it lacks {error}") from error
-        # An array instead of an archive has no `with` (TypeError), an empty file no data (EOFError), other weights
-        # other shapes (RuntimeError, IndexError), of which torch says several lines.
-        except (ValueError, TypeError, EOFError, RuntimeError, IndexError, BadZipFile) as error:
-            said = " ".join(str(error).split())
-            raise InputError(f"cannot read the network that counts in {path}: {said}") from error
 
     @torch.no_grad()
     def forward(self, wave: Tensor, frames: int, grid: FrameGrid) -> Tensor:

@@ -3,17 +3,15 @@
 import json
 import math
 import warnings
-from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from sortformer import checkpoint
 from sortformer.config.model import ModelConfig
-from sortformer.config.strict import to_dict
+from sortformer.config.strict import differences, to_dict
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches, killed_workers
 from sortformer.draft import drafted
@@ -98,15 +96,14 @@ def train(
             done = f"{state.step} of {config.steps} steps"
             warnings.warn(f"the run in {out} has done {done} before: there was nothing to train", stacklevel=2)
         elif processes.lead:
-            settings = json.dumps(to_dict(config), indent=2) + "\n"
-            if state.step and (changed := _changed(out / "config.json", json.loads(settings))):
+            if state.step and (changed := _changed(out / "config.json", config)):
                 names = ", ".join(changed)
                 warnings.warn(
                     f"the run in {out} goes on from step {state.step} with another recipe than before: {names}",
                     stacklevel=2,
                 )
             with drafted(out / "config.json") as draft:
-                draft.write_text(settings, encoding="utf-8")
+                draft.write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
         last = config.steps if stop_after is None else min(config.steps, stop_after)
         saved, passed_over = state.step, 0
         while state.step < last:
@@ -130,21 +127,13 @@ def train(
     return out / "model"
 
 
-def _changed(config: Path, now: dict[str, Any]) -> list[str]:
-    """Return the names of the settings that are not as the file says, of tables with what is in them."""
+def _changed(config: Path, now: TrainConfig) -> list[str]:
+    """Return the names of the settings that are not as the file says."""
     try:
         before = json.loads(config.read_text("utf-8"))
     except (OSError, ValueError):  # what is not known has not changed
         return []
-
-    def differing(before: Any, now: Any, name: str) -> Iterator[str]:
-        if isinstance(before, dict) and isinstance(now, dict):
-            for key in sorted({*before, *now}):
-                yield from differing(before.get(key), now.get(key), f"{name}.{key}".lstrip("."))
-        elif before != now:
-            yield name
-
-    return list(differing(before, now, ""))
+    return sorted(name for name, *_ in differences(before, now)) if isinstance(before, dict) else []
 
 
 def _check_learning(state: TrainState, passed_over: int, steps: int, out: Path) -> None:

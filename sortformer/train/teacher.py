@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 from sortformer.errors import InputError
 from sortformer.simulate import VoiceBank
+from sortformer.train.arrays import reading
 
 __all__ = ["VoiceTeacher"]
 
@@ -38,12 +38,9 @@ class VoiceTeacher(nn.Module):
             InputError: if the file cannot be read, lacks a voice of the bank, or has one that is not finite or no
                 embedding, or if there is one voice only.
         """
-        try:
-            with open(path, "rb") as file, np.load(file) as archive:
-                rows = dict(zip(archive["voice"].tolist(), archive["embedding"].astype(np.float32), strict=True))
-        # An array instead of an archive has no `with` (TypeError), an empty file no data (EOFError).
-        except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
-            raise InputError(f"cannot read the voice table {path}: {error}") from error
+        with reading(f"the voice table {path}"), open(path, "rb") as file, np.load(file) as archive:
+            held = dict(archive)
+            rows = dict(zip(held["voice"].tolist(), held["embedding"].astype(np.float32), strict=True))
         names = [voice.name for voice in bank.voices]
         absent = [name for name in names if name not in rows]
         if absent:
