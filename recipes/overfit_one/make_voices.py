@@ -48,11 +48,11 @@ def phrase(rng: np.random.Generator, count: int, pitch_hz: float, throat: float)
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s"]
+    lines = ["file\tspeaker\tsplit\tgender\tstart_s\tend_s"]
     for number, (name, (pitch_hz, throat)) in enumerate(VOICES.items()):
         rng = np.random.default_rng(number)
         soundfile.write(folder / f"{name}.ogg", utterance(rng, pitch_hz, throat), RATE, format="OGG", subtype="VORBIS")
-        lines.append(f"{name}.ogg\tsynthetic_{name}\ttrain\t\t\t0.000\t{UTTERANCE_S:.3f}")
+        lines.append(f"{name}.ogg\tsynthetic_{name}\ttrain\t\t0.000\t{UTTERANCE_S:.3f}")
     (folder / "segments.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -81,6 +81,8 @@ class DataConfig:
         for name in ("rooms", "bursts"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"data needs at least 0 {name}, got {getattr(self, name)}")
+        if self.exclude and not self.turns:
+            raise ConfigError("exclude of data leaves out recordings of turns, and there are none: set turns, too")
         if self.bank is None and not self.recordings:
             raise ConfigError("there is nothing to train on: [data] of a recipe needs a bank, recordings, or both")
         if not 0 <= self.simulated_weight < math.inf or (self.simulated_weight == 0 and not self.recordings):

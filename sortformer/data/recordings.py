@@ -17,6 +17,7 @@ from sortformer.manifests import Entry, read
 from sortformer.manifests.references import reference_of, regions_of
 from sortformer.manifests.tree import duration_of
 from sortformer.simulate import Conversations
+from sortformer.simulate.speech_activity import active_runs
 from sortformer.targets import activity
 
 __all__ = ["Crop", "Crops", "Recordings"]
@@ -52,9 +53,8 @@ class Recordings:
         entries = tuple(_measured(entry, os.fspath(manifest)) for entry in read(manifest))
         references, parts = [], []
         for entry in entries:
-            reference = reference_of(entry)
             length = entry.duration or 0.0
-            references.append(reference if isinstance(reference, Diarization) else Diarization(reference, length))
+            references.append(Diarization(reference_of(entry), length, entry.id))
             regions = regions_of(entry)
             parts.append(((0.0, length),) if regions is None else tuple(union(regions)))
         return cls(os.fspath(manifest), entries, tuple(references), tuple(parts))
@@ -187,9 +187,7 @@ def _runs(
             np.add.at(change, np.clip(first - length + 1 - begin, 0, count), 1)
             np.add.at(change, np.clip(last - begin, 0, count), -1)
             heard += np.cumsum(change[:-1]) > 0
-        allowed = np.concatenate([[False], heard <= most, [False]])
-        edges = np.flatnonzero(np.diff(allowed))
-        for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        for first, last in zip(*(edges.tolist() for edges in active_runs(heard <= most)), strict=True):
             yield begin + first, last - first, length, size * (last - first) / count
 
 

@@ -129,7 +129,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
         problems.append("it has no reference ('rttm_filepath')")
     else:
         try:
-            turns = tuple(reference_of(entry))
+            turns = reference_of(entry)
             problems += _turn_problems(entry, own_turns(entry), turns, whole_s)
         except InputError as error:
             problems.append(str(error))

@@ -39,7 +39,7 @@ def from_kaldi(folder: str | Path) -> list[Draft]:
 
 def _recordings(path: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
-    for number, text in enumerate(read_text(path).splitlines(), start=1):
+    for number, text in enumerate(read_text(path).split("\n"), start=1):
         name, source = [*text.split(maxsplit=1), "", ""][:2]
         name, source = without_white_space(name) if name else "", source.strip()
         if name and (not source or source.endswith("|")):

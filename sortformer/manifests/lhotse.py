@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sortformer.annotation import Turn
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 from sortformer.formats.names import without_white_space
 from sortformer.formats.source import read_text
 from sortformer.json_values import json_lines, number_of, path_of, text_of
@@ -103,5 +103,7 @@ def _content(path: Path) -> str:
         return gzip.decompress(path.read_bytes()).decode("utf-8")
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist") from error
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be unpacked ({error}); copy it again") from error
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {refusal(error)}") from error

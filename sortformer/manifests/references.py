@@ -42,21 +42,16 @@ def _about(entry: Entry, found: Mapping[str, Value], path: Path) -> Value:
     return next(iter(found.values()))
 
 
-def reference_of(entry: Entry) -> tuple[Turn, ...] | Diarization:
-    """Return who speaks when in an entry, from its start on; with its duration where that is known.
+def reference_of(entry: Entry) -> tuple[Turn, ...]:
+    """Return who speaks when in an entry, from its start on, and up to its end where that is known.
 
     Raises:
         InputError: when it has no RTTM, or that cannot be used.
     """
     turns = own_turns(entry)
-    if entry.duration is not None:
-        end = entry.offset + entry.duration
-        whole = Diarization(turns, max([end, *(turn.end for turn in turns)]), entry.id)
-        return whole.crop(entry.offset, end)
-    if entry.offset:
-        end = max([entry.offset, *(turn.end for turn in turns)])
-        return Diarization(turns, end, entry.id).crop(entry.offset, end).turns
-    return turns
+    last = max([entry.offset, *(turn.end for turn in turns)])
+    end = last if entry.duration is None else entry.offset + entry.duration
+    return Diarization(turns, max(last, end), entry.id).crop(entry.offset, end).turns
 
 
 def regions_of(entry: Entry) -> Regions | None:

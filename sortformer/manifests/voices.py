@@ -17,7 +17,7 @@ from sortformer.manifests.tree import Tree, duration_of
 
 __all__ = ["COLUMNS", "Utterance", "alone", "from_librispeech", "voices_of", "write_bank"]
 
-COLUMNS = ("file", "speaker", "split", "age", "gender", "start_s", "end_s")
+COLUMNS = ("file", "speaker", "split", "gender", "start_s", "end_s")
 """Of ``segments.tsv``."""
 
 
@@ -43,7 +43,7 @@ def from_librispeech(corpus: str | Path) -> list[Utterance]:
     """
     corpus = Path(corpus)
     gender = {}
-    for line in read_text(corpus / "SPEAKERS.TXT").splitlines():
+    for line in read_text(corpus / "SPEAKERS.TXT").split("\n"):
         fields = [field.strip() for field in line.split("|")]
         if not line.startswith(";") and len(fields) >= 3:
             gender[fields[0]] = fields[1].lower()
@@ -108,7 +108,7 @@ def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite
         check_path(file)
     rows = [
         (
-            *(os.path.realpath(each.file), without_white_space(each.speaker), each.split, "", each.gender),
+            *(os.path.realpath(each.file), without_white_space(each.speaker), each.split, each.gender),
             *(f"{each.start_s:.3f}", f"{each.end_s:.3f}"),
         )
         for each in utterances

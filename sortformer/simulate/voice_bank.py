@@ -43,7 +43,6 @@ class Voice:
     formants: float
     corpus: str
     gender: str
-    age: str
 
     @property
     def name(self) -> str:
@@ -91,7 +90,7 @@ class VoiceBank:
         """Read a folder with ``segments.tsv`` and the recordings it names.
 
         Args:
-            folder: holds ``segments.tsv`` (tab-separated: file, speaker, split, age, gender, start_s, end_s).
+            folder: holds ``segments.tsv`` (tab-separated: file, speaker, split, gender, start_s, end_s).
             split: the value of the column ``split`` to take.
             speeds: each makes voices of its own; above 1 is faster and higher.
             cache: a folder to keep the decoded bank in; later loads are immediate, also when the recordings are gone,
@@ -224,7 +223,7 @@ def _build(
     speakers = sorted({row["speaker"] for row in rows})
     first = {row["speaker"]: row for row in reversed(rows)}
     voices = [
-        Voice(speaker, speed, height, speaker.split("_")[0], first[speaker]["gender"], first[speaker]["age"])
+        Voice(speaker, speed, height, speaker.split("_")[0], first[speaker]["gender"])
         for speaker in speakers
         for speed in speeds
         for height in formants

@@ -96,7 +96,7 @@ def test_voices_come_from_a_manifest(cli: Cli, calls: Path, tmp_path: Path):
     )
     assert outcome.code == 0
     rows = (tmp_path / "b" / "segments.tsv").read_text().splitlines()[1:]
-    assert rows[0].split("\t")[1:] == ["calls_one_anna", "train", "", "", "0.200", "0.900"]
+    assert rows[0].split("\t")[1:] == ["calls_one_anna", "train", "", "0.200", "0.900"]
     assert [row.split("\t")[2] for row in rows] == ["train"] * 4 + ["dev"] * 4
 
 

@@ -202,6 +202,11 @@ def test_impossible_voices_are_refused(name, factors):
         DataConfig("bank", **{name: factors})
 
 
+def test_recordings_to_leave_out_are_those_of_turns():
+    with pytest.raises(ConfigError, match="exclude of data leaves out recordings of turns, and there are none"):
+        DataConfig("bank", exclude=("TS300*",))
+
+
 @pytest.mark.parametrize("name", ["rooms", "bursts"])
 def test_fewer_rooms_or_bursts_than_none_are_refused(name):
     with pytest.raises(ConfigError, match=f"at least 0 {name}, got -1"):

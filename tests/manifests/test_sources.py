@@ -129,6 +129,13 @@ def test_kaldi_segments_become_turns(tmp_path: Path):
     assert draft.turns == (Turn(0, 0.8, "anna"), Turn(1, 1.5, "bert"))
 
 
+def test_kaldis_lines_end_where_lines_end(tmp_path: Path):
+    """And not at what Unicode calls the end of a line, which a file's name may have."""
+    wav = sound(tmp_path / "one\u2028two.wav", 2.0)
+    data = kaldi(tmp_path / "data", wav_scp=f"one {wav}\n", segments="u one 0 1\n", utt2spk="u anna\n")
+    assert [draft.entry.audio for draft in from_kaldi(data)] == [wav]
+
+
 def test_kaldis_names_are_one_however_their_marks_are_written(tmp_path: Path):
     wav = sound(tmp_path / "one.wav", 2.0)
     apart, composed = "cafe\u0301", "caf\u00e9"
@@ -263,6 +270,12 @@ def test_a_damaged_archive_is_refused(tmp_path: Path):
     (tmp_path / "recordings.jsonl.gz").write_bytes(b"\x1f\x8b\x08\x00nonsense")
     with pytest.raises(InputError, match="cannot be unpacked"):
         from_lhotse(tmp_path / "recordings.jsonl.gz")
+
+
+def test_a_folder_is_no_archive(tmp_path: Path):
+    (tmp_path / "cuts.jsonl.gz").mkdir()
+    with pytest.raises(InputError, match=r"cannot read .*cuts\.jsonl\.gz: Is a directory$"):
+        from_lhotse(tmp_path / "cuts.jsonl.gz")
 
 
 def test_a_link_to_what_is_not_there_is_missing_and_not_passed_over(tmp_path: Path):
