@@ -17,6 +17,15 @@ LOSSES = {
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
 
+@every_loss
+def test_what_is_given_in_float64_is_scored_in_float64(loss):
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(1, 5, 3, dtype=torch.float64, generator=generator).requires_grad_()
+    activity = torch.rand(1, 5, 3, generator=generator) < 0.5
+    assert loss(logits, activity, torch.ones(1, 5, dtype=torch.bool)).dtype == torch.float64
+    assert torch.autograd.gradcheck(lambda x: loss(x, activity, torch.ones(1, 5, dtype=torch.bool)), logits)
+
+
 @st.composite
 def problems(draw, max_slots: int = 4, max_frames: int = 6, ties: bool = True) -> tuple[Tensor, Tensor, list[int]]:
     """Logits (B, T, S), activity (B, T, S) and the valid frames of each row."""

@@ -11,7 +11,7 @@ from sortformer.cli.console import usage_errors
 from sortformer.cli.options import Channel, Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError
-from sortformer.formats.names import in_unicode, without_white_space
+from sortformer.formats.names import in_unicode
 from sortformer.formats.write import write_bytes
 
 __all__ = ["plot"]
@@ -39,7 +39,7 @@ def plot(
     check_out(target, overwrite)
     known = None
     if reference is not None:
-        known = Diarization.from_rttm(reference, without_white_space(name)).turns
+        known = Diarization.from_rttm(reference, name).turns
 
     from sortformer.diarizer import Diarizer
     from sortformer.plot import FORMATS, figure, image

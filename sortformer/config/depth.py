@@ -37,6 +37,7 @@ class UniversalDepth:
     """A frame is done when its probabilities of being done reach this sum."""
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         require(
             0 < self.halt_at <= 1,
             f"halt_at of the depth 'universal' must be above 0 and at most 1, got {self.halt_at}",

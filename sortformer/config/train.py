@@ -18,6 +18,12 @@ __all__ = ["CountTeacherConfig", "LossConfig", "OptimizerConfig", "StageConfig",
 _GREATEST_SEED = 2**31 - 1  # of what it is seeded with torch's generator takes the low 32 bits
 
 
+def _not_negative(config: object, of: str, *names: str) -> None:
+    for name in names:
+        if not 0 <= getattr(config, name) < math.inf:
+            raise ConfigError(f"{name} of {of} must be at least 0 and finite, got {getattr(config, name)}")
+
+
 @dataclass(frozen=True, slots=True)
 class StageConfig:
     """One stage of the curriculum: what the batches are until ``until_step``.
@@ -102,9 +108,9 @@ class LossConfig:
         as_annotated(self)
         if not 0 < self.voice_pairs_threshold < 2:
             raise ConfigError(f"voice_pairs_threshold must lie between 0 and 2, got {self.voice_pairs_threshold}")
-        for name in ("deep_weight", "ponder_weight", "memory_weight", "span_weight", "voice_pairs_weight"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ConfigError(f"{name} must be at least 0 and finite, got {getattr(self, name)}")
+        _not_negative(
+            self, "the loss", "deep_weight", "ponder_weight", "memory_weight", "span_weight", "voice_pairs_weight"
+        )
         if not (0 <= self.sort_weight <= 1 and 0 <= self.deep_sort_weight <= 1):
             raise ConfigError(f"sort weights must lie in [0, 1], got {self}")
 
@@ -132,9 +138,7 @@ class TeacherConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        for name in ("scale", "weight", "final_weight"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ConfigError(f"{name} of the teacher must be at least 0 and finite, got {getattr(self, name)}")
+        _not_negative(self, "the teacher", "scale", "weight", "final_weight")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +152,7 @@ class CountTeacherConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        for name in ("weight", "final_weight"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ConfigError(f"{name} of count_teacher must be at least 0 and finite, got {getattr(self, name)}")
+        _not_negative(self, "count_teacher", "weight", "final_weight")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Rooms:
     def make(cls, count: int, seed: int = 0, positions: int = 5, cache: str | Path | None = None) -> "Rooms":
         """Compute ``count`` rooms with pyroomacoustics (the extra ``train``), or read them from the folder ``cache``.
 
-        Sides 3 to 9 m, height 2.4 to 3.6 m, reverberation times 0.1 to 0.8 s, talkers 0.5 m and more away.
+        Sides 3 to 9 m and 3 to 7 m, height 2.4 to 3.6 m, reverberation times 0.1 to 0.8 s, talkers 0.5 m and more away.
 
         Raises:
             InputError: if pyroomacoustics is needed and absent, or the cache is damaged.

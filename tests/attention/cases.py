@@ -313,5 +313,7 @@ FULL_LIMITS: list[Core] = [
     cores.GlobalTokensCore(window_frames=99, tokens=0),
     cores.LinformerCore(ratio=1),
     cores.LinformerCore(ratio=1, projection="learned", chunk_frames=1),
+    cores.SinkhornCore(block_frames=99),
+    cores.SinkhornCore(block_frames=99, cut_blocks=1),
 ]
 """Configs that should be full attention, or its causal half."""

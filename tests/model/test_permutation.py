@@ -41,6 +41,14 @@ designs = pytest.mark.parametrize("design", SORTED)
 kernels = pytest.mark.parametrize("kernel", ["sinusoidal", "learned"])
 
 
+@pytest.mark.parametrize("design", ["soft", "softsort"])
+@kernels
+def test_designs_b_and_c_have_the_gradients_that_differences_have(design, kernel):
+    encoding, logits = build(design, kernel).double(), estimates(2, frames=9, scale=0.3).double().requires_grad_()
+    valid = torch.ones(logits.shape[:2], dtype=torch.bool)
+    assert torch.autograd.gradcheck(lambda x: encoding.encode(x, valid), logits)
+
+
 @designs
 @kernels
 @given(seed=st.integers(0, 1000), order=st.permutations(range(4)))
