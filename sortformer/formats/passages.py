@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import pairwise
 from numbers import Real
 
 from sortformer.errors import InputError
@@ -9,6 +10,17 @@ from sortformer.errors import InputError
 __all__ = ["Passage", "Said", "passages", "text"]
 
 _PAUSE_S = 1.0
+_UNSPACED = (
+    ("\u0e00", "\u0eff"),  # Thai, Lao
+    ("\u1000", "\u109f"),  # Burmese
+    ("\u1780", "\u17ff"),  # Khmer
+    ("\u2e80", "\u312f"),  # Chinese and Japanese, with their punctuation; not Hangul
+    ("\u3190", "\ua4cf"),
+    ("\uf900", "\ufaff"),
+    ("\ufe30", "\ufe4f"),
+    ("\uff00", "\uff9f"),
+    ("\U00020000", "\U0003ffff"),
+)
 
 Said = tuple[float, float, str, str | None]
 """A word as ``assign_speakers`` gives it: start and end in seconds, text, speaker or None."""
@@ -50,6 +62,24 @@ def _check(word: Said) -> None:
 
 
 def text(passage: Passage) -> str:
-    """Return the words as they are read, in one line; those of Whisper bring their spaces."""
+    """Return the words as they are read, in one line.
+
+    Those of Whisper bring their spaces. Others have one between them, but in scripts that are written without.
+    """
     texts = [word[2] for word in passage]
-    return " ".join(("" if any(text[0].isspace() for text in texts) else " ").join(texts).split())
+    if any(text[0].isspace() for text in texts):
+        return " ".join("".join(texts).split())
+    joined = texts[0]
+    for before, after in pairwise(texts):
+        joined += ("" if _unspaced(before[-1], after[0]) else " ") + after
+    return " ".join(joined.split())
+
+
+def _unspaced(before: str, after: str) -> bool:
+    """Whether no space stands between two characters: of Chinese, Japanese, Thai and the like, or beside one of these.
+
+    A letter of another script has its space.
+    """
+    written_so = [any(first <= char <= last for first, last in _UNSPACED) for char in (before, after)]
+    letters = [char.isalpha() for char in (before, after)]
+    return any(written_so) and all(own or not letter for own, letter in zip(written_so, letters, strict=True))

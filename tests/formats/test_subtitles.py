@@ -75,6 +75,22 @@ def test_what_was_said_before_does_not_join_what_was_said_after():
     assert times == ["00:00:29,000 --> 00:00:29,500", "00:00:11,000 --> 00:00:12,500"]
 
 
+@pytest.mark.parametrize(
+    ("texts", "read"),
+    [
+        ([*"今日は会議です"], "今日は会議です"),  # as Whisper and WhisperX give Japanese and Chinese
+        (["สวัสดี", "ครับ"], "สวัสดีครับ"),
+        (["안녕", "하세요"], "안녕 하세요"),
+        (["用", "Python", "写", "。", "5", "月"], "用 Python 写。5月"),
+        (["one", "2", "three"], "one 2 three"),
+        ([" I", "'m", " here"], "I'm here"),
+    ],
+)
+def test_there_are_spaces_between_words_in_scripts_that_have_them(texts, read):
+    said = [Word(0.1 * at, 0.1 * at + 0.1, text, None) for at, text in enumerate(texts)]
+    assert subtitles.format(said, "vtt").splitlines()[-1] == read
+
+
 def test_a_name_of_several_lines_breaks_no_subtitle():
     assert subtitles.format([(0.0, 1.0, "yes", "Ada\n\nKing")]).endswith("\nAda King: yes\n")
     assert subtitles.format([(0.0, 1.0, "yes", "Ada\nKing")], "vtt").endswith("\n<v Ada King>yes\n")
