@@ -13,7 +13,8 @@ from sortformer.evaluate.report import Report, Row
 from sortformer.evaluate.sides import truth_in
 from sortformer.formats.gather import turns_in
 from sortformer.formats.names import without_white_space
-from sortformer.metrics.der import der, der_by_overlap, jer, speaker_counts
+from sortformer.metrics.counts import DerCounts
+from sortformer.metrics.der import der_by_overlap, jer, speaker_counts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import Parts, Turns, scored_region
 
@@ -101,11 +102,10 @@ def score_recordings(
     for uri in sorted(references):
         reference, hypothesis = references[uri], hypotheses[uri]
         region = scored_region(reference, hypothesis, None if uem is None else uem[uri])
-        counts = der(reference, hypothesis, region.parts, protocol)
+        overlap = der_by_overlap(reference, hypothesis, region.parts, protocol)
         jaccard = jer(reference, hypothesis, region.parts)
         speakers = speaker_counts(reference, hypothesis, region.parts)
-        overlap = der_by_overlap(reference, hypothesis, region.parts, protocol)
-        rows.append(Row(uri, counts, jaccard, *speakers, region, overlap))
+        rows.append(Row(uri, sum(overlap.values(), DerCounts()), jaccard, *speakers, region, overlap))
     return Report(protocol, tuple(rows))
 
 

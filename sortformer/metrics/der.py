@@ -1,6 +1,6 @@
-"""Diarization error rate and Jaccard error rate of one recording, counted by pyannote.metrics.
+"""Diarization error rate and Jaccard error rate of one recording, by pyannote.metrics.
 
-It is imported when the first recording is scored, because it takes about two seconds. Where NIST's md-eval differs is
+It pairs the speakers, and says what a collar and overlap leave out; Jaccard errors it counts as well. It is imported when the first recording is scored, because it takes about two seconds. Where NIST's md-eval differs is
 written in ``recipes/SCORING.md``, with an example.
 """
 
@@ -33,14 +33,7 @@ def der(
     Raises:
         ConfigError: when there is no protocol of that name.
     """
-    from pyannote.metrics.diarization import DiarizationErrorRate
-
-    protocol = protocol_named(protocol)
-    total_collar_s = 2 * protocol.collar_s  # pyannote centres a collar of this whole width on each border
-    metric = DiarizationErrorRate(collar=total_collar_s, skip_overlap=protocol.skip_overlap)
-    ours, theirs, scored = _in_pyannote(reference, hypothesis, uem)
-    counts = metric.compute_components(ours, theirs, uem=scored)
-    return DerCounts(counts["total"], counts["missed detection"], counts["false alarm"], counts["confusion"])
+    return sum(der_by_overlap(reference, hypothesis, uem, protocol).values(), DerCounts())
 
 
 def der_by_overlap(
@@ -58,9 +51,10 @@ def der_by_overlap(
     protocol = protocol_named(protocol)
     metric = DiarizationErrorRate()
     ours, theirs, scored = _in_pyannote(reference, hypothesis, uem)
-    kept = metric.extrude(scored, ours, collar=2 * protocol.collar_s, skip_overlap=protocol.skip_overlap)
+    total_collar_s = 2 * protocol.collar_s  # pyannote centres a collar of this whole width on each border
+    kept = metric.extrude(scored, ours, collar=total_collar_s, skip_overlap=protocol.skip_overlap)
     ours, theirs = (each.crop(kept, mode="intersection") for each in (ours, theirs))
-    pairing = metric.optimal_mapping(ours, theirs)
+    pairs = metric.optimal_mapping(ours, theirs)
     stretches = (
         (segment.start, segment.end, (side, label))
         for side, each in enumerate((ours, theirs))
@@ -70,7 +64,7 @@ def der_by_overlap(
     counts: dict[int, DerCounts] = {}
     for start, end, active in moments(stretches):
         there, said = ({label for whose, label in active if whose == side} for side in (0, 1))
-        right = sum(pairing.get(each) in there for each in said)
+        right = sum(pairs.get(each) in there for each in said)
         step = end - start
         counts[len(there)] = counts.get(len(there), DerCounts()) + DerCounts(
             step * len(there),
