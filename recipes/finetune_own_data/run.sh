@@ -5,7 +5,7 @@ data=${DATA:?set DATA to a folder with train, dev and test, each recordings with
 recipe=${RECIPE:-$(dirname "$0")/recipe.toml}
 out=${OUT:-runs/finetune_own_data}
 device=${DEVICE:-auto}
-model=${MODEL:-$(python -c 'from sortformer import checkpoint; print(checkpoint.EMBEDDED)')}
+model=${MODEL:-embedded}
 
 for split in train dev test; do
     sortformer manifest folder "$data/$split" -o "$out/$split.jsonl" --overwrite

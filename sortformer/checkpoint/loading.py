@@ -6,7 +6,7 @@ from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.files import read_config
 from sortformer.checkpoint.kinds import model_file
 from sortformer.checkpoint.licences import remind
-from sortformer.checkpoint.native import FORMAT, read_native
+from sortformer.checkpoint.native import EMBEDDED, EMBEDDED_NAME, FORMAT, read_native
 from sortformer.checkpoint.nemotron import MODEL_TYPE, read_nemotron
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
@@ -36,6 +36,8 @@ def load(source: str | Path) -> tuple[Sortformer, PostprocessConfig]:
 def read(source: str | Path) -> Checkpoint:
     """Return all that a checkpoint holds; source and errors as for :func:`load`."""
     path = Path(source)
+    if str(source) == EMBEDDED_NAME and not path.exists():
+        path = EMBEDDED
     if path.is_dir():
         return _read_folder(path, path.name)
     if path.suffix in (".safetensors", ".json") and path.is_file():

@@ -17,10 +17,13 @@ from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
 
-__all__ = ["EMBEDDED", "FORMAT", "described", "read_native", "save"]
+__all__ = ["EMBEDDED", "EMBEDDED_NAME", "FORMAT", "described", "read_native", "save"]
 
 EMBEDDED = Path(__file__).parents[1] / "weights"
 """The folder of the default model, inside the package."""
+
+EMBEDDED_NAME = "embedded"
+"""What it is called."""
 
 FORMAT = "sortformer/1"
 

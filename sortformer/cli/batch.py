@@ -80,6 +80,9 @@ def _work(
         for index, (recording, wanted) in enumerate(todo):
             progress = _progress(recording, shown, task, index, interrupt)
             with tally.past_errors(recording.name), about(recording.name):
+                if results.skip_existing and not (wanted := results.wanted(recording)):
+                    tally.skipped += 1  # another run into the same folder has done it meanwhile
+                    continue
                 progress("read", 0.0, None)
                 result = job(recording, progress)
                 shown.stop()  # the result may go to the same terminal

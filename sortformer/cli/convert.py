@@ -14,7 +14,12 @@ __all__ = ["convert"]
 
 
 def convert(
-    source: Annotated[str, typer.Argument(metavar="MODEL", help="A folder, a .nemo file or a Hugging Face id.")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help="A folder, a .nemo file, a Hugging Face id, or 'embedded': the package's own."
+        ),
+    ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A folder, or a name that ends in .nemo or .onnx.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
 ) -> None:

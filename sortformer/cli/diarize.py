@@ -31,7 +31,8 @@ from sortformer.cli.options import (
 )
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import FORMATS, Results, formats_named
-from sortformer.config.channel import check_speakers
+from sortformer.config.channel import EACH, check_speakers
+from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ def diarize(
     num_speakers: Annotated[int | None, typer.Option(help="So many speakers, as far as so many are heard.")] = None,
     min_speakers: Annotated[int | None, typer.Option(help="At least so many, as far as so many are heard.")] = None,
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
+    oracle_num_speakers: Annotated[
+        bool, typer.Option("--oracle-num-speakers", help="As many as the manifest says ('num_speakers').")
+    ] = False,
     channel: ChannelOrEach = None,
     enroll: Enroll = None,
     exclusive: Annotated[bool, typer.Option("--exclusive", help="One speaker at a time.")] = False,
@@ -105,6 +109,10 @@ def diarize(
         named = clips(enroll)
         wanted = (num_speakers, min_speakers, max_speakers)
         check_speakers(channel, named, *wanted)
+        if oracle_num_speakers and any(number is not None for number in wanted):
+            raise InputError("give either --oracle-num-speakers or a number of speakers, not both")
+        if oracle_num_speakers and channel == EACH:
+            raise InputError("--channel each has a speaker a channel: leave out --oracle-num-speakers")
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
 
     def load() -> Job:
@@ -121,15 +129,16 @@ def diarize(
             speaker_range(diarizer.speaker_limit(preset, settings), *wanted)
 
         def job(recording: Recording, progress: Progress) -> Diarization:
+            number = recording.num_speakers if oracle_num_speakers else num_speakers
             result = diarizer(
                 **recording.heard(channel),
                 preset=preset,
-                num_speakers=num_speakers,
+                num_speakers=number,
                 min_speakers=min_speakers,
                 max_speakers=max_speakers,
                 exclusive=exclusive,
                 enroll=voices,
-                postprocess=settings,
+                postprocess=settings.with_room_for(number) if oracle_num_speakers else settings,
                 progress=progress,
             )
             return replace(result, uri=recording.name).shift(recording.offset_s)

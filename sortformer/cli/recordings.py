@@ -27,6 +27,12 @@ class Recording:
     name: str
     offset_s: float = 0.0
     duration_s: float | None = None
+    num_speakers: int | None = None  # how many speak, where a manifest says it
+
+    @property
+    def file_name(self) -> str:
+        """The name of its file."""
+        return in_unicode(self.source.stem) if isinstance(self.source, Path) else self.name
 
     @property
     def id(self) -> str:
@@ -112,7 +118,9 @@ def recordings(argument: str) -> Iterator[Recording]:
             raise InputError(f"the folder {path} has no audio files; {hint}")
         yield from (Recording(file, in_unicode(file.stem)) for file in files)
     elif is_manifest(path):
-        yield from (Recording(entry.audio, entry.id, entry.offset, entry.duration) for entry in read(path))
+        yield from (
+            Recording(entry.audio, entry.id, entry.offset, entry.duration, entry.num_speakers) for entry in read(path)
+        )
     else:
         yield Recording(path, in_unicode(path.stem))
 

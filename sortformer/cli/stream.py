@@ -35,7 +35,7 @@ from sortformer.cli.options import (
     clips,
     postprocessed,
 )
-from sortformer.cli.results import check_out, say_as_in_rttm
+from sortformer.cli.results import FORMATS, check_out, say_as_in_rttm
 from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm
 from sortformer.formats.text import clock
@@ -159,6 +159,10 @@ def stream(
             raise InputError("--channel is for recordings; of the microphone one channel is heard anyway")
         if overwrite and out is None:
             raise InputError("--overwrite is for a file: give one with -o")
+        named = next((name for name in FORMATS if out and out.name.lower().endswith(f".{name}")), form)
+        if named != form:
+            fits = f"give -f {named}, or " if named in _FORMS else ""
+            raise InputError(f"{out} is named as {named}, and would hold {form}: {fits}end its name in .{form}")
     if out is not None:
         check_out(out, overwrite)
     if source == _PIPE and sys.stdin.isatty():

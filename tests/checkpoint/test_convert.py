@@ -57,6 +57,14 @@ def test_to_our_folder_and_back_to_a_nemo_with_the_same_bits(tmp_path):
         assert_same_model(checkpoint.load(path)[0], original)
 
 
+@pytest.mark.skipif(not checkpoint.EMBEDDED.exists(), reason="the package has no weights yet")
+def test_the_model_in_the_package_has_a_name(tmp_path, monkeypatch):
+    assert_same_model(checkpoint.load("embedded")[0], checkpoint.load(checkpoint.EMBEDDED)[0])
+    monkeypatch.chdir(tmp_path)
+    checkpoint.convert(GOLDEN / "tiny_v1.nemo", "embedded")
+    assert_same_model(checkpoint.load("embedded")[0], checkpoint.load(GOLDEN / "tiny_v1.nemo")[0])  # a folder first
+
+
 def test_the_archive_is_what_nemo_itself_wrote(tmp_path):
     checkpoint.convert(GOLDEN / "tiny_v1.nemo", tmp_path / "back.nemo")
     values, weights = recorded_parts(tmp_path / "back.nemo")

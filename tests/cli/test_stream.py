@@ -62,6 +62,21 @@ def test_programs_are_told_all_that_is_new_in_lines_of_json(
     assert turns(read(tmp_path / "meeting.json").to_rttm()) == EXPECTED
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("live.json", [], "is named as json, and would hold rttm: give -f json, or end its name in .rttm"),
+        ("live.rttm", ["-f", "json"], "is named as rttm, and would hold json: give -f rttm, or end its name in .json"),
+        ("live.html", [], "is named as html, and would hold rttm: end its name in .rttm"),
+    ],
+)
+def test_a_file_is_not_named_as_what_it_does_not_hold(cli: Cli, wav: Path, tmp_path: Path, name, options, message):
+    outcome = cli("stream", wav, "-o", tmp_path / name, *options)
+    assert outcome.code == 2
+    assert message in " ".join(outcome.err.replace("│", " ").split())
+    assert not (tmp_path / name).exists()
+
+
 def test_a_stream_takes_the_post_processing_that_recordings_take(cli: Cli, model: Path, wav: Path):
     options = ("--model", model, "--preset", "1s", "--postprocess", "v2-dihard3", "--pad-off", 0.5, "--min-on", 0.1)
     assert turns(cli("stream", wav, *options).out) == turns(cli("diarize", wav, *options).out) != EXPECTED

@@ -1,0 +1,74 @@
+"""Batches as others have prepared them: manifests with windows and numbers of speakers, and several runs at once."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sortformer.annotation import Diarization
+from sortformer.cli.batch import run
+from sortformer.cli.results import Results
+from tests.cli.conftest import Cli
+
+
+def manifest(path: Path, *rows: dict) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def speakers_of(folder: Path) -> dict[str, int]:
+    return {path.stem: len(json.loads(path.read_text())["speakers"]) for path in folder.iterdir()}
+
+
+def test_there_are_as_many_speakers_as_the_manifest_says(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    rows = [{"audio_filepath": str(wav), "uniq_id": f"one_{number}", "num_speakers": number} for number in (1, None)]
+    options = ("diarize", manifest(tmp_path / "calls.jsonl", *rows), "--model", model, "-f", "json")
+    assert cli(*options, "-o", tmp_path / "free").code == 0
+    assert cli(*options, "--oracle-num-speakers", "-o", tmp_path / "told").code == 0
+    assert speakers_of(tmp_path / "free") == {"one_1": 2, "one_None": 2}
+    assert speakers_of(tmp_path / "told") == {"one_1": 1, "one_None": 2}
+
+
+@pytest.mark.parametrize("options", [("--num-speakers", 2), ("--channel", "each")])
+def test_a_number_of_speakers_is_said_once(cli: Cli, wav: Path, options: tuple):
+    outcome = cli("diarize", wav, "--oracle-num-speakers", *options)
+    assert outcome.code == 2
+    assert "--oracle-num-speakers" in outcome.err
+
+
+def test_a_uem_may_know_windows_by_their_file(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    row = {"audio_filepath": str(wav), "offset": 0.5, "duration": 1.0, "uniq_id": "late"}
+    windows, uem = manifest(tmp_path / "late.jsonl", row), tmp_path / "parts.uem"
+    options = ("diarize", windows, "--model", model, "--uem", uem, "--max-speakers", 1)
+    uem.write_text("meeting 1 0.75 1.0\n")
+    by_file = cli(*options)
+    assert [line.split()[3:5] for line in by_file.out.splitlines()] == [["0.750", "0.250"]]
+    uem.write_text("late 1 0.75 1.0\nmeeting 1 0.0 9.0\n")
+    assert cli(*options).out == by_file.out
+    uem.write_text("other 1 0.75 1.0\n")
+    assert cli(*options).errors == ["the UEM says nothing about 'late'; add it, or leave out --uem"]
+
+
+def test_what_another_run_has_done_meanwhile_is_skipped(
+    cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
+    """Before the work on a recording, and while it is done."""
+    waves, folder = [make(f"{name}.wav") for name in ("one", "two", "three")], tmp_path / "out"
+    assert cli("diarize", *waves, "--model", model, "-o", tmp_path / "there").code == 0
+    results = {path.name: path.read_text() for path in (tmp_path / "there").iterdir()}
+
+    def job(recording, progress):
+        del progress
+        for name in ("one.rttm", "two.rttm") if recording.name == "one" else ():
+            (folder / name).write_text("of another run")
+        return diarized[recording.name]
+
+    diarized = {
+        name: Diarization.from_rttm(tmp_path / "there" / f"{name}.rttm", name) for name in ("one", "two", "three")
+    }
+    capfd.readouterr()
+    assert run(map(str, waves), Results(folder, ("rttm",), skip_existing=True), lambda: job, quiet=False) == 0
+    assert "2 recordings diarized, 1 skipped" in capfd.readouterr().err
+    assert (folder / "one.rttm").read_text() == (folder / "two.rttm").read_text() == "of another run"
+    assert (folder / "three.rttm").read_text().split()[:4] == results["three.rttm"].split()[:4]
