@@ -315,6 +315,10 @@ class Diarizer:
         if heard.channel == EACH:
             return by_channel(heard, lambda part: self._hear(part, preset, {}, settings, (1, None)))
         clustering = settings.clustering
+        if clips and clustering is None and not self.presets:
+            raise InputError(
+                "this model knows no voices: it takes recordings whole, and does not cluster; give another"
+            )
         if preset is None and (streams_files(self.model.config) or (clips and clustering is None)):
             preset = nearest_preset(self.model.config, FILE_S)
         if preset not in (None, OFFLINE):

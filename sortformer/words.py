@@ -60,7 +60,8 @@ def assign_speakers(
         within: regions (start, end) in seconds, such as those of a UEM: words whose middle is in none are left out.
 
     Raises:
-        InputError: when an argument or an item is none of these, or a word's times are no numbers, or run backwards.
+        InputError: when an argument or an item is none of these, or a word's times are no numbers, run backwards, or
+            lie before the recording.
 
     Warns:
         UserWarning: when words begin after the end of the recording, so that they are of another one, or their times
@@ -138,6 +139,8 @@ def _timed(items: Any, duration: float) -> list[tuple[float, float, str]]:
             ended = max(begun, min(ended, begun + _WORD_S * len(text.split())))
         if not -np.inf < begun <= ended < np.inf:
             raise InputError(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
+        if ended < -_SLACK_S:
+            raise InputError(f"the word {text!r} ends at {ended:g} s, before the recording begins")
         timed.append((max(0.0, begun), max(0.0, ended), text))  # aligners give times a little before the beginning
     return timed
 

@@ -383,3 +383,9 @@ def test_a_mapping_names_its_recording(diarizer: Diarizer, wav: Path):
     assert diarizer(wave).uri == "audio"
     assert diarizer({"audio": wav}) == diarizer(wav)
     assert diarizer({"audio": wav, "uri": "monday"}).uri == "monday"
+
+
+def test_a_model_that_neither_streams_nor_clusters_knows_no_voices():
+    diarizer = Diarizer.load(GOLDEN / "tiny_v1.nemo", device="cpu")
+    with pytest.raises(InputError, match="this model knows no voices"):
+        diarizer(chirp(2.0, 16_000), sample_rate=16_000, enroll={"Ada": chirp(1.0, 16_000)})

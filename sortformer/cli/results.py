@@ -12,7 +12,7 @@ from sortformer.annotation import Diarization, clipped
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
-from sortformer.formats import audacity, json, seglst, subtitles, textgrid, transcript
+from sortformer.formats import audacity, json, seglst, subtitles, text, textgrid, transcript
 from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
 from sortformer.formats.write import check_folder, write_text
@@ -53,14 +53,14 @@ class Format:
         words: its text for a diarization and its words; None where it has no place for them.
         between: what divides the texts of recordings on stdout; None where several do not fit there.
         printed: its text on stdout, where that differs from a file's; it is given a diarization, whether there are
-            several, and whether to write ASCII alone.
+            several, whether to write ASCII alone, and the words if there are any.
     """
 
     extension: str
     turns: Callable[[Diarization], str] | None = None
     words: Callable[[Diarization, list[Word]], str] | None = None
     between: str | None = None
-    printed: Callable[[Diarization, bool, bool], str] | None = None
+    printed: Callable[[Diarization, bool, bool, list[Word] | None], str] | None = None
 
     def text(self, result: Diarization, words: list[Word] | None) -> str:
         """Return what a file holds, with the words where they are given and have a place."""
@@ -70,14 +70,22 @@ class Format:
         return self.turns(result)
 
 
+def _json(result: Diarization, words: list[Word]) -> str:
+    return json.format(result, words=words)
+
+
+def _printed_json(result: Diarization, one_line: bool, ascii_only: bool, words: list[Word] | None) -> str:
+    return json.format(result, one_line, ascii_only, words=words)
+
+
 def _subtitles(kind: Literal["srt", "vtt"], _: Diarization, words: list[Word]) -> str:
     return subtitles.format(words, kind)
 
 
 FORMATS = {
     "rttm": Format("rttm", Diarization.to_rttm, between=""),
-    "json": Format("json", Diarization.to_json, between="", printed=json.format),
-    "txt": Format("txt", Diarization.to_text, between="\n"),
+    "json": Format("json", Diarization.to_json, _json, between="", printed=_printed_json),
+    "txt": Format("txt", text.format, text.format, between="\n"),
     "html": Format("html", Diarization.to_html),
     "seglst": Format("seglst.json", seglst.format, seglst.format),
     "textgrid": Format("TextGrid", textgrid.format),
@@ -159,7 +167,7 @@ class Results:
             InputError: when a file is there already, and neither overwriting nor skipping was asked for; or the
                 recording has no transcript, or no regions.
         """
-        if self.regions is not None and recording.id not in self.regions:
+        if self.regions is not None and self._regions(recording) is None:
             raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
         if self.transcripts is not None and not self._transcript(recording).is_file():
             raise InputError(f"{self._transcript(recording)} does not exist: --words needs the words of each recording")
@@ -174,7 +182,7 @@ class Results:
 
     def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
         """Write the result of a recording in these formats; on stdout, a blank line divides texts after the first."""
-        regions = None if self.regions is None else self.regions[recording.id]
+        regions = self._regions(recording)
         words, whole = None, result
         if regions is not None:
             result = _inside(result, regions)
@@ -185,15 +193,22 @@ class Results:
             if words is None and format.words and self.transcripts is not None:
                 words = self._words(recording, whole, regions)  # by all turns, also those that are cut off
             if self.folder is not None:
-                write_text(self._path(recording, name), format.text(result, words), overwrite=self.overwrite)
+                path = self._path(recording, name)
+                if not (self.skip_existing and path.exists()):  # another run may have been there first
+                    write_text(path, format.text(result, words), overwrite=self.overwrite)
                 continue
             if format.printed is None:
                 content = format.text(result, words)
             else:
                 ascii_only = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
-                content = format.printed(result, self.several, ascii_only)
+                content = format.printed(result, self.several, ascii_only, words)
             sys.stdout.write(content if first else f"{format.between}{content}")
             sys.stdout.flush()
+
+    def _regions(self, recording: Recording) -> Regions | None:
+        """What the UEM says of a recording, or, of a window that it does not know, of its file."""
+        names = [recording.id, *([without_white_space(recording.file_name)] if recording.is_window() else [])]
+        return next((self.regions[name] for name in names if name in self.regions), None) if self.regions else None
 
     def _words(self, recording: Recording, result: Diarization, regions: Regions | None) -> list[Word]:
         path = self._transcript(recording)

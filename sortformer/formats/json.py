@@ -6,17 +6,21 @@ Schema 1::
      "confidence": probability or null}], "time_axis": {"start_s": s, "step_s": s, "num_frames": n} or null,
      "model": str or null, "version": str or null, "settings": {...}}
 
-Times are seconds, those of turns in whole milliseconds. Keys may be added within a schema version, so a reader ignores
-those it does not know; a key that changes its meaning makes a new version.
+Where the words are given, ``"words": [{"start": s, "end": s, "text": str, "speaker": str or null}]`` stands in it, too;
+a diarization that is read has no place for them. Times are seconds, those of turns and words in whole milliseconds.
+Keys may be added within a schema version, so a reader ignores those it does not know; a key that changes its meaning
+makes a new version.
 """
 
 import json
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.errors import InputError
 from sortformer.formats.milliseconds import rounded
+from sortformer.formats.passages import Said, said
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.json_values import json_object, number_of, text_of, whole_number_of
@@ -26,7 +30,13 @@ __all__ = ["SCHEMA_VERSION", "document", "format", "parse", "read", "turns", "wr
 SCHEMA_VERSION = 1
 
 
-def format(recording: Diarization, one_line: bool = False, ascii_only: bool = False, exact: bool = False) -> str:
+def format(
+    recording: Diarization,
+    one_line: bool = False,
+    ascii_only: bool = False,
+    exact: bool = False,
+    words: Iterable[Said] | None = None,
+) -> str:
     """Return one JSON document, which ends with a line break; names may hold anything.
 
     Args:
@@ -34,11 +44,17 @@ def format(recording: Diarization, one_line: bool = False, ascii_only: bool = Fa
         ascii_only: escape all other characters.
         exact: confidences with all their digits instead of four decimals: RTTM that is made of the document then has
             the same three decimals as that of the recording.
+        words: as ``assign_speakers`` gives them.
 
     Raises:
-        InputError: when the settings hold what JSON cannot express.
+        InputError: when the settings hold what JSON cannot express, or an item is no such word.
     """
     found = document(recording, exact)
+    if words is not None:
+        found["words"] = [
+            {"start": round(start, 3), "end": round(end, 3), "text": text.strip(), "speaker": speaker}
+            for start, end, text, speaker in map(said, words)
+        ]
     try:
         return json.dumps(found, ensure_ascii=ascii_only, allow_nan=False, indent=None if one_line else 1) + "\n"
     except (TypeError, ValueError) as error:

@@ -7,7 +7,7 @@ from numbers import Real
 
 from sortformer.errors import InputError
 
-__all__ = ["Passage", "Said", "passages", "text"]
+__all__ = ["Passage", "Said", "passages", "said", "text"]
 
 _PAUSE_S = 1.0
 _UNSPACED = (
@@ -38,8 +38,7 @@ def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lamb
     """
     found: list[Passage] = []
     for word in words if isinstance(words, Iterable) else [words]:
-        _check(word)
-        if not word[2].strip():
+        if not said(word)[2].strip():
             continue
         last = found[-1] if found else None
         goes_on = last and last[-1][0] - _PAUSE_S < word[0] < last[-1][1] + _PAUSE_S
@@ -50,10 +49,15 @@ def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lamb
     return found
 
 
-def _check(word: Said) -> None:
+def said(word: Said) -> Said:
+    """Return the word.
+
+    Raises:
+        InputError: when it is none.
+    """
     match word:
         case (Real() as start, Real() as end, str(), str() | None) if 0 <= start <= end < math.inf:
-            pass
+            return word
         case _:
             raise InputError(
                 "words are wanted as assign_speakers gives them, (start, end, text, speaker) with "

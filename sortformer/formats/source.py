@@ -22,7 +22,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(
-            f"the path of a file is wanted, got {type(path).__name__}: the formats have a `parse` for text"
+            f"the path of a file is wanted, got {type(path).__name__}: for text there is the `parse` of a format "
+            "(sortformer.formats.rttm)"
         )
     try:
         content = Path(path).read_bytes()
@@ -33,7 +34,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise InputError(f"{path} is not a text file in {name} (byte {error.start} is not valid)") from error
     except OSError as error:
         if isinstance(path, str) and "\n" in path:
-            raise InputError("the path of a file is wanted, got text: the formats have a `parse` for that") from error
+            raise InputError(
+                "the path of a file is wanted, got text: a format's `parse` is for that (sortformer.formats.rttm)"
+            ) from error
         if isinstance(error, FileNotFoundError):
             raise InputError(f"{path} does not exist") from error
         raise InputError(f"cannot read {path}: {refusal(error)}") from error

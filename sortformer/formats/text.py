@@ -1,23 +1,27 @@
-"""Plain text for people's eyes: who speaks how much, then turn by turn."""
+"""Plain text for people's eyes: who speaks how much, then turn by turn, or who said what."""
 
 import os
 import unicodedata
+from collections.abc import Iterable
 
 from sortformer.annotation import Diarization
 from sortformer.errors import counted
 from sortformer.formats.names import one_line, renamed
+from sortformer.formats.passages import Said, passages
+from sortformer.formats.passages import text as spoken_text
 from sortformer.formats.write import write_text
 
 __all__ = ["clock", "format", "write"]
 
 
-def format(recording: Diarization) -> str:
+def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
     """Return a summary and one line a turn; times as ``h:mm:ss.ss``, shares as those of the window that was heard.
 
-    Each run of white space in a name is one space.
+    Where the words are given, as ``assign_speakers`` gives them, the lines are what was said: by one speaker, and
+    without a pause of a second. Each run of white space in a name is one space.
 
     Raises:
-        InputError: when two speakers have one name then.
+        InputError: when two speakers have one name then, or an item is no word.
     """
     speech = renamed(recording, one_line, "text").merge()
     spoken = {name: sum(turn.duration for turn in speech if turn.speaker == name) for name in speech.speakers}
@@ -30,9 +34,18 @@ def format(recording: Diarization) -> str:
         f"  {_padded(name, width)}  {clock(seconds)}  {100 * seconds / (recording.duration - start):5.1f} %"
         for name, seconds in spoken.items()
     ]
-    body = [f"{clock(turn.start)} - {clock(turn.end)}  {turn.speaker}" for turn in speech]
+    if words is None:
+        body = [f"{clock(turn.start)} - {clock(turn.end)}  {turn.speaker}" for turn in speech]
+    else:
+        body = [_line(passage) for passage in passages(words)]
     blank = [""] if body else []
     return "\n".join(head + totals + blank + body) + "\n"
+
+
+def _line(passage: list[Said]) -> str:
+    end, speaker = max(word[1] for word in passage), passage[0][3]
+    name = "" if speaker is None else f"{one_line(speaker)}: "
+    return f"{clock(passage[0][0])} - {clock(end)}  {name}{spoken_text(passage)}"
 
 
 def _start(recording: Diarization) -> float:

@@ -1,7 +1,8 @@
 """Diarization error rate and Jaccard error rate of one recording, by pyannote.metrics.
 
-It pairs the speakers, and says what a collar and overlap leave out; Jaccard errors it counts as well. It is imported when the first recording is scored, because it takes about two seconds. Where NIST's md-eval differs is
-written in ``recipes/SCORING.md``, with an example.
+It pairs the speakers, and says what a collar and overlap leave out; Jaccard errors it counts as well. It is imported
+when the first recording is scored, because it takes about two seconds. Where NIST's md-eval differs is written in
+``recipes/SCORING.md``, with an example.
 """
 
 from __future__ import annotations

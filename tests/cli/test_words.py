@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sortformer.annotation import Diarization
 from tests.cli.conftest import Cli
 
 WORDS = {
@@ -36,6 +37,20 @@ def test_segments_have_words_where_there_are_any(cli: Cli, model: Path, wav: Pat
     assert json.loads((tmp_path / "out" / "meeting.seglst.json").read_text()) == [
         {"session_id": "meeting", "speaker": "speaker_0", "start_time": 0.1, "end_time": 1, "words": "Hello Ada."}
     ]
+
+
+def test_json_and_text_have_the_words_where_they_are_given(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    options = ("diarize", wav, "--model", model)
+    words = ("--words", transcript(tmp_path / "said.json"))
+    assert "words" not in json.loads(cli(*options, "-f", "json").out)
+    assert json.loads(cli(*options, *words, "-f", "json").out)["words"] == [
+        {"start": 0.1, "end": 0.5, "text": "Hello", "speaker": "speaker_0"},
+        {"start": 0.6, "end": 1.0, "text": "Ada.", "speaker": "speaker_0"},
+    ]
+    lines = cli(*options, *words, "-f", "txt").out.splitlines()
+    assert lines[-2:] == ["", "0:00:00.10 - 0:00:01.00  speaker_0: Hello Ada."]
+    assert cli(*options, *words, "-f", "json,txt", "-o", tmp_path / "out").code == 0
+    assert Diarization.from_json(tmp_path / "out" / "meeting.json").speakers == ("speaker_0", "speaker_1")
 
 
 def test_each_recording_has_its_words_in_a_folder(
@@ -71,7 +86,10 @@ def test_what_is_no_transcript_is_said(cli: Cli, model: Path, wav: Path, tmp_pat
     ("options", "message"),
     [
         (("-f", "srt"), "-f srt needs the words: give the transcript with --words"),
-        (("--words", "said.json"), "these formats have no place for --words: choose one of seglst, srt, vtt with -f"),
+        (
+            ("--words", "said.json"),
+            "these formats have no place for --words: choose one of json, txt, seglst, srt, vtt with -f",
+        ),
     ],
 )
 def test_words_and_subtitles_go_together(cli: Cli, wav: Path, options: tuple[str, ...], message: str):
