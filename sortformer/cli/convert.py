@@ -23,11 +23,11 @@ def convert(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A folder, or a name that ends in .nemo or .onnx.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
 ) -> None:
-    """Write a model as a folder of our own, as .nemo for NeMo, or as .onnx for other runtimes.
+    """Write a model as a folder, as .nemo, or as .onnx.
 
     What the network computes stays the same. A .nemo has no place for post-processing of its own, nor for how a model
     that is not NVIDIA's labels frames and takes files, which is said instead. An .onnx is the network of a stream's
-    step, and needs the extra [onnx]. What a format cannot express is refused with the reason.
+    step for other runtimes, and needs the extra [onnx]. What a format cannot express is refused with the reason.
     """
     from sortformer.checkpoint import convert as run
     from sortformer.config.presets import streams_files
