@@ -9,17 +9,23 @@ import socket
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from sortformer.checkpoint.contents import Checkpoint
+from sortformer.checkpoint.onnx_export import write_onnx
+from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict
 from sortformer.config.train import TrainConfig
+from sortformer.diarizer import Diarizer
+from sortformer.model import Sortformer
 from tests.processes import started
 
 ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-SERVING, COMING, NVIDIA = (ROOT / "docs" / f"{name}.md" for name in ("serving", "coming_from", "nvidia"))
+SERVING, COMING, NVIDIA, ONNX = (ROOT / "docs" / f"{name}.md" for name in ("serving", "coming_from", "nvidia", "onnx"))
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 EMBEDDED = ROOT / "sortformer" / "weights" / "model.safetensors"
 
@@ -51,10 +57,21 @@ def checkout(tmp_path: Path) -> Path:
 @with_weights
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python") and page != SERVING], ids=stem)
 def test_the_python_runs(checkout: Path, page: Path):
+    if page == ONNX:
+        write_graph(checkout / "sortformer.onnx")
     program = "".join(blocks(page, "python"))  # each goes on where the last one ended
     done = subprocess.run([sys.executable, "-c", program], cwd=checkout, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def write_graph(path: Path) -> None:
+    """Write a graph with the inputs of the package's own, which takes a minute or more, but of fewer layers."""
+    model = Diarizer.load(device="cpu").model.config
+    encoder = replace(model.encoder, layers=1, attention=model.encoder.attention[:1])
+    head = replace(model.head, layers=1, estimate_layers=(), permutation="none", attention=())
+    small = Sortformer(replace(model, encoder=encoder, head=head)).eval()
+    write_onnx(path, Checkpoint(small, PostprocessConfig()))
 
 
 @with_weights

@@ -32,7 +32,7 @@ NAMES = ["chunk", "chunk_lengths", "spkcache", "spkcache_lengths", "fifo", "fifo
 # All that the package's model has and NVIDIA's first ones have, in one.
 OURS = small_config(
     {"window_frames": 7, "narrowband_channels": 3, "conv_norm": "batch", "layers": 1},
-    {"position": "xl", "layers": 2, "estimate_layers": (0, 1)},
+    {"position": "xl", "layers": 1, "estimate_layers": (0,)},
     normalize="fixed",
 )
 
