@@ -13,6 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 
 from sortformer.model.arrival import arrival_frames
+from sortformer.precision import wide
 
 __all__ = ["align", "binary_cross_entropy", "hybrid_loss", "permutation_loss", "sort_loss"]
 
@@ -26,7 +27,7 @@ def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor, *, fra
     What stands in the padding, NaN included, changes neither the loss nor a gradient.
     """
     padding = ~valid[..., None]
-    logits = _wide(logits)
+    logits = wide(logits)
     loss = nn.functional.binary_cross_entropy_with_logits(
         logits.masked_fill(padding, 0.0), activity.to(logits.dtype).masked_fill(padding, 0.0), reduction="none"
     )
@@ -66,7 +67,7 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
     With ``by_arrival`` only the orders that respect arrival are allowed, which leaves a choice among ties alone. Logits
     that are not finite get some order: the loss shows what they are.
     """
-    masked = _wide(logits).masked_fill(~valid[..., None], 0.0)
+    masked = wide(logits).masked_fill(~valid[..., None], 0.0)
     activity = activity.to(masked.dtype).masked_fill(~valid[..., None], 0.0)
     # BCE(x, y) = softplus(x) - x y, and the first term does not depend on the speaker: cost[slot, speaker] = -x . y
     cost = -(masked.transpose(1, 2) @ activity).nan_to_num(0.0, 0.0, 0.0).clamp(-_LARGEST, _LARGEST)
@@ -78,10 +79,6 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
         cost = cost + penalty[:, None, None] * (due[:, :, None] != arrivals[:, None, :])
     order = _cheapest(cost)
     return activity.gather(2, order[:, None].expand(-1, activity.shape[1], -1))
-
-
-def _wide(logits: Tensor) -> Tensor:
-    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def _cheapest(cost: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from sortformer.attention.full import tiles, validity
 from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.precision import wide
 
 __all__ = ["KernelAttention", "KernelState"]
 
@@ -49,7 +50,7 @@ class KernelAttention(RecurrentCore):
     def init_state(self, query: Tensor) -> KernelState:
         """Return empty sums."""
         batch, heads, _, dim = query.shape
-        query = _wide(query)
+        query = wide(query)
         return KernelState(
             query.new_zeros(batch, heads, self.features, dim),
             query.new_zeros(batch, heads, self.features),
@@ -94,7 +95,7 @@ class KernelAttention(RecurrentCore):
         )
 
     def _read(self, query: Tensor, state: KernelState) -> Tensor:
-        features = _wide(self.query_features(query))
+        features = wide(self.query_features(query))
         return _quotient(features @ state.mixed, features @ state.total[..., None]).to(query.dtype)
 
     def _read_within(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState) -> Tensor:
@@ -105,18 +106,14 @@ class KernelAttention(RecurrentCore):
         weights = (asked @ features.transpose(-1, -2)).tril()
         weights = weights * (scales[:, :, None] - scale[..., None]).clamp(max=0.0).exp().to(weights.dtype)
         kept = (state.scale - scale).exp()[..., None]
-        asked = _wide(asked)
+        asked = wide(asked)
         mixed = weights @ value + kept * (asked @ state.mixed)
         total = weights.sum(dim=-1, keepdim=True) + kept * (asked @ state.total[..., None])
         return _quotient(mixed, total).to(query.dtype)
 
     def _valid_features(self, key: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
         features, scales = self.key_features(key)
-        return features * valid[:, None, :, None], _wide(scales).masked_fill(~valid[:, None], _NO_SCALE)
-
-
-def _wide(x: Tensor) -> Tensor:
-    return x.to(torch.promote_types(x.dtype, torch.float32))
+        return features * valid[:, None, :, None], wide(scales).masked_fill(~valid[:, None], _NO_SCALE)
 
 
 def _quotient(mixed: Tensor, total: Tensor) -> Tensor:

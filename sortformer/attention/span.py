@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from sortformer.attention.full import attend, may_see, tiles
 from sortformer.attention.local import LocalState
 from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.precision import wide
 
 __all__ = ["SpanAttention"]
 
@@ -49,7 +50,7 @@ class SpanAttention(RecurrentCore):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         spans, reach = self.spans(query), self.max_frames + self.ramp_frames
-        spans = spans.to(torch.promote_types(spans.dtype, torch.float32))  # halves know neither 2,049 nor 1e-30
+        spans = wide(spans)  # halves know neither 2,049 nor 1e-30
         every, mixed = torch.arange(key.shape[2], device=query.device), []
         for rows in tiles(query.shape[2]):
             first, last = context.past + rows.start, context.past + rows.stop

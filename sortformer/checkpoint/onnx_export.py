@@ -10,7 +10,6 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,13 @@ from sortformer.config.presets import model_presets
 from sortformer.config.strict import to_dict
 from sortformer.draft import drafted
 from sortformer.errors import InputError, refusal
+from sortformer.extras import require_extra
 from sortformer.masks import length_mask
 from sortformer.model import Sortformer
 from sortformer.ragged import end_to_end
 
 __all__ = ["write_onnx"]
 
-_PACKAGES = ("onnx", "onnxscript")
 _CORES = frozenset({"full", "local"})
 
 
@@ -80,11 +79,7 @@ def write_onnx(path: Path, checkpoint: Checkpoint) -> None:
     Raises:
         InputError: if ONNX cannot express the model, a package is missing, or the file cannot be written.
     """
-    missing = [name for name in _PACKAGES if find_spec(name) is None]
-    if missing:
-        raise InputError(
-            f'ONNX needs the packages {", ".join(missing)}: pip install ".[onnx]", sortformer with its extra'
-        )
+    require_extra("ONNX", "onnx", "onnx", "onnxscript")
     _check_expressible(checkpoint.model.config)
     program = _exported(checkpoint.model)
     for key, value in _metadata(checkpoint).items():

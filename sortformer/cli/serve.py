@@ -1,17 +1,14 @@
 """``sortformer serve``: recordings by HTTP, live streams by WebSocket."""
 
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from sortformer.cli.interrupt import interrupts
 from sortformer.cli.options import Device, Model
-from sortformer.errors import InputError
+from sortformer.extras import require_extra
 
 __all__ = ["serve"]
-
-_NEEDED = ("fastapi", "uvicorn", "websockets", "python_multipart")
 
 
 def serve(
@@ -28,10 +25,7 @@ def serve(
 
     POST /v1/diarize, WebSocket /v1/stream, GET /healthz; docs/serving.md says how. Ctrl-C or SIGTERM ends it.
     """
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        raise InputError(
-            f'a server needs the packages {", ".join(missing)}: pip install ".[serve]", sortformer with its extra'
-        )
+    require_extra("a server", "serve", "fastapi", "uvicorn", "websockets", "python_multipart")
     with interrupts() as interrupt:
         from sortformer.diarizer import Diarizer
         from sortformer.serve import Server, application, bound

@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from sortformer.attention import LayerStep, add_losses
 from sortformer.layers.stack import Stack
+from sortformer.precision import wide
 
 __all__ = ["ReversibleStack"]
 
@@ -30,7 +31,7 @@ class ReversibleStack(Stack):
         if not blocks:
             return LayerStep(x, None)
         # Sums of half precision cannot be subtracted again: the streams are float32 at least.
-        x = x.to(torch.promote_types(x.dtype, torch.float32))
+        x = wide(x)
         parameters = [parameter for block in blocks for parameter in block.parameters()]
         mean, names, *losses = _Couplings.apply(x, valid, blocks, *parameters)  # pyright: ignore[reportGeneralTypeIssues]
         return LayerStep(mean, None, dict(zip(names, losses, strict=True)))

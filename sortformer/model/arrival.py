@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from sortformer.precision import wide
+
 __all__ = ["Arrivals", "arrival_frames", "arrival_ranks", "expected_arrival", "soft_ranks", "soft_slots"]
 
 _NEVER = torch.iinfo(torch.int64).max
@@ -72,8 +74,7 @@ def expected_arrival(logits: Tensor, valid: Tensor, sharpness: float) -> tuple[T
     expectation is its sum over the valid frames. Summed in float32, or wider, in the log domain: products would
     underflow.
     """
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-    hazard = nn.functional.softplus(sharpness * logits).masked_fill(~valid[..., None], 0.0)
+    hazard = nn.functional.softplus(sharpness * wide(logits)).masked_fill(~valid[..., None], 0.0)
     survival = torch.exp(-hazard.cumsum(dim=1))
     return (survival * valid[..., None]).sum(dim=1), 1.0 - survival[:, -1]
 

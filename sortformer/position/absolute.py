@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from sortformer.errors import InputError
 from sortformer.position.protocol import Position
+from sortformer.precision import wide
 
 __all__ = ["CoordinatePosition", "LearnedPosition", "SinusoidalPosition", "sinusoids"]
 
@@ -17,7 +18,7 @@ def sinusoids(positions: Tensor, dim: int) -> Tensor:
 
     Vaswani et al., arXiv 1706.03762, section 3.5; defined at every real position, so a soft rank has a code too.
     """
-    positions = positions.to(torch.promote_types(positions.dtype, torch.float32))
+    positions = wide(positions)
     frequencies = 10_000.0 ** (-torch.arange(0, dim, 2, device=positions.device, dtype=positions.dtype) / dim)
     angles = positions[..., None] * frequencies
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)[..., :dim]

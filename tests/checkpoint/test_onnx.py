@@ -205,9 +205,7 @@ def test_what_a_graph_cannot_say_is_refused_with_the_reason(tmp_path: Path, conf
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     found = importlib.util.find_spec
-    monkeypatch.setattr(
-        "sortformer.checkpoint.onnx_export.find_spec", lambda name: None if name == "onnxscript" else found(name)
-    )
+    monkeypatch.setattr("sortformer.extras.find_spec", lambda name: None if name == "onnxscript" else found(name))
     with pytest.raises(InputError, match=r"ONNX needs the packages onnxscript: pip install"):
         convert(GOLDEN / "tiny_v1.nemo", tmp_path / "model.onnx")
 
