@@ -1,13 +1,16 @@
 """What ONNX Runtime makes of the model in the package, in float32 and in int8, beside PyTorch: DER, size and time.
 
     python graphs.py FOLDER ...
+    python graphs.py --published v2
 
 Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
 whole recordings. Features, clustering and turns are the package's; only the network is another's. On one thread. int8:
-weights of linear layers, by ``onnxruntime.quantization.quantize_dynamic``.
+weights of linear layers, by ``onnxruntime.quantization.quantize_dynamic``. With ``--published``: what a graph of the
+size of NVIDIA's v1 or v2, with random weights, takes to be written, and how its steps compare.
 """
 
 import argparse
+import resource
 import tempfile
 import time
 import warnings
@@ -17,11 +20,15 @@ import numpy as np
 import onnxruntime
 import torch
 from levels import errors, recordings, shown
+from nvidia import published
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from torch import Tensor
 
 from sortformer import Diarizer, checkpoint
 from sortformer.bandwidth import is_narrow, sounding
+from sortformer.checkpoint.contents import Checkpoint
+from sortformer.checkpoint.onnx_export import write_onnx
+from sortformer.config.postprocess import PostprocessConfig
 from sortformer.masks import length_mask
 from sortformer.model import SortformerOutput
 
@@ -71,11 +78,51 @@ class Timed:
         return output
 
 
+STEPS = {  # rows, feature frames of the chunk, frames of the cache and of the FIFO
+    "30.4s": (1, 8 * 380, 188, 40),
+    "whole": (1, 8 * 380, 0, 0),
+    "1.04s, two rows": (2, 8 * 13, 188, 188),
+}
+
+
+def compare_steps(generation: str, layers: int | None) -> None:
+    """Write a graph of a model as NVIDIA's are, and compare its steps with the model's."""
+    model = published(generation, layers)
+    features, dim = model.config.features.num_mels, model.config.encoder.dim
+    with tempfile.TemporaryDirectory() as made:
+        path, begun = Path(made) / "graph.onnx", time.process_time()
+        write_onnx(path, Checkpoint(model, PostprocessConfig()))
+        taken, peak = time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"{path.stat().st_size / 1e6:.0f} MB, written in {taken:.0f} s, {peak:.0f} MiB", flush=True)
+        graph = Graph(path, dim).session
+    for name, (rows, chunk, cache, fifo) in STEPS.items():
+        inputs = {}
+        for part, frames, size in (("chunk", chunk, features), ("spkcache", cache, dim), ("fifo", fifo, dim)):
+            inputs[part] = torch.randn(rows, frames, size)
+            inputs[f"{part}_lengths"] = torch.full((rows,), frames)
+        begun = time.perf_counter()
+        emb, _ = model.encoder.subsample(inputs["chunk"], inputs["chunk_lengths"])
+        whole = torch.cat([inputs["spkcache"], inputs["fifo"], emb], dim=1)
+        expected = model.forward_frames(whole, torch.ones(whole.shape[:2], dtype=torch.bool)).probs
+        between = time.perf_counter()
+        (probs,) = graph.run(["spkcache_fifo_chunk_preds"], {key: value.numpy() for key, value in inputs.items()})
+        here, there = between - begun, time.perf_counter() - between
+        apart = np.abs(probs - expected.numpy()).max()
+        print(f"{name:16} PyTorch {here:5.2f} s  graph {there:5.2f} s  ratio {there / here:.2f}  apart {apart:.1e}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folders", type=Path, nargs="+")
-    folders = parser.parse_args().folders
+    parser.add_argument("folders", type=Path, nargs="*")
+    parser.add_argument("--published", choices=("v1", "v2"))
+    parser.add_argument("--layers", type=int, help="of each stack of --published, to try this script out")
+    asked = parser.parse_args()
+    folders = asked.folders
     torch.set_num_threads(1)
+    if asked.published is not None:
+        with torch.no_grad():
+            compare_steps(asked.published, asked.layers)
+        return
     diarizer = Diarizer.load(device="cpu")
     dim = diarizer.model.config.encoder.dim
     with tempfile.TemporaryDirectory() as made:

@@ -88,36 +88,11 @@ def _prepare(folder: Path, layers: int | None, seconds: float) -> dict[str, floa
     from torch.utils.flop_counter import FlopCounterMode
 
     from sortformer.checkpoint.nemo_export import write_nemo
-    from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
-    from sortformer.model import Sortformer
 
     samples, _ = soundfile.read(DEMO, dtype="float32")
     np.save(folder / "wave.npy", np.resize(samples, round(seconds * RATE)))
-    head = HeadConfig(
-        layers=layers or 18,
-        heads=8,
-        ff_dim=768,
-        norm="post",
-        position="none",
-        permutation="none",
-        estimate_layers=(),
-    )
-    for name, features, depth in (
-        ("v1", FeatureConfig(80, "per_feature", "peak"), 18),
-        ("v2", FeatureConfig(128, gain="peak"), 17),
-    ):
-        encoder = EncoderConfig(
-            subsampling_channels=256,
-            dim=512,
-            layers=layers or depth,
-            heads=8,
-            ff_dim=2048,
-            conv_norm="batch",
-            position="xl",
-            input_scale=True,
-        )
-        torch.manual_seed(0)
-        write_nemo(folder / f"{name}.nemo", Sortformer(ModelConfig(features, encoder, head, labelling="nemo")).eval())
+    for generation in ("v1", "v2"):
+        write_nemo(folder / f"{generation}.nemo", published(generation, layers))
     operations = {}
     for task in TASKS:
         run, wave = _here(task, folder)(), torch.from_numpy(np.load(folder / "wave.npy"))
@@ -140,6 +115,40 @@ def _gemm_rate() -> float:
         torch.mm(left, right)
         seconds.append(time.perf_counter() - started)
     return 2 * size**3 / min(seconds)
+
+
+def published(generation: str, layers: int | None = None) -> Any:
+    """Return a model as NVIDIA's v1 or v2 is, with random weights and ``layers`` in each stack (None: its own)."""
+    import torch
+
+    from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
+    from sortformer.model import Sortformer
+
+    features, depth = {
+        "v1": (FeatureConfig(80, "per_feature", "peak"), 18),
+        "v2": (FeatureConfig(128, gain="peak"), 17),
+    }[generation]
+    encoder = EncoderConfig(
+        subsampling_channels=256,
+        dim=512,
+        layers=layers or depth,
+        heads=8,
+        ff_dim=2048,
+        conv_norm="batch",
+        position="xl",
+        input_scale=True,
+    )
+    head = HeadConfig(
+        layers=layers or 18,
+        heads=8,
+        ff_dim=768,
+        norm="post",
+        position="none",
+        permutation="none",
+        estimate_layers=(),
+    )
+    torch.manual_seed(0)
+    return Sortformer(ModelConfig(features, encoder, head, labelling="nemo")).eval()
 
 
 def _measure(peer: str, task: str, folder: Path) -> dict[str, float]:
