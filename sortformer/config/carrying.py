@@ -65,7 +65,7 @@ def _obstacles(model: ModelConfig) -> Iterator[str]:
             f"each convolution of its encoder hears {encoder.conv_kernel // 2} frames that are to come: "
             "train it with conv_causal = true"
         )
-    if head.permutation in ("soft", "softsort") and head.estimate_layers:
+    if head.order_takes_all and head.estimate_layers:
         yield (
             f"the permutation '{head.permutation}' encodes each frame by the order in the whole recording: "
             "train it with 'hard', whose order is known frame by frame"

@@ -158,10 +158,11 @@ class HeadConfig:
     """How the blocks follow each other, as in the encoder; reversible ones from one estimate to the next."""
     ff_chunk_frames: int | None = None
     """Feed-forward parts take so many frames at a time, as in the encoder."""
-    permutation: Literal["hard", "soft", "softsort", "label", "none"] = "hard"
-    """Designs A, B and C, and the two controls: unsorted labels, and no encoding at all."""
+    permutation: Literal["hard", "soft", "softsort", "sinkhorn", "label", "none"] = "hard"
+    """Designs A, B and C (with two matrices that sort), and the two controls: unsorted labels, and no encoding."""
     estimate_layers: tuple[int, ...] = (1, 2, 3)
-    kernel: Literal["sinusoidal", "learned"] = "sinusoidal"
+    kernel: Literal["sinusoidal", "harmonic", "learned"] = "sinusoidal"
+    """How ranks are written into channels: as positions are, as Sortformer's speaker kernel has them, or learned."""
     gate: Literal["scalar", "channel"] = "scalar"
     detach_order: bool = False
     """Stop the gradient that designs B and C send through arrival times and ranks."""
@@ -205,6 +206,11 @@ class HeadConfig:
     def layer_attention(self) -> tuple[AttentionConfig, ...]:
         """What each layer attends with."""
         return _one_each(self.attention or (AttentionConfig(position=self.position),), self.layers)
+
+    @property
+    def order_takes_all(self) -> bool:
+        """Whether the order of arrival is that of a whole recording, as in designs B and C."""
+        return self.permutation in ("soft", "softsort", "sinkhorn")
 
 
 @dataclass(frozen=True, slots=True)

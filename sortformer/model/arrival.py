@@ -8,9 +8,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention.sinkhorn import sinkhorn
 from sortformer.precision import wide
 
-__all__ = ["Arrivals", "arrival_frames", "arrival_ranks", "expected_arrival", "soft_ranks", "soft_slots"]
+__all__ = [
+    "Arrivals",
+    "arrival_frames",
+    "arrival_ranks",
+    "expected_arrival",
+    "sinkhorn_slots",
+    "soft_ranks",
+    "soft_slots",
+]
+
+_ITERATIONS = 20
+_RANKS = 1 / 30  # at three frames a class of its own rank leaves e^-10 in the slots beside it, at one e^-30
 
 _NEVER = torch.iinfo(torch.int64).max
 
@@ -93,3 +105,14 @@ def soft_slots(arrivals: Tensor, temperature: float) -> Tensor:
     """
     ordered = arrivals.sort(dim=1).values
     return torch.softmax(-(ordered[:, :, None] - arrivals[:, None, :]).abs() / temperature, dim=2)
+
+
+def sinkhorn_slots(arrivals: Tensor, temperature: float) -> Tensor:
+    """Return a matrix (B, slot, K) as :func:`soft_slots`, but doubly stochastic: no class goes to two slots at once.
+
+    Squared distances of slots and soft ranks, normalised by Sinkhorn's algorithm in the log domain (Mena et al.,
+    arXiv 1802.08665, section 3): its columns sum to one exactly, its rows to a few percent.
+    """
+    slots = torch.arange(arrivals.shape[1], device=arrivals.device)
+    off = (slots[:, None] - soft_ranks(arrivals, temperature)[:, None]).square()
+    return sinkhorn(-off / (_RANKS * temperature), torch.ones_like(off, dtype=torch.bool), _ITERATIONS)

@@ -1,13 +1,27 @@
 """The permutation encoding: what a block's estimates, sorted by arrival, add to the next block's input."""
 
+import math
+
 import torch
 from torch import Tensor, nn
 
 from sortformer.config.model import HeadConfig
-from sortformer.model.arrival import Arrivals, expected_arrival, soft_ranks, soft_slots
+from sortformer.model.arrival import Arrivals, expected_arrival, sinkhorn_slots, soft_ranks, soft_slots
 from sortformer.position.absolute import sinusoids
+from sortformer.precision import wide
 
-__all__ = ["PermutationEncoding"]
+__all__ = ["PermutationEncoding", "harmonics"]
+
+
+def harmonics(ranks: Tensor, dim: int) -> Tensor:
+    """Return codes (..., dim) of real ranks (...): of rank 0 one period of a sine, of rank 1 two, and so on.
+
+    The speaker kernel of Park et al., "Sortformer", arXiv 2409.06656: gamma_k(z) = sin(2 pi k z / dim), k and z from 1
+    on. Those of whole ranks below dim / 2 - 1 are orthogonal to each other, which sinusoids of neighbours are not.
+    """
+    ranks = wide(ranks)
+    places = torch.arange(1, dim + 1, device=ranks.device, dtype=ranks.dtype) / dim
+    return torch.sin(2 * math.pi * (ranks[..., None] + 1) * places)
 
 
 class PermutationEncoding(nn.Module):
@@ -15,14 +29,17 @@ class PermutationEncoding(nn.Module):
 
     hard (A)      Enc_t = sum_k P_tk [t >= arrival_k] G[rank_k]: known frame by frame, hence exact in streaming.
     soft (B)      Enc_t = sum_k P_tk Pr(k arrives) G(soft rank of the expected arrival), with a gradient to *when*.
-    softsort (C)  Enc_t = sum_s (P Pi^T)_ts G[s], with Pi the SoftSort matrix of the expected arrivals.
+    softsort (C)  Enc_t = sum_s (P Pi^T)_ts G[s], with Pi the SoftSort matrix of the expected arrivals,
+    sinkhorn (C)  or the doubly stochastic one of their soft ranks.
     label         Enc_t = sum_k P_tk G[k]: the control without sorting.
     """
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__()
         self.design = config.permutation
+        self.takes_all = config.order_takes_all
         self.dim = config.dim
+        self.fixed = harmonics if config.kernel == "harmonic" else sinusoids
         self.detach_order = config.detach_order
         self.temperature = config.order_temperature_frames
         self.sharpness = config.arrival_sharpness
@@ -41,7 +58,7 @@ class PermutationEncoding(nn.Module):
         Raises:
             ValueError: for designs B and C, whose order is that of the whole recording.
         """
-        if self.design in ("soft", "softsort"):
+        if self.takes_all:
             raise ValueError(f"the permutation '{self.design}' takes recordings whole")
         return Arrivals.none(len(logits), logits.shape[2], logits.device) if self.design == "hard" else None
 
@@ -71,7 +88,8 @@ class PermutationEncoding(nn.Module):
         present = probs * presence[:, None].to(probs.dtype)
         if self.design == "soft":
             return present @ self._codes(soft_ranks(arrivals, self.temperature), probs.dtype)
-        sorting = soft_slots(arrivals, self.temperature).to(probs.dtype)
+        in_slots = soft_slots if self.design == "softsort" else sinkhorn_slots
+        sorting = in_slots(arrivals, self.temperature).to(probs.dtype)
         return present @ sorting.transpose(1, 2) @ self._codes(slots, probs.dtype)
 
     def _by_arrival(self, probs: Tensor, past: Arrivals) -> Tensor:
@@ -84,7 +102,7 @@ class PermutationEncoding(nn.Module):
     def _codes(self, ranks: Tensor, dtype: torch.dtype) -> Tensor:
         """Return the code (..., D) of integer or real ranks (...); a learned table is read between its rows."""
         if self.table is None:
-            return sinusoids(ranks, self.dim).to(dtype)
+            return self.fixed(ranks, self.dim).to(dtype)
         if not ranks.is_floating_point():
             return self.table[ranks].to(dtype)
         low = ranks.floor().long().clamp(0, len(self.table) - 1)

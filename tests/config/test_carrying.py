@@ -53,6 +53,7 @@ def test_a_layer_carries_something_by_a_memory_or_by_causal_sums(model, carried)
         (with_parts({"conv_causal": False}), "hears 4 frames that are to come"),
         (with_parts(head={"permutation": "soft"}), "'soft' encodes each frame by the order in the whole recording"),
         (with_parts(head={"permutation": "softsort"}), "'softsort' encodes"),
+        (with_parts(head={"permutation": "sinkhorn"}), "'sinkhorn' encodes"),
         (with_parts(head={"upsampling": 8, "estimate_layers": ()}), "finer than 80 ms"),
         (with_parts({"attention": (replace(XL, position="learned"),)}), "a table, which a stream outgrows"),
         (

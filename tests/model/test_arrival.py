@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from sortformer.model.arrival import arrival_frames, arrival_ranks, expected_arrival, soft_ranks, soft_slots
+from sortformer.model.arrival import (
+    arrival_frames,
+    arrival_ranks,
+    expected_arrival,
+    sinkhorn_slots,
+    soft_ranks,
+    soft_slots,
+)
 from tests.model.activities import ARRIVALS, logits_of_turns, speaking_from
 from tests.oracles import arrival_loops as oracle
 
@@ -128,9 +135,9 @@ def test_soft_order_is_the_hard_order_where_gaps_are_three_temperatures(order, g
     hard = arrival_ranks(times)
     assert hard[0].tolist() == list(order)
     assert soft_ranks(times, temperature).round().long().equal(hard)
-    slots = soft_slots(times, temperature)
-    assert slots.argmax(dim=1).equal(hard)  # for each class its slot
-    assert slots.argmax(dim=2).equal(hard.argsort(dim=1))  # for each slot its class
+    for slots in (soft_slots(times, temperature), sinkhorn_slots(times, temperature)):
+        assert slots.argmax(dim=1).equal(hard)  # for each class its slot
+        assert slots.argmax(dim=2).equal(hard.argsort(dim=1))  # for each slot its class
 
 
 @given(times=arrival_times, temperature=st.sampled_from([0.1, 3.0]))
@@ -138,3 +145,17 @@ def test_every_soft_slot_shares_out_one_class(times, temperature):
     slots = soft_slots(torch.tensor([times]), temperature)
     torch.testing.assert_close(slots.sum(dim=2), torch.ones(1, len(times)))
     assert (slots >= 0).all()
+
+
+@given(times=arrival_times, temperature=st.sampled_from([0.1, 3.0]))
+def test_every_class_is_shared_out_to_the_slots_of_sinkhorn(times, temperature):
+    slots = sinkhorn_slots(torch.tensor([times], dtype=torch.float64), temperature)
+    torch.testing.assert_close(slots.sum(dim=1), torch.ones(1, len(times), dtype=torch.float64))
+    assert (slots >= 0).all()
+
+
+def test_slots_of_sinkhorn_are_as_full_as_each_other():
+    """Those of SoftSort take who is nearest, and may take one class more than once."""
+    times = torch.tensor([[10.0, 10.5, 14.0]], dtype=torch.float64)
+    assert (soft_slots(times, 3.0).sum(dim=1) - 1).abs().max() > 0.05
+    assert (sinkhorn_slots(times, 3.0).sum(dim=2) - 1).abs().max() < 0.03

@@ -12,7 +12,7 @@ from sortformer.model.head import Head
 from tests.small_models import small_config
 
 CONFIG = small_config().head
-DESIGNS = ["hard", "soft", "softsort", "label"]
+DESIGNS = ["hard", "soft", "softsort", "sinkhorn", "label"]
 
 
 def build(config: HeadConfig, gate: float = 1.0) -> Head:
@@ -68,7 +68,7 @@ def test_with_open_gates_the_encoding_counts(design):
 
 
 @pytest.mark.parametrize(
-    ("design", "unchanged"), [("hard", True), ("soft", True), ("softsort", True), ("label", False)]
+    ("design", "unchanged"), [("hard", True), ("soft", True), ("softsort", True), ("sinkhorn", True), ("label", False)]
 )
 @pytest.mark.parametrize("layer", [0, 1])
 def test_relabelling_an_estimates_classes_changes_the_output_of_the_unsorted_control_alone(design, unchanged, layer):
