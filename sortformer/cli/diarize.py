@@ -63,8 +63,9 @@ def diarize(
         Path | None,
         typer.Option(
             metavar="FILE|DIR",
-            help=f"The transcript, in JSON, for {', '.join(name for name in FORMATS if FORMATS[name].words)}; of "
-            "several recordings a folder, NAME.json each.",
+            help="The transcript, as JSON, CTM, SRT or VTT, for "
+            f"{', '.join(name for name in FORMATS if FORMATS[name].words)}; of several recordings a folder with "
+            "NAME.json or the like, or a CTM.",
         ),
     ] = None,
     model: Model = None,

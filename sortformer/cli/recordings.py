@@ -40,6 +40,11 @@ class Recording:
         return without_white_space(self.name)
 
     @property
+    def ids(self) -> list[str]:
+        """What a UEM or a CTM may call it: by its id, and a window also as its file."""
+        return [self.id, *([without_white_space(self.file_name)] if self.is_window() else [])]
+
+    @property
     def piped(self) -> bool:
         """Whether it comes through a pipe, which may bring nothing for as long as it likes."""
         return not (isinstance(self.source, Path) and self.source.is_file())

@@ -112,7 +112,7 @@ def formats_named(names: str) -> tuple[str, ...]:
 class Results:
     """How results are written; a file is written whole or not at all, JSON of ``several`` on stdout as JSON lines.
 
-    ``transcripts`` is the file with the words of a recording, or a folder that has one for each by its name. With
+    ``transcripts`` is the file with the words of a recording, a CTM of several, or a folder with a file for each. With
     ``regions`` by the ids of recordings, only what lies in them is written.
 
     Raises:
@@ -138,9 +138,13 @@ class Results:
         alone = [name for name, format in chosen.items() if format.between is None]
         if alone and self.several and self.folder is None:
             raise InputError(f"several recordings do not fit on stdout as {alone[0]}: give a folder with -o")
-        if self.several and self.transcripts is not None and not self.transcripts.is_dir():
+        if (
+            self.several
+            and self.transcripts is not None
+            and not (self.transcripts.is_dir() or self.transcripts.suffix.lower() == ".ctm")
+        ):
             raise InputError(
-                f"{self.transcripts} is not of several recordings: give a folder of transcripts to --words"
+                f"{self.transcripts} is not of several recordings: give a folder of transcripts to --words, or a CTM"
             )
         if self.overwrite and self.skip_existing:
             raise InputError("give either --overwrite or --skip-existing, not both")
@@ -207,12 +211,12 @@ class Results:
 
     def _regions(self, recording: Recording) -> Regions | None:
         """What the UEM says of a recording, or, of a window that it does not know, of its file."""
-        names = [recording.id, *([without_white_space(recording.file_name)] if recording.is_window() else [])]
-        return next((self.regions[name] for name in names if name in self.regions), None) if self.regions else None
+        known = self.regions or {}
+        return next((known[name] for name in recording.ids if name in known), None)
 
     def _words(self, recording: Recording, result: Diarization, regions: Regions | None) -> list[Word]:
         path = self._transcript(recording)
-        said = transcript.read(path)
+        said = transcript.read(path, recording.ids, of_several=self.several and path == self.transcripts)
         if recording.is_window():
             window = recording.offset_s, result.duration
             regions = (window,) if regions is None else clipped(regions, *window)
@@ -223,7 +227,10 @@ class Results:
 
     def _transcript(self, recording: Recording) -> Path:
         assert self.transcripts is not None
-        return self.transcripts / f"{recording.name}.json" if self.transcripts.is_dir() else self.transcripts
+        if not self.transcripts.is_dir():
+            return self.transcripts
+        named = [self.transcripts / f"{recording.name}{suffix}" for suffix in transcript.SUFFIXES]
+        return next((path for path in named if path.is_file()), named[0])
 
     def _path(self, recording: Recording, name: str) -> Path:
         assert self.folder is not None

@@ -5,16 +5,22 @@ subtitle has the words of one speaker, and ends at a pause, or where it would be
 """
 
 import os
+import re
 from collections.abc import Iterable
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Literal
 
 from sortformer.errors import InputError
 from sortformer.formats.passages import Passage, Said, passages, text
+from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 
-__all__ = ["format", "write"]
+__all__ = ["format", "parse", "read", "write"]
+
+_CLOCK = r"(?:(\d+):)?([0-5]?\d):([0-5]?\d)[.,](\d{1,3})"
+_TIMES = re.compile(rf"{_CLOCK}\s*-->\s*{_CLOCK}(?!\S)")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
 
 _LONGEST_S = 7.0
 _MOST_LETTERS = 84  # two lines
@@ -50,6 +56,44 @@ def write(path: str | os.PathLike[str], words: Iterable[Said], *, overwrite: boo
     """
     kind = Path(path).suffix.lower().removeprefix(".")
     write_text(path, format(words, kind), overwrite=overwrite)  # pyright: ignore[reportArgumentType]
+
+
+def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]]:
+    """Return start and end in seconds, and the text in one line without its markup, of each SubRip or WebVTT subtitle.
+
+    Raises:
+        InputError: with source and line number, where times are none; or when there is text, but no subtitle.
+    """
+    found: list[tuple[float, float, str]] = []
+    open_ = False  # until a blank line, what follows the times is text
+    for number, line in enumerate(text.split("\n"), start=1):
+        if "-->" in line:
+            times = _TIMES.match(line.strip())
+            if times is None:
+                raise InputError(
+                    f"{source}, line {number}: a subtitle needs times like 00:01:02.500 --> 00:01:04.000, got "
+                    f"{line.strip()!r}"
+                )
+            start, end = _seconds(*times.groups()[:4]), _seconds(*times.groups()[4:])
+            found.append((start, end, ""))
+            open_ = True
+        elif open_ and line.strip():
+            start, end, before = found[-1]
+            found[-1] = start, end, f"{before} {line.strip()}".strip()
+        else:
+            open_ = False
+    if not found and text.strip() and not text.startswith("WEBVTT"):
+        raise InputError(f"{source}: no subtitle is in it; is this SubRip or WebVTT?")
+    return [(start, end, unescape(_TAG.sub("", said)).strip()) for start, end, said in found]
+
+
+def _seconds(hours: str | None, minutes: str, seconds: str, rest: str) -> float:
+    return 3600 * int(hours or 0) + 60 * int(minutes) + float(f"{seconds}.{rest}")
+
+
+def read(path: str | os.PathLike[str]) -> list[tuple[float, float, str]]:
+    """Read a file of subtitles (see :func:`parse`)."""
+    return parse(read_text(path), os.fspath(path))
 
 
 def _can_be_read(cue: Passage, word: Said) -> bool:

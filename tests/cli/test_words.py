@@ -67,6 +67,34 @@ def test_each_recording_has_its_words_in_a_folder(
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("said.ctm", "other 1 0.1 0.4 Hello\nother 1 0.6 0.4 Ada.\n"),
+        ("said.srt", "1\n00:00:00,100 --> 00:00:01,000\nHello Ada.\n"),
+        ("said.VTT", "WEBVTT\n\n00:00.100 --> 00:01.000\n<v Bob>Hello Ada.\n"),
+    ],
+)
+def test_words_come_from_other_formats_too(cli: Cli, model: Path, wav: Path, tmp_path: Path, name: str, content: str):
+    (tmp_path / name).write_text(content)
+    outcome = cli("diarize", wav, "--model", model, "--words", tmp_path / name, "-f", "srt")
+    assert (outcome.err, outcome.out) == ("", "1\n00:00:00,100 --> 00:00:01,000\nspeaker_0: Hello Ada.\n")
+
+
+def test_a_ctm_may_be_of_all_recordings(cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path):
+    (tmp_path / "all.ctm").write_text("meeting 1 0.1 0.4 Hello\nother 1 0.6 0.4 Ada.\n")
+    options = ("--model", model, "--words", tmp_path / "all.ctm", "-f", "vtt", "-o", tmp_path / "out")
+    outcome = cli("diarize", wav, make("other.wav"), make("third.wav"), *options)
+    assert outcome.code == 1
+    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no word of 'third', only of ['meeting', 'other']"]
+    assert "Hello" in (tmp_path / "out" / "meeting.vtt").read_text()
+    assert "Ada." in (tmp_path / "out" / "other.vtt").read_text()
+    # One that names a single recording is not that of another.
+    (tmp_path / "all.ctm").write_text("meeting 1 0.1 0.4 Hello\n")
+    outcome = cli("diarize", wav, make("other.wav"), *options, "--overwrite")
+    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no word of 'other', only of ['meeting']"]
+
+
+@pytest.mark.parametrize(
     ("content", "message"),
     [
         ("Hello Ada.", "said.json: not JSON"),
@@ -103,7 +131,7 @@ def test_one_transcript_is_of_one_recording(cli: Cli, wav: Path, make: Callable[
     outcome = cli("diarize", wav, make("other.wav"), "--words", words, "-f", "srt", "-o", tmp_path / "out")
     assert (outcome.code, outcome.errors) == (
         1,
-        [f"{words} is not of several recordings: give a folder of transcripts to --words"],
+        [f"{words} is not of several recordings: give a folder of transcripts to --words, or a CTM"],
     )
     outcome = cli("diarize", wav, make("third.wav"), "--words", tmp_path, "-f", "srt")
     assert (outcome.code, outcome.errors) == (

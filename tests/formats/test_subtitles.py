@@ -52,6 +52,45 @@ def test_every_word_is_in_a_subtitle_of_its_speaker_and_time(words):
     assert not left
 
 
+@given(said())
+def test_subtitles_are_read_as_they_were_written(words):
+    read = subtitles.parse(subtitles.format(words, "vtt"))
+    assert " ".join(text for *_, text in read) == " ".join(word.text for word in words)
+    clocks = [each for each in subtitles.format(words).splitlines() if "-->" in each]
+    assert [(start, end) for start, end, _ in read] == [tuple(map(seconds, each.split(" --> "))) for each in clocks]
+    plain = [word._replace(text="yes", speaker=None) for word in words]
+    assert subtitles.parse(subtitles.format(plain, "srt")) == subtitles.parse(subtitles.format(plain, "vtt"))
+
+
+def test_subtitles_of_others_are_read_too(tmp_path):
+    (tmp_path / "talk.vtt").write_text(
+        "\ufeffWEBVTT - by others\r\n\r\nNOTE one\r\n\r\n"
+        "00:01.500 --> 00:02.000 align:start\r\n<v Ada>Is <i>it</i>?\r\n"
+        "- <00:01.800>R&amp;D &lt;b&gt;\r\n\r\n12\r\n100:00:00.000 --> 100:00:01.000\r\n\r\n",
+        encoding="utf-8",
+        newline="",
+    )
+    assert subtitles.read(tmp_path / "talk.vtt") == [(1.5, 2.0, "Is it? - R&D <b>"), (360_000.0, 360_001.0, "")]
+    assert subtitles.parse("1\n0:00:01,5 --> 0:00:02,25 X1:0\n{\\an8}yes\nand no\n") == [(1.5, 2.25, "yes and no")]
+    assert subtitles.parse("WEBVTT\n") == subtitles.parse("") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "1\n00:00:01 --> 00:00:02\nyes",
+            "x.srt, line 2: a subtitle needs times like 00:01:02.500 --> 00:01:04.000, got",
+        ),
+        ("1\n00:00:01.0 --> 00:99:02.0\nyes", "x.srt, line 2: a subtitle needs times like"),
+        ("Hello Ada.", "x.srt: no subtitle is in it; is this SubRip or WebVTT"),
+    ],
+)
+def test_what_is_no_subtitle_is_said(text, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        subtitles.parse(text, "x.srt")
+
+
 @pytest.mark.parametrize(("text", "length_s", "at_most"), [("yes", 0.5, 14), ("understanding", 0.1, 6)])
 def test_a_subtitle_can_be_read_in_its_time_and_lines(text, length_s, at_most):
     words = [Word(number * length_s, (number + 1) * length_s, text, "Ada") for number in range(30)]

@@ -1,0 +1,40 @@
+"""CTM, the words that a recogniser has heard: what Kaldi, NeMo and NIST's scoring tools exchange.
+
+The fields: recording, channel, start, duration, word, and perhaps how sure that is, which is not read, nor is what
+follows it (NIST, "CTM file format" of the SCTK; times in seconds).
+"""
+
+import os
+
+from sortformer.errors import InputError
+from sortformer.formats.source import lines, read_text
+
+__all__ = ["parse", "read"]
+
+
+def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, str]]]:
+    """Return the words of each recording by its id: start and end in seconds, and the word; those of all channels.
+
+    They are in order of time.
+
+    Raises:
+        InputError: with source and line number, when a line is no word with its times.
+    """
+    found: dict[str, list[tuple[float, float, str]]] = {}
+    for line in lines(text, source):
+        if len(line.fields) < 5:
+            raise line.error(
+                f"a word of CTM has recording, channel, start, duration and text, got {len(line.fields)} fields"
+            )
+        start = line.seconds(2, "start")
+        found.setdefault(line.fields[0], []).append(
+            (start, round(start + line.seconds(3, "duration"), 6), line.fields[4])
+        )
+    if not found and text.strip():
+        raise InputError(f"{source}: no word is in it; is this CTM?")
+    return {uri: sorted(words, key=lambda word: word[:2]) for uri, words in found.items()}
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, list[tuple[float, float, str]]]:
+    """Read a CTM file (see :func:`parse`)."""
+    return parse(read_text(path), os.fspath(path))

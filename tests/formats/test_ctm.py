@@ -1,0 +1,37 @@
+"""CTM: the words of recordings, with their times."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.errors import InputError
+from sortformer.formats import ctm
+from tests.formats.test_subtitles import said
+
+
+@given(said(), st.sampled_from(["", " 0.9", " 0.9 lex Ada"]))
+def test_words_come_back_in_order_of_time(words, more):
+    lines = [f"talk 1 {word.start:.3f} {word.end - word.start:.3f} {word.text.strip()}{more}" for word in words]
+    read = ctm.parse("\n".join([";; by a recogniser", *reversed(lines)]) if lines else "")
+    assert read == ({"talk": [(word.start, word.end, word.text.strip()) for word in words]} if words else {})
+
+
+def test_recordings_and_channels_are_told_apart_and_joined(tmp_path: Path):
+    (tmp_path / "all.ctm").write_text("a A 1.0 0.5 yes\nb 1 0.2 0.1 no\na B 0.5 1 well 0.7\n")
+    assert ctm.read(tmp_path / "all.ctm") == {"a": [(0.5, 1.5, "well"), (1.0, 1.5, "yes")], "b": [(0.2, 0.3, "no")]}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a 1 0.5 0.2", "x.ctm, line 1: a word of CTM has recording, channel, start, duration and text, got 4 fields"),
+        ("a 1 0 1 b\na 1 * * <ALT_BEGIN>", r"x.ctm, line 2: the start must be a number of seconds >= 0, got '\*'"),
+        ("a 1 0.5 -1 b", "x.ctm, line 1: the duration must be a number of seconds >= 0, got '-1'"),
+        (";; nothing\n", "x.ctm: no word is in it; is this CTM"),
+    ],
+)
+def test_what_is_no_word_is_said_with_its_place(text: str, message: str):
+    with pytest.raises(InputError, match=message):
+        ctm.parse(text, "x.ctm")
