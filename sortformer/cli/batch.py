@@ -28,11 +28,19 @@ _SHARES = {"read": 0.1, "model": 0.85, "turns": 0.05}
 """Of the bar that is a recording's."""
 
 
-def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, quiet: bool = False) -> int:
+def run(
+    arguments: Iterable[str],
+    results: Results,
+    load: Callable[[], Job],
+    *,
+    shard: tuple[int, int] = (1, 1),
+    quiet: bool = False,
+) -> int:
     """Diarize what the arguments mean, write the results, and return the exit code: 0, 1 or 130.
 
     Args:
         load: gives what makes a diarization of a recording; called only when there is work.
+        shard: which of how many runs this is: each takes its part of the recordings, and all together take all.
         quiet: no bar and no summary; errors and warnings stay.
 
     Raises:
@@ -49,7 +57,11 @@ def run(arguments: Iterable[str], results: Results, load: Callable[[], Job], *, 
     results = replace(results, several=several)
     results.prepare()
     todo: list[tuple[Recording, tuple[str, ...]]] = []
-    for recording in found:
+    number, shards = shard
+    part = found[number - 1 :: shards]
+    if found and not part:
+        say(f"note: {counted(len(found), 'recording')} leave nothing for shard {number} of {shards}")
+    for recording in part:
         with tally.past_errors(recording.name):
             if recording in refused:
                 raise refused[recording]

@@ -95,6 +95,9 @@ def diarize(
     uem: Annotated[
         Path | None, typer.Option(metavar="FILE|DIR", help="Keep only what lies in the regions of these UEM.")
     ] = None,
+    shard: Annotated[
+        str, typer.Option(metavar="I/N", help="The I-th of N parts of the recordings, for N machines or jobs.")
+    ] = "1/1",
     skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Leave out results that are there.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
@@ -114,6 +117,7 @@ def diarize(
             raise InputError("give either --oracle-num-speakers or a number of speakers, not both")
         if oracle_num_speakers and channel == EACH:
             raise InputError("--channel each has a speaker a channel: leave out --oracle-num-speakers")
+        part = _shard(shard)
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
 
     def load() -> Job:
@@ -146,4 +150,12 @@ def diarize(
 
         return job
 
-    raise typer.Exit(run(inputs, results, load, quiet=quiet))
+    raise typer.Exit(run(inputs, results, load, shard=part, quiet=quiet))
+
+
+def _shard(text: str) -> tuple[int, int]:
+    """Which part of the recordings is meant, of how many."""
+    number, slash, shards = text.partition("/")
+    if not (slash and number.isdecimal() and shards.isdecimal() and 1 <= int(number) <= int(shards)):
+        raise InputError(f"--shard is I/N, part I of 1 to N, such as 1/4, got {text!r}")
+    return int(number), int(shards)

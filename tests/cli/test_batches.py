@@ -50,6 +50,19 @@ def test_a_uem_may_know_windows_by_their_file(cli: Cli, model: Path, wav: Path, 
     assert cli(*options).errors == ["the UEM says nothing about 'late'; add it, or leave out --uem"]
 
 
+def test_shards_share_out_the_recordings(cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path):
+    for name in "abc":
+        make(f"{name}.wav")
+    shares: list[set[str]] = []
+    for number in (1, 2, 3, 4):
+        out = tmp_path / str(number)
+        outcome = cli("diarize", tmp_path, "--model", model, "-o", out, "--shard", f"{number}/4")
+        assert outcome.code == 0
+        assert ("note: 3 recordings leave nothing for shard 4 of 4" in outcome.err) is (number == 4)
+        shares.append({path.stem for path in out.iterdir()})
+    assert shares == [{"a"}, {"b"}, {"c"}, set()]
+
+
 def test_what_another_run_has_done_meanwhile_is_skipped(
     cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ):
