@@ -7,10 +7,10 @@ install:  ## the package in place, with all that its tests and checks need
 	$(PYTHON) -m pip install -e ".[dev]"
 
 test:  ## all tests
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n auto
 
 quick:  ## the tests that need no data and train nothing
-	$(PYTHON) -m pytest -m "not slow and not data and not oracle"
+	$(PYTHON) -m pytest -n auto -m "not slow and not data and not oracle"
 
 lint:  ## style, and the formatting that `make format` gives
 	$(PYTHON) -m ruff check .

@@ -148,6 +148,6 @@ def test_links_lead_somewhere(page: Path):
 
 def test_the_checks_install_and_test_as_the_readme_says():
     checks, readme = ((ROOT / name).read_text(encoding="utf-8") for name in (".ci/run", "README.md"))
-    for command in ("torch==2.13.0", '-e ".[dev]"', "python -m pytest"):
+    for command in ("torch==2.13.0", '-e ".[dev]"', "python -m pytest -n auto"):
         assert command in readme
         assert command in checks
