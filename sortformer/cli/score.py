@@ -9,6 +9,7 @@ from sortformer import evaluate
 from sortformer.cli.console import say, usage_errors
 from sortformer.cli.options import ProtocolName
 from sortformer.errors import InputError
+from sortformer.formats.write import check_folder
 from sortformer.manifests import is_manifest
 from sortformer.metrics.protocol import changed, protocol_named
 
@@ -48,6 +49,11 @@ def score(
     breakdown: Annotated[
         bool, typer.Option("--breakdown", help="Also by number of speakers, and by how many speak at once.")
     ] = False,
+    errors: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write where the errors are: a page to hear them in, and Audacity's labels."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there in --errors.")] = False,
 ) -> None:
     """Score turns against turns: error rates and their parts.
 
@@ -59,8 +65,12 @@ def score(
         chosen = changed(protocol_named(protocol), collar, skip_overlap)
         if table not in _TABLES:
             raise InputError(f"there is no format {table!r}; choose one of {', '.join(_TABLES)}")
+        if overwrite and errors is None:
+            raise InputError("--overwrite replaces what is in --errors: give a folder with it")
+    if errors is not None:
+        check_folder(errors)
     said = evaluate.STDIN if hypothesis == Path("-") else hypothesis
-    report = evaluate.score(reference, said, uem=uem, protocol=chosen)
+    report = evaluate.score(reference, said, uem=uem, protocol=chosen, errors=errors, overwrite=overwrite)
     if uem is None and (unused := _beside(reference)):
         say(f"note: scored without {unused}, which is there: give --uem to score the parts in it")
     typer.echo(_TABLES[table](report, breakdown), nl=False)

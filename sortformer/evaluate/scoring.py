@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from sortformer.errors import InputError, listed
+from sortformer.evaluate.errors import write_errors
 from sortformer.evaluate.report import Report, Row
 from sortformer.evaluate.sides import truth_in
 from sortformer.formats.gather import turns_in
@@ -30,24 +31,27 @@ def score(
     *,
     uem: str | os.PathLike[str] | None = None,
     protocol: str | Protocol = "full",
+    errors: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
 ) -> Report:
     """Score RTTM against RTTM; each a file (one or more recordings) or a folder of files. The UEM likewise.
 
     The reference may be a manifest, which names the RTTM and may name the UEM; else its durations are the scored parts.
     A file of a folder without a turn stands for a recording of its own name in which nobody speaks; a single file
     without a turn for silence in all recordings of the other side. Through a pipe, no turn is no answer: whoever should
-    have sent some may have failed.
+    have sent some may have failed. ``errors`` is a folder to show in where they are (see ``evaluate.errors``), in which
+    nothing is replaced unless ``overwrite`` is set.
 
     Raises:
-        InputError: when a path is none, missing or broken, no turn comes through a pipe, or a recording is on one side
-            only or missing in the UEM.
+        InputError: when a path is none, missing or broken, no turn comes through a pipe, a recording is on one side
+            only or missing in the UEM, or a file cannot be written or is there already.
         ConfigError: when there is no such protocol.
 
     Warns:
         UserWarning: when a single file without a turn is taken for silence where the reference has turns; and when a
             UEM begins after the last turn of both sides, as that of another recording may.
     """
-    for given in (reference, hypothesis, "" if uem is None else uem):
+    for given in (reference, hypothesis, "" if uem is None else uem, "" if errors is None else errors):
         if not isinstance(given, str | os.PathLike):
             raise InputError(
                 f"score takes paths, of files or folders, got {type(given).__name__}: "
@@ -76,6 +80,8 @@ def score(
                 f"({last:.2f} s): is it about this recording?",
                 stacklevel=2,
             )
+    if errors is not None:
+        write_errors(Path(errors), report, references, hypotheses, overwrite=overwrite)
     return report
 
 

@@ -11,6 +11,7 @@ from sortformer.errors import InputError
 __all__ = [
     "AUDIO_SUFFIXES",
     "check_name",
+    "check_names_files",
     "check_path",
     "in_unicode",
     "names_file",
@@ -88,6 +89,17 @@ def check_name(name: str, kind: str) -> str:
         wanted = without_white_space(name)
         raise InputError(f"the {kind} {name!r} contains white space, which RTTM cannot express; write {wanted!r}")
     return name
+
+
+def check_names_files(id: str) -> str:
+    """Return the id of a recording if files in a folder can be called after it.
+
+    Raises:
+        InputError: when it would lead elsewhere.
+    """
+    if {"/", "\\", "\0"} & set(id):
+        raise InputError(f"the id {id!r} is to name files, so it may have no /, \\ or \\0; write - instead")
+    return id
 
 
 def check_path(path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
-from sortformer.formats.names import check_name
+from sortformer.formats.names import check_name, check_names_files
 
 __all__ = ["Draft", "Entry"]
 
@@ -41,8 +41,7 @@ class Entry:
 
     def __post_init__(self) -> None:
         check_name(self.id, "recording")
-        if {"/", "\\", "\0"} & set(self.id):
-            raise InputError(f"the id {self.id!r} is to name files, so it may have no /, \\ or \\0; write - instead")
+        check_names_files(self.id)
         if not 0 <= self.offset <= _LONGEST_S:
             raise InputError(f"the offset of {self.id!r} must be in [0, {_LONGEST_S:g}] s, got {self.offset}")
         if self.duration is not None and not 0 < self.duration <= _LONGEST_S:

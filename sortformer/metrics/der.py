@@ -7,15 +7,10 @@ when the first recording is scored, because it takes about two seconds. Where NI
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from sortformer.annotation import merged, moments, to_pyannote
+from sortformer.metrics.compared import compared, in_pyannote, paired
 from sortformer.metrics.counts import DerCounts, JerCounts
-from sortformer.metrics.protocol import FULL, Protocol, protocol_named
+from sortformer.metrics.protocol import FULL, Protocol
 from sortformer.metrics.region import Parts, Turns, scored_region
-
-if TYPE_CHECKING:
-    from pyannote.core import Annotation, Timeline
 
 __all__ = ["der", "der_by_overlap", "jer", "pairing", "speaker_counts"]
 
@@ -47,42 +42,21 @@ def der_by_overlap(
 
     The pairing of speakers is that of the whole recording. Key 0 is where nobody speaks: false alarm only.
     """
-    from pyannote.metrics.diarization import DiarizationErrorRate
-
-    protocol = protocol_named(protocol)
-    metric = DiarizationErrorRate()
-    ours, theirs, scored = _in_pyannote(reference, hypothesis, uem)
-    total_collar_s = 2 * protocol.collar_s  # pyannote centres a collar of this whole width on each border
-    kept = metric.extrude(scored, ours, collar=total_collar_s, skip_overlap=protocol.skip_overlap)
-    ours, theirs = (each.crop(kept, mode="intersection") for each in (ours, theirs))
-    pairs = metric.optimal_mapping(ours, theirs)
-    stretches = (
-        (segment.start, segment.end, (side, label))
-        for side, each in enumerate((ours, theirs))
-        for label in each.labels()
-        for segment in each.label_timeline(label)
-    )
     counts: dict[int, DerCounts] = {}
-    for start, end, active in moments(stretches):
-        there, said = ({label for whose, label in active if whose == side} for side in (0, 1))
-        right = sum(pairs.get(each) in there for each in said)
-        step = end - start
-        counts[len(there)] = counts.get(len(there), DerCounts()) + DerCounts(
-            step * len(there),
-            step * max(0, len(there) - len(said)),
-            step * max(0, len(said) - len(there)),
-            step * (min(len(there), len(said)) - right),
-        )
+    for stretch in compared(reference, hypothesis, uem, protocol):
+        counts[stretch.speaking] = counts.get(stretch.speaking, DerCounts()) + stretch.counts
     return dict(sorted(counts.items()))
 
 
-def pairing(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> dict[str, str]:
-    """Return the reference speaker with whom each speaker of the hypothesis is paired; some have none."""
-    from pyannote.metrics.diarization import DiarizationErrorRate
+def pairing(
+    reference: Turns, hypothesis: Turns, uem: Parts | None = None, protocol: str | Protocol = FULL
+) -> dict[str, str]:
+    """Return the reference speaker with whom each speaker of the hypothesis is paired; some have none.
 
-    ours, theirs, scored = _in_pyannote(reference, hypothesis, uem)
-    pairs = DiarizationErrorRate().optimal_mapping(ours.crop(scored), theirs.crop(scored))
-    return {str(said): str(there) for said, there in pairs.items()}
+    Raises:
+        ConfigError: when there is no protocol of that name.
+    """
+    return paired(reference, hypothesis, uem, protocol)[2]
 
 
 def jer(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> JerCounts:
@@ -93,7 +67,7 @@ def jer(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> JerCou
     """
     from pyannote.metrics.diarization import JaccardErrorRate
 
-    ours, theirs, scored = _in_pyannote(reference, hypothesis, uem)
+    ours, theirs, scored = in_pyannote(reference, hypothesis, uem)
     counts = JaccardErrorRate().compute_components(ours, theirs, uem=scored)
     speakers = round(counts["speaker count"])
     heard = 0 if speakers else len(theirs.crop(scored).labels())
@@ -108,11 +82,3 @@ def speaker_counts(reference: Turns, hypothesis: Turns, uem: Parts | None = None
         for turns in (reference, hypothesis)
     )
     return ours, theirs
-
-
-def _in_pyannote(reference: Turns, hypothesis: Turns, uem: Parts | None) -> tuple[Annotation, Annotation, Timeline]:
-    from pyannote.core import Segment, Timeline
-
-    region = scored_region(reference, hypothesis, uem)
-    scored = Timeline([Segment(start, end) for start, end in region.parts])
-    return to_pyannote(merged(reference)), to_pyannote(merged(hypothesis)), scored

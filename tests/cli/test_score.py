@@ -31,6 +31,42 @@ def test_the_table_has_the_parts_and_the_protocol(cli: Cli, files: tuple[Path, P
     assert "full (no collar, overlap scored)" in protocol
 
 
+def test_where_the_errors_are_is_shown_in_a_page_and_in_labels(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
+    pages = tmp_path / "wrong"
+    plain, outcome = cli("score", *files), cli("score", *files, "--errors", pages)
+    assert (outcome.code, outcome.out, outcome.err) == (0, plain.out, "")
+    assert (pages / "a.errors.txt").read_text() == "0.000\t1.000\tmiss: x\n8.000\t10.000\tconfusion: y as z\n"
+    data = (pages / "a.html").read_text().partition('<script type="application/json" id="comparison">')[2]
+    assert json.loads(data.partition("</script>")[0]) == {
+        "score": "DER 30.0 %: miss 1.0 s, false alarm 0.0 s, confusion 2.0 s, of 10.0 s of speech; "
+        "full (no collar, overlap scored)",
+        "reference": [
+            {"speaker": "x", "pair": "z", "turns": [[0, 8000]]},
+            {"speaker": "y", "pair": None, "turns": [[8000, 10000]]},
+        ],
+        "errors": [
+            {"start": 0, "end": 1000, "kinds": ["miss"], "text": "miss: x"},
+            {"start": 8000, "end": 10000, "kinds": ["confusion"], "text": "confusion: y as z"},
+        ],
+    }
+    again = cli("score", *files, "--errors", pages)
+    assert (again.code, again.errors) == (
+        1,
+        [f"{pages / 'a.html'} exists already; ask for overwriting, or write elsewhere"],
+    )
+    assert cli("score", *files, "--errors", pages, "--overwrite", "--protocol", "fair").code == 0
+    assert (pages / "a.errors.txt").read_text() == "0.250\t1.000\tmiss: x\n8.250\t9.750\tconfusion: y as z\n"
+
+
+def test_pages_are_written_into_the_folder_alone(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
+    for file in files:
+        file.write_text(file.read_text().replace(" a 1 ", " ../a 1 "))
+    outcome = cli("score", *files, "--errors", tmp_path / "deep" / "wrong")
+    assert outcome.code == 1
+    assert outcome.errors == ["the id '../a' is to name files, so it may have no /, \\ or \\0; write - instead"]
+    assert not list((tmp_path / "deep").glob("**/*.html"))
+
+
 def test_a_uem_that_is_there_and_was_not_given_is_named(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
     assert cli("score", *files).err == ""
     uem = files[0].with_suffix(".uem")

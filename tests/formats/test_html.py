@@ -1,5 +1,6 @@
 """The page holds its result as data, whatever the names, and refers to nothing outside; what it does: test_page.py."""
 
+import json as standard
 import re
 from html.parser import HTMLParser
 
@@ -73,6 +74,15 @@ def test_a_hostile_name_stays_data(name):
     plain = Scripts(html.format(Diarization((), 2))).found
     assert {**Scripts(page).found, "result": ""} == {**plain, "result": ""}
     assert page.isascii()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_of_a_comparison_stays_data(name):
+    comparison = {"score": name, "reference": [{"speaker": name, "pair": None, "turns": []}], "errors": []}
+    found = Scripts(html.format(Diarization((), 2), comparison)).found
+    assert standard.loads(found["comparison"]) == comparison
+    plain = Scripts(html.format(Diarization((), 2))).found
+    assert (plain["comparison"], {**found, "comparison": "null"}) == ("null", plain)
 
 
 def test_it_refers_to_nothing_outside():

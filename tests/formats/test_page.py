@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 OFFLINE = "disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
 
 
-def outcome(folder: Path, recording: Diarization, script: str):
+def outcome(folder: Path, recording: Diarization, script: str, comparison: dict | None = None):
     """Open the page of a recording, run a script in it, and return the value that its function ``test`` gives."""
     appended = f"""
 <pre id="outcome"></pre>
@@ -32,7 +32,7 @@ $("outcome").textContent = JSON.stringify(test());
 </script>
 """
     page = folder / "page.html"
-    page.write_text(html.format(recording) + appended, encoding="utf-8")
+    page.write_text(html.format(recording, comparison) + appended, encoding="utf-8")
     options = [f"--{option}" for option in OFFLINE.split()]
     command = [BROWSER, "--headless", "--no-sandbox", *options, f"--user-data-dir={folder / 'user'}", "--dump-dom"]
     done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True)
@@ -239,3 +239,55 @@ def test_a_result_in_which_nobody_speaks_says_so(tmp_path):
     recording = Diarization((), 2.0, "silence")
     line = "SPEAKER silence 1 1.000 1.000 <NA> <NA> speaker_0 <NA> <NA>\n"
     assert outcome(tmp_path, recording, f"{HANDS} function test() {{ {script} }}") == [True, "", False, line]
+
+
+COMPARISON = {
+    "score": "DER 30.0 %",
+    "reference": [
+        {"speaker": "Ada", "pair": "speaker_1", "turns": [[500, 2000], [6500, 8000]]},
+        {"speaker": "<b>Bob", "pair": None, "turns": [[9000, 9500]]},
+    ],
+    "errors": [
+        {"start": 2000, "end": 3000, "kinds": ["false alarm"], "text": "false alarm: speaker_1"},
+        {"start": 9000, "end": 9500, "kinds": ["miss", "confusion"], "text": "miss and confusion: <b>Bob"},
+    ],
+}
+
+
+def test_errors_are_shown_and_gone_through(tmp_path):
+    script = """
+      const dark = (ms, kind) => {
+        drawTimeline();
+        const y = topOfRows() + ROW * (3 + 2) + LANE * (KINDS.indexOf(kind) + 0.5);
+        const scale = window.devicePixelRatio || 1;
+        const [red, green, blue, alpha] = canvas().getContext("2d").getImageData(toX(ms) * scale, y * scale, 1, 1).data;
+        return alpha === 255 && red + green + blue < 150;
+      };
+      const names = [...$("truths").children].map((each) => each.textContent);
+      const seen = [names, $("score").textContent, $("errors").hidden];
+      seen.push([dark(2500, "false alarm"), dark(2500, "miss"), dark(9250, "miss"), dark(9250, "confusion")]);
+      for (let step = 0; step < 3; step += 1) {
+        press("e");
+        seen.push([sound.cursor, $("said").textContent]);
+      }
+      return [...seen, steps.state === steps.saved];
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
+        ["truth: Ada", "truth: <b>Bob", "miss", "false alarm", "confusion"],
+        "DER 30.0 %",
+        False,
+        [True, False, True, True],
+        [2000, "0:00:02.000 to 0:00:03.000: false alarm: speaker_1"],
+        [9000, "0:00:09.000 to 0:00:09.500: miss and confusion: <b>Bob"],
+        [2000, "0:00:02.000 to 0:00:03.000: false alarm: speaker_1"],
+        True,
+    ]
+
+
+def test_without_a_reference_there_are_no_errors_to_go_through(tmp_path):
+    script = 'press("e"); return [$("errors").hidden, $("truths").children.length, $("said").textContent];'
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+        True,
+        0,
+        "This page was made without a reference.",
+    ]

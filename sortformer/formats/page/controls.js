@@ -108,6 +108,7 @@ const CLICKS = {
   remove: deleteSelected,
   add: addTurn,
   unsure: nextUnsure,
+  wrong: nextError,
   merge: () => rename($("merged").value, $("into").value),
 };
 
@@ -121,6 +122,7 @@ const KEYS = new Map([
   ["s", splitSelected],
   ["a", addTurn],
   ["n", nextUnsure],
+  ["e", nextError],
   ["Delete", deleteSelected],
 ]);
 

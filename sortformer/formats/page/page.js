@@ -51,6 +51,7 @@ function refresh() {
 function refreshNames(speakers) {
   const box = $("names");
   box.style.paddingTop = `${topOfRows()}px`;
+  box.style.minHeight = `${topOfRows() + ROW}px`;
   while (box.children.length > speakers.length) box.lastElementChild.remove();
   while (box.children.length < speakers.length) box.append(nameField());
   for (const [index, label] of [...box.children].entries()) {
@@ -92,6 +93,7 @@ function takeFile(files) {
 
 function wire() {
   document.title = $("uri").textContent = result.uri;
+  nameComparison();
   for (const [id, action] of Object.entries(CLICKS)) $(id).onclick = action;
   document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur()); // space is pause
   document.addEventListener("keydown", onKey);

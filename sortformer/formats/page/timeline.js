@@ -34,7 +34,8 @@ function keepInView(ms) {
 }
 
 function drawTimeline() {
-  const [width, height] = [canvas().clientWidth, topOfRows() + ROW * Math.max(1, steps.state.speakers.length)];
+  const bottom = topOfRows() + ROW * Math.max(1, steps.state.speakers.length);
+  const [width, height] = [canvas().clientWidth, bottom + heightOfComparison()];
   const pen = clearedPen(width, height);
   const css = getComputedStyle(document.documentElement);
   const colours = Object.fromEntries(
@@ -43,6 +44,7 @@ function drawTimeline() {
   drawRuler(pen, width, height, colours);
   if (sound.peaks) drawWave(pen, width, colours.faint);
   drawRows(pen, width, colours);
+  drawComparison(pen, width, bottom, colours);
   pen.fillStyle = colours.cursor;
   pen.fillRect(toX(sound.cursor) - 1, 0, 2, height);
 }
