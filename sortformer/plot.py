@@ -1,4 +1,4 @@
-"""A picture of one recording: probabilities, the turns decided on them, and the reference turns."""
+"""A picture of one recording: probabilities, the turns decided on them, the reference turns, and where they differ."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sortformer.annotation import Diarization, Turn, speakers
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
 from sortformer.formats.svg import COLOURS
+from sortformer.metrics.compared import KINDS, Stretch, errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +38,8 @@ _LACKING = re.compile(r"Glyph (\d+) .*missing from")  # matplotlib's warning abo
 def figure(probabilities: Probabilities, diarization: Diarization, reference: Sequence[Turn] | None = None) -> Figure:
     """Return the picture; a slot, its speaker, and the reference speaker who overlaps it most share a colour.
 
-    Curves of long recordings are means, over so many frames that they can be told apart.
+    Curves of long recordings are means, over so many frames that they can be told apart. Errors are those of the
+    protocol ``full``.
 
     Raises:
         InputError: when matplotlib is not installed.
@@ -49,7 +51,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
         raise InputError(
             "pictures need matplotlib: pip install matplotlib, or sortformer with its extra [plot]"
         ) from error
-    rows = [speakers(diarization), *([speakers(reference)] if reference is not None else [])]
+    rows = [speakers(diarization), *([] if reference is None else [speakers(reference), KINDS])]
     heights = [2.4, *(0.4 + 0.3 * max(1, len(names)) for names in rows)]
     width = min(max(_WIDTH_IN, probabilities.duration / 60 * _INCHES_A_MINUTE), _MOST_IN)
     picture = Figure(figsize=(width, sum(heights) + 0.8), layout="constrained")
@@ -67,6 +69,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
         same = _matched(reference, said, probabilities)
         shades = {name: colours[own[rows[0][index]]] for name, index in same.items() if rows[0][index] in own}
         _bars(axes[2], reference, shades, "reference")
+        _lanes(axes[3], errors(reference, diarization))
     axes[-1].set_xlim(0, probabilities.duration)
     if probabilities.duration <= _IN_SECONDS:
         axes[-1].set_xlabel("seconds")
@@ -126,6 +129,16 @@ def _bars(axes: Axes, turns: Iterable[Turn], colours: dict[str, str], title: str
     if not names:
         axes.set_yticks([])
         axes.text(0.5, 0.5, "nobody speaks", transform=axes.transAxes, ha="center", va="center", color="#777777")
+
+
+def _lanes(axes: Axes, wrong: Iterable[Stretch]) -> None:
+    wrong = tuple(wrong)
+    for row, kind in enumerate(KINDS):
+        spans = [(each.start, each.end - each.start) for each in wrong if kind in each.kinds]
+        axes.broken_barh(spans, (row - 0.25, 0.5), facecolors="#222222")
+    axes.set_ylim(len(KINDS) - 0.5, -0.5)
+    axes.set_yticks(range(len(KINDS)), KINDS)
+    axes.set_ylabel("errors")
 
 
 def _matched(turns: Iterable[Turn], activity: Sequence[np.ndarray], probabilities: Probabilities) -> dict[str, int]:

@@ -38,13 +38,21 @@ def bars(axes) -> dict[str, str]:
 
 def test_a_speaker_has_the_colour_of_the_slot_and_of_the_reference(probabilities: Probabilities):
     reference = [Turn(0.5, 4, "Zoe"), Turn(5, 9, "Adam"), Turn(3, 3.1, "passer-by")]
-    curves, turns, truth = figure(probabilities, RESULT, reference).axes
+    curves, turns, truth, _ = figure(probabilities, RESULT, reference).axes
     slots = [to_hex(patch.get_edgecolor()) for patch in curves.patches]
     assert len(set(slots)) == 3
     assert bars(turns) == {"speaker_0": slots[1], "speaker_1": slots[0]}
     assert bars(truth) == {"Zoe": slots[1], "Adam": slots[0], "passer-by": "#bbbbbb"}
     assert curves.get_title(loc="left") == "meeting"
     assert truth.get_xlim() == (0, 10)
+
+
+def test_errors_are_drawn_where_they_are(probabilities: Probabilities):
+    reference = [Turn(0, 4.96, "Zoe"), Turn(4.96, 9, "Adam"), Turn(7, 8, "Eve")]
+    *_, wrong = figure(probabilities, RESULT, reference).axes
+    assert [label.get_text() for label in wrong.get_yticklabels()] == ["miss", "false alarm", "confusion"]
+    spans = [[path.get_extents().intervalx.tolist() for path in each.get_paths()] for each in wrong.collections]
+    assert spans == [[[7, 8]], [[9, 10]], []]
 
 
 def test_an_hour_is_drawn_in_means_and_minutes():
@@ -65,7 +73,7 @@ def test_without_a_reference_there_are_two_panels(probabilities: Probabilities):
 
 
 def test_nobody_speaks_on_either_side(probabilities: Probabilities):
-    _, turns, truth = figure(probabilities, Diarization((), 10.0), []).axes
+    _, turns, truth, _ = figure(probabilities, Diarization((), 10.0), []).axes
     for axes in (turns, truth):
         assert [text.get_text() for text in axes.texts] == ["nobody speaks"]
 

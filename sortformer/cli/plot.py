@@ -33,7 +33,7 @@ def plot(
     clustering: Clustering = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that is there.")] = False,
 ) -> None:
-    """Draw probabilities, turns and the reference as a picture."""
+    """Draw probabilities, turns, reference and errors as a picture."""
     name = in_unicode(recording.stem)
     target = out or Path(f"{name}.png")
     check_out(target, overwrite)

@@ -14,7 +14,10 @@ from sortformer.metrics.region import Parts, Turns, scored_region
 if TYPE_CHECKING:
     from pyannote.core import Annotation, Timeline
 
-__all__ = ["Stretch", "compared", "errors", "in_pyannote", "paired"]
+__all__ = ["KINDS", "Stretch", "compared", "errors", "in_pyannote", "paired"]
+
+KINDS = ("miss", "false alarm", "confusion")
+"""What can be wrong."""
 
 _SHORTEST_S = 1e-6  # what is shorter is the noise of binary fractions
 
@@ -46,9 +49,10 @@ class Stretch:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Which errors there are: miss, false alarm, confusion."""
-        counts = {"miss": self.counts.miss, "false alarm": self.counts.false_alarm, "confusion": self.counts.confusion}
-        return tuple(kind for kind, count in counts.items() if count)
+        """Which of :data:`KINDS` there are."""
+        counts = self.counts
+        found = zip(KINDS, (counts.miss, counts.false_alarm, counts.confusion), strict=True)
+        return tuple(kind for kind, count in found if count)
 
     def __str__(self) -> str:
         """Such as ``miss: Ada``, ``false alarm: speaker_1`` or ``confusion: Ada as speaker_1``."""

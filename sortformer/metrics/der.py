@@ -28,6 +28,7 @@ def der(
 
     Raises:
         ConfigError: when there is no protocol of that name.
+        InputError: when a side is something else than turns.
     """
     return sum(der_by_overlap(reference, hypothesis, uem, protocol).values(), DerCounts())
 

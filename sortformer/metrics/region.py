@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sortformer.annotation import Diarization, Turn, union
+from sortformer.errors import InputError
 
 __all__ = ["Parts", "Region", "Turns", "scored_region"]
 
@@ -35,7 +36,18 @@ def scored_region(reference: Turns, hypothesis: Turns, uem: Parts | None = None)
 
     The duration is known when one of the two is a :class:`Diarization` (the longer one counts where both are). The
     extent runs from the first start to the last end of both.
+
+    Raises:
+        InputError: when a side is something else than turns.
     """
+    for side in (reference, hypothesis):
+        if not isinstance(side, Diarization) and not (
+            isinstance(side, Sequence) and all(isinstance(turn, Turn) for turn in side)
+        ):
+            raise InputError(
+                f"a Diarization is wanted on each side, or a sequence of Turn, got {type(side).__name__}; "
+                "Diarization.from_pyannote makes one of an Annotation"
+            )
     if uem is not None:
         return Region(union(uem), "uem")
     durations = [each.duration for each in (reference, hypothesis) if isinstance(each, Diarization)]

@@ -3,7 +3,8 @@
 import pytest
 
 from sortformer.annotation import Diarization, Turn
-from sortformer.errors import ConfigError
+from sortformer.errors import ConfigError, InputError
+from sortformer.metrics.der import der
 from sortformer.metrics.protocol import FAIR, protocol_named
 from sortformer.metrics.region import Region, scored_region
 
@@ -26,6 +27,12 @@ def test_else_the_extent_of_both():
     assert scored_region(ONE, TWO) == Region(((1, 4),), "extent")
     assert scored_region([], []) == Region((), "extent")
     assert scored_region(ONE, TWO).duration == 3
+
+
+@pytest.mark.parametrize("side", [Diarization(tuple(ONE), 9).to_pyannote(), iter(ONE), [(1, 2, "a")], "a.rttm"])
+def test_what_is_no_turns_is_refused(side):
+    with pytest.raises(InputError, match="a Diarization is wanted on each side, or a sequence of Turn, got"):
+        der(ONE, side)
 
 
 def test_a_protocol_has_a_name():
