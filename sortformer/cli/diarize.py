@@ -30,10 +30,11 @@ from sortformer.cli.options import (
     postprocessed,
 )
 from sortformer.cli.recordings import Recording
-from sortformer.cli.results import FORMATS, Results, formats_named
+from sortformer.cli.results import Results
 from sortformer.config.channel import EACH, check_speakers
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
+from sortformer.formats.kinds import FORMATS, formats_named
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization

@@ -2,23 +2,22 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from sortformer.annotation import Diarization, clipped
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
-from sortformer.formats import audacity, json, seglst, subtitles, text, textgrid, transcript
+from sortformer.formats import transcript
+from sortformer.formats.kinds import FORMATS
 from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
 from sortformer.formats.write import check_folder, write_text
 from sortformer.words import Word, assign_speakers
 
-__all__ = ["FORMATS", "Format", "Results", "check_out", "formats_named", "say_as_in_rttm"]
+__all__ = ["Results", "check_out", "say_as_in_rttm"]
 
 
 def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
@@ -41,71 +40,6 @@ def say_as_in_rttm(*names: str) -> None:
     for name in names:
         if name.split() != [name]:
             say(f"note: {name!r} is called {without_white_space(name)!r} in RTTM, which cannot express white space")
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """A format of results.
-
-    Args:
-        extension: what ends the names of its files, without a dot before it.
-        turns: its text for a diarization; None where it needs the words.
-        words: its text for a diarization and its words; None where it has no place for them.
-        between: what divides the texts of recordings on stdout; None where several do not fit there.
-        printed: its text on stdout, where that differs from a file's; it is given a diarization, whether there are
-            several, whether to write ASCII alone, and the words if there are any.
-    """
-
-    extension: str
-    turns: Callable[[Diarization], str] | None = None
-    words: Callable[[Diarization, list[Word]], str] | None = None
-    between: str | None = None
-    printed: Callable[[Diarization, bool, bool, list[Word] | None], str] | None = None
-
-    def text(self, result: Diarization, words: list[Word] | None) -> str:
-        """Return what a file holds, with the words where they are given and have a place."""
-        if self.words is not None and words is not None:
-            return self.words(result, words)
-        assert self.turns is not None  # without words, `Results` lets no other format through
-        return self.turns(result)
-
-
-def _json(result: Diarization, words: list[Word]) -> str:
-    return json.format(result, words=words)
-
-
-def _printed_json(result: Diarization, one_line: bool, ascii_only: bool, words: list[Word] | None) -> str:
-    return json.format(result, one_line, ascii_only, words=words)
-
-
-def _subtitles(kind: Literal["srt", "vtt"], _: Diarization, words: list[Word]) -> str:
-    return subtitles.format(words, kind)
-
-
-FORMATS = {
-    "rttm": Format("rttm", Diarization.to_rttm, between=""),
-    "json": Format("json", Diarization.to_json, _json, between="", printed=_printed_json),
-    "txt": Format("txt", text.format, text.format, between="\n"),
-    "html": Format("html", Diarization.to_html),
-    "seglst": Format("seglst.json", seglst.format, seglst.format),
-    "textgrid": Format("TextGrid", textgrid.format),
-    "audacity": Format("labels.txt", audacity.format),
-    "srt": Format("srt", words=partial(_subtitles, "srt")),
-    "vtt": Format("vtt", words=partial(_subtitles, "vtt")),
-}
-
-
-def formats_named(names: str) -> tuple[str, ...]:
-    """Return the formats in a list like ``rttm,json``, without repeats.
-
-    Raises:
-        InputError: when one is not known.
-    """
-    chosen = tuple(dict.fromkeys(name.strip().lower() for name in names.split(",")))
-    for name in chosen:
-        if name not in FORMATS:
-            raise InputError(f"there is no format {name!r}; choose from {', '.join(FORMATS)}")
-    return chosen
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,10 @@ from sortformer.cli.options import (
     clips,
     postprocessed,
 )
-from sortformer.cli.results import FORMATS, check_out, say_as_in_rttm
+from sortformer.cli.results import check_out, say_as_in_rttm
 from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm
+from sortformer.formats.kinds import FORMATS
 from sortformer.formats.text import clock
 from sortformer.formats.write import write_text
 from sortformer.grid import SAMPLE_RATE

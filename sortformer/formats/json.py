@@ -49,23 +49,22 @@ def format(
     Raises:
         InputError: when the settings hold what JSON cannot express, or an item is no such word.
     """
-    found = document(recording, exact)
-    if words is not None:
-        found["words"] = [
-            {"start": round(start, 3), "end": round(end, 3), "text": text.strip(), "speaker": speaker}
-            for start, end, text, speaker in map(said, words)
-        ]
+    found = document(recording, exact, words)
     try:
         return json.dumps(found, ensure_ascii=ascii_only, allow_nan=False, indent=None if one_line else 1) + "\n"
     except (TypeError, ValueError) as error:
         raise InputError(f"the settings of {recording.uri} cannot be written as JSON: {error}") from error
 
 
-def document(recording: Diarization, exact: bool = False) -> dict[str, Any]:
-    """Return what the document of a recording holds, as plain values; ``exact`` as in :func:`format`."""
+def document(recording: Diarization, exact: bool = False, words: Iterable[Said] | None = None) -> dict[str, Any]:
+    """Return what the document of a recording holds, as plain values; arguments as of :func:`format`.
+
+    Raises:
+        InputError: when an item is no such word.
+    """
     origin = recording.origin or Origin()
     axis = origin.time_axis
-    return {
+    found = {
         "schema_version": SCHEMA_VERSION,
         "uri": recording.uri,
         "duration": recording.duration,
@@ -76,6 +75,12 @@ def document(recording: Diarization, exact: bool = False) -> dict[str, Any]:
         "version": origin.version,
         "settings": dict(origin.settings),
     }
+    if words is not None:
+        found["words"] = [
+            {"start": round(start, 3), "end": round(end, 3), "text": text.strip(), "speaker": speaker}
+            for start, end, text, speaker in map(said, words)
+        ]
+    return found
 
 
 def turns(recording: Diarization, exact: bool = False) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sortformer.errors import InputError, refusal
 
-__all__ = ["Line", "is_comment", "lines", "read_text"]
+__all__ = ["Line", "decoded", "is_comment", "lines", "read_text"]
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -26,12 +26,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
             "(sortformer.formats.rttm)"
         )
     try:
-        content = Path(path).read_bytes()
-        encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-        return io.StringIO(content.decode(encoding), newline=None).read()
-    except UnicodeDecodeError as error:
-        name = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
-        raise InputError(f"{path} is not a text file in {name} (byte {error.start} is not valid)") from error
+        return decoded(Path(path).read_bytes(), os.fspath(path))
     except OSError as error:
         if isinstance(path, str) and "\n" in path:
             raise InputError(
@@ -40,6 +35,20 @@ def read_text(path: str | os.PathLike[str]) -> str:
         if isinstance(error, FileNotFoundError):
             raise InputError(f"{path} does not exist") from error
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
+
+
+def decoded(content: bytes, source: str) -> str:
+    """Return the text of a file's content, as :func:`read_text` does.
+
+    Raises:
+        InputError: when it is no text.
+    """
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return io.StringIO(content.decode(encoding), newline=None).read()
+    except UnicodeDecodeError as error:
+        name = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
+        raise InputError(f"{source} is not a text file in {name} (byte {error.start} is not valid)") from error
 
 
 class Line(NamedTuple):

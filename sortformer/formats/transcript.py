@@ -11,7 +11,7 @@ from sortformer.errors import InputError
 from sortformer.formats import ctm, subtitles
 from sortformer.formats.source import read_text
 
-__all__ = ["SUFFIXES", "read"]
+__all__ = ["SUFFIXES", "parse", "read"]
 
 SUFFIXES = (".json", ".ctm", ".srt", ".vtt")
 """How the names of transcripts end, in the order in which one is looked for in a folder."""
@@ -20,34 +20,41 @@ SUFFIXES = (".json", ".ctm", ".srt", ".vtt")
 def read(
     path: str | os.PathLike[str], uris: Iterable[str] = (), *, of_several: bool = False
 ) -> dict[str, Any] | list[Any]:
+    """Read a transcript (see :func:`parse`); what its name ends in says which kind it is."""
+    return parse(read_text(path), os.fspath(path), uris, of_several=of_several)
+
+
+def parse(text: str, source: str, uris: Iterable[str] = (), *, of_several: bool = False) -> dict[str, Any] | list[Any]:
     """Return a transcript as ``assign_speakers`` takes it; which words it has is seen there.
 
     Args:
-        path: a file that ends in .ctm, .srt or .vtt, or else JSON. Subtitles have no times of words: each is a segment.
+        text: CTM, SubRip or WebVTT where the source ends in .ctm, .srt or .vtt, or else JSON. Subtitles have no times
+            of words: each is a segment.
+        source: the name of its file.
         uris: what a CTM may call the recording. A CTM about one recording is taken to be about this one.
         of_several: whether a CTM is that of several recordings, so that it has to name this one.
 
     Raises:
-        InputError: when the file is missing, is not what its name says, no object or array in JSON, or a CTM of others.
+        InputError: when the text is not what its name says, no object or array in JSON, or a CTM of others.
     """
-    suffix = Path(path).suffix.lower()
+    suffix = Path(source).suffix.lower()
     if suffix in (".srt", ".vtt"):
-        return list(subtitles.read(path))
+        return list(subtitles.parse(text, source))
     if suffix == ".ctm":
-        found = ctm.read(path)
+        found = ctm.parse(text, source)
         if len(found) < 2 and not of_several:
             return [word for words in found.values() for word in words]
         for uri in uris:
             if uri in found:
                 return list(found[uri])
-        raise InputError(f"{path} has no word of {' or '.join(map(repr, uris))}, only of {reprlib.repr(list(found))}")
+        raise InputError(f"{source} has no word of {' or '.join(map(repr, uris))}, only of {reprlib.repr(list(found))}")
     try:
-        content = json.loads(read_text(path))
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path}: not JSON ({error}); is this a transcript, as Whisper, WhisperX or OpenAI write it? Others end in "
-            f"{', '.join(SUFFIXES[1:])}"
+            f"{source}: not JSON ({error}); is this a transcript, as Whisper, WhisperX or OpenAI write it? Others end "
+            f"in {', '.join(SUFFIXES[1:])}"
         ) from error
     if not isinstance(content, dict | list):
-        raise InputError(f"{path}: no transcript, but {reprlib.repr(content)}")
+        raise InputError(f"{source}: no transcript, but {reprlib.repr(content)}")
     return content

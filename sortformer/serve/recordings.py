@@ -5,6 +5,7 @@ import json
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Literal
 
 from fastapi import HTTPException, Request, Response
@@ -16,9 +17,14 @@ from sortformer.annotation import Diarization
 from sortformer.config.channel import Channel
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
+from sortformer.formats import transcript
 from sortformer.formats.json import document
+from sortformer.formats.kinds import FORMATS
+from sortformer.formats.names import without_white_space
+from sortformer.formats.source import decoded
 from sortformer.serve.options import given_once
 from sortformer.serve.warned import warned
+from sortformer.words import Word, assign_speakers
 
 __all__ = ["REQUEST_BODY", "Recordings"]
 
@@ -37,12 +43,16 @@ class _Options(BaseModel, extra="forbid"):
     exclusive: bool = False
     channel: Channel | None = None
     preset: str | None = None
-    response_format: Literal["json", "rttm", "txt"] = "json"
+    response_format: Literal["json", "rttm", "txt", "html", "seglst", "textgrid", "audacity", "srt", "vtt"] = "json"
 
 
 _SCHEMA = _Options.model_json_schema()
 _FORM = _SCHEMA | {
-    "properties": {"file": {"type": "string", "format": "binary"}, **_SCHEMA["properties"]},
+    "properties": {
+        "file": {"type": "string", "format": "binary"},
+        "words": {"type": "string", "format": "binary"},
+        **_SCHEMA["properties"],
+    },
     "required": ["file"],
 }
 REQUEST_BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
@@ -93,18 +103,20 @@ class Recordings:
             raise InputError(_NO_FILE)
         self._tasks.add(task := asyncio.current_task())
         try:
-            async with Request(request.scope, self._bounded(request)).form(max_files=1, max_fields=20) as form:
+            async with Request(request.scope, self._bounded(request)).form(max_files=2, max_fields=20) as form:
                 given = given_once(form.multi_items())
-                upload = given.pop("file", None)
+                upload, words = given.pop("file", None), given.pop("words", None)
                 if not isinstance(upload, UploadFile):
                     raise InputError(_NO_FILE)
                 options = _checked(given)
-                result, warnings = await self._heard(request, _Named(upload), options)
+                named = _Named(upload)
+                said = await _said(words, named, options.response_format)
+                answer = await self._heard(request, named, options, said)
         except asyncio.CancelledError:
             raise HTTPException(503, "the server is stopping: try again later") from None
         finally:
             self._tasks.discard(task)
-        return _written(result, warnings, options.response_format)
+        return answer
 
     def stop(self) -> None:
         """End what is here."""
@@ -112,14 +124,16 @@ class Recordings:
             assert task is not None
             task.cancel()
 
-    async def _heard(self, request: Request, upload: _Named, options: _Options) -> tuple[Diarization, list[str]]:
-        """Work on a recording, unless who sent it goes away; return its warnings, too."""
+    async def _heard(self, request: Request, upload: _Named, options: _Options, said: Any) -> Response:
+        """Work on a recording, and on its words where there are any, unless who sent it goes away."""
         stop = threading.Event()
         wanted = options.model_dump(exclude={"response_format"})
 
-        def hear() -> tuple[Diarization, list[str]]:
+        def hear() -> Response:
             with warned() as warnings:
-                return self.diarizer(upload, progress=lambda *_: not stop.is_set(), **wanted), warnings
+                result = self.diarizer(upload, progress=lambda *_: not stop.is_set(), **wanted)
+                words = None if said is None else assign_speakers(said, result)
+            return _written(result, words, warnings, options.response_format)
 
         work = self._worker.submit(hear)
         done, gone = asyncio.wrap_future(work), asyncio.ensure_future(request.receive())  # only an end can still come
@@ -175,11 +189,26 @@ def _checked(given: Mapping[str, Any]) -> _Options:
         raise InputError(f"{name} cannot be {first['input']!r}: {reasons}") from error
 
 
-def _written(result: Diarization, warnings: list[str], kind: str) -> Response:
+async def _said(words: UploadFile | str | None, recording: _Named, kind: str) -> Any:
+    """The words of a recording, as a client sent them: a file, whose name says which kind it is, or JSON as text."""
+    if words is None:
+        if FORMATS[kind].turns is None:
+            raise InputError(f"{kind} needs the words: send a transcript, too (curl -F words=@talk.json)")
+        return None
+    if FORMATS[kind].words is None:
+        places = ", ".join(name for name, each in FORMATS.items() if each.words)
+        raise InputError(f"{kind} has no place for words: choose one of {places}")
+    if isinstance(words, str):
+        return transcript.parse(words, "words")
+    content, name, own = await words.read(), words.filename or "words", without_white_space(Path(recording.name).stem)
+    return await asyncio.to_thread(lambda: transcript.parse(decoded(content, name), name, [own]))
+
+
+def _written(result: Diarization, words: list[Word] | None, warnings: list[str], kind: str) -> Response:
     """The answer; what there is to warn of is in a header, as JSON, and in a JSON result, too."""
     headers = {"X-Warnings": json.dumps(warnings)} if warnings else None
     if kind == "json":
-        text = json.dumps(document(result) | {"warnings": warnings}, ensure_ascii=False, indent=1) + "\n"
-        return Response(text, media_type="application/json", headers=headers)
-    text = result.to_rttm() if kind == "rttm" else result.to_text()
-    return Response(text, media_type="text/plain", headers=headers)
+        text = json.dumps(document(result, words=words) | {"warnings": warnings}, ensure_ascii=False, indent=1) + "\n"
+    else:
+        text = FORMATS[kind].text(result, words)
+    return Response(text, media_type=FORMATS[kind].media, headers=headers)

@@ -33,7 +33,9 @@ class Running:
     def post(self, name: str = "meeting.wav", content: Any = b"", **options: Any) -> httpx.Response:
         """Send a recording."""
         url = f"http://{self.address}/v1/diarize"
-        return httpx.post(url, files={"file": (name, content)}, data=options, timeout=120)
+        words = options.pop("words", None)  # a file's name and content
+        files = {"file": (name, content)} | ({} if words is None else {"words": words})
+        return httpx.post(url, files=files, data=options, timeout=120)
 
     def stream(self, **options: Any) -> ClientConnection:
         """Open a stream."""

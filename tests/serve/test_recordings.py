@@ -19,7 +19,9 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled
+from sortformer.formats.kinds import FORMATS
 from sortformer.serve import application
+from sortformer.words import assign_speakers
 from tests.audio.makers import chirp, write
 from tests.serve.running import Running, eventually, running
 from tests.streaming.tiny import noise, tiny_model
@@ -51,6 +53,48 @@ def test_an_upload_is_the_call(server: Running, wav: Path, options: dict[str, An
     answer = server.post(wav.name, wav.read_bytes(), **options)
     assert answer.json() == json.loads(result.to_json()) | {"warnings": []}
     assert (answer.json()["uri"], "X-Warnings" in answer.headers) == ("my talk", False)
+
+
+SAID = [{"start": 0.5, "end": 1.0, "text": "Hello"}, {"start": 1.0, "end": 1.5, "text": "Ada."}]
+CTM = b"my_talk 1 0.5 0.5 Hello\nmy_talk 1 1.0 0.5 Ada.\nother 1 0 1 no\n"
+
+
+@pytest.mark.parametrize("kind", ["srt", "vtt", "txt", "seglst", "json"])
+@pytest.mark.parametrize("words", [("said.json", json.dumps(SAID).encode()), ("all.ctm", CTM)], ids=["json", "ctm"])
+def test_words_that_are_sent_too_are_given_to_who_says_them(server: Running, wav: Path, kind: str, words: Any):
+    result = DIARIZER(wav)
+    answer = server.post(wav.name, wav.read_bytes(), response_format=kind, words=words)
+    expected = FORMATS[kind].text(result, assign_speakers(SAID, result))
+    assert answer.status_code == 200
+    assert "Hello" in answer.text
+    if kind == "json":
+        assert answer.json() == json.loads(expected) | {"warnings": []}
+    else:
+        assert answer.text == expected
+    assert answer.headers["content-type"].startswith(FORMATS[kind].media)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"response_format": "srt"}, "srt needs the words: send a transcript, too (curl -F words=@talk.json)"),
+        ({"response_format": "rttm", "words": ("a.json", b"[]")}, "rttm has no place for words: choose one of json, "),
+        ({"words": ("a.json", b"{")}, "a.json: not JSON"),
+        ({"words": ("a.json", b'{"text": "Hello"}')}, "a transcript needs segments, chunks or words, with times"),
+        ({"words": ("a.srt", b"\xff\xff")}, "a.srt is not a text file in UTF-8"),
+        ({"words": ("a.ctm", b"x 1 0 1 yes\ny 1 0 1 no")}, "a.ctm has no word of 'my_talk', only of ['x', 'y']"),
+    ],
+)
+def test_what_are_no_words_is_one_sentence(server: Running, wav: Path, options: dict[str, Any], sentence: str):
+    answer = server.post(wav.name, wav.read_bytes(), **options)
+    assert answer.status_code == 400
+    assert sentence in answer.json()["error"]
+
+
+def test_every_format_is_offered(server: Running):
+    schema = httpx.get(f"http://{server.address}/openapi.json").json()
+    form = schema["paths"]["/v1/diarize"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert set(form["properties"]["response_format"]["enum"]) == set(FORMATS)
 
 
 def test_any_format_will_do(server: Running, tmp_path: Path):

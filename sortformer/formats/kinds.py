@@ -1,0 +1,80 @@
+"""The formats in which results are written, by the names that users give them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from sortformer.annotation import Diarization
+from sortformer.errors import InputError
+from sortformer.formats import audacity, json, seglst, subtitles, text, textgrid
+from sortformer.formats.passages import Said
+
+__all__ = ["FORMATS", "Format", "formats_named"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A format of results.
+
+    Args:
+        extension: what ends the names of its files, without a dot before it.
+        turns: its text for a diarization; None where it needs the words.
+        words: its text for a diarization and its words; None where it has no place for them.
+        between: what divides the texts of recordings on stdout; None where several do not fit there.
+        printed: its text on stdout, where that differs from a file's; it is given a diarization, whether there are
+            several, whether to write ASCII alone, and the words if there are any.
+        media: its media type (RFC 2046).
+    """
+
+    extension: str
+    turns: Callable[[Diarization], str] | None = None
+    words: Callable[[Diarization, Sequence[Said]], str] | None = None
+    between: str | None = None
+    printed: Callable[[Diarization, bool, bool, Sequence[Said] | None], str] | None = None
+    media: str = "text/plain"
+
+    def text(self, result: Diarization, words: Sequence[Said] | None) -> str:
+        """Return what a file holds, with the words where they are given and have a place."""
+        if self.words is not None and words is not None:
+            return self.words(result, words)
+        assert self.turns is not None  # whoever has no words has looked for it
+        return self.turns(result)
+
+
+def _json(result: Diarization, words: Sequence[Said]) -> str:
+    return json.format(result, words=words)
+
+
+def _printed_json(result: Diarization, one_line: bool, ascii_only: bool, words: Sequence[Said] | None) -> str:
+    return json.format(result, one_line, ascii_only, words=words)
+
+
+def _subtitles(kind: Literal["srt", "vtt"], _: Diarization, words: Sequence[Said]) -> str:
+    return subtitles.format(words, kind)
+
+
+FORMATS = {
+    "rttm": Format("rttm", Diarization.to_rttm, between=""),
+    "json": Format("json", Diarization.to_json, _json, between="", printed=_printed_json, media="application/json"),
+    "txt": Format("txt", text.format, text.format, between="\n"),
+    "html": Format("html", Diarization.to_html, media="text/html"),
+    "seglst": Format("seglst.json", seglst.format, seglst.format, media="application/json"),
+    "textgrid": Format("TextGrid", textgrid.format),
+    "audacity": Format("labels.txt", audacity.format),
+    "srt": Format("srt", words=partial(_subtitles, "srt")),
+    "vtt": Format("vtt", words=partial(_subtitles, "vtt"), media="text/vtt"),
+}
+
+
+def formats_named(names: str) -> tuple[str, ...]:
+    """Return the formats in a list like ``rttm,json``, without repeats.
+
+    Raises:
+        InputError: when one is not known.
+    """
+    chosen = tuple(dict.fromkeys(name.strip().lower() for name in names.split(",")))
+    for name in chosen:
+        if name not in FORMATS:
+            raise InputError(f"there is no format {name!r}; choose from {', '.join(FORMATS)}")
+    return chosen
