@@ -22,7 +22,6 @@ __all__ = [
 ]
 
 _ITERATIONS = 20
-_RANKS = 1 / 30  # at three frames a class of its own rank leaves e^-10 in the slots beside it, at one e^-30
 
 _NEVER = torch.iinfo(torch.int64).max
 
@@ -103,16 +102,21 @@ def soft_slots(arrivals: Tensor, temperature: float) -> Tensor:
 
     Prillo and Eisenschlos, "SoftSort", arXiv 2006.16038, equation 4, ascending.
     """
-    ordered = arrivals.sort(dim=1).values
-    return torch.softmax(-(ordered[:, :, None] - arrivals[:, None, :]).abs() / temperature, dim=2)
+    return torch.softmax(_fits(arrivals, temperature), dim=2)
 
 
 def sinkhorn_slots(arrivals: Tensor, temperature: float) -> Tensor:
     """Return a matrix (B, slot, K) as :func:`soft_slots`, but doubly stochastic: no class goes to two slots at once.
 
-    Squared distances of slots and soft ranks, normalised by Sinkhorn's algorithm in the log domain (Mena et al.,
-    arXiv 1802.08665, section 3): its columns sum to one exactly, its rows to a few percent.
+    What SoftSort normalises, by Sinkhorn's algorithm (Mena et al., arXiv 1802.08665, section 3): its columns sum to one
+    exactly, its rows to about a percent. Ranks would be no good in place of arrivals: those that come at once have
+    their mean, which fits no slot.
     """
-    slots = torch.arange(arrivals.shape[1], device=arrivals.device)
-    off = (slots[:, None] - soft_ranks(arrivals, temperature)[:, None]).square()
-    return sinkhorn(-off / (_RANKS * temperature), torch.ones_like(off, dtype=torch.bool), _ITERATIONS)
+    fits = _fits(arrivals, temperature)
+    return sinkhorn(fits, torch.ones_like(fits, dtype=torch.bool), _ITERATIONS)
+
+
+def _fits(arrivals: Tensor, temperature: float) -> Tensor:
+    """How well each class fits each slot (B, slot, K), as logits: by how far it arrives from when that one is taken."""
+    ordered = arrivals.sort(dim=1).values
+    return -(ordered[:, :, None] - arrivals[:, None, :]).abs() / temperature

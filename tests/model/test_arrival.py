@@ -147,15 +147,19 @@ def test_every_soft_slot_shares_out_one_class(times, temperature):
     assert (slots >= 0).all()
 
 
-@given(times=arrival_times, temperature=st.sampled_from([0.1, 3.0]))
-def test_every_class_is_shared_out_to_the_slots_of_sinkhorn(times, temperature):
+@given(
+    times=st.lists(st.one_of(st.floats(0, 300), st.just(300.0)), min_size=1, max_size=8),
+    temperature=st.sampled_from([0.1, 3.0, 10.0]),
+)
+def test_no_class_goes_to_two_slots_of_sinkhorn_nor_slot_to_two_classes(times, temperature):
     slots = sinkhorn_slots(torch.tensor([times], dtype=torch.float64), temperature)
-    torch.testing.assert_close(slots.sum(dim=1), torch.ones(1, len(times), dtype=torch.float64))
+    one = torch.ones(1, len(times), dtype=torch.float64)
+    torch.testing.assert_close(slots.sum(dim=1), one)
+    torch.testing.assert_close(slots.sum(dim=2), one, atol=0.03, rtol=0)
     assert (slots >= 0).all()
 
 
-def test_slots_of_sinkhorn_are_as_full_as_each_other():
-    """Those of SoftSort take who is nearest, and may take one class more than once."""
-    times = torch.tensor([[10.0, 10.5, 14.0]], dtype=torch.float64)
-    assert (soft_slots(times, 3.0).sum(dim=1) - 1).abs().max() > 0.05
-    assert (sinkhorn_slots(times, 3.0).sum(dim=2) - 1).abs().max() < 0.03
+def test_slots_of_softsort_may_have_more_than_one_class():
+    """The control of the test above."""
+    times = torch.tensor([[0.0, 4.0, 4.0, 4.0, 8.0]], dtype=torch.float64)
+    assert (soft_slots(times, 3.0).sum(dim=1) - 1).abs().max() > 0.1
