@@ -60,7 +60,7 @@ def run(
     number, shards = shard
     part = found[number - 1 :: shards]
     if found and not part:
-        say(f"note: {counted(len(found), 'recording')} leave nothing for shard {number} of {shards}")
+        say(f"note: shard {number} of {shards} has nothing to do, of {counted(len(found), 'recording')}")
     for recording in part:
         with tally.past_errors(recording.name):
             if recording in refused:

@@ -3,14 +3,15 @@
 import sys
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from sortformer.annotation import Diarization, clipped
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
-from sortformer.formats import transcript
+from sortformer.formats import ctm, transcript
 from sortformer.formats.kinds import FORMATS
 from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
@@ -18,6 +19,8 @@ from sortformer.formats.write import check_folder, write_text
 from sortformer.words import Word, assign_speakers
 
 __all__ = ["Results", "check_out", "say_as_in_rttm"]
+
+_CTM = ".ctm"
 
 
 def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
@@ -60,6 +63,7 @@ class Results:
     several: bool = False
     transcripts: Path | None = None
     regions: Mapping[str, Regions] | None = None
+    _ctm: dict[Path, dict[str, Any]] = field(default_factory=dict, init=False, repr=False)  # each is read once
 
     def __post_init__(self) -> None:
         chosen = {name: FORMATS[name] for name in self.formats}
@@ -75,7 +79,7 @@ class Results:
         if (
             self.several
             and self.transcripts is not None
-            and not (self.transcripts.is_dir() or self.transcripts.suffix.lower() == ".ctm")
+            and not (self.transcripts.is_dir() or self.transcripts.suffix.lower() == _CTM)
         ):
             raise InputError(
                 f"{self.transcripts} is not of several recordings: give a folder of transcripts to --words, or a CTM"
@@ -107,8 +111,8 @@ class Results:
         """
         if self.regions is not None and self._regions(recording) is None:
             raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
-        if self.transcripts is not None and not self._transcript(recording).is_file():
-            raise InputError(f"{self._transcript(recording)} does not exist: --words needs the words of each recording")
+        if self.transcripts is not None and self._transcript(recording).suffix.lower() == _CTM:
+            self._said(recording)
         if self.folder is None or self.overwrite:
             return self.formats
         there = [name for name in self.formats if self._path(recording, name).exists()]
@@ -149,8 +153,7 @@ class Results:
         return next((known[name] for name in recording.ids if name in known), None)
 
     def _words(self, recording: Recording, result: Diarization, regions: Regions | None) -> list[Word]:
-        path = self._transcript(recording)
-        said = transcript.read(path, recording.ids, of_several=self.several and path == self.transcripts)
+        path, said = self._transcript(recording), self._said(recording)
         if recording.is_window():
             window = recording.offset_s, result.duration
             regions = (window,) if regions is None else clipped(regions, *window)
@@ -159,12 +162,29 @@ class Results:
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
+    def _said(self, recording: Recording) -> Any:
+        """The words of a recording, as they are read."""
+        path = self._transcript(recording)
+        if path.suffix.lower() != _CTM:
+            return transcript.read(path)
+        if path not in self._ctm:
+            self._ctm[path] = ctm.read(path)
+        of_several = self.several and path == self.transcripts
+        return transcript.words_of(self._ctm[path], str(path), recording.ids, of_several=of_several)
+
     def _transcript(self, recording: Recording) -> Path:
+        """The file that has the words of a recording."""
         assert self.transcripts is not None
         if not self.transcripts.is_dir():
+            if not self.transcripts.is_file():
+                raise InputError(f"{self.transcripts} does not exist: --words needs the words of each recording")
             return self.transcripts
-        named = [self.transcripts / f"{recording.name}{suffix}" for suffix in transcript.SUFFIXES]
-        return next((path for path in named if path.is_file()), named[0])
+        there = {path.suffix.lower(): path for path in self.transcripts.iterdir() if path.stem == recording.name}
+        for suffix in transcript.SUFFIXES:
+            if suffix in there:
+                return there[suffix]
+        kinds = " or ".join(f"{recording.name}{suffix}" for suffix in transcript.SUFFIXES)
+        raise InputError(f"{self.transcripts} has no {kinds}: --words needs the words of each recording")
 
     def _path(self, recording: Recording, name: str) -> Path:
         assert self.folder is not None

@@ -6,8 +6,9 @@ subtitle has the words of one speaker, and ends at a pause, or where it would be
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from html import escape, unescape
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -19,8 +20,10 @@ from sortformer.formats.write import write_text
 __all__ = ["format", "parse", "read", "write"]
 
 _CLOCK = r"(?:(\d+):)?([0-5]?\d):([0-5]?\d)[.,](\d{1,3})"
-_TIMES = re.compile(rf"{_CLOCK}\s*-->\s*{_CLOCK}(?!\S)")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}")
+_TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?!\S)")
+_MEANT_AS_TIMES = re.compile(r"\s*\d[\s\d:.,]*-->")
+_TIME_WITHIN = re.compile(rf"<{_CLOCK}>")  # of WebVTT: what follows in the line is said from then on
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
 
 _LONGEST_S = 7.0
 _MOST_LETTERS = 84  # two lines
@@ -61,30 +64,64 @@ def write(path: str | os.PathLike[str], words: Iterable[Said], *, overwrite: boo
 def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]]:
     """Return start and end in seconds, and the text in one line without its markup, of each SubRip or WebVTT subtitle.
 
+    They are in order of time; those without a text are left out. Where WebVTT has times within subtitles, as automatic
+    captions do that roll up, the parts have their own, and lines that stay from one to the next are there once.
+
     Raises:
-        InputError: with source and line number, where times are none; or when there is text, but no subtitle.
+        InputError: with source and line number, where times are none or run backwards; or when there is text, but no
+            subtitle.
     """
-    found: list[tuple[float, float, str]] = []
-    open_ = False  # until a blank line, what follows the times is text
-    for number, line in enumerate(text.split("\n"), start=1):
-        if "-->" in line:
-            times = _TIMES.match(line.strip())
-            if times is None:
-                raise InputError(
-                    f"{source}, line {number}: a subtitle needs times like 00:01:02.500 --> 00:01:04.000, got "
-                    f"{line.strip()!r}"
-                )
-            start, end = _seconds(*times.groups()[:4]), _seconds(*times.groups()[4:])
-            found.append((start, end, ""))
-            open_ = True
-        elif open_ and line.strip():
-            start, end, before = found[-1]
-            found[-1] = start, end, f"{before} {line.strip()}".strip()
-        else:
-            open_ = False
-    if not found and text.strip() and not text.startswith("WEBVTT"):
+    subtitles = _subtitles(text.lstrip("\ufeff"), source)
+    if not subtitles and text.strip() and not text.lstrip("\ufeff").startswith("WEBVTT"):
         raise InputError(f"{source}: no subtitle is in it; is this SubRip or WebVTT?")
-    return [(start, end, unescape(_TAG.sub("", said)).strip()) for start, end, said in found]
+    rolling = any(_TIME_WITHIN.search(line) for *_, lines in subtitles for line in lines)
+    found, before = list[tuple[float, float, str]](), set[str]()
+    for start, end, lines in sorted(subtitles, key=lambda each: each[:2]):
+        new = [line for line in lines if not (rolling and _plain(line) in before)]
+        before = {_plain(line) for line in lines}
+        found += _parts(start, end, " ".join(new))
+    return found
+
+
+def _subtitles(text: str, source: str) -> list[tuple[float, float, list[str]]]:
+    """Start, end and lines of each subtitle as they stand there."""
+    web = text.startswith("WEBVTT")
+    numbered = text.lstrip().partition("\n")[0].strip().isdecimal()
+    found: list[tuple[float, float, list[str]]] = []
+    ended = True
+    for number, line in enumerate(text.split("\n"), start=1):
+        if times := _TIMES.match(line):
+            start, end = _seconds(*times.groups()[:4]), _seconds(*times.groups()[4:])
+            if end < start:
+                raise InputError(f"{source}, line {number}: a subtitle needs start <= end, got {line.strip()!r}")
+            if numbered and found and found[-1][2] and found[-1][2][-1].strip().isdecimal():
+                found[-1][2].pop()  # the number of this one
+            found.append((start, end, []))
+            ended = False
+        elif _MEANT_AS_TIMES.match(line):
+            raise InputError(
+                f"{source}, line {number}: a subtitle needs times like 00:01:02.500 --> 00:01:04.000, got "
+                f"{line.strip()!r}"
+            )
+        elif web and not line:
+            ended = True  # in SubRip the text goes on until the next times
+        elif not ended:
+            found[-1][2].append(line)
+    return found
+
+
+def _parts(start: float, end: float, text: str) -> Iterator[tuple[float, float, str]]:
+    """What is said from one time to the next."""
+    fields = _TIME_WITHIN.split(text)  # text, the four groups of a time, text, ...
+    times = [start, *(_seconds(*fields[at : at + 4]) for at in range(1, len(fields), 5)), end]
+    for (before, after), said in zip(pairwise(times), fields[::5], strict=True):
+        if plain := _plain(said):
+            begun = min(max(start, before), end)
+            yield begun, min(max(begun, after), end), plain
+
+
+def _plain(text: str) -> str:
+    return " ".join(unescape(_TAG.sub("", _TIME_WITHIN.sub("", text))).split())
 
 
 def _seconds(hours: str | None, minutes: str, seconds: str, rest: str) -> float:

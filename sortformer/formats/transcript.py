@@ -3,7 +3,7 @@
 import json
 import os
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,12 @@ from sortformer.errors import InputError
 from sortformer.formats import ctm, subtitles
 from sortformer.formats.source import read_text
 
-__all__ = ["SUFFIXES", "parse", "read"]
+__all__ = ["SUFFIXES", "parse", "read", "words_of"]
 
 SUFFIXES = (".json", ".ctm", ".srt", ".vtt")
 """How the names of transcripts end, in the order in which one is looked for in a folder."""
+
+Said = tuple[float, float, str]
 
 
 def read(
@@ -41,13 +43,7 @@ def parse(text: str, source: str, uris: Iterable[str] = (), *, of_several: bool 
     if suffix in (".srt", ".vtt"):
         return list(subtitles.parse(text, source))
     if suffix == ".ctm":
-        found = ctm.parse(text, source)
-        if len(found) < 2 and not of_several:
-            return [word for words in found.values() for word in words]
-        for uri in uris:
-            if uri in found:
-                return list(found[uri])
-        raise InputError(f"{source} has no word of {' or '.join(map(repr, uris))}, only of {reprlib.repr(list(found))}")
+        return list(words_of(ctm.parse(text, source), source, uris, of_several=of_several))
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -58,3 +54,18 @@ def parse(text: str, source: str, uris: Iterable[str] = (), *, of_several: bool 
     if not isinstance(content, dict | list):
         raise InputError(f"{source}: no transcript, but {reprlib.repr(content)}")
     return content
+
+
+def words_of(
+    found: Mapping[str, list[Said]], source: str, uris: Iterable[str], *, of_several: bool = False
+) -> list[Said]:
+    """Return the words of one recording of a CTM; arguments and errors as of :func:`parse`."""
+    if len(found) < 2 and not of_several:
+        return [word for words in found.values() for word in words]
+    for uri in uris:
+        if uri in found:
+            return found[uri]
+    raise InputError(
+        f"{source} has no word of {' or '.join(map(repr, uris))}, only of {reprlib.repr(list(found))}: "
+        "rename it there, or leave the recording out"
+    )

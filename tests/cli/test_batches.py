@@ -58,7 +58,7 @@ def test_shards_share_out_the_recordings(cli: Cli, make: Callable[..., Path], mo
         out = tmp_path / str(number)
         outcome = cli("diarize", tmp_path, "--model", model, "-o", out, "--shard", f"{number}/4")
         assert outcome.code == 0
-        assert ("note: 3 recordings leave nothing for shard 4 of 4" in outcome.err) is (number == 4)
+        assert ("note: shard 4 of 4 has nothing to do, of 3 recordings" in outcome.err) is (number == 4)
         shares.append({path.stem for path in out.iterdir()})
     assert shares == [{"a"}, {"b"}, {"c"}, set()]
 

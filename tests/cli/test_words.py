@@ -60,9 +60,8 @@ def test_each_recording_has_its_words_in_a_folder(
     options = ("--model", model, "--words", tmp_path / "said", "-f", "srt", "-o", tmp_path / "out")
     outcome = cli("diarize", wav, make("other.wav"), *options)
     assert outcome.code == 1
-    assert outcome.errors == [
-        f"{tmp_path / 'said' / 'other.json'} does not exist: --words needs the words of each recording"
-    ]
+    kinds = "other.json or other.ctm or other.srt or other.vtt"
+    assert outcome.errors == [f"{tmp_path / 'said'} has no {kinds}: --words needs the words of each recording"]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["meeting.srt"]
 
 
@@ -80,18 +79,32 @@ def test_words_come_from_other_formats_too(cli: Cli, model: Path, wav: Path, tmp
     assert (outcome.err, outcome.out) == ("", "1\n00:00:00,100 --> 00:00:01,000\nspeaker_0: Hello Ada.\n")
 
 
+def test_a_transcript_is_found_whatever_its_kind_and_case(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    said = tmp_path / "said"
+    said.mkdir()
+    (said / "meeting.SRT").write_text("1\n00:00:00,100 --> 00:00:01,000\nHello\n")
+    options = ("diarize", wav, "--model", model, "--words", said, "-f", "srt")
+    assert "Hello" in cli(*options).out
+    transcript(said / "meeting.json")  # knows more
+    assert "Hello Ada." in cli(*options).out
+    outcome = cli("diarize", wav, "--words", tmp_path / "absent.json", "-f", "srt")
+    assert outcome.errors == [f"{tmp_path / 'absent.json'} does not exist: --words needs the words of each recording"]
+
+
 def test_a_ctm_may_be_of_all_recordings(cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path):
     (tmp_path / "all.ctm").write_text("meeting 1 0.1 0.4 Hello\nother 1 0.6 0.4 Ada.\n")
     options = ("--model", model, "--words", tmp_path / "all.ctm", "-f", "vtt", "-o", tmp_path / "out")
     outcome = cli("diarize", wav, make("other.wav"), make("third.wav"), *options)
     assert outcome.code == 1
-    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no word of 'third', only of ['meeting', 'other']"]
+    hint = "rename it there, or leave the recording out"
+    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no word of 'third', only of ['meeting', 'other']: {hint}"]
+    assert outcome.err.index("third") < outcome.err.index("2 recordings diarized")
     assert "Hello" in (tmp_path / "out" / "meeting.vtt").read_text()
     assert "Ada." in (tmp_path / "out" / "other.vtt").read_text()
     # One that names a single recording is not that of another.
     (tmp_path / "all.ctm").write_text("meeting 1 0.1 0.4 Hello\n")
     outcome = cli("diarize", wav, make("other.wav"), *options, "--overwrite")
-    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no word of 'other', only of ['meeting']"]
+    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no word of 'other', only of ['meeting']: {hint}"]
 
 
 @pytest.mark.parametrize(

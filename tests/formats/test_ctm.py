@@ -15,7 +15,10 @@ from tests.formats.test_subtitles import said
 def test_words_come_back_in_order_of_time(words, more):
     lines = [f"talk 1 {word.start:.3f} {word.end - word.start:.3f} {word.text.strip()}{more}" for word in words]
     read = ctm.parse("\n".join([";; by a recogniser", *reversed(lines)]) if lines else "")
-    assert read == ({"talk": [(word.start, word.end, word.text.strip()) for word in words]} if words else {})
+    expected = sorted(
+        ((word.start, word.end, word.text.strip()) for word in reversed(words)), key=lambda each: each[:2]
+    )
+    assert read == ({"talk": expected} if words else {})
 
 
 def test_recordings_and_channels_are_told_apart_and_joined(tmp_path: Path):
@@ -23,11 +26,23 @@ def test_recordings_and_channels_are_told_apart_and_joined(tmp_path: Path):
     assert ctm.read(tmp_path / "all.ctm") == {"a": [(0.5, 1.5, "well"), (1.0, 1.5, "yes")], "b": [(0.2, 0.3, "no")]}
 
 
+def test_silences_are_no_words_and_of_alternatives_the_first_is_taken():
+    text = (
+        "a A 0.0 0.5 <eps>\na A * * <ALT_BEGIN>\na A 0.5 0.2 uh\na A 0.7 0.2 huh\na A * * <ALT>\na A 0.5 0.4 oh\n"
+        "a A * * <ALT>\na A 0.5 0.4 ah\na A * * <ALT_END>\na A 1 0.5 yes\nb 1 0 9 !SIL\n"
+    )
+    assert ctm.parse(text) == {"a": [(0.5, 0.7, "uh"), (0.7, 0.9, "huh"), (1.0, 1.5, "yes")], "b": []}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a 1 0.5 0.2", "x.ctm, line 1: a word of CTM has recording, channel, start, duration and text, got 4 fields"),
-        ("a 1 0 1 b\na 1 * * <ALT_BEGIN>", r"x.ctm, line 2: the start must be a number of seconds >= 0, got '\*'"),
+        ("SPEAKER a 1 0.0 1.0 <NA> <NA> x <NA> <NA>", "x.ctm, line 1: a word of CTM has recording, channel, start"),
+        (
+            "a 1 0.5 0.2",
+            "x.ctm, line 1: a word of CTM has recording, channel, start, duration and text, got 'a 1 0.5 0.2'",
+        ),
+        ("a 1 0 1 b\na 1 * * c", r"x.ctm, line 2: the start must be a number of seconds >= 0, got '\*'"),
         ("a 1 0.5 -1 b", "x.ctm, line 1: the duration must be a number of seconds >= 0, got '-1'"),
         (";; nothing\n", "x.ctm: no word is in it; is this CTM"),
     ],

@@ -70,9 +70,40 @@ def test_subtitles_of_others_are_read_too(tmp_path):
         encoding="utf-8",
         newline="",
     )
-    assert subtitles.read(tmp_path / "talk.vtt") == [(1.5, 2.0, "Is it? - R&D <b>"), (360_000.0, 360_001.0, "")]
+    assert subtitles.read(tmp_path / "talk.vtt") == [(1.5, 1.8, "Is it? -"), (1.8, 2.0, "R&D <b>")]
     assert subtitles.parse("1\n0:00:01,5 --> 0:00:02,25 X1:0\n{\\an8}yes\nand no\n") == [(1.5, 2.25, "yes and no")]
     assert subtitles.parse("WEBVTT\n") == subtitles.parse("") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1\n0:00:01,0 --> 0:00:02,0\n\nfirst\n\nsecond\n\n2\n0:00:03,0 --> 0:00:04,0\n7\n", ["first second", "7"]),
+        ("1\n0:00:01,0 --> 0:00:02,0\nfirst\n2\n0:00:03,0 --> 0:00:04,0\nsecond", ["first", "second"]),
+        ("0:00:01,0 --> 0:00:02,0\n7\n\n0:00:03,0 --> 0:00:04,0\nA --> B", ["7", "A --> B"]),
+        ("2\n0:00:03,0 --> 0:00:04,0\nlate\n\n1\n0:00:01,0 --> 0:00:02,0\nearly\n", ["early", "late"]),
+        ("WEBVTT\n\n00:01.0 --> 00:02.0\n \nfirst\n\nsecond-id\n00:02.0 --> 00:03.0\nsecond", ["first", "second"]),
+    ],
+)
+def test_no_text_is_lost_and_no_number_is_text(text, found):
+    assert [said for *_, said in subtitles.parse(text)] == found
+
+
+def test_captions_that_roll_up_are_said_once_and_when_they_are():
+    """As automatic captions come: a line with the times of its words, then as it is while the next one is said."""
+    captions = (
+        "WEBVTT\nKind: captions\n\n00:00:01.000 --> 00:00:03.500 align:start position:0%\n \n"
+        "hello<00:00:01.480><c> every</c><00:00:02.000><c> one</c>\n\n"
+        "00:00:03.500 --> 00:00:03.510 align:start position:0%\nhello every one\n \n\n"
+        "00:00:03.510 --> 00:00:05.000 align:start position:0%\nhello every one\nand<00:00:04.000><c> welcome</c>\n"
+    )
+    assert subtitles.parse(captions) == [
+        (1.0, 1.48, "hello"),
+        (1.48, 2.0, "every"),
+        (2.0, 3.5, "one"),
+        (3.51, 4.0, "and"),
+        (4.0, 5.0, "welcome"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +114,7 @@ def test_subtitles_of_others_are_read_too(tmp_path):
             "x.srt, line 2: a subtitle needs times like 00:01:02.500 --> 00:01:04.000, got",
         ),
         ("1\n00:00:01.0 --> 00:99:02.0\nyes", "x.srt, line 2: a subtitle needs times like"),
+        ("00:01.0 --> 00:00.5\nyes", "x.srt, line 1: a subtitle needs start <= end, got '00:01.0 --> 00:00.5'"),
         ("Hello Ada.", "x.srt: no subtitle is in it; is this SubRip or WebVTT"),
     ],
 )
