@@ -15,7 +15,7 @@ from sortformer.annotation import Diarization, Turn, speakers
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
 from sortformer.formats.svg import COLOURS
-from sortformer.metrics.compared import KINDS, Stretch, errors
+from sortformer.metrics.compared import KINDS, Stretch, compared
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
         same = _matched(reference, said, probabilities)
         shades = {name: colours[own[rows[0][index]]] for name, index in same.items() if rows[0][index] in own}
         _bars(axes[2], reference, shades, "reference")
-        _lanes(axes[3], errors(reference, diarization))
+        _lanes(axes[3], compared(reference, diarization).errors)
     axes[-1].set_xlim(0, probabilities.duration)
     if probabilities.duration <= _IN_SECONDS:
         axes[-1].set_xlabel("seconds")

@@ -9,7 +9,6 @@ from sortformer import evaluate
 from sortformer.cli.console import say, usage_errors
 from sortformer.cli.options import ProtocolName
 from sortformer.errors import InputError
-from sortformer.formats.write import check_folder
 from sortformer.manifests import is_manifest
 from sortformer.metrics.protocol import changed, protocol_named
 
@@ -67,8 +66,6 @@ def score(
             raise InputError(f"there is no format {table!r}; choose one of {', '.join(_TABLES)}")
         if overwrite and errors is None:
             raise InputError("--overwrite replaces what is in --errors: give a folder with it")
-    if errors is not None:
-        check_folder(errors)
     said = evaluate.STDIN if hypothesis == Path("-") else hypothesis
     report = evaluate.score(reference, said, uem=uem, protocol=chosen, errors=errors, overwrite=overwrite)
     if uem is None and (unused := _beside(reference)):

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from sortformer.annotation import Diarization, Turn, merged, speakers
+from sortformer.errors import InputError
 from sortformer.evaluate.report import Report, Row
 from sortformer.formats import audacity, html
 from sortformer.formats.names import check_names_files
-from sortformer.metrics.compared import Stretch, errors
-from sortformer.metrics.der import pairing
+from sortformer.formats.write import check_folder
+from sortformer.metrics.protocol import Protocol
 from sortformer.metrics.region import Turns
 
-__all__ = ["write_errors"]
+__all__ = ["check_free", "write_errors"]
+
+
+def check_free(folder: Path, uris: Iterable[str], *, overwrite: bool = False) -> None:
+    """Make sure, before recordings are scored, that the folder can take what :func:`write_errors` writes.
+
+    Raises:
+        InputError: when a file is there already and ``overwrite`` is not set, or no file can be called as a recording
+            is.
+    """
+    check_folder(folder)
+    for uri in uris:
+        for path in _files(folder, uri):
+            if os.path.lexists(path) and not overwrite:
+                raise InputError(f"{path} exists already; use --overwrite, or another folder")
 
 
 def write_errors(
@@ -27,7 +43,7 @@ def write_errors(
 ) -> None:
     """Write two files into a folder for each recording of a report: ``ID.html`` and ``ID.errors.txt``.
 
-    The page is that of the hypothesis, with the reference and a lane for each kind of error below it. The labels are
+    The page is that of the hypothesis, with the reference below it and a lane for each kind of error. The labels are
     Audacity's: start, end and what is wrong, such as ``confusion: Ada as speaker_1``.
 
     Raises:
@@ -36,41 +52,41 @@ def write_errors(
     """
     for row in report.rows:
         reference, hypothesis = merged(references[row.uri]), tuple(hypotheses[row.uri])
-        found = errors(reference, hypothesis, row.region.parts, report.protocol)
         scored_s = max((end for _, end in row.region.parts), default=0.0)
         end_s = max([scored_s, *(turn.end for turn in (*reference, *hypothesis))])
-        labels = tuple(Turn(stretch.start, stretch.end, str(stretch)) for stretch in found)
-        pairs = {
-            there: said for said, there in pairing(reference, hypothesis, row.region.parts, report.protocol).items()
-        }
-        compared = _comparison(row, report, reference, pairs, found)
         result = Diarization(hypothesis, end_s, row.uri)
-        name = check_names_files(row.uri)
-        html.write(folder / f"{name}.html", result, compared, overwrite=overwrite)
-        audacity.write(folder / f"{name}.errors.txt", Diarization(labels, end_s, row.uri), overwrite=overwrite)
+        labels = tuple(Turn(each.start, each.end, str(each)) for each in row.comparison.errors)
+        page, track = _files(folder, row.uri)
+        html.write(page, result, _shown(row, report.protocol, reference), overwrite=overwrite)
+        audacity.write(track, Diarization(labels, end_s, row.uri), overwrite=overwrite)
 
 
-def _comparison(
-    row: Row, report: Report, reference: tuple[Turn, ...], pairs: Mapping[str, str], found: tuple[Stretch, ...]
-) -> dict[str, Any]:
+def _files(folder: Path, uri: str) -> tuple[Path, Path]:
+    name = check_names_files(uri)
+    return folder / f"{name}.html", folder / f"{name}.errors.txt"
+
+
+def _shown(row: Row, protocol: Protocol, reference: tuple[Turn, ...]) -> dict[str, Any]:
     """What the page holds beside the result; times in milliseconds."""
-    der = row.der
+    der, said = row.der, {there: name for name, there in row.comparison.pairs.items()}
     parts = f"miss {der.miss:.1f} s, false alarm {der.false_alarm:.1f} s, confusion {der.confusion:.1f} s"
     return {
-        "score": f"DER {100 * der.rate:.1f} %: {parts}, of {der.total:.1f} s of speech; {report.protocol}",
+        "score": f"DER {100 * der.rate:.1f} %: {parts}, of {der.total:.1f} s of speech; {protocol}",
         "reference": [
             {
                 "speaker": name,
-                "pair": pairs.get(name),
-                "turns": [(_ms(turn.start), _ms(turn.end)) for turn in reference if turn.speaker == name],
+                "pair": said.get(name),
+                "turns": [_ms(turn.start, turn.end) for turn in reference if turn.speaker == name],
             }
             for name in speakers(reference)
         ],
+        "scored": [_ms(*part) for part in row.comparison.scored],
         "errors": [
-            {"start": _ms(each.start), "end": _ms(each.end), "kinds": each.kinds, "text": str(each)} for each in found
+            {"span": _ms(each.start, each.end), "kinds": each.kinds, "text": str(each)}
+            for each in row.comparison.errors
         ],
     }
 
 
-def _ms(seconds: float) -> int:
-    return round(1000 * seconds)
+def _ms(start: float, end: float) -> tuple[int, int]:
+    return round(1000 * start), round(1000 * end)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sortformer.metrics.compared import Comparison
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import Protocol
 from sortformer.metrics.region import Region
@@ -14,7 +15,7 @@ __all__ = ["Report", "Row"]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The errors of one recording; ``by_overlap`` has them apart by how many reference speakers speak at once."""
+    """The errors of one recording, and where they are."""
 
     uri: str
     der: DerCounts
@@ -22,7 +23,12 @@ class Row:
     reference_speakers: int
     hypothesis_speakers: int
     region: Region
-    by_overlap: Mapping[int, DerCounts] = field(default_factory=dict, hash=False)
+    comparison: Comparison = field(default_factory=Comparison, repr=False, hash=False)
+
+    @property
+    def by_overlap(self) -> Mapping[int, DerCounts]:
+        """The errors apart by how many reference speakers speak at once (0: nobody)."""
+        return self.comparison.by_overlap
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,14 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from sortformer.errors import InputError, listed
-from sortformer.evaluate.errors import write_errors
+from sortformer.evaluate.errors import check_free, write_errors
 from sortformer.evaluate.report import Report, Row
 from sortformer.evaluate.sides import truth_in
 from sortformer.formats.gather import turns_in
 from sortformer.formats.names import without_white_space
+from sortformer.metrics.compared import compared
 from sortformer.metrics.counts import DerCounts
-from sortformer.metrics.der import der_by_overlap, jer, speaker_counts
+from sortformer.metrics.der import jer, speaker_counts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import Parts, Turns, scored_region
 
@@ -69,6 +70,8 @@ def score(
     hypotheses = hypotheses or dict.fromkeys(names, ())
     silence = "" if Path(hypothesis).is_dir() else " in a folder, as `diarize -o` writes it,"
     _check_same(references, hypotheses, str(reference), str(hypothesis), silence)
+    if errors is not None:
+        check_free(Path(errors), references, overwrite=overwrite)
     report = score_recordings(references, hypotheses, uem=truth.uem, protocol=chosen)
     for row in report.rows:
         if row.uri in truth.windows or row.region.basis != "uem" or not row.region.parts:
@@ -108,10 +111,11 @@ def score_recordings(
     for uri in sorted(references):
         reference, hypothesis = references[uri], hypotheses[uri]
         region = scored_region(reference, hypothesis, None if uem is None else uem[uri])
-        overlap = der_by_overlap(reference, hypothesis, region.parts, protocol)
+        comparison = compared(reference, hypothesis, region.parts, protocol)
         jaccard = jer(reference, hypothesis, region.parts)
         speakers = speaker_counts(reference, hypothesis, region.parts)
-        rows.append(Row(uri, sum(overlap.values(), DerCounts()), jaccard, *speakers, region, overlap))
+        total = sum(comparison.by_overlap.values(), DerCounts())
+        rows.append(Row(uri, total, jaccard, *speakers, region, comparison))
     return Report(protocol, tuple(rows))
 
 

@@ -37,7 +37,7 @@ def format(recording: Diarization, comparison: Mapping[str, Any] | None = None) 
 
     Args:
         recording: the result.
-        comparison: what it was scored against and where it is wrong, as :mod:`sortformer.evaluate.errors` makes it.
+        comparison: what it was scored against and where it is wrong, as :mod:`sortformer.evaluate.errors` has it.
 
     Raises:
         InputError: when the settings hold what JSON cannot express.

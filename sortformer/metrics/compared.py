@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sortformer.annotation import merged, moments, to_pyannote
@@ -14,7 +14,7 @@ from sortformer.metrics.region import Parts, Turns, scored_region
 if TYPE_CHECKING:
     from pyannote.core import Annotation, Timeline
 
-__all__ = ["KINDS", "Stretch", "compared", "errors", "in_pyannote", "paired"]
+__all__ = ["KINDS", "Comparison", "Stretch", "compared", "in_pyannote"]
 
 KINDS = ("miss", "false alarm", "confusion")
 """What can be wrong."""
@@ -60,69 +60,85 @@ class Stretch:
         return f"{' and '.join(self.kinds) or 'right'}: {' as '.join(who)}"
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What is scored of a recording.
+
+    ``pairs`` has the reference speaker of each speaker of the hypothesis who has one, ``scored`` the parts (start, end)
+    in seconds that count, and ``stretches`` all that is said in them, in order of time.
+    """
+
+    pairs: Mapping[str, str] = field(default_factory=dict)
+    scored: tuple[tuple[float, float], ...] = ()
+    stretches: tuple[Stretch, ...] = ()
+
+    @property
+    def by_overlap(self) -> dict[int, DerCounts]:
+        """Time and errors apart for each number of reference speakers who speak at once."""
+        counts: dict[int, DerCounts] = {}
+        for stretch in self.stretches:
+            counts[stretch.speaking] = counts.get(stretch.speaking, DerCounts()) + stretch.counts
+        return dict(sorted(counts.items()))
+
+    @property
+    def errors(self) -> tuple[Stretch, ...]:
+        """Where and in whom the two differ, to look at or to listen to; what is alike and touches is one.
+
+        Their counts add up to the errors that are counted.
+        """
+        found: list[Stretch] = []
+        for stretch in self.stretches:
+            if not (stretch.unheard or stretch.others) or stretch.end - stretch.start < _SHORTEST_S:
+                continue
+            last = found[-1] if found else None
+            if last and stretch.start - last.end < _SHORTEST_S and _alike(last, stretch):
+                found[-1] = replace(last, end=stretch.end)
+            else:
+                found.append(stretch)
+        return tuple(found)
+
+
 def compared(
     reference: Turns, hypothesis: Turns, uem: Parts | None = None, protocol: str | Protocol = FULL
-) -> Iterator[Stretch]:
-    """Yield what is scored (see :func:`sortformer.metrics.der.der`), in order of time; pairs are the recording's.
+) -> Comparison:
+    """Compare two diarizations of a recording, with the pairing of speakers that has the fewest errors.
+
+    Overlapping and touching turns of one speaker count as one, so they have no border (and no collar) between them.
+    Where no UEM is given, :func:`sortformer.metrics.region.scored_region` says what is scored.
 
     Raises:
         ConfigError: when there is no protocol of that name.
+        InputError: when a side is something else than turns.
     """
-    ours, theirs, pairs = paired(reference, hypothesis, uem, protocol)
-    stretches = (
+    from pyannote.metrics.diarization import DiarizationErrorRate
+
+    protocol = protocol_named(protocol)
+    metric = DiarizationErrorRate()
+    ours, theirs, region = in_pyannote(reference, hypothesis, uem)
+    total_collar_s = 2 * protocol.collar_s  # pyannote centres a collar of this whole width on each border
+    kept = metric.extrude(region, ours, collar=total_collar_s, skip_overlap=protocol.skip_overlap)
+    ours, theirs = (each.crop(kept, mode="intersection") for each in (ours, theirs))
+    pairs = {str(said): str(there) for said, there in metric.optimal_mapping(ours, theirs).items()}
+    scored = tuple((segment.start, segment.end) for segment in kept)
+    return Comparison(pairs, scored, tuple(_stretches(ours, theirs, pairs)))
+
+
+def _stretches(ours: Annotation, theirs: Annotation, pairs: Mapping[str, str]) -> Iterator[Stretch]:
+    spoken = (
         (segment.start, segment.end, (side, label))
         for side, each in enumerate((ours, theirs))
         for label in each.labels()
         for segment in each.label_timeline(label)
     )
-    for start, end, active in moments(stretches):
+    for start, end, active in moments(spoken):
         there, said = ({label for whose, label in active if whose == side} for side in (0, 1))
         heard = {pairs[each]: each for each in said if pairs.get(each) in there}
         unheard, others = sorted(there - heard.keys()), sorted(said - set(heard.values()))
         yield Stretch(start, end, len(there), tuple(unheard), tuple(others))
 
 
-def paired(
-    reference: Turns, hypothesis: Turns, uem: Parts | None, protocol: str | Protocol
-) -> tuple[Annotation, Annotation, dict[str, str]]:
-    """Return both sides as far as they are scored, and the reference speaker of each one of the hypothesis who has one.
-
-    Raises:
-        ConfigError: when there is no protocol of that name.
-    """
-    from pyannote.metrics.diarization import DiarizationErrorRate
-
-    protocol = protocol_named(protocol)
-    metric = DiarizationErrorRate()
-    ours, theirs, scored = in_pyannote(reference, hypothesis, uem)
-    total_collar_s = 2 * protocol.collar_s  # pyannote centres a collar of this whole width on each border
-    kept = metric.extrude(scored, ours, collar=total_collar_s, skip_overlap=protocol.skip_overlap)
-    ours, theirs = (each.crop(kept, mode="intersection") for each in (ours, theirs))
-    pairs = metric.optimal_mapping(ours, theirs)
-    return ours, theirs, {str(said): str(there) for said, there in pairs.items()}
-
-
-def errors(
-    reference: Turns, hypothesis: Turns, uem: Parts | None = None, protocol: str | Protocol = FULL
-) -> tuple[Stretch, ...]:
-    """Return where and in whom the two differ, to look at or to listen to; what is alike and touches is one.
-
-    Their counts add up to the errors that ``der`` counts. Arguments and errors raised are those of ``der``.
-    """
-    found: list[Stretch] = []
-    for stretch in compared(reference, hypothesis, uem, protocol):
-        if not stretch.kinds or stretch.end - stretch.start < _SHORTEST_S:
-            continue
-        last = found[-1] if found else None
-        if (
-            last
-            and stretch.start - last.end < _SHORTEST_S
-            and replace(last, end=stretch.end) == replace(stretch, start=last.start)
-        ):
-            found[-1] = replace(last, end=stretch.end)
-        else:
-            found.append(stretch)
-    return tuple(found)
+def _alike(one: Stretch, other: Stretch) -> bool:
+    return replace(one, start=0, end=0) == replace(other, start=0, end=0)
 
 
 def in_pyannote(reference: Turns, hypothesis: Turns, uem: Parts | None) -> tuple[Annotation, Annotation, Timeline]:

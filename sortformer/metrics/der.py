@@ -7,7 +7,7 @@ when the first recording is scored, because it takes about two seconds. Where NI
 
 from __future__ import annotations
 
-from sortformer.metrics.compared import compared, in_pyannote, paired
+from sortformer.metrics.compared import compared, in_pyannote
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, Protocol
 from sortformer.metrics.region import Parts, Turns, scored_region
@@ -43,10 +43,7 @@ def der_by_overlap(
 
     The pairing of speakers is that of the whole recording. Key 0 is where nobody speaks: false alarm only.
     """
-    counts: dict[int, DerCounts] = {}
-    for stretch in compared(reference, hypothesis, uem, protocol):
-        counts[stretch.speaking] = counts.get(stretch.speaking, DerCounts()) + stretch.counts
-    return dict(sorted(counts.items()))
+    return compared(reference, hypothesis, uem, protocol).by_overlap
 
 
 def pairing(
@@ -57,7 +54,7 @@ def pairing(
     Raises:
         ConfigError: when there is no protocol of that name.
     """
-    return paired(reference, hypothesis, uem, protocol)[2]
+    return dict(compared(reference, hypothesis, uem, protocol).pairs)
 
 
 def jer(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> JerCounts:

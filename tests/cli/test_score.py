@@ -44,15 +44,16 @@ def test_where_the_errors_are_is_shown_in_a_page_and_in_labels(cli: Cli, files: 
             {"speaker": "x", "pair": "z", "turns": [[0, 8000]]},
             {"speaker": "y", "pair": None, "turns": [[8000, 10000]]},
         ],
+        "scored": [[0, 10000]],
         "errors": [
-            {"start": 0, "end": 1000, "kinds": ["miss"], "text": "miss: x"},
-            {"start": 8000, "end": 10000, "kinds": ["confusion"], "text": "confusion: y as z"},
+            {"span": [0, 1000], "kinds": ["miss"], "text": "miss: x"},
+            {"span": [8000, 10000], "kinds": ["confusion"], "text": "confusion: y as z"},
         ],
     }
     again = cli("score", *files, "--errors", pages)
     assert (again.code, again.errors) == (
         1,
-        [f"{pages / 'a.html'} exists already; ask for overwriting, or write elsewhere"],
+        [f"{pages / 'a.html'} exists already; use --overwrite, or another folder"],
     )
     assert cli("score", *files, "--errors", pages, "--overwrite", "--protocol", "fair").code == 0
     assert (pages / "a.errors.txt").read_text() == "0.250\t1.000\tmiss: x\n8.250\t9.750\tconfusion: y as z\n"
@@ -62,7 +63,7 @@ def test_pages_are_written_into_the_folder_alone(cli: Cli, files: tuple[Path, Pa
     for file in files:
         file.write_text(file.read_text().replace(" a 1 ", " ../a 1 "))
     outcome = cli("score", *files, "--errors", tmp_path / "deep" / "wrong")
-    assert outcome.code == 1
+    assert (outcome.code, outcome.out) == (1, "")
     assert outcome.errors == ["the id '../a' is to name files, so it may have no /, \\ or \\0; write - instead"]
     assert not list((tmp_path / "deep").glob("**/*.html"))
 

@@ -78,7 +78,12 @@ def test_a_hostile_name_stays_data(name):
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_name_of_a_comparison_stays_data(name):
-    comparison = {"score": name, "reference": [{"speaker": name, "pair": None, "turns": []}], "errors": []}
+    comparison = {
+        "score": name,
+        "reference": [{"speaker": name, "pair": None, "turns": []}],
+        "scored": [],
+        "errors": [],
+    }
     found = Scripts(html.format(Diarization((), 2), comparison)).found
     assert standard.loads(found["comparison"]) == comparison
     plain = Scripts(html.format(Diarization((), 2))).found

@@ -247,47 +247,98 @@ COMPARISON = {
         {"speaker": "Ada", "pair": "speaker_1", "turns": [[500, 2000], [6500, 8000]]},
         {"speaker": "<b>Bob", "pair": None, "turns": [[9000, 9500]]},
     ],
+    "scored": [[0, 5000], [6000, 10000]],
     "errors": [
-        {"start": 2000, "end": 3000, "kinds": ["false alarm"], "text": "false alarm: speaker_1"},
-        {"start": 9000, "end": 9500, "kinds": ["miss", "confusion"], "text": "miss and confusion: <b>Bob"},
+        {"span": [0, 500], "kinds": ["miss"], "text": "miss: Ada"},
+        {"span": [2000, 3000], "kinds": ["false alarm"], "text": "false alarm: speaker_1"},
+        {"span": [3000, 3010], "kinds": ["miss"], "text": "miss: Ada"},
+        {"span": [9000, 9500], "kinds": ["miss", "confusion"], "text": "miss and confusion: <b>Bob"},
     ],
 }
 
 
-def test_errors_are_shown_and_gone_through(tmp_path):
+def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(tmp_path):
     script = """
-      const dark = (ms, kind) => {
+      const brightness = (ms, kind) => {
         drawTimeline();
-        const y = topOfRows() + ROW * (3 + 2) + LANE * (KINDS.indexOf(kind) + 0.5);
-        const scale = window.devicePixelRatio || 1;
-        const [red, green, blue, alpha] = canvas().getContext("2d").getImageData(toX(ms) * scale, y * scale, 1, 1).data;
-        return alpha === 255 && red + green + blue < 150;
+        const at = [toX(ms), RULER + LANE * (KINDS.indexOf(kind) + 0.5)];
+        const [x, y] = at.map((pixels) => pixels * (window.devicePixelRatio || 1));
+        const [red, green, blue, alpha] = canvas().getContext("2d").getImageData(x, y, 1, 1).data;
+        return alpha === 0 ? "empty" : red + green + blue < 150 ? "dark" : "shaded";
       };
-      const names = [...$("truths").children].map((each) => each.textContent);
-      const seen = [names, $("score").textContent, $("errors").hidden];
-      seen.push([dark(2500, "false alarm"), dark(2500, "miss"), dark(9250, "miss"), dark(9250, "confusion")]);
-      for (let step = 0; step < 3; step += 1) {
+      const names = (id) => [...$(id).children].map((each) => each.textContent);
+      return [
+        names("lanes"), names("reference"), $("score").textContent, $("errors").hidden,
+        brightness(2500, "false alarm"), brightness(2500, "miss"), brightness(9250, "miss"),
+        brightness(9250, "confusion"), brightness(5500, "miss"),
+      ];
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
+        ["miss", "false alarm", "confusion"],
+        ["reference", "Ada", "<b>Bob"],
+        "DER 30.0 %",
+        False,
+        *["dark", "empty", "dark", "dark", "shaded"],
+    ]
+
+
+def test_errors_are_gone_through_one_by_one(tmp_path):
+    """Those that touch, too, and from where the cursor was put meanwhile."""
+    script = """
+      const seen = [];
+      const next = (end) => {
         press("e");
-        seen.push([sound.cursor, $("said").textContent]);
-      }
+        seen.push([sound.cursor, $("said").textContent.split(": ").slice(1).join(": "), view.span < limit]);
+        seek(error.span[1]); // as where it has been heard
+      };
+      for (let step = 0; step < 5; step += 1) next();
+      seek(8500);
+      next();
       return [...seen, steps.state === steps.saved];
     """
     assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
-        ["truth: Ada", "truth: <b>Bob", "miss", "false alarm", "confusion"],
-        "DER 30.0 %",
-        False,
-        [True, False, True, True],
-        [2000, "0:00:02.000 to 0:00:03.000: false alarm: speaker_1"],
-        [9000, "0:00:09.000 to 0:00:09.500: miss and confusion: <b>Bob"],
-        [2000, "0:00:02.000 to 0:00:03.000: false alarm: speaker_1"],
+        [0, "miss: Ada", False],
+        [2000, "false alarm: speaker_1", False],
+        [3000, "miss: Ada", False],
+        [9000, "miss and confusion: <b>Bob", False],
+        [0, "miss: Ada", False],
+        [9000, "miss and confusion: <b>Bob", False],
         True,
     ]
 
 
+def test_a_short_error_is_zoomed_to_and_the_view_begins_with_what_is_scored(tmp_path):
+    long = Diarization((Turn(1000.0, 1001.0, "a"),), 36_000.0)
+    short = {"span": [1_000_000, 1_000_020], "kinds": ["miss"], "text": "miss: b"}
+    scored = {"score": "", "reference": [], "scored": [[900_000, 1_100_000]], "errors": [short]}
+    script = 'const before = [view.start, view.span]; press("e"); return [before, [view.start, view.span]];'
+    assert outcome(tmp_path, long, f"{HANDS} function test() {{ {script} }}", scored) == [
+        [900_000, 200_000],
+        [995_010, 10_000],
+    ]
+
+
+def test_a_recording_may_be_longer_than_what_was_said_in_it(tmp_path):
+    script = """
+      const odd = (ms) => {
+        Object.defineProperty(sound.player, "duration", { value: ms / 1000, configurable: true });
+        learnLength(ms);
+        return [mismatch({ name: "a.wav" }) !== "", limit, JSON.parse(asJson(result, steps.state)).duration];
+      };
+      return [odd(7000), odd(12000), odd(NaN)];
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
+        [True, 10_000, 10],
+        [False, 12_000, 12],
+        [False, 12_000, 12],
+    ]
+
+
 def test_without_a_reference_there_are_no_errors_to_go_through(tmp_path):
-    script = 'press("e"); return [$("errors").hidden, $("truths").children.length, $("said").textContent];'
+    script = 'press("e"); return [$("errors").hidden, $("lanes").children.length, $("said").textContent, topOfRows()];'
     assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
         True,
         0,
         "This page was made without a reference.",
+        22,
     ]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from sortformer.annotation import Diarization, Turn
-from sortformer.metrics.compared import errors
+from sortformer.metrics.compared import compared
 from sortformer.metrics.counts import DerCounts
 from sortformer.metrics.der import der, pairing
 from tests.metrics.test_der import protocols, turns, uems
@@ -14,7 +14,7 @@ from tests.metrics.test_der import protocols, turns, uems
 
 @given(turns, turns, uems(), protocols)
 def test_the_errors_add_up_to_those_that_are_counted(reference, hypothesis, uem, protocol):
-    found = errors(reference, hypothesis, uem, protocol)
+    found = compared(reference, hypothesis, uem, protocol).errors
     total = sum((each.counts for each in found), DerCounts())
     counted = der(reference, hypothesis, uem, protocol)
     assert astuple(total)[1:] == pytest.approx(astuple(counted)[1:], abs=1e-4)
@@ -23,7 +23,7 @@ def test_the_errors_add_up_to_those_that_are_counted(reference, hypothesis, uem,
 @given(turns, turns, uems(), protocols)
 def test_they_are_in_order_in_what_is_scored_and_about_who_speaks_then(reference, hypothesis, uem, protocol):
     before, pairs = 0.0, pairing(reference, hypothesis, uem, protocol)
-    for each in errors(reference, hypothesis, uem, protocol):
+    for each in compared(reference, hypothesis, uem, protocol).errors:
         assert before - 1e-6 <= each.start < each.end
         assert any(start - 1e-6 <= each.start and each.end <= end + 1e-6 for start, end in uem)
         before, middle = each.end, (each.start + each.end) / 2
@@ -36,13 +36,13 @@ def test_they_are_in_order_in_what_is_scored_and_about_who_speaks_then(reference
 
 @given(turns, protocols)
 def test_there_are_none_in_a_diarization_against_itself(reference, protocol):
-    assert errors(reference, reference, protocol=protocol) == ()
+    assert compared(reference, reference, protocol=protocol).errors == ()
 
 
 def test_they_say_what_is_wrong_and_touching_ones_are_one():
     reference = (Turn(0, 4, "Ada"), Turn(5, 8, "Bob"), Turn(6, 8, "Cleo"), Turn(10, 11, "Bob"))
     hypothesis = (Turn(0, 1, "x"), Turn(2, 4, "x"), Turn(4, 5, "z"), Turn(5, 7.5, "y"), Turn(10, 11, "x"))
-    found = errors(reference, Diarization(hypothesis, 12.0))
+    found = compared(reference, Diarization(hypothesis, 12.0)).errors
     assert [(each.start, each.end, str(each)) for each in found] == [
         (1, 2, "miss: Ada"),
         (4, 5, "false alarm: z"),
@@ -50,16 +50,23 @@ def test_they_say_what_is_wrong_and_touching_ones_are_one():
         (7.5, 8, "miss: Bob, Cleo"),
         (10, 11, "confusion: Bob as x"),
     ]
-    assert [str(each) for each in errors((Turn(0, 1, "a"),), (Turn(0, 1, "x"), Turn(0, 1, "y"), Turn(1, 2, "x")))] == [
+    too_many = (Turn(0, 1, "x"), Turn(0, 1, "y"), Turn(1, 2, "x"))
+    assert [str(each) for each in compared((Turn(0, 1, "a"),), too_many).errors] == [
         "false alarm: y",
         "false alarm: x",
     ]
     two_in_a_row = (Turn(0, 1, "x"), Turn(1, 2, "x"), Turn(2, 3, "x"))
-    assert next((each.start, each.end) for each in errors((Turn(5, 6, "a"),), two_in_a_row)) == (0, 3)
+    assert next((each.start, each.end) for each in compared((Turn(5, 6, "a"),), two_in_a_row).errors) == (0, 3)
 
 
 def test_who_is_heard_beside_somebody_is_missed_and_confused():
     both = (Turn(0, 1, "Ada"), Turn(0, 1, "Bob"), Turn(2, 9, "Cleo"))
-    (found,) = errors(both, (Turn(0, 1, "x"), Turn(2, 9, "x")))
+    (found,) = compared(both, (Turn(0, 1, "x"), Turn(2, 9, "x"))).errors
     assert (found.kinds, str(found)) == (("miss", "confusion"), "miss and confusion: Ada, Bob as x")
     assert found.counts == DerCounts(total=2, miss=1, confusion=1)
+
+
+def test_it_knows_what_counts():
+    sides = (Turn(1, 4, "a"),), (Turn(1, 5, "x"),)
+    assert compared(*sides, [(0, 2), (3, 9)]).scored == ((0, 2), (3, 9))
+    assert compared(*sides, [(0, 9)], "fair").scored == ((0, 0.75), (1.25, 3.75), (4.25, 9))

@@ -33,7 +33,7 @@ function refresh() {
   const { turns, speakers } = steps.state;
   $("about").textContent = `${clock(limit).slice(0, -4)}, ${speakers.length} speaker${speakers.length === 1 ? "" : "s"}, ` +
     `${turns.length} turn${turns.length === 1 ? "" : "s"}`;
-  $("nobody").hidden = turns.length > 0;
+  $("nobody").hidden = turns.length > 0 || comparison !== null;
   $("unsaved").hidden = steps.state === steps.saved;
   $("undo").disabled = !steps.past.length;
   $("redo").disabled = !steps.future.length;
@@ -50,8 +50,8 @@ function refresh() {
 /** The fields beside the rows; they stay the same elements, so that the focus stays where it is. */
 function refreshNames(speakers) {
   const box = $("names");
-  box.style.paddingTop = `${topOfRows()}px`;
-  box.style.minHeight = `${topOfRows() + ROW}px`;
+  box.style.paddingTop = `${topOfRows() - RULER - heightOfLanes}px`;
+  box.style.minHeight = `${topOfRows() - RULER - heightOfLanes + ROW}px`;
   while (box.children.length > speakers.length) box.lastElementChild.remove();
   while (box.children.length < speakers.length) box.append(nameField());
   for (const [index, label] of [...box.children].entries()) {
@@ -116,3 +116,4 @@ function wire() {
 
 wire();
 refresh();
+lookAtScored();

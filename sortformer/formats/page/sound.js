@@ -23,6 +23,7 @@ function listen(file) {
   };
   sound.player.onloadedmetadata = () => {
     sound.loaded = true;
+    learnLength(1000 * sound.player.duration);
     sound.player.currentTime = sound.cursor / 1000;
     const short = limit <= LONGEST_DECODED_MS;
     say(mismatch(file) || `Click a turn or the timeline to hear it${short ? "" : " (no waveform of more than 75 minutes)"}.`);

@@ -3,7 +3,7 @@
 const $ = (id) => document.getElementById(id);
 const result = JSON.parse($("result").textContent);
 const COLOURS = JSON.parse($("colours").textContent);
-const limit = limitOf(result);
+let limit = limitOf(result);
 
 const steps = { state: opened(result), past: [], future: [], saved: null };
 steps.saved = steps.state;

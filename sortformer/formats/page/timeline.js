@@ -12,7 +12,7 @@ let grip = null; // what the pointer holds: {x, turn, border, from, moved, held}
 const canvas = () => $("timeline");
 const toX = (ms) => ((ms - view.start) / view.span) * canvas().clientWidth;
 const toMs = (x) => view.start + (x / canvas().clientWidth) * view.span;
-const topOfRows = () => RULER + (sound.peaks ? WAVE : 0);
+const topOfRows = () => RULER + heightOfLanes + (sound.peaks ? WAVE : 0);
 
 /** Look at another part of the recording. */
 function look(start, span = view.span) {
@@ -35,7 +35,7 @@ function keepInView(ms) {
 
 function drawTimeline() {
   const bottom = topOfRows() + ROW * Math.max(1, steps.state.speakers.length);
-  const [width, height] = [canvas().clientWidth, bottom + heightOfComparison()];
+  const [width, height] = [canvas().clientWidth, bottom + heightOfReference()];
   const pen = clearedPen(width, height);
   const css = getComputedStyle(document.documentElement);
   const colours = Object.fromEntries(
@@ -43,8 +43,9 @@ function drawTimeline() {
   );
   drawRuler(pen, width, height, colours);
   if (sound.peaks) drawWave(pen, width, colours.faint);
+  drawLanes(pen, width, colours);
   drawRows(pen, width, colours);
-  drawComparison(pen, width, bottom, colours);
+  drawReference(pen, width, bottom, colours);
   pen.fillStyle = colours.cursor;
   pen.fillRect(toX(sound.cursor) - 1, 0, 2, height);
 }
@@ -80,7 +81,7 @@ function drawWave(pen, width, colour) {
     const [first, last] = [Math.floor(toMs(x) / PEAK_MS), Math.ceil(toMs(x + 1) / PEAK_MS)];
     let peak = 0;
     for (let at = first; at < last && at < sound.peaks.length; at += 1) peak = Math.max(peak, sound.peaks[at]);
-    pen.fillRect(x, RULER + (WAVE / 2) * (1 - peak), 1, Math.max(1, peak * WAVE));
+    pen.fillRect(x, RULER + heightOfLanes + (WAVE / 2) * (1 - peak), 1, Math.max(1, peak * WAVE));
   }
 }
 
