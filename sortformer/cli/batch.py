@@ -11,7 +11,7 @@ from sortformer.cli.console import about, bar, say, sentence, unforeseen
 from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts
 from sortformer.cli.recordings import Recording, namesakes, once, recordings
 from sortformer.cli.results import Results
-from sortformer.errors import SortformerError, counted
+from sortformer.errors import InputError, SortformerError, counted
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -33,6 +33,7 @@ def run(
     results: Results,
     load: Callable[[], Job],
     *,
+    name: str | None = None,
     shard: tuple[int, int] = (1, 1),
     quiet: bool = False,
 ) -> int:
@@ -40,11 +41,13 @@ def run(
 
     Args:
         load: gives what makes a diarization of a recording; called only when there is work.
+        name: what the one recording is called; None for the name of its file.
         shard: which of how many runs this is: each takes its part of the recordings, and all together take all.
         quiet: no bar and no summary; errors and warnings stay.
 
     Raises:
-        InputError: when the folder of the results cannot be made, or the model not be loaded.
+        InputError: when the folder of the results cannot be made, or the model not be loaded; or there are several
+            recordings for one name.
     """
     tally = _Tally()
     found: list[Recording] = []
@@ -52,6 +55,10 @@ def run(
         with tally.past_errors(argument):
             found.extend(recordings(argument))
     found = once(found)
+    if name is not None:
+        if len(found) > 1:
+            raise InputError(f"--uri is the name of one recording, and here are {len(found)}: use a manifest")
+        found = [replace(each, name=name) for each in found]
     refused = namesakes(found)
     several = len(found) + len(tally.failed) > 1
     results = replace(results, several=several)

@@ -25,6 +25,7 @@ from sortformer.cli.options import (
     PadOff,
     PadOn,
     Postprocess,
+    Uri,
     check_preset,
     clips,
     postprocessed,
@@ -96,6 +97,7 @@ def diarize(
     uem: Annotated[
         Path | None, typer.Option(metavar="FILE|DIR", help="Keep only what lies in the regions of these UEM.")
     ] = None,
+    uri: Uri = None,
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="The I-th of N parts of the recordings, for N machines or jobs.")
     ] = "1/1",
@@ -151,7 +153,7 @@ def diarize(
 
         return job
 
-    raise typer.Exit(run(inputs, results, load, shard=part, quiet=quiet))
+    raise typer.Exit(run(inputs, results, load, name=uri, shard=part, quiet=quiet))
 
 
 def _shard(text: str) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from sortformer.config.channel import EACH, channel_of
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
+from sortformer.formats.names import check_names_files
 from sortformer.metrics.protocol import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ __all__ = [
     "PadOn",
     "Postprocess",
     "ProtocolName",
+    "Uri",
     "as_options",
     "check_preset",
     "clips",
@@ -57,6 +59,21 @@ def _device(name: str) -> str:
 
 Device = Annotated[str, typer.Option(callback=_device, help="auto, cpu, cuda or mps.")]
 Channel = Annotated[int | None, typer.Option(min=1, help="Take one channel, from 1, instead of the mean.")]
+
+
+def _uri(name: str | None) -> str | None:
+    if name is not None and not name.strip():
+        raise typer.BadParameter("a recording needs a name, and this is white space")
+    try:
+        return name if name is None else check_names_files(name)
+    except InputError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+Uri = Annotated[
+    str | None,
+    typer.Option("--uri", metavar="NAME", callback=_uri, help="Call the recording so, as what comes through a pipe."),
+]
 
 
 def _channel(text: str) -> Any:

@@ -32,6 +32,7 @@ from sortformer.cli.options import (
     PadOff,
     PadOn,
     Postprocess,
+    Uri,
     clips,
     postprocessed,
 )
@@ -102,6 +103,7 @@ def stream(
         str | None,
         typer.Option(help="The latency, of the package's model 30s, 10s, 1s or 0.3s; about a second if not given."),
     ] = None,
+    uri: Uri = None,
     max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
     channel: Channel = None,
     enroll: Enroll = None,
@@ -177,7 +179,7 @@ def stream(
         from sortformer.diarizer import Diarizer
 
         diarizer = Diarizer.load(model, device)
-        uri = {None: "microphone", _PIPE: "stdin"}.get(source) or uri_of(source)
+        uri = uri or {None: "microphone", _PIPE: "stdin"}.get(source) or uri_of(source)
         with usage_errors():
             settings = postprocessed(diarizer.postprocess, postprocess, clustering, *tuned)
             session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)

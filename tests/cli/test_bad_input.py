@@ -254,6 +254,8 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["--shard", "0/2"], "--shard is I/N, part I of 1 to N, such as 1/4, got '0/2'"),
         (["--shard", "3/2"], "got '3/2'"),
         (["--shard", "2"], "got '2'"),
+        (["--uri", "../x"], "the id '../x' is to name files"),
+        (["--uri", " "], "a recording needs a name"),
         (["--overwrite"], "replaces results in a folder: give one with -o"),
         (["-o", "out", "--skip-existing", "--overwrite"], "not both"),
         (["--no-such-option"], "--no-such-option"),

@@ -197,6 +197,20 @@ def test_a_pipe_is_a_recording(cli: Cli, model: Path, wav: Path, monkeypatch: py
     assert outcome.out == cli("diarize", wav, "--model", model).out.replace("meeting", "stdin")
 
 
+def test_a_recording_may_be_given_its_name(
+    cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    piped = SimpleNamespace(buffer=io.BytesIO(wav.read_bytes()), isatty=lambda: False)
+    monkeypatch.setattr(sys, "stdin", piped)
+    assert cli("diarize", "-", "--uri", "call 7", "--model", model, "-f", "json,rttm", "-o", tmp_path / "out").code == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["call 7.json", "call 7.rttm"]
+    assert json.loads((tmp_path / "out" / "call 7.json").read_text())["uri"] == "call 7"
+    assert (tmp_path / "out" / "call 7.rttm").read_text().startswith("SPEAKER call_7 ")
+    outcome = cli("diarize", wav, make("other.wav"), "--uri", "x", "--model", model)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.errors == ["--uri is the name of one recording, and here are 2: use a manifest"]
+
+
 def test_a_keyboard_is_not_a_recording(cli: Cli, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: True))
     outcome = cli("diarize", "-")

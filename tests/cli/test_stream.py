@@ -141,6 +141,13 @@ def test_clustering_can_be_left_out_or_asked_for(cli: Cli, tmp_path: Path, wav: 
     assert "between 0 and 2" in " ".join(wrong.err.split())
 
 
+def test_a_stream_may_be_given_its_name(cli: Cli, model: Path, wav: Path, pipe: Callable[..., None]):
+    pipe(raw(wav))
+    outcome = cli("stream", "-", "--uri", "call-7", "--model", model)
+    assert turns(outcome.out) == EXPECTED
+    assert {line.split()[1] for line in outcome.out.splitlines()} == {"call-7"}
+
+
 def test_raw_samples_of_another_rate(cli: Cli, model: Path, wav: Path, pipe: Callable[..., None]):
     pipe(raw(wav))
     assert turns(cli("stream", "-", "--rate", 8_000, "--model", model).out)[0][1] == pytest.approx(4.0, abs=0.02)
