@@ -179,7 +179,8 @@ class Results:
             if not self.transcripts.is_file():
                 raise InputError(f"{self.transcripts} does not exist: --words needs the words of each recording")
             return self.transcripts
-        there = {path.suffix.lower(): path for path in self.transcripts.iterdir() if path.stem == recording.name}
+        own = (path for path in self.transcripts.iterdir() if path.stem == recording.name and path.is_file())
+        there = {path.suffix.lower(): path for path in own}
         for suffix in transcript.SUFFIXES:
             if suffix in there:
                 return there[suffix]

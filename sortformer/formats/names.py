@@ -97,6 +97,8 @@ def check_names_files(id: str) -> str:
     Raises:
         InputError: when it would lead elsewhere.
     """
+    if not id.strip("."):
+        raise InputError(f"the id {id!r} is to name files, so it may not be dots alone")
     if {"/", "\\", "\0"} & set(id):
         raise InputError(f"the id {id!r} is to name files, so it may have no /, \\ or \\0; write - instead")
     return id

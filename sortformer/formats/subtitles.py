@@ -19,11 +19,14 @@ from sortformer.formats.write import write_text
 
 __all__ = ["format", "parse", "read", "write"]
 
-_CLOCK = r"(?:(\d+):)?([0-5]?\d):([0-5]?\d)[.,](\d{1,3})"
+_CLOCK = r"(?:(\d+):)?([0-5]?\d):([0-5]?\d)(?:[.,] ?(\d{1,3}))?"
 _TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?!\S)")
 _MEANT_AS_TIMES = re.compile(r"\s*\d[\s\d:.,]*-->")
 _TIME_WITHIN = re.compile(rf"<{_CLOCK}>")  # of WebVTT: what follows in the line is said from then on
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
+
+_NUMBER = re.compile(r"\s*\d+\.?\s*$")
+_FLASH_S = 0.02  # for so long automatic captions show a line again, before the next one comes
 
 _LONGEST_S = 7.0
 _MOST_LETTERS = 84  # two lines
@@ -64,38 +67,48 @@ def write(path: str | os.PathLike[str], words: Iterable[Said], *, overwrite: boo
 def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]]:
     """Return start and end in seconds, and the text in one line without its markup, of each SubRip or WebVTT subtitle.
 
-    They are in order of time; those without a text are left out. Where WebVTT has times within subtitles, as automatic
-    captions do that roll up, the parts have their own, and lines that stay from one to the next are there once.
+    They are in order of time; those without a text are left out. Where WebVTT has times within subtitles, the parts
+    have their own. Of automatic captions that roll up, lines that stay from one to the next are there once.
 
     Raises:
         InputError: with source and line number, where times are none or run backwards; or when there is text, but no
             subtitle.
     """
-    subtitles = _subtitles(text.lstrip("\ufeff"), source)
-    if not subtitles and text.strip() and not text.lstrip("\ufeff").startswith("WEBVTT"):
+    text = text.lstrip("\ufeff \t\n")
+    subtitles = sorted(_subtitles(text, source), key=lambda each: each[:2])
+    if not subtitles and text and not text.startswith("WEBVTT"):
         raise InputError(f"{source}: no subtitle is in it; is this SubRip or WebVTT?")
-    rolling = any(_TIME_WITHIN.search(line) for *_, lines in subtitles for line in lines)
-    found, before = list[tuple[float, float, str]](), set[str]()
-    for start, end, lines in sorted(subtitles, key=lambda each: each[:2]):
-        new = [line for line in lines if not (rolling and _plain(line) in before)]
-        before = {_plain(line) for line in lines}
-        found += _parts(start, end, " ".join(new))
+    flashes = sum(end - start <= _FLASH_S for start, end, _ in subtitles)
+    rolling = 4 * flashes > len(subtitles) or any(
+        _TIME_WITHIN.search(line) for *_, lines in subtitles for line in lines
+    )
+    found: list[tuple[float, float, str]] = []
+    before, until = list[str](), 0.0
+    for start, end, lines in subtitles:
+        plain = [_plain(line) for line in lines]
+        stayed = _stayed(before, plain) if rolling and start - until <= _FLASH_S else 0
+        found += _parts(start, end, " ".join(lines[stayed:]))
+        before, until = plain, end
     return found
 
 
+def _stayed(before: list[str], lines: list[str]) -> int:
+    """How many of the first lines were the last ones of the subtitle before."""
+    most = min(len(before), len(lines))
+    return next((count for count in range(most, 0, -1) if before[-count:] == lines[:count]), 0)
+
+
 def _subtitles(text: str, source: str) -> list[tuple[float, float, list[str]]]:
-    """Start, end and lines of each subtitle as they stand there."""
+    """Start, end and lines of each subtitle as they stand there; blank lines are left out."""
     web = text.startswith("WEBVTT")
-    numbered = text.lstrip().partition("\n")[0].strip().isdecimal()
     found: list[tuple[float, float, list[str]]] = []
-    ended = True
+    ended, before, numbers = True, "", 0
     for number, line in enumerate(text.split("\n"), start=1):
         if times := _TIMES.match(line):
             start, end = _seconds(*times.groups()[:4]), _seconds(*times.groups()[4:])
             if end < start:
                 raise InputError(f"{source}, line {number}: a subtitle needs start <= end, got {line.strip()!r}")
-            if numbered and found and found[-1][2] and found[-1][2][-1].strip().isdecimal():
-                found[-1][2].pop()  # the number of this one
+            numbers += _NUMBER.match(before) is not None
             found.append((start, end, []))
             ended = False
         elif _MEANT_AS_TIMES.match(line):
@@ -105,8 +118,13 @@ def _subtitles(text: str, source: str) -> list[tuple[float, float, list[str]]]:
             )
         elif web and not line:
             ended = True  # in SubRip the text goes on until the next times
-        elif not ended:
+        elif line.strip() and not ended:
             found[-1][2].append(line)
+        before = line if line.strip() else before
+    if not web and 2 * numbers > len(found):  # what stands before the times of the next is no text
+        for *_, lines in found[:-1]:
+            if lines and _NUMBER.match(lines[-1]):
+                lines.pop()
     return found
 
 
@@ -124,8 +142,8 @@ def _plain(text: str) -> str:
     return " ".join(unescape(_TAG.sub("", _TIME_WITHIN.sub("", text))).split())
 
 
-def _seconds(hours: str | None, minutes: str, seconds: str, rest: str) -> float:
-    return 3600 * int(hours or 0) + 60 * int(minutes) + float(f"{seconds}.{rest}")
+def _seconds(hours: str | None, minutes: str, seconds: str, rest: str | None) -> float:
+    return 3600 * int(hours or 0) + 60 * int(minutes) + float(f"{seconds}.{rest or 0}")
 
 
 def read(path: str | os.PathLike[str]) -> list[tuple[float, float, str]]:

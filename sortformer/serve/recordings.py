@@ -103,7 +103,9 @@ class Recordings:
             raise InputError(_NO_FILE)
         self._tasks.add(task := asyncio.current_task())
         try:
-            async with Request(request.scope, self._bounded(request)).form(max_files=2, max_fields=20) as form:
+            async with Request(request.scope, self._bounded(request)).form(
+                max_files=3, max_fields=20, max_part_size=self.most_bytes
+            ) as form:
                 given = given_once(form.multi_items())
                 upload, words = given.pop("file", None), given.pop("words", None)
                 if not isinstance(upload, UploadFile):

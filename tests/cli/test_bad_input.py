@@ -256,6 +256,7 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["--shard", "2"], "got '2'"),
         (["--uri", "../x"], "the id '../x' is to name files"),
         (["--uri", " "], "a recording needs a name"),
+        (["--uri", ".."], "the id '..' is to name files, so it may not be dots alone"),
         (["--overwrite"], "replaces results in a folder: give one with -o"),
         (["-o", "out", "--skip-existing", "--overwrite"], "not both"),
         (["--no-such-option"], "--no-such-option"),

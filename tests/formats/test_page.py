@@ -289,7 +289,7 @@ def test_errors_are_gone_through_one_by_one(tmp_path):
       const next = (end) => {
         press("e");
         seen.push([sound.cursor, $("said").textContent.split(": ").slice(1).join(": "), view.span < limit]);
-        seek(error.span[1]); // as where it has been heard
+        seek(error.span[1] + MARGIN); // as where it has been heard
       };
       for (let step = 0; step < 5; step += 1) next();
       seek(8500);
@@ -298,11 +298,11 @@ def test_errors_are_gone_through_one_by_one(tmp_path):
     """
     assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
         [0, "miss: Ada", False],
-        [2000, "false alarm: speaker_1", False],
-        [3000, "miss: Ada", False],
-        [9000, "miss and confusion: <b>Bob", False],
+        [1500, "false alarm: speaker_1", False],
+        [2500, "miss: Ada", False],
+        [8500, "miss and confusion: <b>Bob", False],
         [0, "miss: Ada", False],
-        [9000, "miss and confusion: <b>Bob", False],
+        [8500, "miss and confusion: <b>Bob", False],
         True,
     ]
 

@@ -82,6 +82,9 @@ def test_subtitles_of_others_are_read_too(tmp_path):
         ("1\n0:00:01,0 --> 0:00:02,0\nfirst\n2\n0:00:03,0 --> 0:00:04,0\nsecond", ["first", "second"]),
         ("0:00:01,0 --> 0:00:02,0\n7\n\n0:00:03,0 --> 0:00:04,0\nA --> B", ["7", "A --> B"]),
         ("2\n0:00:03,0 --> 0:00:04,0\nlate\n\n1\n0:00:01,0 --> 0:00:02,0\nearly\n", ["early", "late"]),
+        ("1\n\n0:00:01,0 --> 0:00:02,0\n\nfirst\n\n2\n\n0:00:03,0 --> 0:00:04,0\n\nsecond\n\n", ["first", "second"]),
+        ("By X\n1.\n0:00:01 --> 0:00:02\nfirst\n2.\n0:00:03, 5 --> 0:00:04\n42", ["first", "42"]),
+        ("\nWEBVTT\n\n1\n00:01.0 --> 00:02.0\nfirst\n\n2\n00:02.0 --> 00:03.0\nsecond", ["first", "second"]),
         ("WEBVTT\n\n00:01.0 --> 00:02.0\n \nfirst\n\nsecond-id\n00:02.0 --> 00:03.0\nsecond", ["first", "second"]),
     ],
 )
@@ -104,16 +107,24 @@ def test_captions_that_roll_up_are_said_once_and_when_they_are():
         (3.51, 4.0, "and"),
         (4.0, 5.0, "welcome"),
     ]
+    untimed = re.sub(r"<[^>]*>", "", captions)  # as converters leave them
+    assert subtitles.parse(untimed) == [(1.0, 3.5, "hello every one"), (3.51, 5.0, "and welcome")]
+
+
+def test_what_is_said_twice_is_there_twice():
+    once = "WEBVTT\n\n00:01.0 --> 00:02.0\nso<00:01.5> well\n\n00:02.0 --> 00:02.01\nyes\n\n"
+    again, later = "00:02.01 --> 00:03.0\nyes\nyes\n", "00:04.0 --> 00:05.0\nso<00:04.5> well\n"
+    assert [said for *_, said in subtitles.parse(once + again)] == ["so", "well", "yes", "yes"]
+    assert [said for *_, said in subtitles.parse(once + later)] == ["so", "well", "yes", "so", "well"]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (
-            "1\n00:00:01 --> 00:00:02\nyes",
-            "x.srt, line 2: a subtitle needs times like 00:01:02.500 --> 00:01:04.000, got",
+            "1\n00:00:01.0 --> 00:99:02.0\nyes",
+            "x.srt, line 2: a subtitle needs times like 00:01:02.500 --> 00:01:04.000",
         ),
-        ("1\n00:00:01.0 --> 00:99:02.0\nyes", "x.srt, line 2: a subtitle needs times like"),
         ("00:01.0 --> 00:00.5\nyes", "x.srt, line 1: a subtitle needs start <= end, got '00:01.0 --> 00:00.5'"),
         ("Hello Ada.", "x.srt: no subtitle is in it; is this SubRip or WebVTT"),
     ],

@@ -91,6 +91,17 @@ def test_what_are_no_words_is_one_sentence(server: Running, wav: Path, options: 
     assert sentence in answer.json()["error"]
 
 
+def test_words_may_be_sent_as_text_and_be_many(server: Running, wav: Path):
+    many = [*SAID, *({"start": 1.5, "end": 1.5, "text": "and so on"} for _ in range(25_000))]
+    answer = httpx.post(
+        f"http://{server.address}/v1/diarize",
+        files={"file": (wav.name, wav.read_bytes())},
+        data={"words": json.dumps(many), "response_format": "txt"},
+        timeout=120,
+    )
+    assert (answer.status_code, "Hello Ada." in answer.text) == (200, True)
+
+
 def test_every_format_is_offered(server: Running):
     schema = httpx.get(f"http://{server.address}/openapi.json").json()
     form = schema["paths"]["/v1/diarize"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]

@@ -3,8 +3,9 @@
 
 const LANE = 16; // as .lane in style.css has it
 const KINDS = ["miss", "false alarm", "confusion"];
-const SEEN = 6; // pixels that an error needs to be seen, and heard around
+const SEEN = 6; // pixels that an error needs to be seen; where it has less, so much around it is in view
 const AROUND = 10_000;
+const MARGIN = 500; // that is heard before and after an error, most of which are short
 const SLACK = 250; // by which a player stops late
 
 const comparison = JSON.parse($("comparison").textContent); // null where there is none
@@ -63,10 +64,10 @@ function fill(pen, bars, colour) {
 /** Go to the next error, and behind the last to the first, let it be heard, and say what it is. */
 function nextError() {
   if (!wrong.length) return say(comparison ? "Nothing is wrong." : "This page was made without a reference.");
-  const stayed = error && error.span[0] <= sound.cursor && sound.cursor <= error.span[1] + SLACK;
+  const stayed = error && error.span[0] - MARGIN <= sound.cursor && sound.cursor <= error.span[1] + MARGIN + SLACK;
   error = (stayed ? wrong[wrong.indexOf(error) + 1] : wrong.find(({ span }) => span[0] >= sound.cursor)) ?? wrong[0];
   const [start, end] = error.span;
-  hear(start, end);
+  hear(Math.max(0, start - MARGIN), Math.min(limit, end + MARGIN));
   keepInView(start);
   if (toX(end) - toX(start) < SEEN) look((start + end - AROUND) / 2, AROUND);
   redraw();
