@@ -35,7 +35,7 @@ from sortformer.cli.results import Results
 from sortformer.config.channel import EACH, check_speakers
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
-from sortformer.formats.kinds import FORMATS, formats_named
+from sortformer.formats.kinds import FORMATS, WORDY, formats_named
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization
@@ -66,7 +66,7 @@ def diarize(
         typer.Option(
             metavar="FILE|DIR",
             help="The transcript, as JSON, CTM, SRT or VTT, for "
-            f"{', '.join(name for name in FORMATS if FORMATS[name].words)}; of several recordings a folder with "
+            f"{WORDY}; of several recordings a folder with "
             "NAME.json or the like, or a CTM.",
         ),
     ] = None,

@@ -12,7 +12,7 @@ from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import ctm, transcript
-from sortformer.formats.kinds import FORMATS
+from sortformer.formats.kinds import FORMATS, WORDY
 from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
 from sortformer.formats.write import check_folder, write_text
@@ -71,8 +71,7 @@ class Results:
         if wordy and self.transcripts is None:
             raise InputError(f"-f {wordy[0]} needs the words: give the transcript with --words")
         if self.transcripts is not None and not any(format.words for format in chosen.values()):
-            places = ", ".join(name for name, format in FORMATS.items() if format.words)
-            raise InputError(f"these formats have no place for --words: choose one of {places} with -f")
+            raise InputError(f"these formats have no place for --words: choose one of {WORDY} with -f")
         alone = [name for name, format in chosen.items() if format.between is None]
         if alone and self.several and self.folder is None:
             raise InputError(f"several recordings do not fit on stdout as {alone[0]}: give a folder with -o")

@@ -10,7 +10,7 @@ from sortformer.errors import InputError
 from sortformer.formats import audacity, json, seglst, subtitles, text, textgrid
 from sortformer.formats.passages import Said
 
-__all__ = ["FORMATS", "Format", "formats_named"]
+__all__ = ["FORMATS", "WORDY", "Format", "formats_named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,9 @@ FORMATS = {
     "srt": Format("srt", words=partial(_subtitles, "srt")),
     "vtt": Format("vtt", words=partial(_subtitles, "vtt"), media="text/vtt"),
 }
+
+WORDY = ", ".join(name for name, each in FORMATS.items() if each.words)
+"""Those that have a place for words, as messages list them."""
 
 
 def formats_named(names: str) -> tuple[str, ...]:

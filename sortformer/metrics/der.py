@@ -21,14 +21,9 @@ def der(
     uem: Parts | None = None,
     protocol: str | Protocol = FULL,
 ) -> DerCounts:
-    """Count miss, false alarm and confusion in seconds, with the pairing of speakers that has the fewest errors.
+    """Count miss, false alarm and confusion in seconds.
 
-    Overlapping and touching turns of one speaker count as one, so they have no border (and no collar) between them.
-    Where no UEM is given, :func:`sortformer.metrics.region.scored_region` says what is scored.
-
-    Raises:
-        ConfigError: when there is no protocol of that name.
-        InputError: when a side is something else than turns.
+    What counts, and the errors raised, are those of :func:`sortformer.metrics.compared.compared`.
     """
     return sum(der_by_overlap(reference, hypothesis, uem, protocol).values(), DerCounts())
 
@@ -49,11 +44,7 @@ def der_by_overlap(
 def pairing(
     reference: Turns, hypothesis: Turns, uem: Parts | None = None, protocol: str | Protocol = FULL
 ) -> dict[str, str]:
-    """Return the reference speaker with whom each speaker of the hypothesis is paired; some have none.
-
-    Raises:
-        ConfigError: when there is no protocol of that name.
-    """
+    """Return the reference speaker with whom each speaker of the hypothesis is paired; some have none. As ``der``."""
     return dict(compared(reference, hypothesis, uem, protocol).pairs)
 
 

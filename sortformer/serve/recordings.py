@@ -19,7 +19,7 @@ from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
 from sortformer.formats import transcript
 from sortformer.formats.json import document
-from sortformer.formats.kinds import FORMATS
+from sortformer.formats.kinds import FORMATS, WORDY
 from sortformer.formats.names import without_white_space
 from sortformer.formats.source import decoded
 from sortformer.serve.options import given_once
@@ -198,8 +198,7 @@ async def _said(words: UploadFile | str | None, recording: _Named, kind: str) ->
             raise InputError(f"{kind} needs the words: send a transcript, too (curl -F words=@talk.json)")
         return None
     if FORMATS[kind].words is None:
-        places = ", ".join(name for name, each in FORMATS.items() if each.words)
-        raise InputError(f"{kind} has no place for words: choose one of {places}")
+        raise InputError(f"{kind} has no place for words: choose one of {WORDY}")
     if isinstance(words, str):
         return transcript.parse(words, "words")
     content, name, own = await words.read(), words.filename or "words", without_white_space(Path(recording.name).stem)
