@@ -14,7 +14,7 @@ from sortformer.annotation import Diarization, union
 from sortformer.errors import InputError
 from sortformer.formats.names import in_unicode
 
-__all__ = ["Word", "assign_speakers"]
+__all__ = ["Word", "assign_speakers", "check_words"]
 
 _WORD = "a word is (start, end, text), or has start, end, and word or text, or is in the words of such a segment"
 _SEGMENTS, _WORDS = ("segments", "chunks", "transcription"), ("words", "word_segments")
@@ -110,6 +110,14 @@ def assign_speakers(
             stacklevel=2,
         )
     return found
+
+
+def check_words(words: Iterable[Any] | Mapping[str, Any] | Any, source: str) -> None:
+    """Make sure, before a recording is heard, that words can be used: errors as of assign_speakers, with the source."""
+    try:
+        _timed(words, 0.0)
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from error
 
 
 def _timed(items: Any, duration: float) -> list[tuple[float, float, str]]:

@@ -5,22 +5,18 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sortformer.annotation import Diarization, clipped
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
+from sortformer.cli.transcripts import Transcripts
 from sortformer.errors import InputError
-from sortformer.formats import ctm, transcript
 from sortformer.formats.kinds import FORMATS, WORDY
 from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
 from sortformer.formats.write import check_folder, write_text
-from sortformer.words import Word, assign_speakers
 
 __all__ = ["Results", "check_out", "say_as_in_rttm"]
-
-_CTM = ".ctm"
 
 
 def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
@@ -45,7 +41,7 @@ def say_as_in_rttm(*names: str) -> None:
             say(f"note: {name!r} is called {without_white_space(name)!r} in RTTM, which cannot express white space")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Results:
     """How results are written; a file is written whole or not at all, JSON of ``several`` on stdout as JSON lines.
 
@@ -63,7 +59,7 @@ class Results:
     several: bool = False
     transcripts: Path | None = None
     regions: Mapping[str, Regions] | None = None
-    _ctm: dict[Path, dict[str, Any]] = field(default_factory=dict, init=False, repr=False)  # each is read once
+    _transcripts: Transcripts | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         chosen = {name: FORMATS[name] for name in self.formats}
@@ -75,14 +71,7 @@ class Results:
         alone = [name for name, format in chosen.items() if format.between is None]
         if alone and self.several and self.folder is None:
             raise InputError(f"several recordings do not fit on stdout as {alone[0]}: give a folder with -o")
-        if (
-            self.several
-            and self.transcripts is not None
-            and not (self.transcripts.is_dir() or self.transcripts.suffix.lower() == _CTM)
-        ):
-            raise InputError(
-                f"{self.transcripts} is not of several recordings: give a folder of transcripts to --words, or a CTM"
-            )
+        self._transcripts = None if self.transcripts is None else Transcripts(self.transcripts, self.several)
         if self.overwrite and self.skip_existing:
             raise InputError("give either --overwrite or --skip-existing, not both")
         if self.folder is None and self.skip_existing:
@@ -106,12 +95,12 @@ class Results:
 
         Raises:
             InputError: when a file is there already, and neither overwriting nor skipping was asked for; or the
-                recording has no transcript, or no regions.
+                recording has no transcript that can be used, or no regions.
         """
         if self.regions is not None and self._regions(recording) is None:
             raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
-        if self.transcripts is not None and self._transcript(recording).suffix.lower() == _CTM:
-            self._said(recording)
+        if self._transcripts is not None:
+            self._transcripts.check(recording)
         if self.folder is None or self.overwrite:
             return self.formats
         there = [name for name in self.formats if self._path(recording, name).exists()]
@@ -131,8 +120,8 @@ class Results:
             say_as_in_rttm(recording.name, *result.speakers)
         for name in formats:
             format = FORMATS[name]
-            if words is None and format.words and self.transcripts is not None:
-                words = self._words(recording, whole, regions)  # by all turns, also those that are cut off
+            if words is None and format.words and self._transcripts is not None:
+                words = self._transcripts.words(recording, whole, regions)  # by all turns, also those that are cut off
             if self.folder is not None:
                 path = self._path(recording, name)
                 if not (self.skip_existing and path.exists()):  # another run may have been there first
@@ -150,41 +139,6 @@ class Results:
         """What the UEM says of a recording, or, of a window that it does not know, of its file."""
         known = self.regions or {}
         return next((known[name] for name in recording.ids if name in known), None)
-
-    def _words(self, recording: Recording, result: Diarization, regions: Regions | None) -> list[Word]:
-        path, said = self._transcript(recording), self._said(recording)
-        if recording.is_window():
-            window = recording.offset_s, result.duration
-            regions = (window,) if regions is None else clipped(regions, *window)
-        try:
-            return assign_speakers(said, result, within=regions)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
-
-    def _said(self, recording: Recording) -> Any:
-        """The words of a recording, as they are read."""
-        path = self._transcript(recording)
-        if path.suffix.lower() != _CTM:
-            return transcript.read(path)
-        if path not in self._ctm:
-            self._ctm[path] = ctm.read(path)
-        of_several = self.several and path == self.transcripts
-        return transcript.words_of(self._ctm[path], str(path), recording.ids, of_several=of_several)
-
-    def _transcript(self, recording: Recording) -> Path:
-        """The file that has the words of a recording."""
-        assert self.transcripts is not None
-        if not self.transcripts.is_dir():
-            if not self.transcripts.is_file():
-                raise InputError(f"{self.transcripts} does not exist: --words needs the words of each recording")
-            return self.transcripts
-        own = (path for path in self.transcripts.iterdir() if path.stem == recording.name and path.is_file())
-        there = {path.suffix.lower(): path for path in own}
-        for suffix in transcript.SUFFIXES:
-            if suffix in there:
-                return there[suffix]
-        kinds = " or ".join(f"{recording.name}{suffix}" for suffix in transcript.SUFFIXES)
-        raise InputError(f"{self.transcripts} has no {kinds}: --words needs the words of each recording")
 
     def _path(self, recording: Recording, name: str) -> Path:
         assert self.folder is not None

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 import sortformer
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, SortformerError
-from sortformer.serve.recordings import REQUEST_BODY, Recordings
+from sortformer.serve.recordings import REQUEST_BODY, RESPONSES, Recordings
 from sortformer.serve.streams import Streams
 
 __all__ = ["application"]
@@ -48,7 +48,7 @@ def application(diarizer: Diarizer, *, max_streams: int, max_upload_mb: int) -> 
     for end in (Cancelled, ClientDisconnect):
         app.add_exception_handler(end, lambda *_: Response(status_code=_CLIENT_GONE))
 
-    @app.post("/v1/diarize", openapi_extra={"requestBody": REQUEST_BODY})
+    @app.post("/v1/diarize", openapi_extra={"requestBody": REQUEST_BODY}, responses=RESPONSES, response_class=Response)
     async def diarize(request: Request) -> Response:
         """Say who speaks when in a recording."""
         return await recordings.answer(request)

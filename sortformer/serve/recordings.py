@@ -24,9 +24,9 @@ from sortformer.formats.names import without_white_space
 from sortformer.formats.source import decoded
 from sortformer.serve.options import given_once
 from sortformer.serve.warned import warned
-from sortformer.words import Word, assign_speakers
+from sortformer.words import Word, assign_speakers, check_words
 
-__all__ = ["REQUEST_BODY", "Recordings"]
+__all__ = ["REQUEST_BODY", "RESPONSES", "Recordings"]
 
 _MOST = 8  # that are sent, wait or are worked on at once
 _RETRY_S = 10
@@ -49,14 +49,37 @@ class _Options(BaseModel, extra="forbid"):
 _SCHEMA = _Options.model_json_schema()
 _FORM = _SCHEMA | {
     "properties": {
-        "file": {"type": "string", "format": "binary"},
-        "words": {"type": "string", "format": "binary"},
+        "file": {"type": "string", "format": "binary", "description": "The recording."},
+        "words": {
+            "type": "string",
+            "format": "binary",
+            "description": "Its transcript: JSON, as text or as a file, or a file that ends in .ctm, .srt or .vtt.",
+        },
         **_SCHEMA["properties"],
     },
     "required": ["file"],
 }
 REQUEST_BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
 """What a request has to hold, for OpenAPI."""
+
+_ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Who spoke when, in the format that was asked for.",
+        "content": {each.media: {} for each in FORMATS.values()},
+    },
+    **{
+        status: {"description": reason, "content": {"application/json": {"schema": _ERROR}}}
+        for status, reason in (
+            (400, "The file is no sound, or an option cannot be met."),
+            (408, "Nothing more came of the upload."),
+            (413, "The upload is too large."),
+            (500, "Nobody foresaw it."),
+            (503, "Too many recordings are here already, or the server stops."),
+        )
+    },
+}
+"""What may come back, for OpenAPI."""
 
 
 class _Named:
@@ -185,7 +208,7 @@ def _checked(given: Mapping[str, Any]) -> _Options:
         first, *others = error.errors()
         name = str(first["loc"][0])
         if name not in _Options.model_fields:
-            raise InputError(f"there is no option {name!r}; known: {', '.join(_Options.model_fields)}") from error
+            raise InputError(f"there is no option {name!r}; known: {', '.join(_FORM['properties'])}") from error
         kinds = [first, *(each for each in others if each["loc"][0] == name)]  # of values that it may have
         reasons = ", or ".join(each["msg"] for each in kinds)
         raise InputError(f"{name} cannot be {first['input']!r}: {reasons}") from error
@@ -199,10 +222,16 @@ async def _said(words: UploadFile | str | None, recording: _Named, kind: str) ->
         return None
     if FORMATS[kind].words is None:
         raise InputError(f"{kind} has no place for words: choose one of {WORDY}")
-    if isinstance(words, str):
-        return transcript.parse(words, "words")
-    content, name, own = await words.read(), words.filename or "words", without_white_space(Path(recording.name).stem)
-    return await asyncio.to_thread(lambda: transcript.parse(decoded(content, name), name, [own]))
+    content = words if isinstance(words, str) else await words.read()
+    name = "words" if isinstance(words, str) else words.filename or "words"
+
+    def read() -> Any:
+        text = content if isinstance(content, str) else decoded(content, name)
+        said = transcript.parse(text, name, [without_white_space(Path(recording.name).stem)])
+        check_words(said, name)
+        return said
+
+    return await asyncio.to_thread(read)
 
 
 def _written(result: Diarization, words: list[Word] | None, warnings: list[str], kind: str) -> Response:

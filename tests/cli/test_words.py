@@ -85,7 +85,11 @@ def test_a_transcript_is_found_whatever_its_kind_and_case(cli: Cli, model: Path,
     (said / "meeting.SRT").write_text("1\n00:00:00,100 --> 00:00:01,000\nHello\n")
     options = ("diarize", wav, "--model", model, "--words", said, "-f", "srt")
     assert "Hello" in cli(*options).out
-    transcript(said / "meeting.json")  # knows more
+    (said / "meeting.wav.json").write_text('[{"start": 0.1, "end": 1, "text": "Ada"}]')  # as whisper.cpp names it
+    assert "Hello" in cli(*options).out
+    (said / "meeting.SRT").unlink()
+    assert "Ada" in cli(*options).out
+    transcript(said / "meeting.json")
     assert "Hello Ada." in cli(*options).out
     outcome = cli("diarize", wav, "--words", tmp_path / "absent.json", "-f", "srt")
     assert outcome.errors == [f"{tmp_path / 'absent.json'} does not exist: --words needs the words of each recording"]
@@ -116,10 +120,12 @@ def test_a_ctm_may_be_of_all_recordings(cli: Cli, model: Path, wav: Path, make: 
         ('[{"start": 5, "end": 3, "text": "Hello"}]', "said.json: the word 'Hello' needs start <= end in seconds"),
     ],
 )
-def test_what_is_no_transcript_is_said(cli: Cli, model: Path, wav: Path, tmp_path: Path, content: str, message: str):
+def test_what_is_no_transcript_is_said(cli: Cli, wav: Path, tmp_path: Path, content: str, message: str):
     (tmp_path / "said.json").write_text(content)
-    outcome = cli("diarize", wav, "--model", model, "--words", tmp_path / "said.json", "-f", "srt")
+    # It is said before there is work: not even the model is looked for.
+    outcome = cli("diarize", wav, "--model", tmp_path / "absent", "--words", tmp_path / "said.json", "-f", "srt")
     assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.count("said.json") == len(outcome.errors) == 1
     assert message in outcome.err
 
 
@@ -153,17 +159,12 @@ def test_one_transcript_is_of_one_recording(cli: Cli, wav: Path, make: Callable[
     )
 
 
-def test_a_transcript_is_joined_once_for_all_formats_and_costs_no_other_result(
-    cli: Cli, model: Path, wav: Path, tmp_path: Path
-):
+def test_a_transcript_is_joined_once_for_all_formats(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     said = tmp_path / "said.json"
     said.write_text(json.dumps([{"word": "late", "start": 90, "end": 91}]))
     options = ("--model", model, "--words", said, "-o", tmp_path / "out")
     outcome = cli("diarize", wav, *options, "-f", "srt,vtt")
     assert outcome.err.count("words begin after the end") == 1
-    said.write_text("5")
-    assert cli("diarize", wav, *options, "-f", "rttm,srt", "--overwrite").code == 1
-    assert (tmp_path / "out" / "meeting.rttm").is_file()
 
 
 def test_words_are_those_of_the_regions_and_of_the_window(cli: Cli, model: Path, wav: Path, tmp_path: Path):

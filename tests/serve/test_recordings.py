@@ -80,13 +80,14 @@ def test_words_that_are_sent_too_are_given_to_who_says_them(server: Running, wav
         ({"response_format": "srt"}, "srt needs the words: send a transcript, too (curl -F words=@talk.json)"),
         ({"response_format": "rttm", "words": ("a.json", b"[]")}, "rttm has no place for words: choose one of json, "),
         ({"words": ("a.json", b"{")}, "a.json: not JSON"),
-        ({"words": ("a.json", b'{"text": "Hello"}')}, "a transcript needs segments, chunks or words, with times"),
+        ({"words": ("a.json", b'{"text": "Hello"}')}, "a.json: a transcript needs segments, chunks or words"),
+        ({"words": ("a.json", b'[{"text": "Hello"}]')}, "a.json: a word is (start, end, text)"),
         ({"words": ("a.srt", b"\xff\xff")}, "a.srt is not a text file in UTF-8"),
         ({"words": ("a.ctm", b"x 1 0 1 yes\ny 1 0 1 no")}, "a.ctm has no word of 'my_talk', only of ['x', 'y']"),
     ],
 )
 def test_what_are_no_words_is_one_sentence(server: Running, wav: Path, options: dict[str, Any], sentence: str):
-    answer = server.post(wav.name, wav.read_bytes(), **options)
+    answer = server.post(wav.name, b"no sound", **options)  # it is said before the recording is heard
     assert answer.status_code == 400
     assert sentence in answer.json()["error"]
 
@@ -147,7 +148,7 @@ def test_warnings_are_told_to_who_sent_the_recording_and_to_nobody_else(server: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"num_speaker": 2}, "no option 'num_speaker'; known: num_speakers, "),
+        ({"num_speaker": 2}, "no option 'num_speaker'; known: file, words, num_speakers, "),
         ({"num_speakers": "two"}, "num_speakers cannot be 'two'"),
         ({"num_speakers": 0}, "num_speakers must be a whole number, 1 or more"),
         ({"num_speakers": 2, "max_speakers": 3}, "num_speakers"),
@@ -230,8 +231,11 @@ def test_the_server_describes_itself(server: Running):
         "recordings": 0,
     }
     described = httpx.get(f"http://{server.address}/openapi.json", timeout=60).json()
-    body = described["paths"]["/v1/diarize"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
-    assert {"file", "num_speakers", "response_format"} < set(body["properties"])
+    post = described["paths"]["/v1/diarize"]["post"]
+    body = post["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert {"file", "words", "num_speakers", "response_format"} < set(body["properties"])
+    assert set(post["responses"]["200"]["content"]) == {each.media for each in FORMATS.values()}
+    assert set(post["responses"]) == {"200", "400", "408", "413", "500", "503"}
 
 
 class Slow:

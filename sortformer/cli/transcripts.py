@@ -1,0 +1,77 @@
+"""Where the words of recordings are that ``--words`` names, and who said them."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sortformer.annotation import Diarization, clipped
+from sortformer.cli.recordings import Recording
+from sortformer.errors import InputError
+from sortformer.formats import ctm, transcript
+from sortformer.formats.uem import Regions
+from sortformer.words import Word, assign_speakers, check_words
+
+__all__ = ["Transcripts"]
+
+_CTM = ".ctm"
+
+
+class Transcripts:
+    """The transcripts of recordings: a file for one, a CTM of ``several``, or a folder with a file for each.
+
+    Raises:
+        InputError: when a file of another kind is to be that of several.
+    """
+
+    def __init__(self, path: Path, several: bool) -> None:
+        if several and not (path.is_dir() or path.suffix.lower() == _CTM):
+            raise InputError(f"{path} is not of several recordings: give a folder of transcripts to --words, or a CTM")
+        self.path, self.several = path, several
+        self._ctm: dict[Path, dict[str, Any]] = {}  # each is read once
+
+    def check(self, recording: Recording) -> None:
+        """Make sure, before the work is done, that there are words of a recording.
+
+        Raises:
+            InputError: when it has no transcript, or this cannot be used.
+        """
+        path = self._file(recording)
+        check_words(self._said(recording, path), str(path))
+
+    def words(self, recording: Recording, result: Diarization, regions: Regions | None) -> list[Word]:
+        """Return the words of a recording with who says them; with ``regions`` only those that lie there."""
+        if recording.is_window():
+            window = recording.offset_s, result.duration
+            regions = (window,) if regions is None else clipped(regions, *window)
+        return assign_speakers(self._said(recording, self._file(recording)), result, within=regions)
+
+    def _said(self, recording: Recording, path: Path) -> Any:
+        """The words of a recording, as they are read."""
+        if path.suffix.lower() != _CTM:
+            return transcript.read(path)
+        if path not in self._ctm:
+            self._ctm[path] = ctm.read(path)
+        of_several = self.several and path == self.path
+        return transcript.words_of(self._ctm[path], str(path), recording.ids, of_several=of_several)
+
+    def _file(self, recording: Recording) -> Path:
+        """The file that has the words of a recording; in a folder it is named after it, or after its file."""
+        if not self.path.is_dir():
+            if not self.path.is_file():
+                raise InputError(f"{self.path} does not exist: --words needs the words of each recording")
+            return self.path
+        names = [recording.name]
+        if isinstance(recording.source, Path) and not recording.is_window():
+            names.append(recording.source.name)  # whisper.cpp calls that of talk.wav talk.wav.json
+        for name in names:
+            for suffix in transcript.SUFFIXES:
+                if name + suffix in self._folder:
+                    return self._folder[name + suffix]
+        kinds = " or ".join(f"{recording.name}{suffix}" for suffix in transcript.SUFFIXES)
+        raise InputError(f"{self.path} has no {kinds}: --words needs the words of each recording")
+
+    @cached_property
+    def _folder(self) -> Mapping[str, Path]:
+        """The files of the folder by their names, the case of whose ends does not matter."""
+        return {path.stem + path.suffix.lower(): path for path in self.path.iterdir() if path.is_file()}
