@@ -12,7 +12,8 @@ from starlette.requests import ClientDisconnect
 import sortformer
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, SortformerError
-from sortformer.serve.recordings import REQUEST_BODY, RESPONSES, Recordings
+from sortformer.serve.form import REQUEST_BODY
+from sortformer.serve.recordings import RESPONSES, Recordings
 from sortformer.serve.streams import Streams
 
 __all__ = ["application"]

@@ -39,6 +39,14 @@ class Batch:
             self._steps = asyncio.create_task(self._advance())
         return await update
 
+    async def enroll(self, session: Session, name: str, clip: np.ndarray) -> None:
+        """Give a slot to a person, by a clip (n,) at 16 kHz.
+
+        Raises:
+            InputError: as for a session.
+        """
+        await asyncio.get_running_loop().run_in_executor(self._thread, session.enroll, name, clip)
+
     async def end(self, session: Session, block: np.ndarray) -> tuple[Update, Diarization, list[str]]:
         """End a stream with (n,) last samples, less than a chunk.
 

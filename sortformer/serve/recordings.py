@@ -3,64 +3,27 @@
 import asyncio
 import json
 import threading
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import HTTPException, Request, Response
-from pydantic import BaseModel, ValidationError
-from starlette.datastructures import UploadFile
 from starlette.types import Message, Receive
 
 from sortformer.annotation import Diarization
-from sortformer.config.channel import Channel
 from sortformer.diarizer import Diarizer
+from sortformer.enrolled import read_clip
 from sortformer.errors import Cancelled, InputError
-from sortformer.formats import transcript
 from sortformer.formats.json import document
-from sortformer.formats.kinds import FORMATS, WORDY
-from sortformer.formats.names import without_white_space
-from sortformer.formats.source import decoded
-from sortformer.serve.options import given_once
+from sortformer.formats.kinds import FORMATS
+from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, asked
 from sortformer.serve.warned import warned
-from sortformer.words import Word, assign_speakers, check_words
+from sortformer.words import Word, assign_speakers
 
-__all__ = ["REQUEST_BODY", "RESPONSES", "Recordings"]
+__all__ = ["RESPONSES", "Recordings"]
 
 _MOST = 8  # that are sent, wait or are worked on at once
 _RETRY_S = 10
 _SILENCE_S = 60.0  # after which nobody waits for the rest of an upload
-_NO_FILE = "there is no recording: send it as the file of a form (curl -F file=@talk.wav)"
-
-
-class _Options(BaseModel, extra="forbid"):
-    """What may be sent beside the file: arguments of a call of the ``Diarizer``, and the format of the answer."""
-
-    num_speakers: int | None = None
-    min_speakers: int | None = None
-    max_speakers: int | None = None
-    exclusive: bool = False
-    channel: Channel | None = None
-    preset: str | None = None
-    response_format: Literal["json", "rttm", "txt", "html", "seglst", "textgrid", "audacity", "srt", "vtt"] = "json"
-
-
-_SCHEMA = _Options.model_json_schema()
-_FORM = _SCHEMA | {
-    "properties": {
-        "file": {"type": "string", "format": "binary", "description": "The recording."},
-        "words": {
-            "type": "string",
-            "format": "binary",
-            "description": "Its transcript: JSON, as text or as a file, or a file that ends in .ctm, .srt or .vtt.",
-        },
-        **_SCHEMA["properties"],
-    },
-    "required": ["file"],
-}
-REQUEST_BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
-"""What a request has to hold, for OpenAPI."""
 
 _ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -80,17 +43,6 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     },
 }
 """What may come back, for OpenAPI."""
-
-
-class _Named:
-    """The file that holds an upload, by the name that its sender gave it, so that messages and results have that."""
-
-    def __init__(self, upload: UploadFile) -> None:
-        self.name = upload.filename or "audio"
-        self._file = upload.file
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)
 
 
 class Recordings:
@@ -123,20 +75,13 @@ class Recordings:
         if request.query_params:
             raise InputError("options are fields of the form, beside the file, and do not belong in the address")
         if not request.headers.get("content-type", "").startswith("multipart/form-data"):
-            raise InputError(_NO_FILE)
+            raise InputError(NO_FILE)
         self._tasks.add(task := asyncio.current_task())
         try:
             async with Request(request.scope, self._bounded(request)).form(
-                max_files=3, max_fields=20, max_part_size=self.most_bytes
+                max_files=MOST_FILES, max_fields=20, max_part_size=self.most_bytes
             ) as form:
-                given = given_once(form.multi_items())
-                upload, words = given.pop("file", None), given.pop("words", None)
-                if not isinstance(upload, UploadFile):
-                    raise InputError(_NO_FILE)
-                options = _checked(given)
-                named = _Named(upload)
-                said = await _said(words, named, options.response_format)
-                answer = await self._heard(request, named, options, said)
+                answer = await self._heard(request, await asked(form))
         except asyncio.CancelledError:
             raise HTTPException(503, "the server is stopping: try again later") from None
         finally:
@@ -149,16 +94,17 @@ class Recordings:
             assert task is not None
             task.cancel()
 
-    async def _heard(self, request: Request, upload: _Named, options: _Options, said: Any) -> Response:
+    async def _heard(self, request: Request, wish: Asked) -> Response:
         """Work on a recording, and on its words where there are any, unless who sent it goes away."""
         stop = threading.Event()
-        wanted = options.model_dump(exclude={"response_format"})
+        kind, wanted = wish.options.response_format, wish.options.model_dump(exclude={"response_format"})
 
         def hear() -> Response:
             with warned() as warnings:
-                result = self.diarizer(upload, progress=lambda *_: not stop.is_set(), **wanted)
-                words = None if said is None else assign_speakers(said, result)
-            return _written(result, words, warnings, options.response_format)
+                voices = {name: read_clip(name, clip) for name, clip in wish.clips.items()}
+                result = self.diarizer(wish.recording, enroll=voices, progress=lambda *_: not stop.is_set(), **wanted)
+                words = None if wish.words is None else assign_speakers(wish.words, result)
+            return _written(result, words, warnings, kind)
 
         work = self._worker.submit(hear)
         done, gone = asyncio.wrap_future(work), asyncio.ensure_future(request.receive())  # only an end can still come
@@ -199,39 +145,6 @@ class Recordings:
 
     def _too_large(self) -> HTTPException:
         return HTTPException(413, f"the upload is larger than {self.most_bytes >> 20} MiB, the most that is taken")
-
-
-def _checked(given: Mapping[str, Any]) -> _Options:
-    try:
-        return _Options.model_validate(given)
-    except ValidationError as error:
-        first, *others = error.errors()
-        name = str(first["loc"][0])
-        if name not in _Options.model_fields:
-            raise InputError(f"there is no option {name!r}; known: {', '.join(_FORM['properties'])}") from error
-        kinds = [first, *(each for each in others if each["loc"][0] == name)]  # of values that it may have
-        reasons = ", or ".join(each["msg"] for each in kinds)
-        raise InputError(f"{name} cannot be {first['input']!r}: {reasons}") from error
-
-
-async def _said(words: UploadFile | str | None, recording: _Named, kind: str) -> Any:
-    """The words of a recording, as a client sent them: a file, whose name says which kind it is, or JSON as text."""
-    if words is None:
-        if FORMATS[kind].turns is None:
-            raise InputError(f"{kind} needs the words: send a transcript, too (curl -F words=@talk.json)")
-        return None
-    if FORMATS[kind].words is None:
-        raise InputError(f"{kind} has no place for words: choose one of {WORDY}")
-    content = words if isinstance(words, str) else await words.read()
-    name = "words" if isinstance(words, str) else words.filename or "words"
-
-    def read() -> Any:
-        text = content if isinstance(content, str) else decoded(content, name)
-        said = transcript.parse(text, name, [without_white_space(Path(recording.name).stem)])
-        check_words(said, name)
-        return said
-
-    return await asyncio.to_thread(read)
 
 
 def _written(result: Diarization, words: list[Word] | None, warnings: list[str], kind: str) -> Response:

@@ -4,21 +4,30 @@ import asyncio
 import contextlib
 import json
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from fastapi import WebSocket, WebSocketDisconnect
-from starlette.types import Message
 
 from sortformer.config.presets import nearest_preset
 from sortformer.diarizer import LIVE_S, Diarizer
 from sortformer.errors import InputError, SortformerError, counted
+from sortformer.grid import SAMPLE_RATE
 from sortformer.serve.batch import Batch
 from sortformer.serve.options import given_once
 from sortformer.serve.samples import Samples
+from sortformer.streaming import Session
 from sortformer.streaming.messages import done_message, update_message
 
 __all__ = ["Streams"]
 
-_END = {"type": "end"}
+_START, _END = {"type": "start"}, {"type": "end"}
+_ANOTHER = (
+    'a stream takes samples, as binary messages, and the text {"type": "end"}, or, before its samples, "enroll", and '
+    '"start" after the last clip; got another text'
+)
+_LONGEST_CLIP_S = 60
 _OPTIONS = ("preset", "rate", "encoding", "uri")
 # Codes with which a connection is closed (RFC 6455 and IANA's registry), and the most bytes of a reason.
 _DONE, _STOPPING, _WRONG, _FAILED, _LATER = 1000, 1001, 1008, 1011, 1013
@@ -65,35 +74,68 @@ class Streams:
         asked = given_once(websocket.query_params.multi_items())
         if unknown := [name for name in asked if name not in _OPTIONS]:
             raise InputError(f"a stream has no option {unknown[0]!r}; known: {', '.join(_OPTIONS)}")
-        samples = Samples(**{name: asked[name] for name in ("encoding", "rate") if name in asked})
+        sound = partial(Samples, **{name: asked[name] for name in ("encoding", "rate") if name in asked})
+        samples = sound()
         batch = self._batch(asked.get("preset"))
         session = batch.pool.open(asked.get("uri") or "audio")
-        ended = False
+        message, ended = await self._enrolled(websocket, batch, session, sound), False
         while not ended:
-            message = await self._next(websocket)
-            if message["type"] == "websocket.disconnect":
-                return
-            ended = _ends(message)
-            samples.add(message.get("bytes") or b"", last=ended)
+            if not (isinstance(message, bytes) or message == _END):
+                raise InputError(_ANOTHER)
+            ended = message == _END
+            samples.add(b"" if ended else message, last=ended)
             while len(samples) >= (chunk := session.missing_samples):
                 update = await batch.push(session, samples.take(chunk))
                 await websocket.send_json(update_message(session, update))
             await asyncio.sleep(0)  # who sends thousands of messages at once shall not stop the others
+            message = message if ended else await self._next(websocket)
         update, result, warnings = await batch.end(session, samples.take(len(samples)))
         last = done_message(session, update, result)
         last["result"]["warnings"] = warnings
         await websocket.send_json(last)
         await websocket.close(_STOPPING if self._stopping.is_set() else _DONE)
 
-    async def _next(self, websocket: WebSocket) -> Message:
-        """The client's next message, or the last one where the server stops."""
+    async def _enrolled(
+        self, websocket: WebSocket, batch: Batch, session: Session, sound: Callable[[], Samples]
+    ) -> bytes | Any:
+        """Take in the voices that come before the recording, and return what comes after them."""
+        message = await self._next(websocket)
+        while (name := _person(message)) is not None:
+            clip = sound()
+            while isinstance(message := await self._next(websocket), bytes):
+                clip.add(message)
+                if len(clip) > _LONGEST_CLIP_S * SAMPLE_RATE:
+                    raise InputError(f"the clip of {name!r} is longer than {_LONGEST_CLIP_S} s: a few are enough")
+            if self._stopping.is_set():
+                return _END
+            clip.add(b"", last=True)
+            await batch.enroll(session, name, clip.take(len(clip)))
+            await websocket.send_json({"type": "enrolled", "name": name})
+            if message == _START:
+                return await self._next(websocket)
+        return message
+
+    async def _next(self, websocket: WebSocket) -> bytes | Any:
+        """What the client sends next, samples or what a text says; or the end where the server stops.
+
+        Raises:
+            WebSocketDisconnect: when it has gone.
+        """
         coming, stopping = asyncio.ensure_future(websocket.receive()), asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({coming, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-        if coming.done() and asyncio.get_running_loop().time() < self._until:
-            return coming.result()
-        coming.cancel()
-        return {"type": "websocket.receive", "text": json.dumps(_END)}
+        if not coming.done() or asyncio.get_running_loop().time() >= self._until:
+            coming.cancel()
+            return _END
+        message = coming.result()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message["code"])
+        if (text := message.get("text")) is None:
+            return message.get("bytes") or b""
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            raise InputError(_ANOTHER) from None
 
     def _batch(self, preset: str | None) -> Batch:
         """The batch of a preset; None: of that which live streams have where they ask for none."""
@@ -103,14 +145,14 @@ class Streams:
         return self._batches[name]
 
 
-def _ends(message: Message) -> bool:
-    """Whether a message is the one that ends a stream; the others hold samples."""
-    if (text := message.get("text")) is None:
-        return False
-    with contextlib.suppress(ValueError, RecursionError):
-        if json.loads(text) == _END:
-            return True
-    raise InputError('a stream takes samples, as binary messages, and the text {"type": "end"}, got another text')
+def _person(message: bytes | Any) -> str | None:
+    """Whose clip a message says that it comes next, if it says so."""
+    if not (isinstance(message, dict) and message.get("type") == "enroll"):
+        return None
+    name = message.get("name")
+    if not isinstance(name, str):
+        raise InputError('a voice is enrolled by a name, as {"type": "enroll", "name": "Ada"}')
+    return name
 
 
 async def _refuse(websocket: WebSocket, code: int, sentence: str) -> None:

@@ -33,8 +33,9 @@ class Running:
     def post(self, name: str = "meeting.wav", content: Any = b"", **options: Any) -> httpx.Response:
         """Send a recording."""
         url = f"http://{self.address}/v1/diarize"
-        words = options.pop("words", None)  # a file's name and content
-        files = {"file": (name, content)} | ({} if words is None else {"words": words})
+        words, clips = options.pop("words", None), options.pop("enroll", [])  # files' names and contents
+        files = [("file", (name, content)), *(("enroll", clip) for clip in clips)]
+        files += [] if words is None else [("words", words)]
         return httpx.post(url, files=files, data=options, timeout=120)
 
     def stream(self, **options: Any) -> ClientConnection:

@@ -103,6 +103,26 @@ def test_words_may_be_sent_as_text_and_be_many(server: Running, wav: Path):
     assert (answer.status_code, "Hello Ada." in answer.text) == (200, True)
 
 
+def test_known_voices_bear_their_names(server: Running, wav: Path, tmp_path: Path):
+    clip = write(tmp_path / "clip.flac", noise(30_000, seed=7), 16_000)
+    people = {"Dr. Ada": clip, "Zoë": write(tmp_path / "other.wav", noise(32_000, seed=8), 16_000)}
+    result = DIARIZER(wav, preset="1s", enroll=people)
+    sent = [("Dr. Ada", clip.read_bytes()), ("Zoë.wav", people["Zoë"].read_bytes())]
+    answer = server.post(wav.name, wav.read_bytes(), preset="1s", enroll=sent)
+    assert answer.json() == json.loads(result.to_json()) | {"warnings": []}
+    assert set(people) & set(result.speakers)
+    for clips, sentence in (
+        ([("Ada.wav", b"no sound")], "the clip of 'Ada': Ada.wav "),
+        ([("speaker_1.wav", b"")], "the name 'speaker_1' is one that the toolkit gives"),
+        (2 * [("Ada.wav", b"")], "the name 'Ada' is given twice"),
+    ):
+        refused = server.post(wav.name, wav.read_bytes(), enroll=clips)
+        assert (refused.status_code, sentence in refused.json()["error"]) == (400, True)
+    url = f"http://{server.address}/v1/diarize"
+    refused = httpx.post(url, files={"file": (wav.name, b"")}, data={"enroll": "Ada"}, timeout=60)
+    assert (refused.status_code, "curl -F enroll=@Ada.wav" in refused.json()["error"]) == (400, True)
+
+
 def test_every_format_is_offered(server: Running):
     schema = httpx.get(f"http://{server.address}/openapi.json").json()
     form = schema["paths"]["/v1/diarize"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
@@ -148,7 +168,7 @@ def test_warnings_are_told_to_who_sent_the_recording_and_to_nobody_else(server: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"num_speaker": 2}, "no option 'num_speaker'; known: file, words, num_speakers, "),
+        ({"num_speaker": 2}, "no option 'num_speaker'; known: file, words, enroll, num_speakers, "),
         ({"num_speakers": "two"}, "num_speakers cannot be 'two'"),
         ({"num_speakers": 0}, "num_speakers must be a whole number, 1 or more"),
         ({"num_speakers": 2, "max_speakers": 3}, "num_speakers"),
@@ -233,7 +253,7 @@ def test_the_server_describes_itself(server: Running):
     described = httpx.get(f"http://{server.address}/openapi.json", timeout=60).json()
     post = described["paths"]["/v1/diarize"]["post"]
     body = post["requestBody"]["content"]["multipart/form-data"]["schema"]
-    assert {"file", "words", "num_speakers", "response_format"} < set(body["properties"])
+    assert {"file", "words", "enroll", "num_speakers", "response_format"} < set(body["properties"])
     assert set(post["responses"]["200"]["content"]) == {each.media for each in FORMATS.values()}
     assert set(post["responses"]) == {"200", "400", "408", "413", "500", "503"}
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import math
+import re
 import socket
 import threading
 import time
@@ -121,6 +122,58 @@ def test_a_stream_of_next_to_nothing_ends_in_good_order(server: Running, samples
         (said,) = sent(stream, bytes(2 * samples), 100)
     assert (said["type"], said["final"], said["result"]["turns"]) == ("done", [], [])
     assert said["result"]["duration"] == samples / 16_000
+
+
+def enrolling(name: Any) -> str:
+    return json.dumps({"type": "enroll", "name": name})
+
+
+@pytest.mark.parametrize("options", [{}, {"rate": 8_000}, {"encoding": "f32le"}])
+def test_voices_that_come_before_the_recording_bear_their_names(server: Running, options: dict[str, Any]):
+    def heard(wave: np.ndarray) -> tuple[bytes, np.ndarray]:
+        if "encoding" in options:
+            return wave.astype("<f4").tobytes(), wave
+        received = np.frombuffer(message(wave), "<i2").astype(np.float32) / 32_768
+        return message(wave), np.concatenate([*resampled([received], options.get("rate", 16_000))])
+
+    people = {"Ada": heard(noise(30_000, seed=7)), "the chair": heard(noise(32_000, seed=10))}
+    content, wave = heard(noise(60_000, seed=9))
+    session = DIARIZER.stream("1s")
+    with server.stream(preset="1s", **options) as stream:
+        for name, (clip, samples) in people.items():
+            session.enroll(name, samples)
+            stream.send(enrolling(name))
+            for start in range(0, len(clip), 9_999):
+                stream.send(clip[start : start + 9_999])
+        stream.send(json.dumps({"type": "start"}))
+        said = sent(stream, content, 3_333)
+    session.push(wave)
+    session.flush()
+    assert said[:2] == [{"type": "enrolled", "name": name} for name in people]
+    assert said[-1]["result"]["turns"] == json.loads(session.finish().to_json())["turns"]
+    assert set(people) & {turn["speaker"] for turn in said[-1]["result"]["turns"]}
+
+
+@pytest.mark.parametrize(
+    ("messages", "words"),
+    [
+        ([enrolling("Ada"), bytes(64_000), END], "the clip of 'Ada' is silent|no voice is heard in the clip of 'Ada'"),
+        ([enrolling("Ada"), END], "the clip of 'Ada': the audio array is empty"),
+        ([enrolling("Ada"), *(61 * [bytes(32_000)])], "the clip of 'Ada' is longer than 60 s"),
+        ([enrolling("speaker_1"), message(WAVES[0]), END], "one that the toolkit gives"),
+        ([enrolling(5)], "enrolled by a name"),
+        ([bytes(3_200), enrolling("Ada")], "before its samples"),
+        ([json.dumps({"type": "start"})], "before its samples"),
+    ],
+)
+def test_a_voice_that_cannot_be_enrolled_ends_the_stream(server: Running, messages: list[bytes | str], words: str):
+    with server.stream() as stream:
+        with contextlib.suppress(ConnectionClosed):
+            for each in messages:
+                stream.send(each)
+        sentence, code = refused(stream)
+    assert re.search(words, sentence)
+    assert code == 1008
 
 
 def test_silence_has_no_turns(server: Running):

@@ -1,0 +1,139 @@
+"""The form that asks for a recording to be diarized: what it may hold, and what it says."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import FormData, UploadFile
+
+from sortformer.config.channel import Channel
+from sortformer.enrolled import check_person
+from sortformer.errors import InputError
+from sortformer.formats import transcript
+from sortformer.formats.kinds import FORMATS, WORDY
+from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
+from sortformer.formats.source import decoded
+from sortformer.serve.options import given_once
+from sortformer.words import check_words
+
+__all__ = ["MOST_FILES", "NO_FILE", "REQUEST_BODY", "Asked", "Named", "Options", "asked"]
+
+MOST_FILES = 50
+NO_FILE = "there is no recording: send it as the file of a form (curl -F file=@talk.wav)"
+
+
+class Options(BaseModel, extra="forbid"):
+    """What may be sent beside the file: arguments of a call of the ``Diarizer``, and the format of the answer."""
+
+    num_speakers: int | None = None
+    min_speakers: int | None = None
+    max_speakers: int | None = None
+    exclusive: bool = False
+    channel: Channel | None = None
+    preset: str | None = None
+    response_format: Literal["json", "rttm", "txt", "html", "seglst", "textgrid", "audacity", "srt", "vtt"] = "json"
+
+
+_SCHEMA = Options.model_json_schema()
+_FORM = _SCHEMA | {
+    "properties": {
+        "file": {"type": "string", "format": "binary", "description": "The recording."},
+        "words": {
+            "type": "string",
+            "format": "binary",
+            "description": "Its transcript: JSON, as text or as a file, or a file that ends in .ctm, .srt or .vtt.",
+        },
+        "enroll": {
+            "type": "array",
+            "items": {"type": "string", "format": "binary"},
+            "description": "Clips of known voices, each called as the person, such as Ada.wav.",
+        },
+        **_SCHEMA["properties"],
+    },
+    "required": ["file"],
+}
+REQUEST_BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
+"""What a request has to hold, for OpenAPI."""
+
+
+class Named:
+    """The file that holds an upload, by the name that its sender gave it, so that messages and results have that."""
+
+    def __init__(self, upload: UploadFile) -> None:
+        self.name = upload.filename or "audio"
+        self._file = upload.file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+class Asked(NamedTuple):
+    """What a form asks for: the recording, its words if there are any, clips of voices by name, and the options."""
+
+    recording: Named
+    words: Any
+    clips: dict[str, Named]
+    options: Options
+
+
+async def asked(form: FormData) -> Asked:
+    """Return what a form asks for.
+
+    Raises:
+        InputError: when it has no recording, or something in it is given twice or cannot be used.
+    """
+    clips = _clips(form.getlist("enroll"))
+    given = given_once(item for item in form.multi_items() if item[0] != "enroll")
+    upload, words = given.pop("file", None), given.pop("words", None)
+    if not isinstance(upload, UploadFile):
+        raise InputError(NO_FILE)
+    options, recording = _checked(given), Named(upload)
+    return Asked(recording, await _said(words, recording, options.response_format), clips, options)
+
+
+def _clips(sent: Iterable[UploadFile | str]) -> dict[str, Named]:
+    """The clip of each voice by the name of its file, without an ending of audio."""
+    found: dict[str, Named] = {}
+    for clip in sent:
+        if not isinstance(clip, UploadFile):
+            raise InputError("a voice is a file, whose name is that of the person (curl -F enroll=@Ada.wav)")
+        path = Path(clip.filename or "")
+        name = path.stem if path.suffix.lower() in AUDIO_SUFFIXES else path.name  # Dr. Ada
+        check_person(name, found)
+        found[name] = Named(clip)
+    return found
+
+
+def _checked(given: Mapping[str, Any]) -> Options:
+    try:
+        return Options.model_validate(given)
+    except ValidationError as error:
+        first, *others = error.errors()
+        name = str(first["loc"][0])
+        if name not in Options.model_fields:
+            raise InputError(f"there is no option {name!r}; known: {', '.join(_FORM['properties'])}") from error
+        kinds = [first, *(each for each in others if each["loc"][0] == name)]  # of values that it may have
+        reasons = ", or ".join(each["msg"] for each in kinds)
+        raise InputError(f"{name} cannot be {first['input']!r}: {reasons}") from error
+
+
+async def _said(words: UploadFile | str | None, recording: Named, kind: str) -> Any:
+    """The words of a recording, as a client sent them: a file, whose name says which kind it is, or JSON as text."""
+    if words is None:
+        if FORMATS[kind].turns is None:
+            raise InputError(f"{kind} needs the words: send a transcript, too (curl -F words=@talk.json)")
+        return None
+    if FORMATS[kind].words is None:
+        raise InputError(f"{kind} has no place for words: choose one of {WORDY}")
+    content = words if isinstance(words, str) else await words.read()
+    name = "words" if isinstance(words, str) else words.filename or "words"
+
+    def read() -> Any:
+        text = content if isinstance(content, str) else decoded(content, name)
+        said = transcript.parse(text, name, [without_white_space(Path(recording.name).stem)])
+        check_words(said, name)
+        return said
+
+    return await asyncio.to_thread(read)
