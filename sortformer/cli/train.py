@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -31,8 +30,9 @@ def train(
 ) -> None:
     """Train a model from a recipe, or go on with a run.
 
-    A run goes on where its folder has a state. The folder gets model/ (averaged weights, for --model), log.jsonl and
-    state.pt. On several GPUs: torchrun --nproc-per-node 4 -m sortformer train RECIPE.toml -o DIR
+    A run goes on where its folder has a state. The folder gets model/ (averaged weights, for --model), best/ (those of
+    the lowest dev DER), log.jsonl and state.pt. On several GPUs:
+    torchrun --nproc-per-node 4 -m sortformer train RECIPE.toml -o DIR
     """
     import torch
 
@@ -46,25 +46,38 @@ def train(
     folder = out or Path("runs") / (recipe.resolve().parent.name if recipe.stem == "recipe" else recipe.stem)
     place = str(device_named(device))
     lead = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun has started
+    done = 0
+    note = "stopping after this step, which is saved; Ctrl-C again: at once, without it" if lead else ""
     try:
         with bar(quiet or not lead, "{task.fields[loss]}", "{task.fields[der]}") as shown, interrupts() as interrupt:
             task = shown.add_task(folder.name, total=config.steps, loss="", der="")
+
+            def stop(steps: int) -> bool:
+                nonlocal done
+                done = steps
+                interrupt.heed(note)
+                return interrupt.pressed
+
             try:
-                model = run(config, folder, device=place, report=_Reporter(shown, task, quiet).report)
-            except Exception:
+                model = run(config, folder, device=place, stop=stop, report=_Reporter(shown, task, quiet).report)
+            except RuntimeError:
                 if not interrupt.pressed:
                     raise
-                # The signal went to the workers, too, and torch complains of them before, or while it ends.
-                sys.unraisablehook = lambda _: None
-                raise KeyboardInterrupt from None
+                raise KeyboardInterrupt from None  # the signal went to the other processes, too, and torch misses them
     except KeyboardInterrupt:
-        if lead:
-            say(f"interrupted: the same command goes on from the last state in {folder}")
-        raise typer.Exit(INTERRUPTED) from None
+        _interrupted(f"from the last state in {folder}" if (folder / "state.pt").exists() else "from the start", lead)
     except Cancelled:  # the process that failed says why
         raise typer.Exit(1) from None
+    if done < config.steps:
+        _interrupted(f"from step {done}" if done else "from the start", lead)
     if lead:
         typer.echo(str(model))
+
+
+def _interrupted(whence: str, lead: bool) -> NoReturn:
+    if lead:
+        say(f"interrupted: the same command goes on {whence}")
+    raise typer.Exit(INTERRUPTED)
 
 
 class _Reporter:
@@ -73,20 +86,24 @@ class _Reporter:
     def __init__(self, shown: Progress, task: TaskID, quiet: bool) -> None:
         self.shown, self.task = shown, task
         self.lines = shown.disable and not quiet
-        self.loss = math.nan
+        self.sum = self.weight = 0.0  # of losses, the older the less
 
     def report(self, line: dict[str, float]) -> None:
         """Take one line of the log."""
         step = int(line["step"])
         if "loss" in line:
-            if math.isnan(self.loss):
+            if not self.weight:
                 # A run that goes on begins in the middle: the steps before must not count as quick ones.
                 self.shown.reset(self.task, completed=step - 1)
-                self.loss = line["loss"]
-            self.loss = 0.9 * self.loss + 0.1 * line["loss"]
-            self.shown.update(self.task, completed=step, loss=f"loss {self.loss:.3f}")
+            if math.isfinite(line["loss"]):  # a batch that is not is passed over
+                self.sum, self.weight = 0.9 * self.sum + line["loss"], 0.9 * self.weight + 1
+            self.shown.update(self.task, completed=step, loss=self.loss)
         if "der" in line:
             rates = f"dev DER {100 * line['der']:.1f} %"
             self.shown.update(self.task, der=rates)
             if self.lines:
-                say(f"step {step}: loss {self.loss:.3f}, {rates}")
+                say(f"step {step}: {', '.join(filter(None, (self.loss, rates)))}")
+
+    @property
+    def loss(self) -> str:
+        return f"loss {self.sum / self.weight:.3f}" if self.weight else ""

@@ -171,6 +171,12 @@ class TrainConfig:
             follow the frames (of the cores "routing" and "combiner_routing").
         precision: bf16 autocast pays on a GPU; this repository's CPUs are faster in float32.
         workers: processes that prepare batches ahead (0: none).
+        checkpoint_every: steps after which the state and the averaged model are saved.
+        keep_every: steps after which another averaged model is kept, as ``models/step_N`` (0: none), to look at, or to
+            average.
+        evaluate_every: steps after which the averaged model is evaluated, beside the start with ``init`` and the end;
+            that with the lowest DER is kept as ``best``.
+        evaluate_conversations: how many of the ``dev`` recordings or voices that is done on (0: it is not done).
         repeat: one batch for ever, the first, to see whether a model can learn it by heart.
     """
 
@@ -191,6 +197,7 @@ class TrainConfig:
     workers: int = 1
     repeat: bool = False
     checkpoint_every: int = 200
+    keep_every: int = 0
     evaluate_every: int = 500
     evaluate_conversations: int = 8
 
@@ -200,8 +207,8 @@ class TrainConfig:
             raise ConfigError("steps, accumulate, checkpoint_every and evaluate_every of a run must be at least 1")
         if not 0 <= self.seed <= _GREATEST_SEED:
             raise ConfigError(f"the seed of a run must lie between 0 and {_GREATEST_SEED:,}, got {self.seed}")
-        if min(self.workers, self.evaluate_conversations) < 0:
-            raise ConfigError("workers and evaluate_conversations of a run must be at least 0")
+        if min(self.workers, self.evaluate_conversations, self.keep_every) < 0:
+            raise ConfigError("workers, evaluate_conversations and keep_every of a run must be at least 0")
         ends = [stage.until_step for stage in self.stages]
         if not ends or ends != sorted(set(ends)) or ends[-1] < self.steps:
             raise ConfigError(f"stages must rise and reach the {self.steps} steps of the run, got until_step {ends}")

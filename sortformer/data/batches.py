@@ -1,5 +1,6 @@
 """The batch of each step, a function of the run's seed and the step alone: so a run resumes where it was."""
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -149,6 +150,7 @@ def batches(
         sampler=[step * parts + part for step in range(first_step, config.steps) for part in own],
         num_workers=config.workers,
         prefetch_factor=4 if config.workers else None,
+        worker_init_fn=_apart,
         generator=torch.Generator(),  # of seeds that nobody uses; the global one is not ours to draw from
     )
 
@@ -178,6 +180,15 @@ def killed_workers() -> Iterator[None]:
             "a process that prepares batches was killed, as systems do when memory runs out: lower 'workers' or the "
             f"batches, and the same command goes on from the last state ({first_line(error)})"
         ) from error
+
+
+def _apart(_: int) -> None:
+    """Leave a worker out of the signals of its terminal, which the one who trains heeds after the step.
+
+    A worker that went before would be an error there, in the middle of it.
+    """
+    if hasattr(os, "setsid"):  # Windows has no sessions
+        os.setsid()
 
 
 class _Errands(Dataset[Any]):

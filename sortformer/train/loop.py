@@ -3,13 +3,13 @@
 import json
 import math
 import warnings
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import torch
 
-from sortformer import checkpoint
 from sortformer.config.model import ModelConfig
 from sortformer.config.strict import differences, to_dict
 from sortformer.config.train import TrainConfig
@@ -21,8 +21,9 @@ from sortformer.train.alone import alone
 from sortformer.train.count_teacher import CountTeacher
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
+from sortformer.train.keeping import MODEL, STATE, Keeper
 from sortformer.train.log import Report, RunLog
-from sortformer.train.processes import joined
+from sortformer.train.processes import Processes, joined
 from sortformer.train.state import TrainState
 from sortformer.train.step import take_step
 from sortformer.train.streamed import check_streams
@@ -36,13 +37,14 @@ def train(
     out: str | Path,
     *,
     device: str = "cpu",
-    stop_after: int | None = None,
+    stop: Callable[[int], bool] | None = None,
     report: Report | None = None,
 ) -> Path:
     """Train a model, or go on with the run in ``out``, and return the folder of its averaged weights.
 
-    ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from) and ``model/``, with
-    the post-processing of the model that it began as. A run that was stopped after N steps and resumed ends with the
+    ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from), ``model/``, with the
+    post-processing of the model that it began as, ``best/``, the one whose evaluation gave the lowest DER, and those of
+    ``keep_every``. A run that was stopped after N steps and resumed ends with the
     same bits as one that was not (on a CPU, with the same number of threads), and its log has no line twice. What is
     not finite is null in the log.
 
@@ -55,7 +57,8 @@ def train(
     not done here.
 
     Args:
-        stop_after: stop when so many steps are done in all, as if interrupted.
+        stop: asked before and after each step, with the number of those that are done; where it is true, the state is
+            saved, and the run can go on later. Of several processes one that is told to stop is enough.
         report: called with every line of the log.
 
     Raises:
@@ -78,7 +81,7 @@ def train(
             sources = Sources.load(config.data)
             initial, begun_as = initial_checkpoint(config)
             config = replace(config, model=initial.model.config)
-            state = _started(config, sources, initial.model, begun_as, out / "state.pt", processes.device)
+            state = _started(config, sources, initial.model, begun_as, out / STATE, processes.device)
             counting = None
             if config.count_teacher is not None:
                 counting = CountTeacher.read(config.count_teacher.network).to(processes.device)
@@ -90,9 +93,10 @@ def train(
             processes.check_same(state.step, f"the state in {out}")
             log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
         kept = None if config.init is None else initial.postprocess
+        keeper = Keeper(out, kept, initial.licence, log.lowest("der"), state.step, processes.lead)
         if state.step >= config.steps and processes.lead:
-            if not (out / "model").is_dir():
-                checkpoint.save(out / "model", state.average, kept, licence=initial.licence)
+            if not (out / MODEL).is_dir():
+                keeper.write(state, MODEL)
             done = f"{state.step} of {config.steps} steps"
             warnings.warn(f"the run in {out} has done {done} before: there was nothing to train", stacklevel=2)
         elif processes.lead:
@@ -104,9 +108,16 @@ def train(
                 )
             with drafted(out / "config.json") as draft:
                 draft.write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
-        last = config.steps if stop_after is None else min(config.steps, stop_after)
-        saved, passed_over = state.step, 0
-        while state.step < last:
+
+        def evaluate() -> None:
+            found = dev_der(state.average, dev, processes)
+            log.write({"step": state.step} | found)
+            keeper.look(state, found["der"])
+
+        if config.evaluate_conversations and config.init is not None and not state.step:
+            evaluate()
+        passed_over = 0
+        while not _stopping(stop, state.step, processes) and state.step < config.steps:
             with processes.all_or_none():
                 parts = next(made)
             line = take_step(state, parts, config, processes, counting)
@@ -115,16 +126,19 @@ def train(
             if config.evaluate_conversations and (
                 state.step % config.evaluate_every == 0 or state.step == config.steps
             ):
-                log.write({"step": state.step} | dev_der(state.average, dev, processes))
-            if state.step % config.checkpoint_every and state.step != last:
-                continue
-            _check_learning(state, passed_over, state.step - saved, out)
-            saved = state.step
-            if processes.lead:
-                # The state last: what was interrupted between the two takes these steps again, and writes both anew.
-                checkpoint.save(out / "model", state.average, kept, licence=initial.licence)
-                state.save(out / "state.pt")
-    return out / "model"
+                evaluate()
+            if config.keep_every and state.step % config.keep_every == 0:
+                keeper.write(state, f"models/step_{state.step}")
+            if state.step % config.checkpoint_every == 0 or state.step == config.steps:
+                keeper.keep(state, passed_over)
+        if state.step > keeper.step:
+            keeper.keep(state, passed_over)
+    return out / MODEL
+
+
+def _stopping(stop: Callable[[int], bool] | None, step: int, processes: Processes) -> bool:
+    """Whether one of the processes is asked to stop, so that all do, after the same step."""
+    return stop is not None and any(processes.sum_numbers(stop(step)))
 
 
 def _changed(config: Path, now: TrainConfig) -> list[str]:
@@ -136,21 +150,6 @@ def _changed(config: Path, now: TrainConfig) -> list[str]:
     return sorted(name for name, *_ in differences(before, now)) if isinstance(before, dict) else []
 
 
-def _check_learning(state: TrainState, passed_over: int, steps: int, out: Path) -> None:
-    """Refuse to save a model that has diverged, or that none of so many steps, two or more, has changed."""
-    if not state.answers():
-        raise InputError(
-            f"training has diverged: what the model of step {state.step} gives is not finite; {out} keeps what was "
-            "saved before. Lower the learning rate, or look for broken data"
-        )
-    # One bad batch may be all that there was since the last state; of several, one at least should be good.
-    if passed_over >= max(2, steps):
-        raise InputError(
-            f"training stands still: the gradients of the last {passed_over} steps are not finite, and changed no "
-            f"weight; {out} keeps what was saved before. Look for broken data, or lower the weights of the losses"
-        )
-
-
 def _check_place(out: Path) -> None:
     """Refuse a folder with a model, or a config, that no run has left there."""
     if out.exists() and not out.is_dir():
@@ -160,8 +159,8 @@ def _check_place(out: Path) -> None:
         values = json.loads(config.read_text(encoding="utf-8"))
         if isinstance(values, dict) and "steps" in values:
             return
-    for there in (config, out / "model.safetensors", out / "model"):
-        if there.exists() and not (out / "state.pt").exists():
+    for there in (config, out / "model.safetensors", out / MODEL):
+        if there.exists() and not (out / STATE).exists():
             raise InputError(f"{there} is not of a run, and would be replaced: give another folder for the run")
 
 

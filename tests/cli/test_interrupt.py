@@ -50,6 +50,24 @@ def test_what_is_sent_twice_ends_nothing_twice_but_a_second_ctrl_c_does(number: 
 
 
 @pytest.mark.parametrize("number", SIGNALS)
+def test_where_it_is_heeded_the_first_is_a_wish_and_the_next_but_its_echo_stops(monkeypatch, capfd, number):
+    now = 0.0
+    monkeypatch.setattr("sortformer.cli.interrupt.monotonic", lambda: now)
+    with interrupts() as interrupt:
+        interrupt.heed("soon")
+        assert not interrupt.pressed
+        signal.raise_signal(number)
+        assert interrupt.pressed
+        now = 0.9
+        signal.raise_signal(number)  # as a launcher sends it on
+        interrupt.heed("soon")
+        now = 1.1
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+    assert capfd.readouterr().err == "\rsoon\n"
+
+
+@pytest.mark.parametrize("number", SIGNALS)
 def test_it_stops_at_once_again_after_the_hold(number: signal.Signals):
     with interrupts() as interrupt:
         interrupt.hold(True)

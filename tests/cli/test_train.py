@@ -3,9 +3,11 @@
 import json
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sortformer.train.step import take_step
 from tests.cli.conftest import Cli
 from tests.simulate.makers import make_bank_folder
 
@@ -74,11 +76,47 @@ def test_a_recipe_that_is_not_there_or_misspelt(cli: Cli, recipe: Path, tmp_path
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_says_how_to_go_on(cli: Cli, recipe: Path, tmp_path: Path, monkeypatch, number: signal.Signals):
-    def interrupted(*_: object, **__: object) -> None:
+def test_an_interrupt_lets_the_step_end_and_saves_it(
+    cli: Cli, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+):
+    def pressed(*step: Any) -> dict[str, float]:
         signal.raise_signal(number)
+        return take_step(*step)
 
-    monkeypatch.setattr("sortformer.train.train", interrupted)
-    outcome = cli("train", recipe, "-o", tmp_path / "run")
-    assert outcome.code == 130
-    assert outcome.err == f"interrupted: the same command goes on from the last state in {tmp_path / 'run'}\n"
+    recipe.write_text(RECIPE.replace("checkpoint_every = 1", "checkpoint_every = 9"))
+    options = ("train", recipe, "-o", tmp_path / "run", "--device", "cpu")
+    with monkeypatch.context() as patch:
+        patch.setattr("sortformer.train.loop.take_step", pressed)
+        outcome = cli(*options)
+    assert (outcome.code, outcome.out) == (130, "")
+    assert outcome.err.splitlines()[-1] == "interrupted: the same command goes on from step 1"
+    assert "stopping after this step, which is saved" in outcome.err
+    steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
+    assert cli(*options).code == 0
+    lines = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [*steps, 2, 2] == [1, 1, 2, 2]  # with their evaluations
+
+
+def test_what_is_pressed_in_the_last_step_changes_nothing(cli: Cli, recipe: Path, tmp_path: Path, monkeypatch):
+    def pressed(state: Any, *rest: Any) -> dict[str, float]:
+        if state.step == 1:
+            signal.raise_signal(signal.SIGINT)
+        return take_step(state, *rest)
+
+    monkeypatch.setattr("sortformer.train.loop.take_step", pressed)
+    outcome = cli("train", recipe, "-o", tmp_path / "run", "--device", "cpu")
+    assert (outcome.code, outcome.out) == (0, f"{tmp_path / 'run' / 'model'}\n")
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_an_interrupt_before_the_first_step_stops_at_once(
+    cli: Cli, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, saved: bool
+):
+    run = tmp_path / "run"
+    if saved:
+        run.mkdir()
+        (run / "state.pt").touch()
+    monkeypatch.setattr("sortformer.train.train", lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    outcome = cli("train", recipe, "-o", run)
+    whence = f"from the last state in {run}" if saved else "from the start"
+    assert (outcome.code, outcome.err) == (130, f"interrupted: the same command goes on {whence}\n")

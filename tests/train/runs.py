@@ -1,6 +1,7 @@
 """Training runs that take a second, and what is left of them."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sortformer.simulate import VoiceBank
 from tests.small_models import small_config
 
 __all__ = [
+    "after",
     "assert_same",
     "counting_network",
     "log_of",
@@ -38,6 +40,11 @@ def small_run(bank: Path, cache: Path) -> TrainConfig:
         workers=0,
         evaluate_conversations=0,
     )
+
+
+def after(steps: int) -> Callable[[int], bool]:
+    """Return what stops a run when so many steps are done."""
+    return lambda done: done >= steps
 
 
 def state_of(run: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sortformer.errors import ConfigError, InputError
 from sortformer.grid import FrameGrid
 from sortformer.train import train
 from sortformer.train.count_teacher import CountTeacher, count_loss, log_counts
-from tests.train.runs import counting_network, log_of, state_of, write_counting_network
+from tests.train.runs import after, counting_network, log_of, state_of, write_counting_network
 
 GRID = FrameGrid()
 
@@ -133,7 +133,7 @@ def test_a_run_learns_from_it_by_its_weight_and_resumes_to_the_bit(run_config, t
     assert all(line["counts"] > 0 for line in lines)
     first, plain = lines[0], log_of(tmp_path / "plain")[0]
     assert first["loss"] == pytest.approx(plain["loss"] + 0.4 * first["counts"], rel=1e-4)
-    train(taught, tmp_path / "stopped", stop_after=2)
+    train(taught, tmp_path / "stopped", stop=after(2))
     train(taught, tmp_path / "stopped")
     ours, theirs = (state_of(tmp_path / name)["model"] for name in ("stopped", "taught"))
     assert all(ours[name].equal(theirs[name]) for name in theirs)

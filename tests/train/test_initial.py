@@ -21,7 +21,7 @@ from sortformer.train import train
 from sortformer.train.initial import initial_checkpoint, with_slots
 from tests.checkpoint.goldens import GOLDEN, shared
 from tests.small_models import SHAPES, small_config, small_model
-from tests.train.runs import state_of, write_voice_table
+from tests.train.runs import after, state_of, write_voice_table
 
 
 def assert_kept(model: Sortformer, start: Sortformer) -> None:
@@ -82,7 +82,7 @@ def test_training_starts_from_what_nvidia_published(source, slots, run_config, t
     assert initial.config == resized(start.config, num_slots=start.config.head.num_slots + slots)
     assert_kept(initial, start)
     lines: list[dict[str, float]] = []
-    trained, _ = checkpoint.load(train(config, tmp_path, stop_after=2, report=lines.append))
+    trained, _ = checkpoint.load(train(config, tmp_path, stop=after(2), report=lines.append))
     assert trained.config == initial.config
     assert all(torch.isfinite(torch.tensor(line["loss"])) for line in lines)
     assert not trained.head.out.weight.equal(initial.head.out.weight)
@@ -148,7 +148,7 @@ def test_without_a_table_or_weights_it_is_our_default_with_the_slots_of_the_simu
 def test_a_licence_stays_with_the_weights(run_config, tmp_path):
     checkpoint.save(tmp_path / "start", Sortformer(run_config.model), licence="CC-BY-NC-4.0")
     with pytest.warns(UserWarning, match="no commercial use"):
-        model = train(asking(run_config, tmp_path / "start", 2), tmp_path / "run", stop_after=1)
+        model = train(asking(run_config, tmp_path / "start", 2), tmp_path / "run", stop=after(1))
     assert json.loads((Path(model) / "config.json").read_text())["licence"] == "CC-BY-NC-4.0"
 
 
@@ -156,7 +156,7 @@ def test_a_run_with_added_slots_resumes(run_config, tmp_path):
     checkpoint.save(tmp_path / "start", small_model(run_config.model))
     config = asking(run_config, tmp_path / "start", 3)
     train(config, tmp_path / "whole")
-    train(config, tmp_path / "resumed", stop_after=2)
+    train(config, tmp_path / "resumed", stop=after(2))
     train(config, tmp_path / "resumed")
     whole, resumed = (state_of(tmp_path / run)["model"] for run in ("whole", "resumed"))
     assert all(resumed[name].equal(weights) for name, weights in whole.items())
@@ -175,5 +175,5 @@ def test_what_compares_frames_is_refused_where_the_output_is_finer(run_config, t
 def test_the_post_processing_of_the_start_is_kept(run_config, tmp_path):
     settings = PostprocessConfig(onset=0.7, clustering=ClusteringConfig(0.42))
     checkpoint.save(tmp_path / "start", small_model(small_config()), settings)
-    _, kept = checkpoint.load(train(asking(run_config, tmp_path / "start", 3), tmp_path / "run", stop_after=1))
+    _, kept = checkpoint.load(train(asking(run_config, tmp_path / "start", 3), tmp_path / "run", stop=after(1)))
     assert kept == settings

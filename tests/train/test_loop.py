@@ -1,5 +1,6 @@
 """Training: resumed runs end with the same bits, accidents are survived, and the log says what happened."""
 
+import copy
 import json
 import multiprocessing
 import os
@@ -26,9 +27,10 @@ from sortformer.train import loop, train
 from sortformer.train.alone import alone
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.state import TrainState
+from sortformer.train.step import take_step
 from tests.data.corpora import corpus
 from tests.small_models import small_config, small_model
-from tests.train.runs import assert_same, log_of, state_of, write_voice_table
+from tests.train.runs import after, assert_same, log_of, state_of, write_voice_table
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +47,7 @@ def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not(workers, taught, r
     if taught:
         config = write_voice_table(tmp_path / "voices.npz", config)
     train(config, tmp_path / "whole")
-    train(config, tmp_path / "resumed", stop_after=3)
+    train(config, tmp_path / "resumed", stop=after(3))
     assert state_of(tmp_path / "resumed")["step"] == 3
     torch.manual_seed(99)  # the world goes on in between
     train(config, tmp_path / "resumed")
@@ -66,7 +68,7 @@ def test_real_recordings_alone_train_evaluate_and_resume(run_config, tmp_path):
     data = DataConfig(recordings=(RecordingsConfig(manifest),), dev=manifest)
     config = replace(run_config, data=data, evaluate_conversations=2)
     train(config, tmp_path / "whole")
-    train(config, tmp_path / "resumed", stop_after=3)
+    train(config, tmp_path / "resumed", stop=after(3))
     train(config, tmp_path / "resumed")
     assert_same(state_of(tmp_path / "resumed"), state_of(tmp_path / "whole"))
     assert 0 < log_of(tmp_path / "whole")[-1]["der"] < 3
@@ -80,12 +82,12 @@ def test_a_teacher_needs_a_bank(run_config, tmp_path):
 
 
 def test_a_run_that_is_to_stop_at_once_takes_no_step(run_config, tmp_path):
-    train(run_config, tmp_path, stop_after=0)
+    train(run_config, tmp_path, stop=after(0))
     assert not (tmp_path / "log.jsonl").exists()
 
 
 def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_path, whole):
-    train(replace(run_config, checkpoint_every=2), tmp_path / "killed", stop_after=4)
+    train(replace(run_config, checkpoint_every=2), tmp_path / "killed", stop=after(4))
     with (tmp_path / "killed/log.jsonl").open("a") as log:
         log.write(json.dumps({"step": 5, "loss": 0.1}) + "\n" + '{"step": 6, "lo')
     train(run_config, tmp_path / "killed")
@@ -96,7 +98,7 @@ def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_pat
 def test_a_run_that_was_killed_while_it_saved_leaves_the_model_of_its_last_step(
     place, writer, run_config, tmp_path, monkeypatch, whole
 ):
-    train(run_config, tmp_path / "killed", stop_after=4)
+    train(run_config, tmp_path / "killed", stop=after(4))
 
     def kill(*_, **__):
         raise KeyboardInterrupt
@@ -119,7 +121,7 @@ def test_a_compressive_memory_learns_the_task_or_by_its_own_loss(run_config, tmp
     head = replace(run_config.model.head, attention=(AttentionConfig(position="none", memory=memory),))
     weights = replace(run_config.loss, memory_weight=0.3)
     config = replace(run_config, model=replace(run_config.model, head=head), loss=weights)
-    train(config, tmp_path, stop_after=2)
+    train(config, tmp_path, stop=after(2))
     for line in log_of(tmp_path):
         assert {name for name in line if name.startswith("memory_")} == names
         rest = line["output"] + weights.deep_weight * line["estimates"]
@@ -138,7 +140,7 @@ def test_spans_are_kept_short_by_their_own_loss(run_config, tmp_path):
     )
     for weight in (0.0, 5.0):
         loss = replace(config.loss, span_weight=weight)
-        train(replace(config, loss=loss), tmp_path / str(weight), stop_after=3)
+        train(replace(config, loss=loss), tmp_path / str(weight), stop=after(3))
         for line in log_of(tmp_path / str(weight)):
             rest = line["output"] + loss.deep_weight * line["estimates"]
             assert line["loss"] == pytest.approx(rest + weight * line["span"], rel=1e-5)
@@ -155,11 +157,11 @@ def redrawing(config: TrainConfig, every: int) -> TrainConfig:
 
 def test_features_are_drawn_anew_as_often_as_the_recipe_says_and_alike_in_a_resumed_run(run_config, tmp_path):
     config, place = redrawing(run_config, 2), "head.blocks.1.attention.core.directions"
-    train(config, tmp_path / "whole", stop_after=3)
+    train(config, tmp_path / "whole", stop=after(3))
     drawn = state_of(tmp_path / "whole")["model"][place]
     assert not drawn.equal(initial_checkpoint(config)[0].model.state_dict()[place])
     train(config, tmp_path / "whole")
-    train(config, tmp_path / "resumed", stop_after=4)  # just before a draw
+    train(config, tmp_path / "resumed", stop=after(4))  # just before a draw
     assert state_of(tmp_path / "resumed")["model"][place].equal(drawn)
     torch.manual_seed(99)
     train(config, tmp_path / "resumed")
@@ -189,8 +191,8 @@ def test_a_model_whose_layers_remember_is_not_trained_with_a_speaker_cache(run_c
 
 
 def test_another_seed_is_another_run(run_config, tmp_path):
-    train(run_config, tmp_path / "one", stop_after=1)
-    train(replace(run_config, seed=4), tmp_path / "two", stop_after=1)
+    train(run_config, tmp_path / "one", stop=after(1))
+    train(replace(run_config, seed=4), tmp_path / "two", stop=after(1))
     assert log_of(tmp_path / "one") != log_of(tmp_path / "two")
 
 
@@ -198,7 +200,7 @@ def test_training_leaves_the_global_generator_alone(run_config, tmp_path):
     torch.manual_seed(0)
     expected = torch.rand(1)
     torch.manual_seed(0)
-    train(run_config, tmp_path, stop_after=2)
+    train(run_config, tmp_path, stop=after(2))
     assert torch.rand(1).equal(expected)
 
 
@@ -212,13 +214,13 @@ def test_a_finished_run_stays_as_it_is(run_config, tmp_path, whole):
 
 
 def test_other_settings_than_before_are_named(run_config, tmp_path, recwarn):
-    train(run_config, tmp_path, stop_after=2)
-    train(run_config, tmp_path, stop_after=3)
+    train(run_config, tmp_path, stop=after(2))
+    train(run_config, tmp_path, stop=after(3))
     assert not [each for each in recwarn if "another recipe" in str(each.message)]
     other = replace(run_config, checkpoint_every=1, optimizer=replace(run_config.optimizer, learning_rate=0.5))
     named = r"goes on from step 3 with another recipe than before: checkpoint_every, optimizer\.learning_rate$"
     with pytest.warns(UserWarning, match=named):
-        train(other, tmp_path, stop_after=4)
+        train(other, tmp_path, stop=after(4))
 
 
 def test_the_model_of_a_finished_run_is_written_anew_where_it_is_gone(run_config, tmp_path, whole):
@@ -315,13 +317,13 @@ def test_a_run_goes_on_from_the_model_that_it_began_as(run_config, tmp_path, cha
             changed.head.out.bias += 1
     checkpoint.save(tmp_path / "two", changed, **second)
     begun = replace(run_config, model=None, init=str(tmp_path / "one"))
-    train(replace(begun, checkpoint_every=1), tmp_path / "run", stop_after=1)
+    train(replace(begun, checkpoint_every=1), tmp_path / "run", stop=after(1))
     before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
     with pytest.raises(InputError, match="did not begin from the model of this recipe"):
         train(replace(begun, init=str(tmp_path / "two")), tmp_path / "run")
     assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
     (tmp_path / "one").rename(tmp_path / "moved")
-    train(replace(begun, init=str(tmp_path / "moved")), tmp_path / "run", stop_after=2)
+    train(replace(begun, init=str(tmp_path / "moved")), tmp_path / "run", stop=after(2))
 
 
 def test_the_model_it_leaves_is_the_average(whole):
@@ -333,7 +335,7 @@ def test_the_model_it_leaves_is_the_average(whole):
 
 def test_the_log_says_what_each_step_did(run_config, tmp_path):
     lines: list[dict[str, float]] = []
-    train(run_config, tmp_path, stop_after=4, report=lines.append)
+    train(run_config, tmp_path, stop=after(4), report=lines.append)
     assert [{key: value for key, value in line.items() if key != "seconds"} for line in lines] == log_of(tmp_path)
     for line in lines:
         mixed = line["output"] + run_config.loss.deep_weight * line["estimates"]
@@ -353,9 +355,46 @@ def test_evaluations_come_when_due_and_at_the_end(run_config, tmp_path):
         assert line["der"] == pytest.approx(line["miss"] + line["false_alarm"] + line["confusion"])
 
 
+def test_the_model_with_the_lowest_error_stays_also_over_a_resume(run_config, tmp_path, monkeypatch):
+    rates = {0: 0.9, 1: 0.7, 2: float("nan"), 3: 0.7, 4: 0.4, 5: 0.5, 6: 0.4}
+
+    def look(*_: Any) -> dict[str, float]:
+        return {"der": rates[step]}
+
+    config = replace(run_config, evaluate_conversations=1, evaluate_every=1, keep_every=2)
+    step, found = 0, {}
+
+    def counted(state: TrainState, *rest: Any) -> dict[str, float]:
+        nonlocal step
+        line = take_step(state, *rest)
+        step = state.step
+        found[step] = copy.deepcopy(state.average.state_dict())
+        return line
+
+    monkeypatch.setattr(loop, "dev_der", look)
+    monkeypatch.setattr(loop, "take_step", counted)
+    best = []
+    for steps in (1, 3, 5, 6):
+        train(config, tmp_path, stop=after(steps))
+        best.append(checkpoint.load(tmp_path / "best")[0].state_dict())
+    for weights, expected in zip(best, (1, 1, 4, 4), strict=True):
+        assert_same(dict(weights), dict(found[expected]))
+    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == ["step_2", "step_4", "step_6"]
+    assert_same(dict(checkpoint.load(tmp_path / "models" / "step_2")[0].state_dict()), dict(found[2]))
+
+
+def test_what_a_run_begins_as_is_evaluated_once(run_config, tmp_path):
+    begun = replace(run_config, evaluate_conversations=1, evaluate_every=9, init=str(train(run_config, tmp_path / "a")))
+    for steps in (0, 1, 2):
+        train(begun, tmp_path / "run", stop=after(steps))
+    assert [line["step"] for line in log_of(tmp_path / "run")] == [0, 1, 2]
+    first, start = (checkpoint.load(tmp_path / name)[0].state_dict() for name in ("run/best", "a/model"))
+    assert_same(dict(first), dict(start))
+
+
 @pytest.mark.parametrize("content", [b"", b"no state", "truncated"])
 def test_a_damaged_state_is_one_sentence(content, run_config, tmp_path):
-    train(run_config, tmp_path, stop_after=1)
+    train(run_config, tmp_path, stop=after(1))
     path = tmp_path / "state.pt"
     path.write_bytes(path.read_bytes()[:1000] if content == "truncated" else content)
     with pytest.raises(
@@ -365,7 +404,7 @@ def test_a_damaged_state_is_one_sentence(content, run_config, tmp_path):
 
 
 def test_the_state_of_another_model_is_refused(run_config, tmp_path):
-    train(run_config, tmp_path, stop_after=1)
+    train(run_config, tmp_path, stop=after(1))
     wider = replace(run_config, model=replace(run_config.model, head=replace(run_config.model.head, ff_dim=28)))
     with pytest.raises(InputError, match=r"^the run in .* did not begin from the model of this recipe"):
         train(wider, tmp_path)
@@ -378,8 +417,8 @@ def test_the_state_of_another_model_is_refused(run_config, tmp_path):
 
 
 def test_bf16_trains_to_about_the_same_loss(run_config, tmp_path):
-    train(run_config, tmp_path / "whole", stop_after=2)
-    train(replace(run_config, precision="bf16"), tmp_path / "half", stop_after=2)
+    train(run_config, tmp_path / "whole", stop=after(2))
+    train(replace(run_config, precision="bf16"), tmp_path / "half", stop=after(2))
     losses = [[line["loss"] for line in log_of(tmp_path / run)] for run in ("whole", "half")]
     assert losses[0] == pytest.approx(losses[1], rel=0.05)
     assert losses[0] != losses[1]

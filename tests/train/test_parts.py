@@ -24,7 +24,7 @@ from sortformer.train import train
 from sortformer.train.initial import initial_checkpoint
 from tests.data.corpora import corpus
 from tests.small_models import small_config
-from tests.train.runs import log_of, state_of, write_counting_network, write_voice_table
+from tests.train.runs import after, log_of, state_of, write_counting_network, write_voice_table
 
 STEPS = 3
 DRAWING = AttentionConfig(FavorCore(features=5, redraw_every=1), "rope")
@@ -60,7 +60,7 @@ def _process(rank: int, ports: list[int], runs: list[tuple[TrainConfig, Path, in
         told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         os.environ.update({name: str(value) for name, value in told.items()})
         try:
-            train(config, out, stop_after=stop_after)
+            train(config, out, stop=None if stop_after is None else after(stop_after))
         except SortformerError as error:
             said.put((rank, type(error).__name__, str(error)))
 
@@ -174,7 +174,7 @@ def test_a_batch_that_is_too_small_is_refused(config, tmp_path):
 
 def test_one_process_of_torchrun_is_alone(config, tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "1")
-    train(config, tmp_path, stop_after=1)
+    train(config, tmp_path, stop=after(1))
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 1
     assert json.loads((tmp_path / "config.json").read_text())["accumulate"] == 1
 

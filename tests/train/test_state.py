@@ -14,7 +14,7 @@ from sortformer.train.initial import initial_checkpoint
 from sortformer.train.state import TrainState, parameter_groups
 from tests.full_disk import no_more_than
 from tests.small_models import small_config, small_model
-from tests.train.runs import assert_same, state_of
+from tests.train.runs import after, assert_same, state_of
 
 CPU = torch.device("cpu")
 
@@ -107,14 +107,14 @@ def test_what_is_frozen_stays_and_all_else_learns(part, run_config, tmp_path):
 
 def test_what_is_frozen_stays_when_the_run_goes_on(run_config, tmp_path):
     config = replace(run_config, frozen=("encoder",))
-    train(config, tmp_path / "stopped", stop_after=2)
+    train(config, tmp_path / "stopped", stop=after(2))
     train(config, tmp_path / "stopped")
     train(config, tmp_path / "whole")
     assert_same(state_of(tmp_path / "stopped"), state_of(tmp_path / "whole"))
 
 
 def test_what_was_frozen_has_to_stay_frozen(run_config, tmp_path):
-    train(replace(run_config, frozen=("head.blocks.0",)), tmp_path / "run", stop_after=2)
+    train(replace(run_config, frozen=("head.blocks.0",)), tmp_path / "run", stop=after(2))
     with pytest.raises(InputError, match="trained other parts of the model than 'frozen' leaves here"):
         train(replace(run_config, frozen=("head.blocks.1",)), tmp_path / "run")
 

@@ -14,7 +14,7 @@ from sortformer.data import Sources, batches
 from sortformer.errors import InputError
 from sortformer.simulate import Conversations
 from sortformer.train import train
-from tests.train.runs import assert_same, log_of, state_of
+from tests.train.runs import after, assert_same, log_of, state_of
 
 
 def test_a_batch_that_repeats_is_that_of_the_first_stage_to_the_end(run_config, tmp_path):
@@ -38,13 +38,13 @@ def always_poisoned(*arguments: Any) -> Iterator[tuple[Conversations, ...]]:
 
 def test_a_batch_with_a_gradient_that_is_not_finite_is_passed_over(run_config, tmp_path, monkeypatch):
     monkeypatch.setattr("sortformer.train.loop.batches", poisoned)
-    train(run_config, tmp_path, stop_after=1)
+    train(run_config, tmp_path, stop=after(1))
     before = state_of(tmp_path)
-    train(run_config, tmp_path, stop_after=2)
-    after = state_of(tmp_path)
-    assert after["step"] == 2
-    assert_same(after["model"], before["model"])
-    assert_same(after["optimizer"]["state"], before["optimizer"]["state"])
+    train(run_config, tmp_path, stop=after(2))
+    then = state_of(tmp_path)
+    assert then["step"] == 2
+    assert_same(then["model"], before["model"])
+    assert_same(then["optimizer"]["state"], before["optimizer"]["state"])
     train(run_config, tmp_path)
     lines = log_of(tmp_path)
     assert lines[1]["loss"] is None
@@ -54,7 +54,7 @@ def test_a_batch_with_a_gradient_that_is_not_finite_is_passed_over(run_config, t
 
 
 def test_a_run_whose_steps_are_all_passed_over_ends_and_keeps_what_it_had(run_config, tmp_path, monkeypatch):
-    train(run_config, tmp_path, stop_after=2)
+    train(run_config, tmp_path, stop=after(2))
     before = state_of(tmp_path)
     monkeypatch.setattr("sortformer.train.loop.batches", always_poisoned)
     with pytest.raises(InputError, match=r"^training stands still: the gradients of the last 2 steps are not finite"):
@@ -65,7 +65,7 @@ def test_a_run_whose_steps_are_all_passed_over_ends_and_keeps_what_it_had(run_co
 
 
 def test_a_run_that_diverges_ends_and_keeps_what_it_had(run_config, tmp_path):
-    model, _ = checkpoint.load(train(run_config, tmp_path, stop_after=2))
+    model, _ = checkpoint.load(train(run_config, tmp_path, stop=after(2)))
     before = state_of(tmp_path)
     wild = replace(run_config, optimizer=replace(run_config.optimizer, learning_rate=1e30))
     with pytest.raises(

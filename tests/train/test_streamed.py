@@ -18,7 +18,7 @@ from sortformer.streaming.step import step
 from sortformer.train import train
 from sortformer.train.streamed import check_streams, draw_stream, streamed
 from tests.small_models import SHAPES, small_config, small_model
-from tests.train.runs import log_of, state_of
+from tests.train.runs import after, log_of, state_of
 
 IN_ORDER = torch.arange(3)
 CONFIG = StreamConfig(7, 2, fifo_frames=5, speaker_cache=SpeakerCacheConfig(frames=14))
@@ -163,7 +163,7 @@ def test_a_run_that_is_partly_streamed_resumes_and_learns_both_ways(run_config, 
     stages = tuple(replace(stage, streamed_probability=0.5) for stage in run_config.stages)
     config = replace(run_config, stages=stages)
     train(config, tmp_path / "whole")
-    train(config, tmp_path / "resumed", stop_after=3)
+    train(config, tmp_path / "resumed", stop=after(3))
     train(config, tmp_path / "resumed")
     assert log_of(tmp_path / "resumed") == log_of(tmp_path / "whole")
     whole, resumed = (state_of(tmp_path / run)["model"] for run in ("whole", "resumed"))
