@@ -284,7 +284,13 @@ class Diarization:
 
     @classmethod
     def from_pyannote(cls, annotation: Annotation, duration: float | None = None) -> Diarization:
-        """Build from a ``pyannote.core.Annotation``; without a duration it ends with the last turn."""
+        """Build from a ``pyannote.core.Annotation``; without a duration it ends with the last turn.
+
+        Raises:
+            InputError: when it is none.
+        """
+        if not hasattr(annotation, "itertracks"):
+            raise InputError(f"an Annotation of pyannote is wanted, got {type(annotation).__name__}")
         turns = tuple(
             Turn(segment.start, segment.end, str(label))
             for segment, _, label in annotation.itertracks(yield_label=True)  # pyright: ignore[reportAssignmentType]

@@ -22,7 +22,7 @@ from sortformer.config.channel import EACH, Channel, channel_of, check_speakers
 from sortformer.config.checks import whole
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.presets import model_preset, model_presets, nearest_preset, postprocess_preset, streams_files
+from sortformer.config.presets import as_postprocess, model_preset, model_presets, nearest_preset, streams_files
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
@@ -192,6 +192,8 @@ class Diarizer:
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
         channel = channel_of(channel)
+        if not isinstance(enroll, Mapping | None):
+            raise InputError(f"enroll is a mapping of names to clips, got {type(enroll).__name__}")
         check_speakers(channel, enroll, *wanted.values())
         settings = self._settings(postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)
@@ -375,13 +377,7 @@ class Diarizer:
 
     def _settings(self, postprocess: PostprocessConfig | str | None) -> PostprocessConfig:
         """The post-processing that a call asks for."""
-        if postprocess is None:
-            return self.postprocess
-        if isinstance(postprocess, str):
-            return postprocess_preset(postprocess)
-        if not isinstance(postprocess, PostprocessConfig):
-            raise InputError(f"postprocess must be a PostprocessConfig, or a name, got {type(postprocess).__name__}")
-        return postprocess
+        return self.postprocess if postprocess is None else as_postprocess(postprocess)
 
     def _stream_config(self, preset: str | StreamConfig, settings: PostprocessConfig) -> StreamConfig:
         """How the model streams at a latency, by voice where that is how its recordings are taken."""

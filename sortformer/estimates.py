@@ -13,6 +13,7 @@ import sortformer
 from sortformer.annotation import Diarization, Origin, TimeAxis
 from sortformer.clustering import mean_direction
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.presets import as_postprocess
 from sortformer.errors import InputError
 from sortformer.grid import FrameGrid
 from sortformer.model import SortformerOutput
@@ -43,7 +44,7 @@ class Probabilities:
 
     def turns(
         self,
-        postprocess: PostprocessConfig,
+        postprocess: PostprocessConfig | str,
         *,
         uri: str | None = None,
         exclusive: bool = False,
@@ -52,14 +53,16 @@ class Probabilities:
     ) -> Diarization:
         """Return the turns that they amount to, from ``start_s`` on.
 
-        Arguments are those of :func:`sortformer.postprocess.turns`; ``uri`` is the recording's own if not given.
+        Arguments are those of :func:`sortformer.postprocess.turns`; ``postprocess`` may be a name, as in a call of the
+        ``Diarizer``; ``uri`` is the recording's own if not given.
 
         Raises:
-            InputError: when the step is not a multiple of 10 ms.
+            ConfigError: when there is no post-processing of that name.
+            InputError: when it is none, or the step is not a multiple of 10 ms.
         """
         return turns(
             self.data,
-            postprocess,
+            as_postprocess(postprocess),
             self.step_s,
             duration=self.duration,
             uri=self.uri if uri is None else uri,
@@ -106,8 +109,13 @@ class Embeddings:
         """Return for each speaker the frames, (n,) int64, in which that speaker and nobody else is active.
 
         Raises:
-            InputError: when the turns are of a longer or shorter recording.
+            InputError: when it is no Diarization, or one of a longer or shorter recording.
         """
+        if not isinstance(diarization, Diarization):
+            raise InputError(
+                f"a Diarization is wanted, got {type(diarization).__name__}; Diarization.from_pyannote makes one of an "
+                "Annotation"
+            )
         if abs(self.output.duration - diarization.duration) > _SLACK_S:
             raise InputError(
                 f"the turns of {diarization.uri} are of a recording of {diarization.duration:.2f} s, but this one "
@@ -125,7 +133,7 @@ class Embeddings:
         more alike. Speakers who are never alone are left out.
 
         Raises:
-            InputError: when the turns are of a longer or shorter recording.
+            InputError: as :meth:`alone`.
         """
         alone = self.alone(diarization)
         return {who: mean_direction(self.data[at]) for who, at in alone.items() if len(at)}

@@ -10,7 +10,7 @@ from sortformer.audio.loudness import peak
 from sortformer.audio.reading import opened
 from sortformer.config.channel import Channel
 from sortformer.config.checks import whole
-from sortformer.errors import Cancelled
+from sortformer.errors import Cancelled, InputError
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["Heard", "Progress", "report", "up_to"]
@@ -91,6 +91,9 @@ def report(progress: Progress | None, stage: str, done: float, total: float | No
 
     Raises:
         Cancelled: when the caller wants no more.
+        InputError: when it is no function.
     """
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress is a function of stage, done and total, got {progress!r}")
     if progress is not None and progress(stage, done, total) is False:
         raise Cancelled(f"cancelled by the caller, at the stage {stage!r}")

@@ -349,6 +349,10 @@ def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):
     assert result.origin is not None
     assert (result.origin.settings["preset"], result.origin.settings["enroll"]) == ("30s", ["chair"])
     assert diarizer(wav, enroll=None) == diarizer(wav, enroll={})
+    with pytest.raises(InputError, match="enroll is a mapping of names to clips, got str"):
+        diarizer(wav, enroll="chair.wav")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="progress is a function of stage, done and total, got True"):
+        diarizer(wav, progress=True)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="only in a stream where clustering is off"):
         diarizer(wav, preset="offline", enroll={"chair": chirp(1.0, 16_000)})
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from sortformer import Diarization, InputError, PostprocessConfig, Turn
+from sortformer import ConfigError, Diarization, InputError, PostprocessConfig, Turn
 from sortformer.estimates import Embeddings, Probabilities, layer_estimates
 from sortformer.grid import FrameGrid
 
@@ -28,6 +28,11 @@ def test_probabilities_amount_to_turns_by_any_thresholds():
     both = Probabilities(np.full((25, 2), 0.9), 0.08, 2.0, start_s=5.0)
     assert [(turn.start, turn.end) for turn in both.turns(PostprocessConfig(0.5))] == [(5, 6.99), (5, 6.99)]
     assert len(both.turns(PostprocessConfig(0.5), exclusive=True).turns) == 1
+    assert probs.turns("none") == probs.turns(PostprocessConfig())
+    with pytest.raises(ConfigError, match="there is no post-processing 'x'"):
+        probs.turns("x")
+    with pytest.raises(InputError, match="must be a PostprocessConfig, or a name, got NoneType"):
+        probs.turns(None)  # type: ignore[arg-type]
 
 
 def test_a_voice_is_the_direction_of_the_frames_of_one_speaker_alone():
@@ -52,6 +57,11 @@ def test_a_loud_frame_says_no_more_about_a_voice_than_a_quiet_one():
     emb[:25, 0], emb[25:, 1] = 1.0, 100.0
     (voice,) = heard(emb).voices(Diarization((Turn(0, 4, "a"),), 4.0)).values()
     np.testing.assert_allclose(voice, np.sqrt([0.5, 0.5]), atol=1e-6)
+
+
+def test_what_is_no_diarization_has_no_voices():
+    with pytest.raises(InputError, match=r"got Annotation; Diarization\.from_pyannote makes one"):
+        heard(np.ones((FRAMES, 3), np.float32)).voices(Diarization((), 4.0).to_pyannote())  # type: ignore[arg-type]
 
 
 def test_without_turns_there_are_no_voices():

@@ -48,8 +48,8 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
     each, because it is likelier the other way round.
 
     Raises:
-        InputError: on other shapes, on empty arrays, on bytes, and on number types without a scale (int64, bool,
-            complex).
+        InputError: on other shapes, on empty arrays, on bytes, on number types without a scale (int64, bool,
+            complex), and, but in a block, on int32 that holds 16-bit samples.
     """
     if isinstance(source, bytes | bytearray) or (isinstance(source, memoryview) and source.format in "Bbc"):
         raise InputError("bytes do not say what numbers they hold: pass numpy.frombuffer(them, 'int16'), for example")
@@ -64,6 +64,8 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
         raise InputError(f"an array of {array.dtype} has no audio scale: pass float in [-1, 1], int16, int32 or uint8")
     if array.size == 0:
         raise InputError(f"the audio array is empty (shape {array.shape}): pass at least 0.1 s of samples")
+    if not block:
+        _check_scale(array)
     if array.ndim == 1:
         return array[:, None]
     if array.ndim != 2:
@@ -82,6 +84,18 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
             f"one axis must have at most {MAX_CHANNELS} entries and the other more"
         )
     return array if channel_axes == [1] else array.T
+
+
+def _check_scale(array: np.ndarray) -> None:
+    """Refuse 16-bit samples in wider integers, which would all be 96 dB too low, and no speech."""
+    if array.dtype != np.int32:
+        return
+    peak = max(int(array.max()), -int(array.min()))
+    if 0 < peak <= FULL_SCALE["int16"]:
+        raise InputError(
+            f"int32 samples reach up to 2147483648, and the loudest of these is {peak}: if they are 16-bit samples, "
+            "pass them as int16"
+        )
 
 
 def float_pieces(samples: np.ndarray) -> Iterator[np.ndarray]:

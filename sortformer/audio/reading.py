@@ -215,6 +215,8 @@ def _instead(source: Any) -> str:
         return f"{got}: wrap bytes in io.BytesIO"
     if isinstance(source, Mapping):
         return f"{got}: pass the waveform, and its rate as sample_rate="
+    if isinstance(source, tuple) and any(map(is_array, source)):
+        return f"{got}: pass the array, and its rate as sample_rate="
     if isinstance(source, Iterable) and all(map(is_file, source)):
         return f"{got}: pass one recording at a time"
     return f"{got}: put lists in numpy.asarray" if isinstance(source, Iterable) else got

@@ -188,6 +188,8 @@ def check(
     found = look(manifests, listen=not quick)
     for path, statistics in found.statistics.items():
         typer.echo(f"{in_unicode(str(path))}: {statistics}")
+    for doubt in found.doubts:
+        say(f"note: {doubt}")
     for problem in found.problems:
         say(f"problem: {problem}")
     if found.problems:

@@ -67,7 +67,8 @@ def tune(
         raise refused[0]
     truth, regions = _truth(inputs, reference, uem)
     if absent := [recording.id for recording in found if recording.id not in truth]:
-        raise InputError(f"{reference or 'the manifest'} says nothing about {listed(absent)}")
+        about = f", but about {listed(sorted(truth))}" if truth else ""
+        raise InputError(f"{reference or 'the manifest'} says nothing about {listed(absent)}{about}")
     if uem is not None and (absent := [recording.id for recording in found if recording.id not in regions]):
         raise InputError(f"{uem} says nothing about {listed(absent)}")
 

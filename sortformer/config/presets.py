@@ -8,10 +8,11 @@ from sortformer.config.carrying import carries, check_carries, memory_chunk_fram
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig, StreamConfig
-from sortformer.errors import ConfigError
+from sortformer.errors import ConfigError, InputError
 
 __all__ = [
     "POSTPROCESS_PRESETS",
+    "as_postprocess",
     "model_preset",
     "model_presets",
     "nearest_preset",
@@ -48,6 +49,20 @@ def postprocess_preset(name: str) -> PostprocessConfig:
     if name not in POSTPROCESS_PRESETS:
         raise ConfigError(f"there is no post-processing '{name}'; known: {', '.join(POSTPROCESS_PRESETS)}")
     return POSTPROCESS_PRESETS[name]
+
+
+def as_postprocess(wanted: PostprocessConfig | str) -> PostprocessConfig:
+    """Return a post-processing, which may be given by its name.
+
+    Raises:
+        ConfigError: if there is none of that name.
+        InputError: if it is something else.
+    """
+    if isinstance(wanted, str):
+        return postprocess_preset(wanted)
+    if not isinstance(wanted, PostprocessConfig):
+        raise InputError(f"postprocess must be a PostprocessConfig, or a name, got {type(wanted).__name__}")
+    return wanted
 
 
 def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:

@@ -16,7 +16,7 @@ from sortformer.formats.source import read_text
 from sortformer.heard import Heard
 from sortformer.manifests.entry import Entry
 from sortformer.manifests.jsonl import parse
-from sortformer.manifests.references import own_turns, reference_of, regions_of
+from sortformer.manifests.references import other_name, own_turns, reference_of, regions_of
 from sortformer.manifests.statistics import Statistics
 from sortformer.manifests.tree import duration_of
 
@@ -32,18 +32,19 @@ class Problem:
     """Something to put right before training or scoring."""
 
     manifest: Path
-    recording: str
+    recording: str | None  # None: it is about the whole manifest
     what: str
 
     def __str__(self) -> str:
-        return f"{self.manifest}: {self.recording}: {self.what}"
+        return ": ".join(str(part) for part in (self.manifest, self.recording, self.what) if part is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is wrong, and what the recordings of each manifest are like."""
+    """What is wrong, what may be, and what the recordings of each manifest are like."""
 
     problems: tuple[Problem, ...]
+    doubts: tuple[Problem, ...]
     statistics: dict[Path, Statistics]
 
 
@@ -53,7 +54,8 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     Problems are: a missing or broken recording, RTTM or UEM; a recording without a reference, or in whose reference
     nobody speaks; turns or scored parts that end after the recording; a duration that is not the file's; another number
     of speakers than the manifest says; one id or one file twice; silent or damaged audio; a recording or a speaker in
-    two splits. Names that only number speakers (``spk01``, ``A``) are taken to mean others in each recording.
+    two splits; no recording at all. Names that only number speakers (``spk01``, ``A``) are taken to mean others in each
+    recording. A doubt is an RTTM that is about one recording, and calls it otherwise: it may be another's.
 
     Args:
         listen: decode the recordings, which finds silence and damage; else only their headers are read.
@@ -62,22 +64,26 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
         InputError: when a manifest itself cannot be read.
     """
     problems: list[Problem] = []
+    doubts: list[Problem] = []
     statistics: dict[Path, Statistics] = {}
     owner: dict[str, Path] = {}
     for path in map(Path, manifests):
         entries = parse(read_text(path), path)
+        if not entries:
+            problems.append(Problem(path, None, "it has no recordings"))
         found = list(_repeated(entries))
         total = Statistics()
         for entry in entries:
             look = _look(entry, listen)
             total += Statistics.of(look.turns, look.length_s)
             found += [(entry.id, what) for what in look.problems]
+            doubts += [Problem(path, entry.id, look.doubt)] if look.doubt else []
             for what in _belongings(entry, look.turns or ()):
                 if owner.setdefault(what, path) != path:
                     found.append((entry.id, f"{what} is also in {owner[what]}"))
         problems += [Problem(path, *each) for each in dict.fromkeys(found)]
         statistics[path] = total
-    return Checked(tuple(problems), statistics)
+    return Checked(tuple(problems), tuple(doubts), statistics)
 
 
 def _repeated(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
@@ -109,6 +115,7 @@ class _Look:
     problems: tuple[str, ...]
     length_s: float | None
     turns: tuple[Turn, ...] | None
+    doubt: str | None
 
 
 def _look(entry: Entry, listen: bool) -> _Look:
@@ -124,13 +131,15 @@ def _look(entry: Entry, listen: bool) -> _Look:
         problems.append(
             f"it should last until {entry.offset + (entry.duration or 0.0):.2f} s, the file {whole_s:.2f} s"
         )
-    turns = None
+    turns = doubt = None
     if entry.rttm is None:
         problems.append("it has no reference ('rttm_filepath')")
     else:
         try:
             turns = reference_of(entry)
             problems += _turn_problems(entry, own_turns(entry), turns, whole_s)
+            if (other := other_name(entry)) is not None:
+                doubt = f"its reference, {entry.rttm}, is about {other!r}: is it this recording's?"
         except InputError as error:
             problems.append(str(error))
     try:
@@ -139,7 +148,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
     except InputError as error:
         problems.append(str(error))
     rest_s = None if whole_s is None else max(0.0, whole_s - entry.offset)
-    return _Look(tuple(problems), rest_s if entry.duration is None else entry.duration, turns)
+    return _Look(tuple(problems), rest_s if entry.duration is None else entry.duration, turns, doubt)
 
 
 def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], whole_s: float | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
@@ -12,6 +12,8 @@ from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.tree import Tree, duration_of
 
 __all__ = ["from_folder"]
+
+Value = TypeVar("Value")
 
 
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
@@ -34,7 +36,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     names = {without_white_space(path.stem) for path in recordings}
     turns = _by_id(elsewhere, ".rttm", _read_rttm, names)
     regions = _by_id(elsewhere, ".uem", uem.read, names) if elsewhere.is_dir() else {}
-    lengths = _durations(recordings)
+    lengths = _each(recordings, duration_of)
     drafts = []
     for path in recordings:
         name = _known(without_white_space(path.stem), turns)
@@ -54,19 +56,19 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     return drafts
 
 
-def _durations(recordings: Iterable[Path]) -> dict[Path, float | None]:
-    """The length of each recording; an InputError, of all that cannot be read, where there are any."""
-    lengths: dict[Path, float | None] = {}
+def _each(paths: Iterable[Path], read: Callable[[Path], Value]) -> dict[Path, Value]:
+    """What is read of each file; an InputError, of all that cannot be read, where there are any."""
+    found: dict[Path, Value] = {}
     broken = []
-    for path in recordings:
+    for path in paths:
         try:
-            lengths[path] = duration_of(path)
+            found[path] = read(path)
         except InputError as error:
             broken.append(str(error))
     if broken:
         more = f" ({len(broken)} such files; the others: {'; '.join(broken[1:])})" if len(broken) > 1 else ""
         raise InputError(f"{broken[0]}{more}")
-    return lengths
+    return found
 
 
 def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
@@ -95,9 +97,9 @@ def _by_id(
     found: dict[str, tuple[Path, bool]] = {}
     said: dict[str, Any] = {}
     by_name: dict[str, tuple[Path, bool]] = {}
-    for path in files:
+    for path, content in _each(files, read).items():
         own = without_white_space(path.stem)
-        about = read(path) or {own: None}
+        about = content or {own: None}
         ids = list(about)
         for name in ids:
             if name in found and said[name] != about[name]:

@@ -12,7 +12,7 @@ from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
 from sortformer.manifests.entry import Entry
 
-__all__ = ["own_turns", "reference_of", "regions_of"]
+__all__ = ["other_name", "own_turns", "reference_of", "regions_of"]
 
 Value = TypeVar("Value")
 
@@ -32,9 +32,24 @@ def own_turns(entry: Entry) -> tuple[Turn, ...]:
     return _about(entry, rttm.read(entry.rttm) or {entry.id: ()}, entry.rttm)
 
 
+def other_name(entry: Entry) -> str | None:
+    """Return what an RTTM about one recording calls it, where that is not as the entry does; else None.
+
+    Raises:
+        InputError: when it is missing or broken.
+    """
+    found = {} if entry.rttm is None else rttm.read(entry.rttm)
+    return None if len(found) != 1 or set(_names(entry)) & set(found) else next(iter(found))
+
+
+def _names(entry: Entry) -> tuple[str, str]:
+    """What files may call an entry: as it is called, or by the name of its recording."""
+    return entry.id, without_white_space(entry.audio.stem)
+
+
 def _about(entry: Entry, found: Mapping[str, Value], path: Path) -> Value:
-    """What a file says about an entry, which it may call as the entry does, or by the name of its recording."""
-    for name in (entry.id, without_white_space(entry.audio.stem)):
+    """What a file says about an entry."""
+    for name in _names(entry):
         if name in found:
             return found[name]
     if len(found) != 1:

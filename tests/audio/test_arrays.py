@@ -67,6 +67,13 @@ def test_tensors_are_read_through_the_array_protocol(tensor):
     np.testing.assert_allclose(audio.read(samples[None], 16_000), wave, atol=1e-4)
 
 
+def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
+    quiet = np.full((160, 1), 2**15, np.int32)
+    assert as_samples(quiet, block=True) is quiet
+    assert np.abs(audio.read(np.full(16_000, 2**16, np.int32), 16_000)).max() == 2.0**-15
+    assert not audio.read(np.zeros(16_000, np.int32), 16_000).any()
+
+
 @pytest.mark.parametrize(
     ("source", "rate", "message"),
     [
@@ -80,6 +87,7 @@ def test_tensors_are_read_through_the_array_protocol(tensor):
         (np.zeros(16_000, bool), 16_000, "bool has no audio scale"),
         (np.zeros(16_000, complex), 16_000, "complex128 has no audio scale"),
         (np.array("hello"), 16_000, "no audio scale"),
+        (np.full(16_000, 1 - 2**15, np.int32), 16_000, "the loudest of these is 32767: if they are 16-bit samples"),
         (np.zeros(0, np.float32), 16_000, "is empty"),
         (np.zeros((0, 2), np.float32), 16_000, "is empty"),
         (np.zeros((), np.float32), 16_000, r"got \(\)"),
@@ -93,6 +101,7 @@ def test_tensors_are_read_through_the_array_protocol(tensor):
         (torch.zeros(16_000, requires_grad=True), 16_000, "detached float32 tensor"),
         ([0.0] * 16_000, 16_000, "lists in numpy.asarray"),
         (b"RIFF", None, "got bytes: wrap bytes in io.BytesIO"),
+        ((np.zeros(16_000), 16_000), None, "got tuple: pass the array, and its rate as sample_rate="),
         (["one.wav", Path("two.wav")], None, "got list: pass one recording at a time"),
         ({"audio": "one.wav"}, None, r"^one\.wav does not exist"),
         ({"audio": "one.wav", "channel": 0}, None, "pass channel=, counted from 1"),

@@ -83,6 +83,12 @@ def test_check_says_what_recordings_are_like_and_what_is_wrong(cli: Cli, calls: 
     outcome = cli("manifest", "check", calls)
     assert outcome.code == 0
     assert "2 recordings, 0.00 h, 2 to 2 speakers" in outcome.out
+    assert "note:" not in outcome.err
+    other = calls.parent / "calls" / "two.rttm"
+    other.write_text(other.read_text().replace(" two ", " three "))
+    outcome = cli("manifest", "check", calls)
+    assert outcome.code == 0
+    assert outcome.err.endswith("is about 'three': is it this recording's?\n")
     (calls.parent / "calls" / "two.wav").unlink()
     outcome = cli("manifest", "check", calls, "--quick")
     assert outcome.code == 1

@@ -45,6 +45,28 @@ def test_a_corpus_in_order_has_no_problem(tmp_path: Path):
     assert [each.recordings for each in found.statistics.values()] == [3, 1, 2]
 
 
+def test_a_reference_that_calls_the_recording_otherwise_is_doubted(tmp_path: Path, entry: Entry):
+    assert entry.rttm is not None
+    other = entry.rttm.with_name("other.rttm")
+    other.write_text(entry.rttm.read_text().replace(" one ", " two "))
+    write(tmp_path / "m.jsonl", [replace(entry, rttm=other)])
+    found = check([tmp_path / "m.jsonl"])
+    assert found.problems == ()
+    assert [str(doubt) for doubt in found.doubts] == [
+        f"{tmp_path / 'm.jsonl'}: one: its reference, {other}, is about 'two': is it this recording's?"
+    ]
+    window = replace(entry, id="part", num_speakers=None)  # which its RTTM calls by the name of its file
+    write(tmp_path / "m.jsonl", [window], overwrite=True)
+    assert check([tmp_path / "m.jsonl"]).doubts == ()
+
+
+def test_a_manifest_without_recordings_is_a_problem(tmp_path: Path):
+    (tmp_path / "m.jsonl").write_text("\n")
+    assert [str(each) for each in check([tmp_path / "m.jsonl"]).problems] == [
+        f"{tmp_path / 'm.jsonl'}: it has no recordings"
+    ]
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -116,6 +116,14 @@ def test_all_recordings_that_are_none_are_named_at_once(tmp_path: Path):
         from_folder(tmp_path)
 
 
+def test_all_references_that_are_broken_are_named_at_once(tmp_path: Path):
+    sound(tmp_path / "good.wav")
+    for name in ("a.rttm", "b.rttm"):
+        (tmp_path / name).write_text("SPEAKER x\n")
+    with pytest.raises(InputError, match=r"a\.rttm, line 1: .*\(2 such files; the others: .*b\.rttm, line 1"):
+        from_folder(tmp_path)
+
+
 def test_kaldi_segments_become_turns(tmp_path: Path):
     wav = sound(tmp_path / "my calls" / "one.wav", 2.0)
     data = kaldi(
