@@ -125,7 +125,7 @@ def test_finetune_own_data(tmp_path: Path, model: Path):
     assert total(before) > 0
     assert total(after) > 0
     assert sorted(path.name for path in (run / "turns").iterdir()) == ["train_monday.rttm", "train_tuesday.rttm"]
-    assert len((run / "run/log.jsonl").read_text().splitlines()) == 3  # two steps and a look
+    assert len((run / "run/log.jsonl").read_text().splitlines()) == 4  # a look, two steps, and a look
     first, learned, before, after = map(weights, (model, run / "run/model", run / "before/model", run / "after/model"))
     assert before == first
     assert after == learned != first
