@@ -251,7 +251,7 @@ COMPARISON = {
     "errors": [
         {"span": [0, 500], "kinds": ["miss"], "text": "miss: Ada"},
         {"span": [2000, 3000], "kinds": ["false alarm"], "text": "false alarm: speaker_1"},
-        {"span": [3000, 3010], "kinds": ["miss"], "text": "miss: Ada"},
+        {"span": [3000, 3150], "kinds": ["miss"], "text": "miss: Ada"},
         {"span": [9000, 9500], "kinds": ["miss", "confusion"], "text": "miss and confusion: <b>Bob"},
     ],
 }
@@ -316,6 +316,16 @@ def test_a_short_error_is_zoomed_to_and_the_view_begins_with_what_is_scored(tmp_
         [900_000, 200_000],
         [995_010, 10_000],
     ]
+
+
+def test_borders_are_no_errors_to_stop_at_where_there_are_longer_ones(tmp_path):
+    errors = [
+        {"span": [start, end], "kinds": ["miss"], "text": str(start)}
+        for start, end in ((0, 99), (2000, 2100), (5000, 5020))
+    ]
+    scored = {"score": "", "reference": [], "scored": [[0, 10_000]], "errors": errors}
+    script = 'return [1, 2].map(() => { press("e"); return error.span[0]; });'
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", scored) == [2000, 2000]
 
 
 def test_a_recording_may_be_longer_than_what_was_said_in_it(tmp_path):

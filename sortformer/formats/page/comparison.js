@@ -7,10 +7,13 @@ const SEEN = 6; // pixels that an error needs to be seen; where it has less, so 
 const AROUND = 10_000;
 const MARGIN = 500; // that is heard before and after an error, most of which are short
 const SLACK = 250; // by which a player stops late
+const HEARD = 100; // shorter ones are borders, and passed over where there are others
 
 const comparison = JSON.parse($("comparison").textContent); // null where there is none
 const reference = comparison?.reference ?? [];
 const wrong = comparison?.errors ?? [];
+const long = wrong.filter(({ span: [start, end] }) => end - start >= HEARD);
+const stops = long.length ? long : wrong;
 const lanes = comparison ? KINDS.map((kind) => wrong.filter((each) => each.kinds.includes(kind)).map((each) => each.span)) : [];
 const heightOfLanes = LANE * lanes.length;
 const heightOfReference = () => (comparison ? LANE + ROW * reference.length : 0);
@@ -61,11 +64,11 @@ function fill(pen, bars, colour) {
   pen.fill(inside);
 }
 
-/** Go to the next error, and behind the last to the first, let it be heard, and say what it is. */
+/** Go to the next error that can be heard, and behind the last to the first, let it be heard, and say what it is. */
 function nextError() {
-  if (!wrong.length) return say(comparison ? "Nothing is wrong." : "This page was made without a reference.");
+  if (!stops.length) return say(comparison ? "Nothing is wrong." : "This page was made without a reference.");
   const stayed = error && error.span[0] - MARGIN <= sound.cursor && sound.cursor <= error.span[1] + MARGIN + SLACK;
-  error = (stayed ? wrong[wrong.indexOf(error) + 1] : wrong.find(({ span }) => span[0] >= sound.cursor)) ?? wrong[0];
+  error = (stayed ? stops[stops.indexOf(error) + 1] : stops.find(({ span }) => span[0] >= sound.cursor)) ?? stops[0];
   const [start, end] = error.span;
   hear(Math.max(0, start - MARGIN), Math.min(limit, end + MARGIN));
   keepInView(start);
