@@ -1,5 +1,6 @@
 """The command ``sortformer``, and ``python -m sortformer``."""
 
+import contextlib
 import io
 import os
 import signal
@@ -44,7 +45,8 @@ def spin_briefly() -> None:
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
     # At once: an exception that comes out of half an import may be swallowed, or change the exit code.
-    os.write(2, b"interrupted: nothing was written\n")
+    with contextlib.suppress(OSError):  # nobody may be there to read it
+        os.write(2, b"interrupted: nothing was written\n")
     os._exit(130)
 
 

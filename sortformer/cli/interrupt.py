@@ -50,7 +50,8 @@ class Interrupt:
         if self._note is not None:
             if not self.pressed:
                 self.pressed, self._since = True, monotonic()
-                os.write(2, self._note)  # sys.stderr may be in the middle of a line, and takes no other then
+                with contextlib.suppress(OSError):  # the terminal may have gone, which is what SIGHUP says
+                    os.write(2, self._note)  # sys.stderr may be in the middle of a line, and takes no other then
             elif monotonic() - self._since > _AGAIN_S:
                 raise KeyboardInterrupt
             return

@@ -1,10 +1,14 @@
 """The batch of each step, a function of the run's seed and the step alone: so a run resumes where it was."""
 
+import multiprocessing as mp
 import os
 import re
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from multiprocessing.util import Finalize
 from typing import Any
 
 import numpy as np
@@ -144,13 +148,15 @@ def batches(
     parts = config.accumulate * processes
     own = range(rank * config.accumulate, (rank + 1) * config.accumulate)
     dataset = Batches(sources, config, model, parts)
+    ended = mp.RawValue("b", False)
+    Finalize(None, partial(setattr, ended, "value", True), exitpriority=0)  # before workers are terminated
     loader = DataLoader(
         _Errands(dataset.__getitem__ if device is None else dataset.draft),
         batch_size=None,
         sampler=[step * parts + part for step in range(first_step, config.steps) for part in own],
         num_workers=config.workers,
         prefetch_factor=4 if config.workers else None,
-        worker_init_fn=_apart,
+        worker_init_fn=partial(_undisturbed, ended),
         generator=torch.Generator(),  # of seeds that nobody uses; the global one is not ours to draw from
     )
 
@@ -182,13 +188,16 @@ def killed_workers() -> Iterator[None]:
         ) from error
 
 
-def _apart(_: int) -> None:
-    """Leave a worker out of the signals of its terminal, which the one who trains heeds after the step.
+def _undisturbed(ended: Any, _: int) -> None:
+    """Leave signals that go to all processes of a job to the one that trains, which saves its step first.
 
-    A worker that went before would be an error there, in the middle of it.
+    A worker that went before it would be an error there, in the middle of the step. When that process has ``ended``,
+    its workers may be terminated.
     """
-    if hasattr(os, "setsid"):  # Windows has no sessions
-        os.setsid()
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0) if ended.value else None)
 
 
 class _Errands(Dataset[Any]):

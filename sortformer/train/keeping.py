@@ -8,9 +8,9 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.train.state import TrainState
 
-__all__ = ["BEST", "MODEL", "STATE", "Keeper"]
+__all__ = ["BEST", "MODEL", "MODELS", "STATE", "Keeper"]
 
-MODEL, BEST, STATE = "model", "best", "state.pt"
+MODEL, BEST, MODELS, STATE = "model", "best", "models", "state.pt"
 
 
 @dataclass(slots=True)

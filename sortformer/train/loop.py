@@ -21,7 +21,7 @@ from sortformer.train.alone import alone
 from sortformer.train.count_teacher import CountTeacher
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
-from sortformer.train.keeping import MODEL, STATE, Keeper
+from sortformer.train.keeping import BEST, MODEL, MODELS, STATE, Keeper
 from sortformer.train.log import Report, RunLog
 from sortformer.train.processes import Processes, joined
 from sortformer.train.state import TrainState
@@ -30,6 +30,8 @@ from sortformer.train.streamed import check_streams
 from sortformer.train.teacher import VoiceTeacher
 
 __all__ = ["train"]
+
+_EVALUATION = ("evaluate_conversations", "data", "simulation", "stages")  # what the conversations depend on
 
 
 def train(
@@ -102,6 +104,8 @@ def train(
         elif processes.lead:
             if state.step and (changed := _changed(out / "config.json", config)):
                 names = ", ".join(changed)
+                if any(name.startswith(_EVALUATION) for name in changed):
+                    keeper.best = math.inf  # the errors before are of other conversations
                 warnings.warn(
                     f"the run in {out} goes on from step {state.step} with another recipe than before: {names}",
                     stacklevel=2,
@@ -128,7 +132,7 @@ def train(
             ):
                 evaluate()
             if config.keep_every and state.step % config.keep_every == 0:
-                keeper.write(state, f"models/step_{state.step}")
+                keeper.write(state, f"{MODELS}/step_{state.step}")
             if state.step % config.checkpoint_every == 0 or state.step == config.steps:
                 keeper.keep(state, passed_over)
         if state.step > keeper.step:
@@ -159,7 +163,7 @@ def _check_place(out: Path) -> None:
         values = json.loads(config.read_text(encoding="utf-8"))
         if isinstance(values, dict) and "steps" in values:
             return
-    for there in (config, out / "model.safetensors", out / MODEL):
+    for there in (config, *(out / name for name in ("model.safetensors", MODEL, BEST, MODELS))):
         if there.exists() and not (out / STATE).exists():
             raise InputError(f"{there} is not of a run, and would be replaced: give another folder for the run")
 

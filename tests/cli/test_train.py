@@ -1,14 +1,18 @@
 """``sortformer train``: a recipe in, a model out that ``diarize`` can use."""
 
 import json
+import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from sortformer.train.step import take_step
 from tests.cli.conftest import Cli
+from tests.processes import started
 from tests.simulate.makers import make_bank_folder
 
 RECIPE = """
@@ -95,6 +99,35 @@ def test_an_interrupt_lets_the_step_end_and_saves_it(
     assert cli(*options).code == 0
     lines = (tmp_path / "run" / "log.jsonl").read_text().splitlines()
     assert [json.loads(line)["step"] for line in lines] == [*steps, 2, 2] == [1, 1, 2, 2]  # with their evaluations
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_all_processes_of_a_job_costs_no_step_also_where_nobody_reads_what_is_said(
+    recipe: Path, tmp_path: Path, number: signal.Signals
+):
+    recipe.write_text(
+        RECIPE.replace("workers = 0", "workers = 1")
+        .replace("checkpoint_every = 1", "checkpoint_every = 100_000")
+        .replace("evaluate_conversations = 1", "evaluate_conversations = 0")
+        .replace("= 2\n", "= 100_000\n", 1)
+        .replace("until_step = 2", "until_step = 100_000")
+    )
+    run = tmp_path / "run"
+    with started(
+        "train", recipe, "-o", run, "--device", "cpu", start_new_session=True, restore_signals=False
+    ) as training:
+        assert training.stderr is not None
+        training.stderr.close()
+        due = time.monotonic() + 60
+        while not (run / "log.jsonl").exists() or len((run / "log.jsonl").read_text().splitlines()) < 2:
+            assert time.monotonic() < due
+            time.sleep(0.05)
+        os.killpg(training.pid, number)
+        assert training.wait(60) == 130
+    last = json.loads((run / "log.jsonl").read_text().splitlines()[-1])["step"]
+    assert torch.load(run / "state.pt", weights_only=True)["step"] == last
+    with pytest.raises(ProcessLookupError):  # no worker is left
+        os.killpg(training.pid, 0)
 
 
 def test_what_is_pressed_in_the_last_step_changes_nothing(cli: Cli, recipe: Path, tmp_path: Path, monkeypatch):
