@@ -87,11 +87,14 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
 
 
 def _check_scale(array: np.ndarray) -> None:
-    """Refuse 16-bit samples in wider integers, which would all be 96 dB too low, and no speech."""
+    """Refuse 16-bit samples in wider integers, which would all be 96 dB too low, and no speech.
+
+    Those of 24 bits, which may be as low in a channel that is mute, leave the lowest eight of 32 empty.
+    """
     if array.dtype != np.int32:
         return
     peak = max(int(array.max()), -int(array.min()))
-    if 0 < peak <= FULL_SCALE["int16"]:
+    if 0 < peak <= FULL_SCALE["int16"] and (array & 0xFF).any():
         raise InputError(
             f"int32 samples reach up to 2147483648, and the loudest of these is {peak}: if they are 16-bit samples, "
             "pass them as int16"

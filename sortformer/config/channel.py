@@ -30,6 +30,6 @@ def check_speakers(channel: Channel | None, *asked: Any) -> None:
     """
     if channel == EACH and any(asked):
         raise InputError(
-            "--channel each has a speaker a channel: leave out --enroll and numbers of speakers (in Python, enroll, "
-            "num_speakers and its kin)"
+            "where each channel is a speaker ('each'), leave out known voices (enroll) and numbers of speakers "
+            "(num_speakers and its kin)"
         )

@@ -48,7 +48,8 @@ _FORM = _SCHEMA | {
         "enroll": {
             "type": "array",
             "items": {"type": "string", "format": "binary"},
-            "description": "Clips of known voices, each called as the person, such as Ada.wav.",
+            "maxItems": MOST_FILES - 2,
+            "description": "Clips of known voices, up to a minute each, called as the person, such as Ada.wav.",
         },
         **_SCHEMA["properties"],
     },

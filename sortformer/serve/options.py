@@ -1,13 +1,26 @@
-"""Options as a client sends them."""
+"""Options as a client sends them, and clips of voices."""
 
 from collections.abc import Iterable
 from typing import TypeVar
 
 from sortformer.errors import InputError
+from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["given_once"]
+__all__ = ["check_clip", "given_once"]
+
+_LONGEST_CLIP_S = 60
 
 Value = TypeVar("Value")
+
+
+def check_clip(name: str, samples: int) -> None:
+    """Refuse the clip of a voice, at 16 kHz, that others would have to wait for.
+
+    Raises:
+        InputError: if it is one.
+    """
+    if samples > _LONGEST_CLIP_S * SAMPLE_RATE:
+        raise InputError(f"the clip of {name!r} is longer than {_LONGEST_CLIP_S} s: a few are enough")
 
 
 def given_once(given: Iterable[tuple[str, Value]]) -> dict[str, Value]:

@@ -16,6 +16,7 @@ from sortformer.errors import Cancelled, InputError
 from sortformer.formats.json import document
 from sortformer.formats.kinds import FORMATS
 from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, asked
+from sortformer.serve.options import check_clip
 from sortformer.serve.warned import warned
 from sortformer.words import Word, assign_speakers
 
@@ -102,6 +103,8 @@ class Recordings:
         def hear() -> Response:
             with warned() as warnings:
                 voices = {name: read_clip(name, clip) for name, clip in wish.clips.items()}
+                for name, clip in voices.items():
+                    check_clip(name, len(clip))
                 result = self.diarizer(wish.recording, enroll=voices, progress=lambda *_: not stop.is_set(), **wanted)
                 words = None if wish.words is None else assign_speakers(wish.words, result)
             return _written(result, words, warnings, kind)

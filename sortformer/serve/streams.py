@@ -12,10 +12,10 @@ from fastapi import WebSocket, WebSocketDisconnect
 
 from sortformer.config.presets import nearest_preset
 from sortformer.diarizer import LIVE_S, Diarizer
+from sortformer.enrolled import check_person
 from sortformer.errors import InputError, SortformerError, counted
-from sortformer.grid import SAMPLE_RATE
 from sortformer.serve.batch import Batch
-from sortformer.serve.options import given_once
+from sortformer.serve.options import check_clip, given_once
 from sortformer.serve.samples import Samples
 from sortformer.streaming import Session
 from sortformer.streaming.messages import done_message, update_message
@@ -24,10 +24,9 @@ __all__ = ["Streams"]
 
 _START, _END = {"type": "start"}, {"type": "end"}
 _ANOTHER = (
-    'a stream takes samples, as binary messages, and the text {"type": "end"}, or, before its samples, "enroll", and '
-    '"start" after the last clip; got another text'
+    'a stream takes samples, as binary messages, and the text {"type": "end"}, or, before its samples, "enroll" and '
+    '"start"; got another text'
 )
-_LONGEST_CLIP_S = 60
 _OPTIONS = ("preset", "rate", "encoding", "uri")
 # Codes with which a connection is closed (RFC 6455 and IANA's registry), and the most bytes of a reason.
 _DONE, _STOPPING, _WRONG, _FAILED, _LATER = 1000, 1001, 1008, 1011, 1013
@@ -104,16 +103,13 @@ class Streams:
             clip = sound()
             while isinstance(message := await self._next(websocket), bytes):
                 clip.add(message)
-                if len(clip) > _LONGEST_CLIP_S * SAMPLE_RATE:
-                    raise InputError(f"the clip of {name!r} is longer than {_LONGEST_CLIP_S} s: a few are enough")
+                check_clip(name, len(clip))
             if self._stopping.is_set():
                 return _END
             clip.add(b"", last=True)
             await batch.enroll(session, name, clip.take(len(clip)))
             await websocket.send_json({"type": "enrolled", "name": name})
-            if message == _START:
-                return await self._next(websocket)
-        return message
+        return await self._next(websocket) if message == _START else message
 
     async def _next(self, websocket: WebSocket) -> bytes | Any:
         """What the client sends next, samples or what a text says; or the end where the server stops.
@@ -146,12 +142,13 @@ class Streams:
 
 
 def _person(message: bytes | Any) -> str | None:
-    """Whose clip a message says that it comes next, if it says so."""
+    """Whose clip comes next, if a message says so."""
     if not (isinstance(message, dict) and message.get("type") == "enroll"):
         return None
     name = message.get("name")
     if not isinstance(name, str):
         raise InputError('a voice is enrolled by a name, as {"type": "enroll", "name": "Ada"}')
+    check_person(name)
     return name
 
 

@@ -111,10 +111,12 @@ def test_known_voices_bear_their_names(server: Running, wav: Path, tmp_path: Pat
     answer = server.post(wav.name, wav.read_bytes(), preset="1s", enroll=sent)
     assert answer.json() == json.loads(result.to_json()) | {"warnings": []}
     assert set(people) & set(result.speakers)
+    long = write(tmp_path / "long.wav", noise(61 * 8_000), 8_000)
     for clips, sentence in (
         ([("Ada.wav", b"no sound")], "the clip of 'Ada': Ada.wav "),
         ([("speaker_1.wav", b"")], "the name 'speaker_1' is one that the toolkit gives"),
         (2 * [("Ada.wav", b"")], "the name 'Ada' is given twice"),
+        ([("Ada.wav", long.read_bytes())], "the clip of 'Ada' is longer than 60 s"),
     ):
         refused = server.post(wav.name, wav.read_bytes(), enroll=clips)
         assert (refused.status_code, sentence in refused.json()["error"]) == (400, True)
