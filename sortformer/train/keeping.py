@@ -20,7 +20,6 @@ class Keeper:
     Attributes:
         postprocess: of the models, None for none.
         licence: of the models.
-        best: the lowest DER that an evaluation has given so far.
         step: at which the state was saved last.
         writes: whether this process does; of several that train together the first one.
     """
@@ -28,7 +27,6 @@ class Keeper:
     out: Path
     postprocess: PostprocessConfig | None
     licence: str | None
-    best: float
     step: int
     writes: bool
 
@@ -61,8 +59,8 @@ class Keeper:
 
     def look(self, state: TrainState, der: float) -> None:
         """Keep the averaged weights as ``best`` where their DER is lower than all before."""
-        if der < self.best and state.answers():
-            self.best = der
+        if der < state.lowest_der and state.answers():
+            state.lowest_der = der
             self.write(state, BEST)
 
     def write(self, state: TrainState, name: str) -> None:

@@ -27,20 +27,14 @@ class RunLog:
     def __init__(self, path: Path | None, step: int, report: Report | None) -> None:
         self._path = path
         self._report = report
-        self._kept: list[dict[str, float | None]] = []
         if path is not None and path.exists():
             try:
                 lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-                whole = [json.loads(line) for line in lines if line.endswith("\n")]
-                self._kept = [line for line in whole if step and line["step"] <= step]
+                kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step and step]
             except (ValueError, KeyError, TypeError) as error:
                 raise InputError(f"cannot go on with {path}, which is damaged: move it away") from error
             with drafted(path) as draft:
-                draft.write_text("".join(map(_text, self._kept)), encoding="utf-8")
-
-    def lowest(self, key: str) -> float:
-        """Return the lowest value of what lines of the earlier run have by this name; infinity where none has it."""
-        return min((value for line in self._kept if (value := line.get(key)) is not None), default=math.inf)
+                draft.write_text("".join(kept), encoding="utf-8")
 
     def write(self, line: dict[str, float]) -> None:
         """Add a line."""
@@ -48,10 +42,6 @@ class RunLog:
             return
         finite = {key: value if math.isfinite(value) else None for key, value in line.items()}
         with naming(self._path), self._path.open("a", encoding="utf-8") as log:
-            log.write(_text(finite))
+            log.write(json.dumps(finite) + "\n")
         if self._report is not None:
             self._report(line)
-
-
-def _text(line: dict[str, float | None]) -> str:
-    return json.dumps(line) + "\n"

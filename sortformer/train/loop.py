@@ -46,9 +46,8 @@ def train(
 
     ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from), ``model/``, with the
     post-processing of the model that it began as, ``best/``, the one whose evaluation gave the lowest DER, and those of
-    ``keep_every``. A run that was stopped after N steps and resumed ends with the
-    same bits as one that was not (on a CPU, with the same number of threads), and its log has no line twice. What is
-    not finite is null in the log.
+    ``keep_every``. A run that was stopped after N steps and resumed ends with the same bits as one that was not (on a
+    CPU, with the same number of threads), and its log has no line twice. What is not finite is null in the log.
 
     Started by ``torchrun``, each process takes its share of every batch; the weights are those of one process with the
     whole of it, to rounding (see ``TrainConfig.accumulate``), and the first process writes. An error in one of them
@@ -95,7 +94,7 @@ def train(
             processes.check_same(state.step, f"the state in {out}")
             log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
         kept = None if config.init is None else initial.postprocess
-        keeper = Keeper(out, kept, initial.licence, log.lowest("der"), state.step, processes.lead)
+        keeper = Keeper(out, kept, initial.licence, state.step, processes.lead)
         if state.step >= config.steps and processes.lead:
             if not (out / MODEL).is_dir():
                 keeper.write(state, MODEL)
@@ -105,7 +104,7 @@ def train(
             if state.step and (changed := _changed(out / "config.json", config)):
                 names = ", ".join(changed)
                 if any(name.startswith(_EVALUATION) for name in changed):
-                    keeper.best = math.inf  # the errors before are of other conversations
+                    state.lowest_der = math.inf  # the errors before are of other conversations
                 warnings.warn(
                     f"the run in {out} goes on from step {state.step} with another recipe than before: {names}",
                     stacklevel=2,

@@ -1,6 +1,7 @@
 """Everything that a run must remember to go on as if it had never stopped."""
 
 import copy
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +23,14 @@ _BY_RECIPE = ("weight_decay", "betas")  # of the optimiser; the learning rate is
 
 @dataclass(slots=True)
 class TrainState:
-    """The weights, their average, the optimiser and the number of steps done."""
+    """The weights, their average, the optimiser, the number of steps done and the lowest dev DER so far."""
 
     model: Sortformer
     average: Sortformer
     teacher: VoiceTeacher | None
     optimizer: torch.optim.AdamW
     step: int = 0
+    lowest_der: float = math.inf
     begun_as: str = ""
     """Which model it began as; a run that goes on must be told the same."""
 
@@ -83,6 +85,7 @@ class TrainState:
             "teacher": self.teacher.state_dict() if self.teacher is not None else None,
             "optimizer": self.optimizer.state_dict(),
             "step": self.step,
+            "lowest_der": self.lowest_der,
             "begun_as": self.begun_as,
             "trained": self._trained(),
         }
@@ -122,7 +125,7 @@ class TrainState:
             self.optimizer.load_state_dict(values["optimizer"])
             for group, settings in zip(self.optimizer.param_groups, wanted, strict=True):
                 group.update(settings)
-            self.step = values["step"]
+            self.step, self.lowest_der = values["step"], values.get("lowest_der", math.inf)
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise InputError(
                 f"cannot resume from {path}, which is of another model or recipe; move it away to start again"

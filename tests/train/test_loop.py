@@ -356,7 +356,7 @@ def test_evaluations_come_when_due_and_at_the_end(run_config, tmp_path):
 
 
 def test_the_model_with_the_lowest_error_stays_also_over_a_resume(run_config, tmp_path, monkeypatch):
-    rates = {0: 0.9, 1: 0.7, 2: float("nan"), 3: 0.7, 4: 0.4, 5: 0.5, 6: 0.4}
+    rates = {0: 0.9, 1: 0.7, 2: float("nan"), 3: 0.7, 4: 0.4, 5: 0.5, 6: 0.4, 7: 0.8}
 
     def look(*_: Any) -> dict[str, float]:
         return {"der": rates[step]}
@@ -379,6 +379,8 @@ def test_the_model_with_the_lowest_error_stays_also_over_a_resume(run_config, tm
         best.append(checkpoint.load(tmp_path / "best")[0].state_dict())
     for weights, expected in zip(best, (1, 1, 4, 4), strict=True):
         assert_same(dict(weights), dict(found[expected]))
+    train(replace(config, steps=7, stages=(*config.stages[:1], replace(config.stages[1], until_step=7))), tmp_path)
+    assert_same(dict(checkpoint.load(tmp_path / "best")[0].state_dict()), dict(found[7]))  # of other conversations
     assert sorted(path.name for path in (tmp_path / "models").iterdir()) == ["step_2", "step_4", "step_6"]
     assert_same(dict(checkpoint.load(tmp_path / "models" / "step_2")[0].state_dict()), dict(found[2]))
 
