@@ -39,6 +39,7 @@ def train(
     from sortformer.config.train import TrainConfig
     from sortformer.device import device_named
     from sortformer.train import train as run
+    from sortformer.train.keeping import STATE
 
     # Moments that fade to denormal numbers would slow a CPU down many times. Threads inherit this as they start.
     torch.set_flush_denormal(True)
@@ -65,7 +66,7 @@ def train(
                     raise
                 raise KeyboardInterrupt from None  # the signal went to the other processes, too, and torch misses them
     except KeyboardInterrupt:
-        _interrupted(f"from the last state in {folder}" if (folder / "state.pt").exists() else "from the start", lead)
+        _interrupted(f"from the last state in {folder}" if (folder / STATE).exists() else "from the start", lead)
     except Cancelled:  # the process that failed says why
         raise typer.Exit(1) from None
     if done < config.steps:

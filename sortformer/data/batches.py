@@ -148,15 +148,13 @@ def batches(
     parts = config.accumulate * processes
     own = range(rank * config.accumulate, (rank + 1) * config.accumulate)
     dataset = Batches(sources, config, model, parts)
-    ended = mp.RawValue("b", False)
-    Finalize(None, partial(setattr, ended, "value", True), exitpriority=0)  # before workers are terminated
     loader = DataLoader(
         _Errands(dataset.__getitem__ if device is None else dataset.draft),
         batch_size=None,
         sampler=[step * parts + part for step in range(first_step, config.steps) for part in own],
         num_workers=config.workers,
         prefetch_factor=4 if config.workers else None,
-        worker_init_fn=partial(_undisturbed, ended),
+        worker_init_fn=_undisturbed_worker() if config.workers else None,
         generator=torch.Generator(),  # of seeds that nobody uses; the global one is not ours to draw from
     )
 
@@ -188,12 +186,18 @@ def killed_workers() -> Iterator[None]:
         ) from error
 
 
-def _undisturbed(ended: Any, _: int) -> None:
-    """Leave signals that go to all processes of a job to the one that trains, which saves its step first.
+def _undisturbed_worker() -> Callable[[int], None]:
+    """Return what a worker does first: leave signals that go to all processes of a job to the one that trains.
 
-    A worker that went before it would be an error there, in the middle of the step. When that process has ``ended``,
-    its workers may be terminated.
+    That one saves its step, and a worker that went before it would be an error in the middle of the step. Only when it
+    ends may its workers be terminated.
     """
+    ended = mp.RawValue("b", False)
+    Finalize(None, partial(setattr, ended, "value", True), exitpriority=0)  # comes before it terminates them
+    return partial(_ignore_signals, ended)
+
+
+def _ignore_signals(ended: Any, _worker: int) -> None:
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):  # Windows has no SIGHUP
             signal.signal(getattr(signal, name), signal.SIG_IGN)

@@ -19,14 +19,12 @@ SUFFIXES = (".json", ".ctm", ".srt", ".vtt")
 Said = tuple[float, float, str]
 
 
-def read(
-    path: str | os.PathLike[str], uris: Iterable[str] = (), *, of_several: bool = False
-) -> dict[str, Any] | list[Any]:
+def read(path: str | os.PathLike[str], uris: Iterable[str] = ()) -> dict[str, Any] | list[Any]:
     """Read a transcript (see :func:`parse`); what its name ends in says which kind it is."""
-    return parse(read_text(path), os.fspath(path), uris, of_several=of_several)
+    return parse(read_text(path), os.fspath(path), uris)
 
 
-def parse(text: str, source: str, uris: Iterable[str] = (), *, of_several: bool = False) -> dict[str, Any] | list[Any]:
+def parse(text: str, source: str, uris: Iterable[str] = ()) -> dict[str, Any] | list[Any]:
     """Return a transcript as ``assign_speakers`` takes it; which words it has is seen there.
 
     Args:
@@ -34,7 +32,6 @@ def parse(text: str, source: str, uris: Iterable[str] = (), *, of_several: bool 
             of words: each is a segment.
         source: the name of its file.
         uris: what a CTM may call the recording. A CTM about one recording is taken to be about this one.
-        of_several: whether a CTM is that of several recordings, so that it has to name this one.
 
     Raises:
         InputError: when the text is not what its name says, no object or array in JSON, or a CTM of others.
@@ -43,7 +40,7 @@ def parse(text: str, source: str, uris: Iterable[str] = (), *, of_several: bool 
     if suffix in (".srt", ".vtt"):
         return list(subtitles.parse(text, source))
     if suffix == ".ctm":
-        return list(words_of(ctm.parse(text, source), source, uris, of_several=of_several))
+        return list(words_of(ctm.parse(text, source), source, uris))
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -59,7 +56,10 @@ def parse(text: str, source: str, uris: Iterable[str] = (), *, of_several: bool 
 def words_of(
     found: Mapping[str, list[Said]], source: str, uris: Iterable[str], *, of_several: bool = False
 ) -> list[Said]:
-    """Return the words of one recording of a CTM; arguments and errors as of :func:`parse`."""
+    """Return the words of one recording of a CTM; arguments and errors as of :func:`parse`.
+
+    Where the CTM is ``of_several`` recordings, it has to name this one.
+    """
     if len(found) < 2 and not of_several:
         return [word for words in found.values() for word in words]
     for uri in uris:
