@@ -1,5 +1,6 @@
 """Where the words of recordings are that ``--words`` names, and who said them."""
 
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from sortformer.words import Word, assign_speakers, check_words
 __all__ = ["Transcripts"]
 
 _CTM = ".ctm"
+_LANGUAGE = r"\.[a-z]{2,3}([-_][a-z0-9]+)*"  # .en, .pt-BR: how those who download subtitles name them
 
 
 class Transcripts:
@@ -68,8 +70,19 @@ class Transcripts:
             for suffix in transcript.SUFFIXES:
                 if name + suffix in self._folder:
                     return self._folder[name + suffix]
+        if (path := self._in_a_language(recording.name)) is not None:
+            return path
         kinds = " or ".join(f"{recording.name}{suffix}" for suffix in transcript.SUFFIXES)
         raise InputError(f"{self.path} has no {kinds}: --words needs the words of each recording")
+
+    def _in_a_language(self, name: str) -> Path | None:
+        """The one file that is named after a recording and a language, if there is any."""
+        kinds = "|".join(map(re.escape, transcript.SUFFIXES))
+        wanted = re.compile(rf"{re.escape(name)}(?i:{_LANGUAGE}({kinds}))")
+        found = sorted(path for other, path in self._folder.items() if wanted.fullmatch(other))
+        if len(found) > 1:
+            raise InputError(f"{self.path} has {', '.join(path.name for path in found)}: leave one for {name}")
+        return found[0] if found else None
 
     @cached_property
     def _folder(self) -> Mapping[str, Path]:

@@ -95,6 +95,20 @@ def test_a_transcript_is_found_whatever_its_kind_and_case(cli: Cli, model: Path,
     assert outcome.errors == [f"{tmp_path / 'absent.json'} does not exist: --words needs the words of each recording"]
 
 
+def test_a_transcript_may_name_its_language(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    said = tmp_path / "said"
+    said.mkdir()
+    options = ("diarize", wav, "--model", model, "--words", said, "-f", "srt")
+    (said / "meeting.notes.vtt").write_text("WEBVTT\n\n00:00.100 --> 00:01.000\nNotes\n")
+    assert "meeting.json" in cli(*options).errors[0]
+    (said / "meeting.en-US.vtt").write_text("WEBVTT\n\n00:00.100 --> 00:01.000\nHello\n")  # as yt-dlp names it
+    assert "Hello" in cli(*options).out
+    (said / "meeting.de.srt").write_text("1\n00:00:00,100 --> 00:00:01,000\nHallo\n")
+    assert cli(*options).errors == [f"{said} has meeting.de.srt, meeting.en-US.vtt: leave one for meeting"]
+    transcript(said / "meeting.json")
+    assert "Hello Ada." in cli(*options).out
+
+
 def test_a_ctm_may_be_of_all_recordings(cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path):
     (tmp_path / "all.ctm").write_text("meeting 1 0.1 0.4 Hello\nother 1 0.6 0.4 Ada.\n")
     options = ("--model", model, "--words", tmp_path / "all.ctm", "-f", "vtt", "-o", tmp_path / "out")
