@@ -1,10 +1,10 @@
 """Post-processing as the frames come: the turns of :func:`sortformer.postprocess.turns`, each as soon as it is certain.
 
-A slot's stretches of speech are those of :mod:`sortformer.stretches`, as there. They become turns once the slot has a
-name, and names are given in order of arrival, as far as that is certain.
+A slot's stretches of speech are those of :mod:`sortformer.stretches`, as there. Slots are named in order of arrival, as
+far as that is certain, and it is when a stretch is: who began earlier has by then spoken for at least as long.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from sortformer.annotation import Turn, arrival_name
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.postprocess import decisive
-from sortformer.stretches import Span, Stretches
+from sortformer.stretches import Stretches
 
 __all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "start_turns", "tentative_turns"]
 
@@ -21,7 +21,6 @@ __all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "st
 class SlotState(Stretches):
     """What is known, and not yet given, of one slot."""
 
-    unnamed: tuple[Span, ...] = ()  # certain turns, in ticks, that wait for the slot's name
     name: str | None = None
 
 
@@ -50,14 +49,14 @@ def add_frames(
 ) -> tuple[TurnState, tuple[Turn, ...]]:
     """Take in final probabilities (t, S); return the new state and the turns that have become certain.
 
-    A frame lasts ``frame_ticks`` of 10 ms. Speakers are named in order of arrival: a turn waits until nobody who has no
-    name yet can turn out to have spoken before it. Only the slots ``speakers`` have turns (None: all).
+    A frame lasts ``frame_ticks`` of 10 ms. Only the slots ``speakers`` have turns (None: all).
     """
     columns = np.repeat(decisive(probs, config, speakers), frame_ticks, axis=0).T
-    heard = (slot.hear(config, column, state.ticks) for slot, column in zip(state.slots, columns, strict=True))
-    slots = tuple(_with_turns(*each) for each in heard)
+    heard = [slot.hear(config, column, state.ticks) for slot, column in zip(state.slots, columns, strict=True)]
+    slots, spans = zip(*heard, strict=True)
     sums = np.concatenate([state.sums, state.sums[-1] + np.cumsum(probs, axis=0, dtype=np.float64)])
-    return _give(config, replace(state, slots=slots, sums=sums, ticks=state.ticks + columns.shape[1]), frame_ticks)
+    state = replace(state, slots=slots, sums=sums, ticks=state.ticks + columns.shape[1])
+    return _give(config, state, spans, frame_ticks)
 
 
 def tentative_turns(config: PostprocessConfig, state: TurnState, frame_ticks: int) -> tuple[Turn, ...]:
@@ -67,16 +66,21 @@ def tentative_turns(config: PostprocessConfig, state: TurnState, frame_ticks: in
 
 def end_turns(config: PostprocessConfig, state: TurnState, frame_ticks: int) -> tuple[TurnState, tuple[Turn, ...]]:
     """Close all turns; return the new state and the turns not yet given."""
-    slots = tuple(_closed(config, slot, state.ticks) for slot in state.slots)
-    return _give(config, replace(state, slots=slots), frame_ticks, certain_only=False)
+    slots, spans = zip(*(slot.end(config, state.ticks) for slot in state.slots), strict=True)
+    return _give(config, replace(state, slots=slots), spans, frame_ticks, leaving=range(len(slots)))
 
 
 def free_slot(
     config: PostprocessConfig, state: TurnState, slot: int, frame_ticks: int
 ) -> tuple[TurnState, tuple[Turn, ...]]:
-    """Close the turns of a slot and forget its name; whoever takes the slot next is somebody else."""
-    slots = _with(state.slots, slot, _closed(config, state.slots[slot], state.ticks))
-    state, given = _give(config, replace(state, slots=slots), frame_ticks, certain_only=False)
+    """Close the turns of a slot and forget its name; whoever takes the slot next is somebody else.
+
+    Of those who may have arrived before it, only those who surely speak keep their place.
+    """
+    closed, said = state.slots[slot].end(config, state.ticks)
+    spans = [said if index == slot else said[:0] for index in range(len(state.slots))]
+    state = replace(state, slots=_with(state.slots, slot, closed))
+    state, given = _give(config, state, spans, frame_ticks, leaving=[slot])
     return replace(state, slots=_with(state.slots, slot, SlotState())), given
 
 
@@ -85,50 +89,56 @@ def name_slot(state: TurnState, slot: int, name: str) -> TurnState:
     return replace(state, slots=_with(state.slots, slot, replace(state.slots[slot], name=name)))
 
 
-def _with_turns(slot: SlotState, spans: np.ndarray) -> SlotState:
-    """Return a slot with more certain turns, (K, 2) start and end in ticks."""
-    return replace(slot, unnamed=(*slot.unnamed, *map(tuple, spans.tolist())))
+def _named(
+    config: PostprocessConfig, state: TurnState, spans: Sequence[np.ndarray], leaving: Collection[int]
+) -> TurnState:
+    """Name the slots that have spoken in order of their first turns, as far as that is certain or who leaves needs it.
 
-
-def _closed(config: PostprocessConfig, slot: SlotState, now: int) -> SlotState:
-    """Return the slot as if the stream ended now."""
-    return _with_turns(*slot.end(config, now))
-
-
-def _named(config: PostprocessConfig, state: TurnState, *, certain_only: bool) -> TurnState:
-    """Name the slots that have spoken in order of their first turns, as far as that order is certain or all."""
+    Who has no turn yet, and may turn out to have spoken first, keeps all later ones waiting but for those.
+    """
     arrivals = []
     for index, slot in enumerate(state.slots):
         if slot.name is None:
-            turns = _closed(config, slot, state.ticks).unnamed
-            first = turns[0][0] if turns else slot.earliest(config, state.ticks)
-            arrivals.append((first, index, bool(turns)))
-    slots, names = state.slots, state.names
-    for _, index, certain in sorted(arrivals):
-        if certain:
+            starts = np.concatenate([spans[index], slot.end(config, state.ticks)[1]])[:, 0].tolist()
+            first = starts[0] if starts else slot.earliest(config, state.ticks)
+            arrivals.append((first, index, bool(starts)))
+    arrivals.sort()
+    last = max((place for place, (_, index, spoke) in enumerate(arrivals) if spoke and index in leaving), default=-1)
+    slots, names, certain = state.slots, state.names, True
+    for place, (_, index, spoke) in enumerate(arrivals):
+        if not certain and place > last:
+            break
+        if spoke:
             slots = _with(slots, index, replace(slots[index], name=arrival_name(names)))
             names += 1
-        elif certain_only:
-            break
+        certain = certain and spoke
     return replace(state, slots=slots, names=names)
 
 
 def _give(
-    config: PostprocessConfig, state: TurnState, frame_ticks: int, *, certain_only: bool = True
+    config: PostprocessConfig,
+    state: TurnState,
+    spans: Sequence[np.ndarray],
+    frame_ticks: int,
+    leaving: Collection[int] = (),
 ) -> tuple[TurnState, tuple[Turn, ...]]:
-    """Name the slots and give their certain turns; forget the sums that no coming turn needs."""
-    state = _named(config, state, certain_only=certain_only)
+    """Name the slots and give their certain turns; forget the sums that no coming turn needs.
+
+    Args:
+        spans: of each slot, what has become certain: (K, 2) start and end in ticks.
+        leaving: slots that have to be named now if they have spoken.
+    """
+    state = _named(config, state, spans, leaving)
     given = []
     for index, slot in enumerate(state.slots):
-        if slot.name is not None:
-            for start, end in slot.unnamed:
-                low, high = (_sum_at(state, index, tick, frame_ticks) for tick in (start, end))
-                confidence = config.confidence_of((high - low) / (end - start))
-                given.append(Turn(start / 100, end / 100, slot.name, confidence))
-    slots = tuple(replace(slot, unnamed=()) if slot.name else slot for slot in state.slots)
-    starts = (slot.unnamed[0][0] if slot.unnamed else slot.earliest(config, state.ticks) for slot in slots)
-    cut = max(0, min(starts, default=state.ticks) // frame_ticks - state.first)
-    state = replace(state, slots=slots, sums=state.sums[cut:], first=state.first + cut)
+        for start, end in spans[index].tolist():
+            assert slot.name is not None
+            low, high = (_sum_at(state, index, tick, frame_ticks) for tick in (start, end))
+            confidence = config.confidence_of((high - low) / (end - start))
+            given.append(Turn(start / 100, end / 100, slot.name, confidence))
+    first_needed = min((slot.earliest(config, state.ticks) for slot in state.slots), default=state.ticks)
+    cut = max(0, first_needed // frame_ticks - state.first)
+    state = replace(state, sums=state.sums[cut:], first=state.first + cut)
     return state, tuple(sorted(given))
 
 

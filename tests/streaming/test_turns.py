@@ -120,6 +120,29 @@ def test_the_turn_of_a_freed_slot_waits_for_nobody():
     assert [(turn.start, turn.end, turn.speaker) for turn in closed] == [(0.38, 0.64, "speaker_0")]
 
 
+@given(probs=talks(), config=configs, frame=st.integers(0, 60))
+@settings(max_examples=60)
+def test_a_slot_that_is_freed_unheard_changes_nobodys_name(probs, config, frame):
+    probs = np.concatenate([probs, np.zeros((60, 1))], axis=1)
+    state, early = add_frames(config, start_turns(probs.shape[1]), probs[:frame], 8)
+    state, closed = free_slot(config, state, probs.shape[1] - 1, 8)
+    state, late = add_frames(config, state, probs[frame:], 8)
+    assert closed == ()
+    _same([*early, *late, *end_turns(config, state, 8)[1]], turns(probs, config, 0.08))
+
+
+def test_a_freed_slot_is_named_after_those_that_surely_spoke_before_it():
+    config = PostprocessConfig(pad_on_s=0.1, pad_off_s=0.1, min_on_s=0.5)
+    probs = np.concatenate([_column((2, 4)), _column((3, 12)), _column((4, 12))], axis=1)
+    state, early = add_frames(config, start_turns(3), probs[:5], 8)
+    state, closed = free_slot(config, state, 2, 8)
+    assert early == closed == ()
+    state, early = add_frames(config, start_turns(3), probs[:12], 8)
+    state, closed = free_slot(config, state, 2, 8)
+    assert [(turn.start, turn.speaker) for turn in closed] == [(0.22, "speaker_1")]
+    assert [turn.speaker for turn in end_turns(config, state, 8)[1]] == ["speaker_0"]
+
+
 def test_turns_that_are_given_together_are_in_order_of_time():
     both = np.concatenate([_column((8, 12), (20, 24)), _column((2, 6), (14, 18))], axis=1)
     _, found = add_frames(PLAIN, start_turns(2), both, 8)
