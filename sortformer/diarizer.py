@@ -15,6 +15,7 @@ from sortformer.audio import AudioSource
 from sortformer.audio.arrays import is_array
 from sortformer.audio.files import name_of
 from sortformer.audio.loudness import how_quiet
+from sortformer.audio.reading import up_to
 from sortformer.channels import by_channel
 from sortformer.checkpoint.licences import remind
 from sortformer.config.carrying import carries
@@ -30,7 +31,7 @@ from sortformer.enrolled import check_person, names_of_voices, warn_of_likeness
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.grid import FrameGrid
-from sortformer.heard import Heard, Progress, report, up_to
+from sortformer.heard import Heard, Progress, report
 from sortformer.model import Sortformer
 from sortformer.model.early_exit import check_exits
 from sortformer.offline import at_once, clip_voice, in_windows, probabilities, too_long, whole_output

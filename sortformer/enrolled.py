@@ -1,5 +1,6 @@
 """Clips of known voices, and which speakers of a recording they are of."""
 
+import math
 import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping
@@ -9,9 +10,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sortformer.annotation import is_given_name
-from sortformer.audio import AudioSource, read
+from sortformer.audio import AudioSource
 from sortformer.audio.arrays import is_array
 from sortformer.audio.loudness import peak
+from sortformer.audio.reading import opened, up_to
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.clustering import mean_direction
 from sortformer.errors import InputError
@@ -58,14 +60,18 @@ def check_person(name: str, taken: Iterable[str] = ()) -> None:
         raise InputError(f"the name {name!r} is one that the toolkit gives: choose another")
 
 
-def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None) -> np.ndarray:
+def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None, longest_s: float = math.inf) -> np.ndarray:
     """Return the samples (n,) of a clip at 16 kHz; an array is at 16 kHz if ``sample_rate`` does not say otherwise.
+
+    Of one that is longer than ``longest_s`` seconds a little more than these is read and returned.
 
     Raises:
         InputError: if it cannot be read, or is too short or silent.
     """
     try:
-        wave = read(audio, SAMPLE_RATE if sample_rate is None and is_array(audio) else sample_rate)
+        rate = SAMPLE_RATE if sample_rate is None and is_array(audio) else sample_rate
+        with opened(audio, rate) as (_, coming):
+            wave = np.concatenate(up_to(coming, longest_s))
     except InputError as error:
         raise InputError(f"the clip of '{name}': {error}") from error
     if len(wave) < _SHORTEST_CLIP_S * SAMPLE_RATE:
@@ -95,7 +101,7 @@ def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray |
     return mean_direction(emb[alone])
 
 
-def warn_of_likeness(known: Mapping[str, np.ndarray], distance: float, stacklevel: int = 2) -> None:
+def warn_of_likeness(known: Mapping[str, np.ndarray], distance: float, stacklevel: int) -> None:
     """Say whose clips hold voices that are less than ``distance`` apart; ``known`` is as in ``names_of_voices``.
 
     Warns:

@@ -13,7 +13,7 @@ from sortformer.config.checks import whole
 from sortformer.errors import Cancelled, InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["Heard", "Progress", "report", "up_to"]
+__all__ = ["Heard", "Progress", "report"]
 
 Progress = Callable[[str, float, float | None], bool | None]
 """Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
@@ -73,17 +73,6 @@ class Heard:
     def report(self) -> None:
         """Tell how much has been read."""
         report(self.progress, "read", self.seconds, self.total_s)
-
-
-def up_to(blocks: Iterator[np.ndarray], limit_s: float) -> deque[np.ndarray]:
-    """Return the blocks of a recording, up to the one that makes it longer than the limit."""
-    taken, seconds = deque[np.ndarray](), 0.0
-    for block in blocks:
-        taken.append(block)
-        seconds += len(block) / SAMPLE_RATE
-        if seconds > limit_s:
-            break
-    return taken
 
 
 def report(progress: Progress | None, stage: str, done: float, total: float | None) -> None:

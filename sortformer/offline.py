@@ -12,6 +12,7 @@ from torch import Tensor
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of, uri_of
 from sortformer.audio.loudness import UNHEARD, alike_loud
+from sortformer.audio.reading import up_to
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice, in_finer_frames
@@ -20,7 +21,7 @@ from sortformer.enrolled import LEAST_SPEECH_S, mean_voice, no_voice, read_clip
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities, only_row
 from sortformer.grid import FrameGrid
-from sortformer.heard import Heard, Progress, report, up_to
+from sortformer.heard import Heard, Progress, report
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import leave_early
 
@@ -166,7 +167,7 @@ def probabilities(model: Sortformer, heard: Heard, data: np.ndarray, layers: int
     if heard.peak < INAUDIBLE:
         # What a model says about digital silence is an accident of its training.
         data = np.zeros_like(data)
-    return Probabilities(data, model.config.grid.step_s, heard.seconds, 0.0, layers, uri_of(heard.source))
+    return Probabilities(data, model.config.grid.step_s, heard.seconds, layers, uri_of(heard.source))
 
 
 def forward(

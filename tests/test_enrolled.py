@@ -58,10 +58,10 @@ def test_a_clip_is_of_nobody_who_is_as_far_from_it_as_two_voices_are():
 def test_clips_that_sound_like_one_voice_are_named(recwarn):
     first, second, third = np.eye(3)
     near = 0.8 * first + 0.6 * second
-    warn_of_likeness({"Ada": first, "Bob": second, "Cem": third}, 0.38)
-    warn_of_likeness({"Ada": first, "Bob": near}, 0.19)
+    warn_of_likeness({"Ada": first, "Bob": second, "Cem": third}, 0.38, stacklevel=2)
+    warn_of_likeness({"Ada": first, "Bob": near}, 0.19, stacklevel=2)
     assert not recwarn
-    warn_of_likeness({"Ada": first, "Bob": near, "Cem": third}, 0.21)
+    warn_of_likeness({"Ada": first, "Bob": near, "Cem": third}, 0.21, stacklevel=2)
     (said,) = recwarn
     assert str(said.message).startswith("the clips of 'Ada' and 'Bob' sound like one voice (0.20 apart")
     assert said.filename == __file__
@@ -113,3 +113,11 @@ def test_clips_without_sound_or_too_short_are_refused():
         read_clip("Ada", np.zeros(32_000, np.float32))
     assert len(read_clip("Ada", np.full(16_000, 0.5, np.float32), 8_000)) == 32_000
     assert "Ada" in str(no_voice("Ada"))
+
+
+def test_of_a_clip_that_is_too_long_little_is_read():
+    clip = np.random.default_rng(0).uniform(-0.1, 0.1, 60 * 16_000).astype(np.float32)
+    taken = read_clip("Ada", clip, longest_s=15)
+    assert 15 < len(taken) / 16_000 < 30
+    np.testing.assert_array_equal(taken, clip[: len(taken)])
+    assert len(read_clip("Ada", clip)) == len(clip)

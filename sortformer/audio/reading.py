@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import warnings
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -18,7 +19,18 @@ from sortformer.config.checks import whole
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["SHORTEST_S", "AudioSource", "blocks", "crop", "num_channels", "opened", "probe", "read", "signal_of"]
+__all__ = [
+    "SHORTEST_S",
+    "AudioSource",
+    "blocks",
+    "crop",
+    "num_channels",
+    "opened",
+    "probe",
+    "read",
+    "signal_of",
+    "up_to",
+]
 
 AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Mapping[str, Any] | Any
 
@@ -95,6 +107,17 @@ def opened(
         raise InputError(f"block_s must be positive and finite, got {block_s}")
     with _opened(source, sample_rate) as recording:
         yield recording.duration_s, rechunked(_signal(recording, channel), round(samples))
+
+
+def up_to(blocks: Iterator[np.ndarray], limit_s: float) -> deque[np.ndarray]:
+    """Return the blocks of a recording, up to the one that makes it longer than the limit."""
+    taken, seconds = deque[np.ndarray](), 0.0
+    for block in blocks:
+        taken.append(block)
+        seconds += len(block) / SAMPLE_RATE
+        if seconds > limit_s:
+            break
+    return taken
 
 
 def num_channels(source: AudioSource, sample_rate: int | None = None) -> int:

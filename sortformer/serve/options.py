@@ -6,9 +6,10 @@ from typing import TypeVar
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["check_clip", "given_once"]
+__all__ = ["LONGEST_CLIP_S", "check_clip", "given_once"]
 
-_LONGEST_CLIP_S = 60
+LONGEST_CLIP_S = 60
+"""Of a voice: whoever sends more lets the others wait."""
 
 Value = TypeVar("Value")
 
@@ -19,8 +20,8 @@ def check_clip(name: str, samples: int) -> None:
     Raises:
         InputError: if it is one.
     """
-    if samples > _LONGEST_CLIP_S * SAMPLE_RATE:
-        raise InputError(f"the clip of {name!r} is longer than {_LONGEST_CLIP_S} s: a few are enough")
+    if samples > LONGEST_CLIP_S * SAMPLE_RATE:
+        raise InputError(f"the clip of {name!r} is longer than {LONGEST_CLIP_S} s: a few are enough")
 
 
 def given_once(given: Iterable[tuple[str, Value]]) -> dict[str, Value]:

@@ -16,7 +16,7 @@ from sortformer.errors import Cancelled, InputError
 from sortformer.formats.json import document
 from sortformer.formats.kinds import FORMATS
 from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, asked
-from sortformer.serve.options import check_clip
+from sortformer.serve.options import LONGEST_CLIP_S, check_clip
 from sortformer.serve.warned import warned
 from sortformer.words import Word, assign_speakers
 
@@ -102,7 +102,7 @@ class Recordings:
 
         def hear() -> Response:
             with warned() as warnings:
-                voices = {name: read_clip(name, clip) for name, clip in wish.clips.items()}
+                voices = {name: read_clip(name, clip, longest_s=LONGEST_CLIP_S) for name, clip in wish.clips.items()}
                 for name, clip in voices.items():
                     check_clip(name, len(clip))
                 result = self.diarizer(wish.recording, enroll=voices, progress=lambda *_: not stop.is_set(), **wanted)
