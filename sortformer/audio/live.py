@@ -27,8 +27,11 @@ _HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd
 _HEAD_BYTES = 2_000  # by which it is told what comes: no more, however many are there at once
 _TEXT_BYTES = 8  # fewer may be samples by chance
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-# Samples so loud and so unlike their neighbours are none: music at full scale is half as loud, and a wave.
-_NOISE_RMS, _NOISE_CORRELATION = 0.3, 0.3
+# Samples so loud, and so unlike their neighbours, are none: music at full scale is half as loud, and a wave. Nor are
+# those whose lower and upper bytes have so much of their sixteenths in common: bytes of mu-law and A-law have 0.91 or
+# more, samples so loud 0.88 at most, and music clipped to 50 times its size is among them.
+_NOISE_RMS, _NOISE_CORRELATION, _BYTES_ALIKE = 0.3, 0.3, 0.9
+_FEWEST_BYTES = 1_000  # by which these are told
 
 
 class _Pipe:
@@ -124,7 +127,12 @@ def _is_noise(head: bytes) -> bool:
     power = np.dot(samples, samples)
     if power <= _NOISE_RMS**2 * len(samples):
         return False
-    return bool(np.dot(samples[1:], samples[:-1]) < _NOISE_CORRELATION * power)
+    if np.dot(samples[1:], samples[:-1]) < _NOISE_CORRELATION * power:
+        return True
+    lower, upper = (
+        np.bincount(np.frombuffer(head, "u1")[side : 2 * len(samples) : 2] >> 4, minlength=16) for side in (0, 1)
+    )
+    return len(head) >= _FEWEST_BYTES and bool(np.minimum(lower, upper).sum() > _BYTES_ALIKE * len(samples))
 
 
 def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.ndarray]:
@@ -133,7 +141,8 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
     except NotDecodable as error:
         raise InputError(
             f"what comes through this pipe is neither 16-bit samples nor a recording that can be heard as it comes "
-            f"({error}): give its file instead, or decode it first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -)"
+            f"({error}): give its file instead, or decode it first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -); of "
+            f"samples of another kind say the encoding ({', '.join(ENCODINGS)})"
         ) from error
     with contextlib.closing(found):
         if channel is not None:

@@ -1,6 +1,7 @@
 """Audio as it comes: a pause is not the end, and a recording with a header says itself what it is."""
 
 import contextlib
+import io
 import os
 import threading
 import time
@@ -11,6 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 import pytest
+import soundfile
 
 from sortformer import audio
 from sortformer.audio.live import piped
@@ -156,10 +158,13 @@ def test_a_broadcast_is_heard_from_wherever_one_joins_it(tmp_path: Path, extensi
     assert np.corrcoef(match, heard[800 : 800 + len(match)])[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("kind", ["<f4", ">f4"])
-def test_samples_of_another_kind_are_no_speech(kind: str):
-    content = audio.read(DEMO).astype(kind).tobytes()
-    with pytest.raises(InputError, match="neither 16-bit samples nor a recording"):
+@pytest.mark.parametrize("subtype", ["FLOAT", "ULAW", "ALAW"])
+@pytest.mark.parametrize("endian", ["LITTLE", "BIG"])
+def test_samples_of_another_kind_are_no_speech(subtype: str, endian: str):
+    file = io.BytesIO()
+    soundfile.write(file, audio.read(DEMO), 16_000, subtype, endian, "RAW")
+    content = file.getvalue()
+    with pytest.raises(InputError, match=r"neither 16-bit samples nor a recording .*say the encoding .*mulaw"):
         sent(content)
     with pytest.raises(InputError, match="a rate is for 16-bit samples, and these are none"):
         sent(content, rate=48_000)
