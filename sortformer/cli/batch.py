@@ -105,9 +105,11 @@ def _work(
                 progress("read", 0.0, None)
                 result = job(recording, progress)
                 shown.stop()  # the result may go to the same terminal
-                results.write(recording, result, wanted, first=tally.finished == 0)
-                tally.finished += 1
-                shown.start()
+                try:
+                    results.write(recording, result, wanted, first=tally.finished == 0)
+                    tally.finished += 1
+                finally:
+                    shown.start()
 
 
 def _progress(recording: Recording, shown: Bar, task: TaskID, index: int, interrupt: Interrupt) -> Progress:
