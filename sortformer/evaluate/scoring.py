@@ -15,7 +15,6 @@ from sortformer.evaluate.sides import truth_in
 from sortformer.formats.gather import turns_in
 from sortformer.formats.names import without_white_space
 from sortformer.metrics.compared import compared
-from sortformer.metrics.counts import DerCounts
 from sortformer.metrics.der import jer, speaker_counts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import Parts, Turns, scored_region
@@ -114,8 +113,7 @@ def score_recordings(
         comparison = compared(reference, hypothesis, region.parts, protocol)
         jaccard = jer(reference, hypothesis, region.parts)
         speakers = speaker_counts(reference, hypothesis, region.parts)
-        total = sum(comparison.by_overlap.values(), DerCounts())
-        rows.append(Row(uri, total, jaccard, *speakers, region, comparison))
+        rows.append(Row(uri, comparison.total, jaccard, *speakers, region, comparison))
     return Report(protocol, tuple(rows))
 
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from sortformer.annotation import merged, moments
 from sortformer.config.confidence import ConfidenceConfig, logit
-from sortformer.metrics.der import pairing
+from sortformer.metrics.compared import compared
 from sortformer.metrics.region import Parts, Turns, scored_region
 
 __all__ = ["FEWEST_TURNS", "Judged", "calibration_error", "fitted", "judged"]
@@ -43,7 +43,7 @@ def judged(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> lis
     :func:`sortformer.metrics.region.scored_region` says what is scored.
     """
     parts = scored_region(reference, hypothesis, uem).parts
-    pairs = pairing(reference, hypothesis, parts)
+    pairs = compared(reference, hypothesis, parts).pairs
     turns = [turn for turn in hypothesis if turn.confidence is not None]
     seconds, right = np.zeros((2, len(turns)))
     stretches = (

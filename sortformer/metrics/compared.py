@@ -74,11 +74,16 @@ class Comparison:
 
     @property
     def by_overlap(self) -> dict[int, DerCounts]:
-        """Time and errors apart for each number of reference speakers who speak at once."""
+        """Time and errors apart for each number of reference speakers who speak at once; 0 has false alarm only."""
         counts: dict[int, DerCounts] = {}
         for stretch in self.stretches:
             counts[stretch.speaking] = counts.get(stretch.speaking, DerCounts()) + stretch.counts
         return dict(sorted(counts.items()))
+
+    @property
+    def total(self) -> DerCounts:
+        """Time and errors of all that counts."""
+        return sum(self.by_overlap.values(), DerCounts())
 
     @property
     def errors(self) -> tuple[Stretch, ...]:

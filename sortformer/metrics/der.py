@@ -12,7 +12,7 @@ from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, Protocol
 from sortformer.metrics.region import Parts, Turns, scored_region
 
-__all__ = ["der", "der_by_overlap", "jer", "pairing", "speaker_counts"]
+__all__ = ["der", "jer", "speaker_counts"]
 
 
 def der(
@@ -25,27 +25,7 @@ def der(
 
     What counts, and the errors raised, are those of :func:`sortformer.metrics.compared.compared`.
     """
-    return sum(der_by_overlap(reference, hypothesis, uem, protocol).values(), DerCounts())
-
-
-def der_by_overlap(
-    reference: Turns,
-    hypothesis: Turns,
-    uem: Parts | None = None,
-    protocol: str | Protocol = FULL,
-) -> dict[int, DerCounts]:
-    """Count as :func:`der` does, apart for each number of reference speakers who speak at once; the sum is its result.
-
-    The pairing of speakers is that of the whole recording. Key 0 is where nobody speaks: false alarm only.
-    """
-    return compared(reference, hypothesis, uem, protocol).by_overlap
-
-
-def pairing(
-    reference: Turns, hypothesis: Turns, uem: Parts | None = None, protocol: str | Protocol = FULL
-) -> dict[str, str]:
-    """Return the reference speaker with whom each speaker of the hypothesis is paired; some have none. As ``der``."""
-    return dict(compared(reference, hypothesis, uem, protocol).pairs)
+    return compared(reference, hypothesis, uem, protocol).total
 
 
 def jer(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> JerCounts:

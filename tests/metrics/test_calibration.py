@@ -9,7 +9,8 @@ from sortformer.annotation import Turn
 from sortformer.config.confidence import ConfidenceConfig
 from sortformer.errors import ConfigError
 from sortformer.metrics.calibration import FEWEST_TURNS, Judged, calibration_error, fitted, judged
-from sortformer.metrics.der import der, pairing
+from sortformer.metrics.compared import compared
+from sortformer.metrics.der import der
 from tests.strategies import turn_lists
 
 
@@ -27,7 +28,7 @@ def with_confidence(turns: list[Judged], config: ConfidenceConfig) -> list[Judge
 def test_a_turn_is_right_where_the_speaker_speaks_with_whom_its_own_is_paired():
     reference = (Turn(0, 4, "a"), Turn(3, 8, "b"))
     hypothesis = (Turn(1, 5, "x", 0.9), Turn(6, 10, "y", 0.7), Turn(0, 1, "z", 0.5), Turn(2, 3, "x"))
-    assert pairing(reference, hypothesis) == {"x": "a", "y": "b"}
+    assert compared(reference, hypothesis).pairs == {"x": "a", "y": "b"}
     assert judged(reference, hypothesis) == [Judged(0.9, 0.75, 4), Judged(0.7, 0.5, 4), Judged(0.5, 0.0, 1)]
 
 

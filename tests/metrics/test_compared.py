@@ -8,7 +8,7 @@ from hypothesis import given
 from sortformer.annotation import Diarization, Turn
 from sortformer.metrics.compared import compared
 from sortformer.metrics.counts import DerCounts
-from sortformer.metrics.der import der, pairing
+from sortformer.metrics.der import der
 from tests.metrics.test_der import protocols, turns, uems
 
 
@@ -22,8 +22,9 @@ def test_the_errors_add_up_to_those_that_are_counted(reference, hypothesis, uem,
 
 @given(turns, turns, uems(), protocols)
 def test_they_are_in_order_in_what_is_scored_and_about_who_speaks_then(reference, hypothesis, uem, protocol):
-    before, pairs = 0.0, pairing(reference, hypothesis, uem, protocol)
-    for each in compared(reference, hypothesis, uem, protocol).errors:
+    found = compared(reference, hypothesis, uem, protocol)
+    before, pairs = 0.0, found.pairs
+    for each in found.errors:
         assert before - 1e-6 <= each.start < each.end
         assert any(start - 1e-6 <= each.start and each.end <= end + 1e-6 for start, end in uem)
         before, middle = each.end, (each.start + each.end) / 2
