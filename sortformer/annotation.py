@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,10 +198,10 @@ class Diarization:
         """Join overlapping and touching turns of one speaker, and those at most ``gap_s`` seconds apart.
 
         Raises:
-            InputError: when the gap is negative.
+            InputError: when the gap is negative, or no number.
         """
-        if not gap_s >= 0:
-            raise InputError(f"gap_s must be 0 seconds or more, got {gap_s}")
+        if not (isinstance(gap_s, Real) and gap_s >= 0):
+            raise InputError(f"gap_s must be 0 seconds or more, got {gap_s!r}")
         return replace(self, turns=merged(self.turns, gap_s))
 
     def relabel(self, mapping: Mapping[str, str]) -> Diarization:

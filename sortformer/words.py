@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import reprlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -170,6 +171,11 @@ def _parts(transcript: Any) -> list[Any]:
 
 
 def _listed(parts: Any) -> list[Any]:
+    if isinstance(parts, str | bytes | os.PathLike):
+        raise InputError(
+            f"a transcript is a list of words or segments, or a mapping with one, got {reprlib.repr(parts)}: of a file "
+            "sortformer.formats.transcript.read makes one"
+        )
     try:
         found = iter(parts)
     except TypeError:

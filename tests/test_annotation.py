@@ -118,7 +118,7 @@ def test_who_does_not_speak_cannot_be_renamed():
         Diarization((Turn(0, 2, "a"),), 10).relabel({"a": "b", "nobody": "X"})
 
 
-@pytest.mark.parametrize("gap", [-5, -0.1, float("nan")])
+@pytest.mark.parametrize("gap", [-5, -0.1, float("nan"), "1", Diarization((), 1)])
 def test_a_gap_is_not_negative(gap):
     with pytest.raises(InputError, match="gap_s must be 0 seconds or more"):
         Diarization((Turn(0, 2, "a"), Turn(1, 3, "a")), 4).merge(gap)

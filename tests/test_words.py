@@ -1,5 +1,6 @@
 """Words and who said them: the speaker with most time in common, by counting, and the nearest one in silence."""
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -242,6 +243,12 @@ def test_half_a_character_costs_no_other_word():
 def test_what_is_no_transcript_is_refused(transcript):
     with pytest.raises(InputError, match="a transcript is a list of words or segments, or a mapping with one, got "):
         assign_speakers(transcript, Diarization((), 1))
+
+
+@pytest.mark.parametrize("path", ["talk.json", b"talk", Path("talk.json"), {"segments": "talk.json"}])
+def test_a_path_is_no_transcript(path):
+    with pytest.raises(InputError, match=r"a list of words .*: of a file sortformer\.formats\.transcript\.read"):
+        assign_speakers(path, Diarization((), 1))
 
 
 def test_the_words_come_first():

@@ -19,7 +19,9 @@ def channel_of(value: Any) -> Channel | None:
     Raises:
         InputError: when it is neither "each" nor a whole number of 1 or more.
     """
-    return EACH if isinstance(value, str) and value == EACH else whole("channel", value)
+    if isinstance(value, str) and value != EACH:
+        raise InputError(f"channel must be a whole number, 1 or more, or {EACH!r}, got {value!r}")
+    return EACH if isinstance(value, str) else whole("channel", value)
 
 
 def check_speakers(channel: Channel | None, *asked: Any) -> None:

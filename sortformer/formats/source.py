@@ -23,14 +23,14 @@ def read_text(path: str | os.PathLike[str]) -> str:
     if not isinstance(path, str | os.PathLike):
         raise InputError(
             f"the path of a file is wanted, got {type(path).__name__}: for text there is the `parse` of a format "
-            "(sortformer.formats.rttm)"
+            "(sortformer.formats)"
         )
     try:
         return decoded(Path(path).read_bytes(), os.fspath(path))
     except OSError as error:
         if isinstance(path, str) and "\n" in path:
             raise InputError(
-                "the path of a file is wanted, got text: a format's `parse` is for that (sortformer.formats.rttm)"
+                "the path of a file is wanted, got text: a format's `parse` is for that (sortformer.formats)"
             ) from error
         if isinstance(error, FileNotFoundError):
             raise InputError(f"{path} does not exist") from error

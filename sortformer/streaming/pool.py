@@ -48,8 +48,10 @@ class SessionPool:
         Raises:
             InputError: as for a session alone, or if one has another model or configuration. No block is then taken in.
         """
+        if not isinstance(blocks, Mapping) or not all(isinstance(session, Session) for session in blocks):
+            raise InputError("a pool takes a mapping of its sessions to their blocks")
         for session in blocks:
-            if not isinstance(session, Session) or session.model is not self.model or session.config != self.config:
+            if session.model is not self.model or session.config != self.config:
                 raise InputError("a pool takes sessions of its own model and configuration: open() them with it")
         for session, block in [(session, session._checked(samples)) for session, samples in blocks.items()]:
             session._take(block)

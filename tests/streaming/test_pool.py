@@ -87,9 +87,12 @@ def test_a_block_that_is_refused_is_named_and_can_be_left_out():
 
 def test_a_session_of_another_configuration_is_refused():
     pool = SessionPool(MODEL, CONFIG)
-    for stranger in (Session(MODEL, StreamConfig(5)), Session(tiny_model(), CONFIG), "its name"):
+    for stranger in (Session(MODEL, StreamConfig(5)), Session(tiny_model(), CONFIG)):
         with pytest.raises(InputError, match="its own model and configuration"):
             pool.push({stranger: WAVES[0]})
+    for no_mapping in ([WAVES[0]], {"its name": WAVES[0]}, None):
+        with pytest.raises(InputError, match="a mapping of its sessions to their blocks"):
+            pool.push(no_mapping)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_restored_session_goes_on_in_the_pool():
