@@ -63,23 +63,22 @@ def by_channel(
     count = num_channels(heard.source, heard.sample_rate)
     if count < 2:
         raise InputError(f"{name} has one channel, so its speakers have none of their own: take it as a whole")
-    found, powers, used = list[Probabilities](), list[np.ndarray](), list[Used]()
+    found, powers = list[tuple[Probabilities, Used]](), list[np.ndarray]()
     for column in range(count):
         wave = read(heard.source, heard.sample_rate, column + 1)
         told = None if heard.progress is None else partial(_as_part, heard.progress, column, count)
         part = Heard({"waveform": wave, "sample_rate": SAMPLE_RATE, "uri": uri_of(heard.source)}, progress=told)
         said, _, how = hear(part)
-        found.append(said)
-        used.append(how)
-        powers.append(_power(wave, len(found[0].data), found[0].step_s))
+        found.append((said, how))
+        powers.append(_power(wave, len(found[0][0].data), said.step_s))
         heard.num_samples, heard.peak = part.num_samples, max(heard.peak, part.peak)
-    power, step_s = np.stack(powers, axis=1), found[0].step_s
-    spoken = np.stack([np.minimum(each.data.sum(axis=1), 1.0) for each in found], axis=1)
-    leak = leaks(spoken, power, step_s)
-    own = own_speech(spoken, power, leak, step_s)
+    power, (first, how) = np.stack(powers, axis=1), found[0]
+    spoken = np.stack([np.minimum(said.data.sum(axis=1), 1.0) for said, _ in found], axis=1)
+    leak = leaks(spoken, power, first.step_s)
+    own = own_speech(spoken, power, leak, first.step_s)
     _check_apart(spoken, own, leak, name)
     names = {column: channel_name(column) for column in range(count)}
-    return replace(found[0], data=own), names, used[0]
+    return replace(first, data=own), names, how
 
 
 def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float) -> np.ndarray:

@@ -30,13 +30,12 @@ _SLACK_S = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probabilities:
-    """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``start_s + t * step_s`` on."""
+    """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``t * step_s`` on."""
 
     data: np.ndarray  # (T, S) float32; slots, or voices where the post-processing clusters, in order of arrival: each
     # by its first frame above 1/2, which need not be the order of the turns that post-processing leaves
     step_s: float
     duration: float
-    start_s: float = 0.0
     layers: int | None = None
     """Blocks of the head that it took, for a recording that was taken whole."""
     uri: str = "audio"
@@ -46,15 +45,14 @@ class Probabilities:
         self,
         postprocess: PostprocessConfig | str,
         *,
-        uri: str | None = None,
         exclusive: bool = False,
         names: Mapping[int, str] = MappingProxyType({}),
         slots: Collection[int] | None = None,
     ) -> Diarization:
-        """Return the turns that they amount to, from ``start_s`` on.
+        """Return the turns that they amount to.
 
         Arguments are those of :func:`sortformer.postprocess.turns`; ``postprocess`` may be a name, as in a call of the
-        ``Diarizer``; ``uri`` is the recording's own if not given.
+        ``Diarizer``.
 
         Raises:
             ConfigError: when there is no post-processing of that name.
@@ -65,15 +63,15 @@ class Probabilities:
             as_postprocess(postprocess),
             self.step_s,
             duration=self.duration,
-            uri=self.uri if uri is None else uri,
+            uri=self.uri,
             exclusive=exclusive,
             names=names,
             slots=slots,
-        ).shift(self.start_s)
+        )
 
     def origin(self, model: str, settings: Mapping[str, Any]) -> Origin:
         """Return what turns made of these frames say of how they were made; settings are plain values."""
-        return Origin(model, sortformer.__version__, settings, TimeAxis(self.start_s, self.step_s, len(self.data)))
+        return Origin(model, sortformer.__version__, settings, TimeAxis(0.0, self.step_s, len(self.data)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

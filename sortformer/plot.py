@@ -109,7 +109,7 @@ def _curves(axes: Axes, probabilities: Probabilities, colours: list[str]) -> Non
     first = np.arange(0, num_frames, max(1, -(-num_frames // _MOST_STEPS)))
     edges = np.append(first, num_frames)
     means = np.add.reduceat(probabilities.data, first) / np.diff(edges)[:, None] if num_frames else probabilities.data
-    times = edges * probabilities.step_s + probabilities.start_s
+    times = edges * probabilities.step_s
     for slot, colour in enumerate(colours):
         axes.stairs(means[:, slot], times, baseline=None, color=colour, linewidth=1.0, label=f"voice {slot}")
     axes.set_ylim(-0.02, 1.02)
@@ -154,7 +154,7 @@ def _matched(turns: Iterable[Turn], activity: Sequence[np.ndarray], probabilitie
 
 def _mask(turns: Iterable[Turn], speaker: str, probabilities: Probabilities) -> np.ndarray:
     """(T,) True in the frames whose middle lies in a turn of the speaker."""
-    middles = (np.arange(len(probabilities.data)) + 0.5) * probabilities.step_s + probabilities.start_s
+    middles = (np.arange(len(probabilities.data)) + 0.5) * probabilities.step_s
     inside = np.zeros(len(middles), dtype=bool)
     for turn in turns:
         if turn.speaker == speaker:

@@ -171,12 +171,12 @@ def _by_clustering(
 
 def _spoken(found: Probabilities, candidates: Sequence[PostprocessConfig]) -> Iterator[list[np.ndarray]]:
     """Yield for each of the settings when each slot speaks: stretches (n, 2), start and end in ticks."""
-    first, end = tick(found.start_s), tick(found.start_s + found.duration)
+    end = tick(found.duration)
     kinds = {each.decision: each for each in candidates}
     slots = {kind: np.ascontiguousarray(decisive(found.data, each).T) for kind, each in kinds.items()}
     for each in candidates:
         spans = (stretches(each, slot, tick(found.step_s)) for slot in slots[each.decision])
-        yield [np.clip(first + own, 0, end) for own in spans]
+        yield [np.clip(own, 0, end) for own in spans]
 
 
 def _search(

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sortformer.annotation import Diarization, is_given_name
 from sortformer.audio import AudioSource
-from sortformer.audio.files import name_of, uri_of
+from sortformer.audio.files import name_of
 from sortformer.config.labels import LabelConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.diarizer import Diarizer
@@ -185,7 +185,7 @@ class VoiceStore:
             said[:, int(slot)] = interpolate(evidence, model, lam).numpy()
         mixed, settings = replace(found.output, data=said), self.diarizer.postprocess
         names = {int(slot): name for slot, name in given.items()}
-        named = mixed.turns(settings, uri=uri_of(audio), exclusive=exclusive, names=names)
+        named = mixed.turns(settings, exclusive=exclusive, names=names)
         asked = {"lam": lam, "confidence": confidence, "channel": channel, "exclusive": exclusive}
         asked |= {"voices": list(self.names), "postprocess": to_dict(settings)}
         return replace(named, origin=mixed.origin(self.diarizer.name, asked))

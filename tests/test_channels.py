@@ -133,7 +133,7 @@ def test_what_is_alike_in_two_channels_but_is_no_voice_does_not_matter(talk: np.
     def hear(part: Heard) -> tuple[Probabilities, None, None]:
         wave = np.concatenate(list(part.blocks()))
         said = voices[:, int(np.array_equal(wave, talk[:, 1])), None].astype(np.float32)
-        return Probabilities(said, STEP_S, part.seconds, 0.0, None, "talk"), None, None
+        return Probabilities(said, STEP_S, part.seconds, None, "talk"), None, None
 
     found, names, _ = by_channel(Heard(talk, RATE), hear)
     assert names == {0: "channel_1", 1: "channel_2"}
@@ -146,7 +146,7 @@ def test_no_copies_of_a_whole_channel_are_made():
     said = np.ones((len(talk) // 1280, 1), np.float32)
     tracemalloc.start()
     try:
-        by_channel(Heard(talk, RATE), lambda _: (Probabilities(said, STEP_S, 300.0, 0.0, None, "talk"), None, None))
+        by_channel(Heard(talk, RATE), lambda _: (Probabilities(said, STEP_S, 300.0, None, "talk"), None, None))
         assert tracemalloc.get_traced_memory()[1] < 2.5 * talk[:, 0].nbytes  # the one before is still there
     finally:
         tracemalloc.stop()

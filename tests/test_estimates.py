@@ -19,14 +19,14 @@ def heard(emb: np.ndarray) -> Embeddings:
 
 
 def test_probabilities_amount_to_turns_by_any_thresholds():
-    probs = Probabilities(np.repeat([[0.0, 0.6], [0.9, 0.0]], 25, axis=0), 0.08, 3.9)
-    found = probs.turns(PostprocessConfig(0.5), uri="meeting", names={1: "Ada"})
+    probs = Probabilities(np.repeat([[0.0, 0.6], [0.9, 0.0]], 25, axis=0), 0.08, 3.9, uri="meeting")
+    found = probs.turns(PostprocessConfig(0.5), names={1: "Ada"})
     assert [(turn.start, turn.end, turn.speaker) for turn in found] == [(0, 2, "Ada"), (2, 3.9, "speaker_0")]
     assert (found.uri, found.duration) == ("meeting", 3.9)
     assert [turn.start for turn in probs.turns(PostprocessConfig(0.7))] == [2]
     assert [turn.start for turn in probs.turns(PostprocessConfig(0.5), slots=[1])] == [0]
-    both = Probabilities(np.full((25, 2), 0.9), 0.08, 2.0, start_s=5.0)
-    assert [(turn.start, turn.end) for turn in both.turns(PostprocessConfig(0.5))] == [(5, 6.99), (5, 6.99)]
+    both = Probabilities(np.full((25, 2), 0.9), 0.08, 2.0)
+    assert [(turn.start, turn.end) for turn in both.turns(PostprocessConfig(0.5))] == [(0, 1.99), (0, 1.99)]
     assert len(both.turns(PostprocessConfig(0.5), exclusive=True).turns) == 1
     assert probs.turns("none") == probs.turns(PostprocessConfig())
     with pytest.raises(ConfigError, match="there is no post-processing 'x'"):

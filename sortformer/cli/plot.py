@@ -53,6 +53,6 @@ def plot(
         check_preset(diarizer, preset)
         diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
     found = diarizer.probabilities(recording, channel=channel, preset=preset)
-    result = found.turns(diarizer.postprocess, uri=name)
+    result = found.turns(diarizer.postprocess)
     write_bytes(target, image(figure(found, result, known), format), overwrite=overwrite)
     typer.echo(in_unicode(str(target)))

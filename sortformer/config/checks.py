@@ -81,14 +81,14 @@ def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:
         require(size >= least, f"{name} of the {noun} '{kind}' must be >= {least}, got {size}")
 
 
-def fraction(noun: str, kind: str, **shares: float) -> None:
-    """Refuse shares below 0 or above 1, by name.
+def fraction(kind: str, **shares: float) -> None:
+    """Refuse shares of an attention core that are below 0 or above 1, by name.
 
     Raises:
         ConfigError: as in :func:`at_least`.
     """
     for name, share in shares.items():
-        require(0 <= share <= 1, f"{name} of the {noun} '{kind}' must be in [0, 1], got {share}")
+        require(0 <= share <= 1, f"{name} of the attention core '{kind}' must be in [0, 1], got {share}")
 
 
 def whole(name: str, value: Any) -> int | None:

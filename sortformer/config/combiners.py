@@ -88,7 +88,7 @@ class CombinerRoutingCore:
 
     def __post_init__(self) -> None:
         _at_least(self.kind, 1, clusters=self.clusters)
-        fraction("attention core", self.kind, decay=self.decay)
+        fraction(self.kind, decay=self.decay)
 
 
 @dataclass(frozen=True, slots=True)

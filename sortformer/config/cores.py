@@ -296,7 +296,7 @@ class RoutingCore:
 
     def __post_init__(self) -> None:
         _at_least(self.kind, 1, clusters=self.clusters, window_frames=self.window_frames)
-        fraction("attention core", self.kind, decay=self.decay)
+        fraction(self.kind, decay=self.decay)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import json
 import os
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,15 @@ __all__ = ["SUFFIXES", "parse", "read", "words_of"]
 SUFFIXES = (".json", ".ctm", ".srt", ".vtt")
 """How the names of transcripts end, in the order in which one is looked for in a folder."""
 
-Said = tuple[float, float, str]
+Timed = tuple[float, float, str]
 
 
-def read(path: str | os.PathLike[str], uris: Iterable[str] = ()) -> dict[str, Any] | list[Any]:
+def read(path: str | os.PathLike[str]) -> dict[str, Any] | list[Any]:
     """Read a transcript (see :func:`parse`); what its name ends in says which kind it is."""
-    return parse(read_text(path), os.fspath(path), uris)
+    return parse(read_text(path), os.fspath(path))
 
 
-def parse(text: str, source: str, uris: Iterable[str] = ()) -> dict[str, Any] | list[Any]:
+def parse(text: str, source: str, uris: Sequence[str] = ()) -> dict[str, Any] | list[Any]:
     """Return a transcript as ``assign_speakers`` takes it; which words it has is seen there.
 
     Args:
@@ -54,8 +54,8 @@ def parse(text: str, source: str, uris: Iterable[str] = ()) -> dict[str, Any] | 
 
 
 def words_of(
-    found: Mapping[str, list[Said]], source: str, uris: Iterable[str], *, of_several: bool = False
-) -> list[Said]:
+    found: Mapping[str, list[Timed]], source: str, uris: Sequence[str], *, of_several: bool = False
+) -> list[Timed]:
     """Return the words of one recording of a CTM; arguments and errors as of :func:`parse`.
 
     Where the CTM is ``of_several`` recordings, it has to name this one.

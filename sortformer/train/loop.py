@@ -132,7 +132,7 @@ def train(
                 evaluate()
             if config.keep_every and state.step % config.keep_every == 0:
                 keeper.write(state, f"{MODELS}/step_{state.step}")
-            if state.step % config.checkpoint_every == 0 or state.step == config.steps:
+            if state.step % config.checkpoint_every == 0:
                 keeper.keep(state, passed_over)
         if state.step > keeper.step:
             keeper.keep(state, passed_over)
