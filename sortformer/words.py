@@ -22,6 +22,9 @@ _SEGMENTS, _WORDS = ("segments", "chunks", "transcription"), ("words", "word_seg
 
 _WORD_S = 1.0  # a word lasts no longer where nobody says when it ends
 _SLACK_S = 1.0  # by which a transcriber may be late at the end
+_BACKWARDS = (
+    0.1  # of the words may end before they begin, as recognisers let a few; of more the times are something else
+)
 _CROSSED_S = 1.0  # somebody else's speech in a segment that is more than a border or a "yes"
 
 
@@ -61,13 +64,13 @@ def assign_speakers(
         within: regions (start, end) in seconds, such as those of a UEM: words whose middle is in none are left out.
 
     Raises:
-        InputError: when an argument or an item is none of these, or a word's times are no numbers, run backwards, or
-            lie before the recording.
+        InputError: when an argument or an item is none of these, or a word's times are no numbers, or lie before the
+            recording, or those of more than a tenth of the words run backwards.
 
     Warns:
-        UserWarning: when words begin after the end of the recording, so that they are of another one, or their times
-            no seconds; or all are left out; or segments without ``words`` are long enough that others speak in them,
-            too, for a second.
+        UserWarning: when a word ends before it begins, and is taken for the moment at which it begins; when words begin
+            after the end of the recording, so that they are of another one, or their times no seconds; or all are left
+            out; or segments without ``words`` are long enough that others speak in them, too, for a second.
     """
     if not isinstance(diarization, Diarization):  # WhisperX has it first
         raise InputError(f"the words come first, and then their Diarization, got {type(diarization).__name__}")
@@ -76,7 +79,13 @@ def assign_speakers(
     starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
     ranks = np.array([order[turn.speaker] for turn in turns], dtype=np.int64)
     found, late, crossed = list[Word](), 0, 0
-    said = _timed(words, diarization.duration)
+    said, backwards = _timed(words, diarization.duration)
+    if backwards:
+        warnings.warn(
+            f"{backwards} of {len(said)} words for {diarization.uri} end before they begin: each is taken for the "
+            "moment at which it begins",
+            stacklevel=2,
+        )
     if within is not None:
         regions, all_said = union(within), said
         said = [word for word in said if any(start <= (word[0] + word[1]) / 2 <= end for start, end in regions)]
@@ -121,8 +130,8 @@ def check_words(words: Iterable[Any] | Mapping[str, Any] | Any, source: str) -> 
         raise InputError(f"{source}: {error}") from error
 
 
-def _timed(items: Any, duration: float) -> list[tuple[float, float, str]]:
-    """All words, each with both times."""
+def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]], int]:
+    """All words, each with both times; and how many ended before they began."""
     said: list[tuple[float | None, float | None, str]] = []
     for item in _parts(items):
         try:
@@ -134,12 +143,12 @@ def _timed(items: Any, duration: float) -> list[tuple[float, float, str]]:
     if not known:
         if said:
             raise InputError(f"{_WORD}, and none here has a time, not even {said[0][2]!r}")
-        return []
+        return [], 0
     last, final = known[-1]
     starts = list(accumulate(times, _known, initial=known[0][1]))[1::2]
     # What has begun last, and whose end is not known, lasts as long as the recording.
     ends = list(accumulate(reversed(times), _known, initial=final if last % 2 else duration))[-2::-2]
-    timed = []
+    timed, backwards = [], []
     for (start, end, text), begun, ended in zip(said, starts, ends, strict=True):
         # Segments may overlap: a time that was looked for never makes a word run backwards.
         if start is None:
@@ -147,11 +156,16 @@ def _timed(items: Any, duration: float) -> list[tuple[float, float, str]]:
         elif end is None:
             ended = max(begun, min(ended, begun + _WORD_S * len(text.split())))
         if not -np.inf < begun <= ended < np.inf:
-            raise InputError(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
+            backwards.append(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
+            if not (np.isfinite(begun) and np.isfinite(ended)):
+                raise InputError(backwards[-1])
+            ended = begun
         if ended < -_SLACK_S:
             raise InputError(f"the word {text!r} ends at {ended:g} s, before the recording begins")
         timed.append((max(0.0, begun), max(0.0, ended), text))  # aligners give times a little before the beginning
-    return timed
+    if len(backwards) > _BACKWARDS * len(timed):
+        raise InputError(backwards[0])
+    return timed, len(backwards)
 
 
 def _known(last: float, time: float | None) -> float:

@@ -227,6 +227,21 @@ def test_what_is_no_word_is_refused(item, reason):
         assign_speakers([item], Diarization((), 1))
 
 
+def test_a_word_that_runs_backwards_costs_no_other_one():
+    recording = Diarization((Turn(0, 5, "ada"), Turn(5, 10, "bob")), 10)
+    words = [(index / 2, index / 2 + 0.4, f"w{index}") for index in range(20)]
+    words[13] = (6.5, 4.0, "w13")
+    with pytest.warns(UserWarning, match="1 of 20 words for audio end before they begin"):
+        found = assign_speakers(words, recording)
+    assert [word.speaker for word in found] == 10 * ["ada"] + 10 * ["bob"]
+    assert found[13] == (6.5, 6.5, "w13", "bob")
+    words[1:3] = [(index, 0.4, "as if they were durations") for index in (1.0, 2.0)]
+    with pytest.raises(
+        InputError, match=r"'as if they were durations' needs start <= end in seconds, got 1\.0 to 0\.4"
+    ):
+        assign_speakers(words, recording)
+
+
 @pytest.mark.parametrize("tokens", [np.array([50364, 2425]), [50364, 2425], [{"text": 5, "offsets": {}}], [{"id": 5}]])
 def test_tokens_that_have_no_text_or_times_leave_the_segment(tokens):
     recording = Diarization((Turn(0, 1, "ada"),), 1)
