@@ -50,7 +50,7 @@ def read(source: str | Path) -> Checkpoint:
     if model_id is None:
         raise InputError(
             f"there is no model {path}: give a folder with config.json and model.safetensors, a .nemo file, "
-            "or a Hugging Face id (owner/name)"
+            f"or a Hugging Face id (owner/name); '{EMBEDDED_NAME}' is the one in the package"
         )
     return _read_folder(download(model_id), model_id.name)
 
