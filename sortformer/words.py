@@ -22,9 +22,7 @@ _SEGMENTS, _WORDS = ("segments", "chunks", "transcription"), ("words", "word_seg
 
 _WORD_S = 1.0  # a word lasts no longer where nobody says when it ends
 _SLACK_S = 1.0  # by which a transcriber may be late at the end
-_BACKWARDS = (
-    0.1  # of the words may end before they begin, as recognisers let a few; of more the times are something else
-)
+_BACKWARDS = 0.1  # of the words may end before they begin; where more do, their times are something else
 _CROSSED_S = 1.0  # somebody else's speech in a segment that is more than a border or a "yes"
 
 

@@ -28,8 +28,8 @@ _HEAD_BYTES = 2_000  # by which it is told what comes: no more, however many are
 _TEXT_BYTES = 8  # fewer may be samples by chance
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 # Samples so loud, and so unlike their neighbours, are none: music at full scale is half as loud, and a wave. Nor are
-# those whose lower and upper bytes have so much of their sixteenths in common: bytes of mu-law and A-law have 0.91 or
-# more, samples so loud 0.88 at most, and music clipped to 50 times its size is among them.
+# those whose lower and upper bytes have so much of their upper halves in common: speech by mu-law and A-law has 0.91 or
+# more, samples so loud have 0.88 at most, with recordings made 50 times as loud, and cut off, among them.
 _NOISE_RMS, _NOISE_CORRELATION, _BYTES_ALIKE = 0.3, 0.3, 0.9
 _FEWEST_BYTES = 1_000  # by which these are told
 
