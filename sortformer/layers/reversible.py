@@ -98,12 +98,18 @@ def _again(
     parameters: Sequence[Tensor],
     circumstances: "_Circumstances",
 ) -> tuple[Tensor, tuple[Any, ...]]:
-    """Compute a part again; return it, and the gradients of its input and of the parameters (None: it has no part)."""
+    """Compute a part again; return it, and the gradients of its input and of the parameters.
+
+    None is for those that have no part in it, or are frozen.
+    """
     x = x.detach().requires_grad_()
     with torch.enable_grad(), circumstances.restored():
         step = part(x)
     found, grads = (step.out, *step.losses.values()), (grad.to(step.out.dtype), *(of_loss[n] for n in step.losses))
-    return step.out.detach(), torch.autograd.grad(found, (x, *parameters), grads, allow_unused=True)
+    learning = [parameter for parameter in parameters if parameter.requires_grad]
+    back, *of_learning = torch.autograd.grad(found, (x, *learning), grads, allow_unused=True)
+    of = dict(zip(learning, of_learning, strict=True))
+    return step.out.detach(), (back, *map(of.get, parameters))
 
 
 def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:

@@ -76,6 +76,18 @@ def test_output_and_gradients_are_those_of_two_plain_streams(position: str, drop
     assert torch.get_rng_state().equal(state)  # going back draws nothing
 
 
+def test_a_frozen_part_gets_no_gradient_and_the_others_theirs():
+    stack = ReversibleStack(blocks(3)).double()
+    x, valid = frames()
+    stack(x, valid).out.square().sum().backward()
+    free = {name: parameter.grad for name, parameter in stack.named_parameters()}
+    stack.zero_grad()
+    frozen = set(stack[1].attention.requires_grad_(False).parameters())
+    stack(x, valid).out.square().sum().backward()
+    for name, parameter in stack.named_parameters():
+        assert parameter.grad is None if parameter in frozen else parameter.grad.equal(free[name])
+
+
 def test_losses_of_its_layers_are_there_and_teach_what_they_teach_in_plain_ones():
     made = blocks(3, core=SpanCore(max_frames=4, ramp_frames=3, dynamic=True))
     stack, other = ReversibleStack(made).double(), Stack(made).double()
