@@ -2,7 +2,12 @@
 
 from torch import Tensor, nn
 
-__all__ = ["cut", "joined"]
+__all__ = ["cut", "fitting", "joined"]
+
+
+def fitting(size: int, frames: int) -> int:
+    """Return a ``size`` of blocks that goes beyond no recording of ``frames``: what is beyond would be zeros."""
+    return max(1, min(size, frames))
 
 
 def cut(x: Tensor, size: int) -> Tensor:

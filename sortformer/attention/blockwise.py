@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from sortformer.attention.blocks import cut, joined
+from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.full import expectation, validity
 from sortformer.attention.protocol import Context, Core
 
@@ -23,13 +23,14 @@ class BlockwiseAttention(Core):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         batch, heads, frames, dim = query.shape
-        valid = cut(validity(key, context.valid)[:, None], self.block)[:, 0]
-        query, key, value = (cut(x, self.block) for x in (query, key, value))
+        block = fitting(self.block, frames)
+        valid = cut(validity(key, context.valid)[:, None], block)[:, 0]
+        query, key, value = (cut(x, block) for x in (query, key, value))
         number = torch.arange(query.shape[2], device=query.device)
         blocks = (valid.any(-1) * (number + 1)).amax(dim=1).clamp(min=1)  # (B,) up to the last with a valid frame
         shift = torch.arange(heads, device=query.device)[:, None]
         partner = (number + shift) % blocks[:, None, None]  # (B, H, n)
-        where = partner[..., None, None].expand(batch, heads, -1, self.block, dim)
+        where = partner[..., None, None].expand(batch, heads, -1, block, dim)
         seen = valid[:, None].expand(-1, heads, -1, -1).gather(2, where[..., 0])
         mixed = expectation(query, key.gather(2, where), value.gather(2, where), seen[..., None, :])
         return joined(mixed, frames)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.blocks import cut, joined
+from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.combiner import Abstraction, Groups, Terms, join
 from sortformer.attention.full import expectation, scores, validity
 from sortformer.attention.protocol import Context, Core
@@ -34,11 +34,12 @@ class CombinerAxial(Core):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         frames, there = query.shape[2], validity(key, context.valid)[:, None]
-        query, key, value, there = (cut(x, self.row) for x in (query, key, value, there))
+        row = fitting(self.row, frames)
+        query, key, value, there = (cut(x, row) for x in (query, key, value, there))
         query = query * there[..., None]  # what a group of frames asks for is not for padding to say
         by_row = None if self.plan == "vertical" else self._row_groups(query, key, value, there)
         tiles = []
-        step = max(1, _TILE_FRAMES // self.row)
+        step = max(1, _TILE_FRAMES // row)
         for first in range(0, query.shape[2], step):
             rows = slice(first, first + step)
             asked = query[:, :, rows]
@@ -53,7 +54,8 @@ class CombinerAxial(Core):
         return joined(torch.cat(tiles, dim=2), frames)
 
     def _own_rows(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Terms:
-        allowed = torch.ones(self.row, self.row, dtype=torch.bool, device=query.device)
+        row = query.shape[3]
+        allowed = torch.ones(row, row, dtype=torch.bool, device=query.device)
         return Terms(scores(query, key), (allowed.tril() if self.causal else allowed) & valid[..., None, :], value)
 
     def _columns(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, first: int) -> Terms:
@@ -76,12 +78,12 @@ class CombinerAxial(Core):
 
     def _row_groups(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Groups:
         """One group (B, H, n, m, d) for each row and each column that looks at it."""
-        others = valid[..., None, :]
+        others, row = valid[..., None, :], query.shape[3]
         if self.plan == "rowmajor":
             return Groups(
-                expectation(query, key, key, others), expectation(query, key, value, others), _any(others, self.row)
+                expectation(query, key, key, others), expectation(query, key, value, others), _any(others, row)
             )
-        others = others & ~torch.eye(self.row, dtype=torch.bool, device=query.device)
+        others = others & ~torch.eye(row, dtype=torch.bool, device=query.device)
         keys, queries = (self.abstraction.others(x, valid) for x in self.abstraction.elements(key, query))
         return Groups(keys, expectation(queries, key, value, others), others.any(-1))
 
@@ -92,7 +94,7 @@ class CombinerAxial(Core):
         pooled = [x.transpose(2, 3) for x in self.abstraction.elements(key, query)]  # (B, H, m, n, d)
         key, value, there = key.transpose(2, 3), value.transpose(2, 3), valid.transpose(2, 3)
         above = torch.ones(key.shape[3], key.shape[3], dtype=torch.bool, device=key.device).tril(-1)
-        foreign = ~torch.eye(self.row, dtype=torch.bool, device=key.device)
+        foreign = ~torch.eye(query.shape[3], dtype=torch.bool, device=key.device)
         sides = [([self.abstraction.before(x, there) for x in pooled], above)]
         if not self.causal:
             after = [self.abstraction.before(x.flip(3), there.flip(3)).flip(3) for x in pooled]

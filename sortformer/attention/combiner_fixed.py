@@ -5,7 +5,7 @@ import sys
 import torch
 from torch import Tensor
 
-from sortformer.attention.blocks import cut, joined
+from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.combiner import Terms, join
 from sortformer.attention.combiner_hierarchical import CombinerHierarchical
 from sortformer.attention.full import scores, validity
@@ -28,11 +28,12 @@ class CombinerFixed(CombinerHierarchical):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         frames, there = query.shape[2], validity(key, context.valid)[:, None]
-        query, key, value, there = (cut(x, self.block) for x in (query, key, value, there))
+        block = fitting(self.block, frames)
+        query, key, value, there = (cut(x, block) for x in (query, key, value, there))
         groups = self.abstraction(key, query, value, there)
         number = torch.arange(query.shape[2], device=query.device)
         foreign = number[:, None] > number if self.causal else number[:, None] != number
-        within = torch.ones(self.block, self.block, dtype=torch.bool, device=query.device)
+        within = torch.ones(block, block, dtype=torch.bool, device=query.device)
         within = within.tril() if self.causal else within
         tiles = []
         for start in range(0, len(number), _TILE_BLOCKS):

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from sortformer.attention.blocks import cut, joined
+from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.combiner import Abstraction, Groups
 from sortformer.attention.full import expectation, masked, scores, validity
 from sortformer.attention.protocol import Context, Core
@@ -34,11 +34,12 @@ class CombinerTree(Core):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         frames = query.shape[2]
+        block = fitting(self.block, frames)
         there = validity(key, context.valid)[:, None]  # (B, 1, T)
-        asked, keys, values, valid = (cut(x, self.block) for x in (query, key, value, there))
-        within = torch.ones(self.block, self.block, dtype=torch.bool, device=query.device)
+        asked, keys, values, valid = (cut(x, block) for x in (query, key, value, there))
+        within = torch.ones(block, block, dtype=torch.bool, device=query.device)
         logits = [joined(masked(scores(asked, keys), self._until(within) & valid[..., None, :]), frames)]
-        groups, size = self.abstraction(keys, asked, values, valid), self.block
+        groups, size = self.abstraction(keys, asked, values, valid), block
         siblings = []
         while (nodes := groups.key.shape[2]) > 1:
             fan = min(self.fan_out, nodes)
@@ -52,7 +53,7 @@ class CombinerTree(Core):
                 break  # nobody asks for the group of all frames
             groups = self._parents(parts, *(cut(x, size) for x in (query, key, value, there)))
         weights = torch.cat(logits, dim=-1).softmax(dim=-1).split([x.shape[-1] for x in logits], dim=-1)
-        out = joined(cut(weights[0], self.block) @ values, frames)
+        out = joined(cut(weights[0], block) @ values, frames)
         for weight, (mixed, span) in zip(weights[1:], siblings, strict=True):
             out = out + joined(cut(weight, span) @ mixed, frames)
         return out

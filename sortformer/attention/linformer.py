@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.blocks import cut
+from sortformer.attention.blocks import cut, fitting
 from sortformer.attention.full import expectation, validity
 from sortformer.attention.protocol import Context, Core
 
@@ -29,9 +29,11 @@ class LinformerAttention(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        there = cut(validity(key, context.valid)[:, None], self.chunk)
+        # Learned weights are of places, and go with the chunk's length.
+        chunk = fitting(self.chunk, key.shape[2]) if self.key_weight is None else self.chunk
+        there = cut(validity(key, context.valid)[:, None], chunk)
         key, value = (
-            self._shorten(cut(x, self.chunk), there, weight)
+            self._shorten(cut(x, chunk), there, weight)
             for x, weight in ((key, self.key_weight), (value, self.value_weight))
         )
         seen = there.any(-1, keepdim=True).expand(-1, -1, -1, key.shape[3]).flatten(2)

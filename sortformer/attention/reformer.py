@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention.blocks import fitting
 from sortformer.attention.full import masked_score, scores, validity
 from sortformer.attention.protocol import Context, Core
 
@@ -48,13 +49,14 @@ class ReformerAttention(Core):
         frames = query.shape[2]
         bucket = self.bucket(query, number).masked_fill(~valid, self.buckets)  # padding comes last
         order = bucket.argsort(dim=-1, stable=True)
-        tail = -frames % self.chunk
+        chunk = fitting(self.chunk, frames)
+        tail = -frames % chunk
 
         def chunks(x: Tensor, fill: int = 0) -> Tensor:
             """Sort (B, H, T, ...) and cut it into chunks (B, H, n, chunk, ...)."""
             index = order if x.dim() == 3 else order[..., None].expand(x.shape)
             padding = (0, tail) if x.dim() == 3 else (0, 0, 0, tail)
-            return nn.functional.pad(x.gather(2, index), padding, value=fill).unflatten(2, (-1, self.chunk))
+            return nn.functional.pad(x.gather(2, index), padding, value=fill).unflatten(2, (-1, chunk))
 
         at = torch.arange(frames, device=query.device).expand(bucket.shape)
         asked, mine, when = chunks(query), chunks(bucket, self.buckets), chunks(at, -1)
@@ -62,7 +64,7 @@ class ReformerAttention(Core):
             torch.cat((_previous(x), x), dim=3) for x in (chunks(unit), chunks(value), mine, when)
         )
         first = torch.zeros(keys.shape[2], keys.shape[3], dtype=torch.bool, device=query.device)
-        first[0, : self.chunk] = True  # there is no chunk before the first one
+        first[0, :chunk] = True  # there is no chunk before the first one
         allowed = (mine[..., None] == theirs[..., None, :]) & (theirs < self.buckets)[..., None, :]
         allowed = allowed & ~first[:, None]
         logits = scores(asked, keys)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from sortformer.attention.blocks import cut, joined
+from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.full import expectation, masked, validity
 from sortformer.attention.protocol import Context, Core
 
@@ -31,8 +31,10 @@ class SinkhornAttention(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        frames, there = query.shape[2], cut(validity(key, context.valid)[:, None], self.block)
-        query, key, value = (cut(x, self.block) * there[..., None] for x in (query, key, value))
+        frames = query.shape[2]
+        block = fitting(self.block, frames)
+        there = cut(validity(key, context.valid)[:, None], block)
+        query, key, value = (cut(x, block) * there[..., None] for x in (query, key, value))
         some = there.any(-1)
         pairs = some[..., None] & some[..., None, :]  # (B, 1, n, n)
         if self.causal:
@@ -49,7 +51,7 @@ class SinkhornAttention(Core):
             keys, values, seen = keys.flatten(2, 3), values.flatten(2, 3), seen[:, :, : self.cut].flatten(2, 3)
             return expectation(query.flatten(2, 3), keys, values, seen[:, :, None])[:, :, :frames]
         keys, values = torch.cat((key, keys), dim=3), torch.cat((value, values), dim=3)
-        within = torch.ones(self.block, self.block, dtype=torch.bool, device=query.device)
+        within = torch.ones(block, block, dtype=torch.bool, device=query.device)
         own = (within.tril() if self.causal else within) & there[..., None, :]
         allowed = torch.cat((own, seen[..., None, :].expand_as(own)), dim=-1)
         return joined(expectation(query, keys, values, allowed), frames)

@@ -1,7 +1,9 @@
 """The laws of attention cores, for every core that is registered."""
 
+import dataclasses
 import itertools
 from collections import defaultdict
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -43,6 +45,31 @@ def weights(core: Core) -> dict[str, np.ndarray]:
 
 def test_every_core_that_is_registered_has_an_oracle():
     assert {case.config.kind for case in CASES} == set(CORES)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        cores.CombinerFixedCore(block_frames=2**20),
+        cores.CombinerFixedCore(block_frames=2**20, causal=True),
+        cores.CombinerHierarchicalCore(block_frames=2**20),
+        cores.CombinerAxialCore(row_frames=2**20),
+        cores.CombinerAxialCore(row_frames=2**20, plan="horizontal"),
+        cores.CombinerAxialCore(row_frames=2**20, plan="rowmajor"),
+        cores.CombinerMixtureCore(block_frames=2**20, mixture="joint"),
+        cores.SinkhornCore(block_frames=2**20),
+        cores.SinkhornCore(block_frames=2**20, cut_blocks=1),
+        cores.BlockwiseCore(block_frames=2**20),
+        cores.ReformerCore(chunk_frames=2**20),
+        cores.LinformerCore(ratio=2**20, projection="mean"),
+    ],
+    ids=name,
+)
+def test_a_block_beyond_the_recording_is_one_that_holds_it(config: cores.Core):
+    sizes = {key: FRAMES for key, value in dataclasses.asdict(config).items() if value == 2**20}
+    query, key, value = draw(1, 3, 2, HEADS, FRAMES, DIM).unbind()
+    beyond, whole = (build(each)(query, key, value, Context(VALID)) for each in (config, replace(config, **sizes)))
+    torch.testing.assert_close(beyond, whole, atol=0, rtol=0)
 
 
 def test_every_core_with_a_causal_form_has_an_oracle_for_it():
