@@ -15,9 +15,7 @@ class RotaryPosition(Position):
         super().__init__()
         if head_dim % 2:
             raise ValueError(f"rotary positions need an even head size, got {head_dim}")
-        self.frequencies: Tensor
-        frequencies = 10_000.0 ** (-torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)
-        self.register_buffer("frequencies", frequencies, persistent=False)
+        self.head_dim = head_dim
 
     def rotate(self, query: Tensor, key: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         """Return the rotated query (B, H, T, d) and key (B, H, S, d)."""
@@ -29,7 +27,9 @@ class RotaryPosition(Position):
         return _rotate(query, *turned[0]), _rotate(key, *turned[1])
 
     def _turns(self, at: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        angles = at[:, None, :, None] * self.frequencies
+        # Not a buffer, which a model in half precision would round, and the angles with it.
+        channels = torch.arange(0, self.head_dim, 2, dtype=torch.float32, device=at.device)
+        angles = at[:, None, :, None] * 10_000.0 ** (-channels / self.head_dim)
         return angles.cos().to(dtype), angles.sin().to(dtype)
 
 

@@ -39,6 +39,13 @@ def test_it_has_nothing_to_store():
     assert not RotaryPosition(8).state_dict()
 
 
+def test_a_model_in_half_precision_turns_by_exact_angles():
+    query, key = draw32(1, 2, 1, 2, 3000, 8).unbind()
+    turned = RotaryPosition(8).bfloat16().rotate(query, key, Places.whole(3000))
+    for one, other in zip(turned, RotaryPosition(8).rotate(query, key, Places.whole(3000)), strict=True):
+        assert one.equal(other)
+
+
 def test_odd_heads_are_refused():
     with pytest.raises(ValueError, match="even head size, got 5"):
         RotaryPosition(5)
