@@ -72,7 +72,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
                 return EarlyOutput(probs, layers, emb)
         before = now
         x = head.stretch(index + 1, x, valid[staying]).out
-    probs[staying] = torch.sigmoid(head.output(x, valid[staying])) * valid[staying][..., None]
+    probs[staying] = torch.sigmoid(head.output(x, valid[staying])).masked_fill(~valid[staying][..., None], 0.0)
     return EarlyOutput(probs, layers, emb)
 
 

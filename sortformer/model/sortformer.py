@@ -48,7 +48,7 @@ class SortformerOutput:
     @property
     def probs(self) -> Tensor:
         """Speaker probabilities (B, U, S), zero where not valid."""
-        return torch.sigmoid(self.logits) * self.valid[..., None]
+        return torch.sigmoid(self.logits).masked_fill(~self.valid[..., None], 0.0)
 
 
 class Sortformer(nn.Module):

@@ -38,6 +38,15 @@ def test_probabilities_are_zero_where_nothing_is_valid(shape):
     assert (output.probs < 1).all()
 
 
+def test_what_stands_in_padding_does_not_reach_the_probabilities():
+    emb = torch.randn(2, 9, small_config().encoder.dim)
+    valid = torch.arange(9) < torch.tensor([9, 5])[:, None]
+    with torch.no_grad():
+        output = small_model(small_config()).forward_frames(emb.masked_fill(~valid[..., None], torch.nan), valid)
+    assert torch.isfinite(output.probs).all()
+    assert not output.probs[1, 5:].any()
+
+
 @shapes
 def test_training_reaches_every_weight_with_finite_gradients(shape):
     model = small_model(SHAPES[shape]).train()
