@@ -7,7 +7,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from sortformer.errors import InputError, refusal
+from sortformer.errors import InputError, first_line, refusal
 from sortformer.json_values import json_object
 
 __all__ = ["read_config", "read_weights"]
@@ -39,5 +39,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
     try:
         return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise InputError(f"the weights {path} are damaged ({error}); fetch or install them again") from error
+    except (SafetensorError, OSError, TypeError) as error:  # of sizes beyond 64 bits
+        raise InputError(
+            f"the weights {path} are damaged ({first_line(error)}); fetch or install them again"
+        ) from error

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,16 @@ EMBEDDED_NAME = "embedded"
 FORMAT = "sortformer/1"
 
 
+@dataclass(frozen=True, slots=True)
+class _Description:
+    """What ``config.json`` holds."""
+
+    format: str
+    model: ModelConfig = field(default_factory=ModelConfig)
+    postprocess: PostprocessConfig = field(default_factory=PostprocessConfig)
+    licence: str | None = None
+
+
 def save(
     folder: str | Path,
     model: Sortformer,
@@ -45,11 +56,11 @@ def save(
         name: (tensor.to(dtype) if tensor.is_floating_point() else tensor).contiguous()
         for name, tensor in model.state_dict().items()
     }
+    config = json.dumps(described(model.config, postprocess, licence), indent=2)
     with drafted(folder / "model.safetensors") as draft:
         draft.write_bytes(save_weights(weights))  # their own writer lets nobody but the owner read
-    config = described(model.config, postprocess, licence)
     with drafted(folder / "config.json") as draft:
-        draft.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        draft.write_text(config + "\n", encoding="utf-8")
 
 
 def described(config: ModelConfig, postprocess: PostprocessConfig | None, licence: str | None) -> dict[str, Any]:
@@ -69,9 +80,8 @@ def read_native(folder: Path, values: Mapping[str, Any]) -> Checkpoint:
         InputError: if a file is absent or damaged, or if weights and config do not fit each other exactly.
     """
     try:
-        config = from_dict(ModelConfig, values.get("model", {}), "model")
-        postprocess = from_dict(PostprocessConfig, values.get("postprocess", {}), "postprocess")
+        told = from_dict(_Description, values)
     except (ConfigError, OverflowError) as error:
         raise InputError(f"{folder / 'config.json'} does not describe a model: {error}") from error
     path = folder / "model.safetensors"
-    return Checkpoint(build(path, config, read_weights(path)), postprocess, values.get("licence"))
+    return Checkpoint(build(path, told.model, read_weights(path)), told.postprocess, told.licence)

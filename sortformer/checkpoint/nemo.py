@@ -5,6 +5,7 @@ Nothing is unpacked to disk, no member is looked at but those two, and the weigh
 expand, and the description takes no short forms for repetitions.
 """
 
+import gzip
 import pickle
 import tarfile
 import zipfile
@@ -32,6 +33,7 @@ CONFIG_MEMBER = "model_config.yaml"
 WEIGHTS_MEMBER = "model_weights.ckpt"
 _LARGEST_CONFIG_BYTES = 2**20
 _LARGEST_EXPANSION = 100
+_BLOCK_BYTES = 2**20
 
 
 def read_nemo(path: Path) -> Checkpoint:
@@ -64,9 +66,7 @@ class _Members:
         for member in archive:
             room -= member.size
             if room < 0:
-                raise InputError(
-                    f"{path} is damaged, or not safe to read: it unpacks to {_LARGEST_EXPANSION} times its size or more"
-                )
+                raise _too_large(path)
             place = PurePosixPath(member.name)
             if place.is_absolute() or ".." in place.parts:
                 raise InputError(f"{path} is not safe to read: its member '{member.name}' points outside the archive")
@@ -86,12 +86,30 @@ def _archive(path: Path) -> Iterator[_Members]:
     try:
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
+        if packed:
+            _check_expansion(path)
         with tarfile.open(path, "r:gz" if packed else "r:") as archive:  # NeMo has no other packing
             yield _Members(archive, path)
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is no .nemo archive (a tar file), or is damaged") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
+
+
+def _check_expansion(path: Path) -> None:
+    """Refuse a gzip that holds far more than itself: tarfile would take what is no member, a long name, as a whole."""
+    room = _LARGEST_EXPANSION * path.stat().st_size
+    with gzip.open(path) as unpacked:
+        while block := unpacked.read(_BLOCK_BYTES):
+            room -= len(block)
+            if room < 0:
+                raise _too_large(path)
+
+
+def _too_large(path: Path) -> InputError:
+    return InputError(
+        f"{path} is damaged, or not safe to read: it unpacks to {_LARGEST_EXPANSION} times its size or more"
+    )
 
 
 class _PlainLoader(yaml.SafeLoader):

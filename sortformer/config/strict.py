@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import difflib
+import numbers
 import reprlib
 import typing
 from collections.abc import Mapping
@@ -96,6 +97,8 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):  # numpy's too, which JSON does not know
+        return int(value) if isinstance(value, numbers.Integral) else float(value)
     return value
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import re
 import tarfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -24,13 +25,13 @@ PROJECTION = "sortformer_modules.encoder_proj.weight"
     [
         ("encoder.n_layers", 10**9, "layers must be between 0 and 1000"),
         ("transformer_encoder.num_layers", 10**9, "layers must be between 0 and 1000"),
-        ("encoder.conv_kernel_size", -1, "encoder sizes must be >= 1"),
+        ("encoder.conv_kernel_size", -1, "encoder conv_kernel must be >= 1"),
         ("encoder.conv_kernel_size", 10**5 + 1, "another shape for"),
         ("encoder.subsampling_conv_channels", 10**6, "another shape for"),
         ("encoder.ff_expansion_factor", 10**4, "another shape for"),
-        ("encoder.ff_expansion_factor", 10**30, "encoder sizes must be >= 1 and <="),
+        ("encoder.ff_expansion_factor", 10**30, "encoder ff_dim must be >= 1 and <="),
         ("sortformer_modules.num_spks", 10**6, "another shape for"),
-        ("sortformer_modules.num_spks", 10**18, "head sizes must be >= 1 and <="),
+        ("sortformer_modules.num_spks", 10**18, "head num_slots must be >= 1 and <="),
     ],
 )
 def test_a_description_of_more_than_the_file_holds(tmp_path, setting, value, says):
@@ -46,7 +47,7 @@ def test_a_description_of_more_than_the_file_holds(tmp_path, setting, value, say
         ("encoder", {"dim": 10**6, "heads": 1}, "another shape for"),
         ("head", {"attention": [{"position": "learned", "learned_positions": 10**15}]}, "they lack"),
         ("head", {"attention": [{"position": "learned", "learned_positions": 10**18}]}, "larger model than there can"),
-        ("head", {"attention": [{"core": {"kind": "favor", "features": 10**12}}]}, "features .* must be <= 65536"),
+        ("head", {"attention": [{"core": {"kind": "favor", "features": 10**12}}]}, "must be >= 1 and <= 1048576"),
     ],
 )
 def test_a_config_of_more_than_the_folder_holds(tmp_path, part, values, says):
@@ -133,6 +134,19 @@ def test_a_tar_that_was_packed_to_nearly_nothing(tmp_path):
     member.size = 2**26
     (tmp_path / "packed.nemo").write_bytes(gzip.compress(member.tobuf() + bytes(2**26 + 1024)))
     assert "unpacks to 100 times its size or more" in refusal(tmp_path / "packed.nemo")
+
+
+def test_a_name_that_was_packed_to_nearly_nothing(tmp_path):
+    name = tarfile.TarInfo("././@LongLink")  # of the member behind it, which tarfile takes as a whole
+    name.type = tarfile.GNUTYPE_LONGNAME
+    name.size = 2**26
+    (tmp_path / "packed.nemo").write_bytes(gzip.compress(name.tobuf() + bytes(2**26 + 1024)))
+    tracemalloc.start()
+    try:
+        assert "unpacks to 100 times its size or more" in refusal(tmp_path / "packed.nemo")
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+    finally:
+        tracemalloc.stop()
 
 
 def test_weights_that_were_packed_in_their_zip(tmp_path):

@@ -2,8 +2,10 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -11,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from sortformer import checkpoint
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
+from sortformer.model import Sortformer
 from tests.small_models import SHAPES, small_config, small_model
 
 
@@ -29,6 +32,12 @@ def change_weights(folder: Path, change) -> None:
     weights = load_file(folder / "model.safetensors")
     change(weights)
     save_file(weights, folder / "model.safetensors")
+
+
+def header(shape: list[int]) -> bytes:
+    """A safetensors file of one tensor without a number in it."""
+    told = json.dumps({"weight": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}).encode()
+    return len(told).to_bytes(8, "little") + told
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -142,6 +151,18 @@ DAMAGE = {
         lambda folder: change_config(folder, postprocess={"onset": 2.0}),
         r"does not describe a model: .*onset",
     ),
+    "unknown part": (
+        lambda folder: change_config(folder, postproces={"onset": 0.9}),
+        r"does not describe a model: unknown key 'postproces' .* did you mean 'postprocess'",
+    ),
+    "licence without a name": (
+        lambda folder: change_config(folder, licence={"name": "MIT"}),
+        r"does not describe a model: licence must be str",
+    ),
+    "sizes beyond 64 bits": (
+        lambda folder: (folder / "model.safetensors").write_bytes(header(shape=[2**63, 0])),
+        r"weights .* are damaged",
+    ),
     "another model": (lambda folder: change_config(folder, model={}), r"do not fit their config"),
     "truncated weights": (
         lambda folder: os.truncate(folder / "model.safetensors", 1000),
@@ -174,6 +195,15 @@ def test_damage_is_one_sentence_that_names_the_file(kind, saved):
         checkpoint.load(saved)
     assert "\n" not in str(caught.value)
     assert str(saved) in str(caught.value)
+
+
+def test_numbers_of_numpy_are_saved_as_what_they_are(tmp_path):
+    shape = small_config()
+    checkpoint.save(
+        tmp_path, Sortformer(replace(shape, head=replace(shape.head, num_slots=np.int64(shape.head.num_slots))))
+    )
+    model, _ = checkpoint.load(tmp_path)
+    assert model.config == shape
 
 
 def test_an_absent_folder_is_one_sentence(tmp_path):
