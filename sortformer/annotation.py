@@ -58,7 +58,8 @@ class Turn:
     ``PostprocessConfig.confidence`` says.
 
     Raises:
-        InputError: when a time is not finite, the start is negative, the end is not after it, or the speaker is empty.
+        InputError: when a time is not finite, the start is negative, the end is not after it, or the speaker is no
+            name.
     """
 
     start: float
@@ -75,8 +76,10 @@ class Turn:
                 raise InputError(f"the confidence of a turn must be a finite number, got {self.confidence}")
         if not (0 <= self.start < self.end < math.inf):
             raise InputError(f"a turn needs 0 <= start < end in seconds, got {self.start} to {self.end}")
-        if not self.speaker:
-            raise InputError(f"the turn from {self.start} to {self.end} s has no speaker")
+        if not isinstance(self.speaker, str) or not self.speaker:
+            raise InputError(
+                f"the turn from {self.start} to {self.end} s needs its speaker's name, got {self.speaker!r}"
+            )
 
     def __lt__(self, other: Turn) -> bool:
         return (self.start, self.end, self.speaker) < (other.start, other.end, other.speaker)
@@ -188,7 +191,7 @@ class Diarization:
         """Return what happens inside the regions (start, end) in seconds, such as those of a UEM; times stay.
 
         Raises:
-            InputError: when a region ends before it starts.
+            InputError: when a region ends before it starts, or a time is no number.
         """
         parts = union(regions)
         cut = ((max(turn.start, start), min(turn.end, end), turn) for start, end in parts for turn in self.turns)
@@ -377,11 +380,11 @@ def union(regions: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], 
     """Return the regions (start, end) sorted, joined where they touch or overlap, without empty ones.
 
     Raises:
-        InputError: when a region ends before it starts.
+        InputError: when a region ends before it starts, or a time is no number.
     """
     joined: list[tuple[float, float]] = []
     for start, end in sorted(regions):
-        if end < start:
+        if not start <= end:
             raise InputError(f"a region needs start <= end in seconds, got {start} to {end}")
         if joined and start <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(joined[-1][1], end))

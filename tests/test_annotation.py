@@ -154,7 +154,7 @@ def test_values_do_not_change_and_can_be_keys():
 @pytest.mark.parametrize(
     ("start", "end", "speaker", "confidence"),
     [(-0.1, 1, "a", None), (1, 1, "a", None), (2, 1, "a", None), (0, math.inf, "a", None), (math.nan, 1, "a", None),
-     (0, 1, "", None), (0, 1, "a", math.nan)],
+     (0, 1, "", None), (0, 1, 1, None), (0, 1, "a", math.nan)],
 )  # fmt: skip
 def test_an_impossible_turn_is_refused(start, end, speaker, confidence):
     with pytest.raises(InputError):

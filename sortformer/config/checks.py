@@ -10,7 +10,10 @@ from typing import Any
 
 from sortformer.errors import ConfigError, InputError
 
-__all__ = ["alternatives", "as_annotated", "at_least", "fraction", "require", "whole"]
+__all__ = ["LARGEST_SIZE", "alternatives", "as_annotated", "at_least", "fraction", "require", "whole"]
+
+LARGEST_SIZE = 2**20
+"""Far beyond what is trained: a config that asks for a billion is refused before anything is as long."""
 
 
 def require(condition: bool, message: str) -> None:
@@ -72,13 +75,17 @@ def alternatives(hint: Any) -> tuple[list[Any], bool]:
 
 
 def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:
-    """Refuse sizes below ``least``, by name.
+    """Refuse sizes below ``least``, or beyond whatever is of use, by name.
 
     Raises:
         ConfigError: naming the size and whose it is: a ``noun`` such as "memory", of a ``kind`` such as "xl".
     """
     for name, size in sizes.items():
-        require(size >= least, f"{name} of the {noun} '{kind}' must be >= {least}, got {size}")
+        _check(name, int, size)
+        require(
+            least <= size <= LARGEST_SIZE,
+            f"{name} of the {noun} '{kind}' must be >= {least} and <= {LARGEST_SIZE}, got {size}",
+        )
 
 
 def fraction(kind: str, **shares: float) -> None:
@@ -88,6 +95,7 @@ def fraction(kind: str, **shares: float) -> None:
         ConfigError: as in :func:`at_least`.
     """
     for name, share in shares.items():
+        _check(name, float, share)
         require(0 <= share <= 1, f"{name} of the attention core '{kind}' must be in [0, 1], got {share}")
 
 

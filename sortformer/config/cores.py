@@ -4,6 +4,7 @@ What they compute is in ``sortformer.attention``, what they cost and who publish
 ``causal`` means that a frame attends to itself and to frames before it alone.
 """
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -168,7 +169,9 @@ class BigBirdCore:
 
     def __post_init__(self) -> None:
         _at_least(self.kind, 1, block_frames=self.block_frames)
-        _at_least(self.kind, 0, global_blocks=self.global_blocks, random_blocks=self.random_blocks, seed=self.seed)
+        _at_least(self.kind, 0, global_blocks=self.global_blocks, random_blocks=self.random_blocks)
+        if self.seed < 0:
+            raise ConfigError(f"seed of the attention core 'bigbird' must be >= 0, got {self.seed}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,8 +320,8 @@ class SinkhornCore:
         _at_least(self.kind, 1, block_frames=self.block_frames)
         _at_least(self.kind, 0, iterations=self.iterations, cut_blocks=self.cut_blocks)
         require(
-            self.temperature > 0,
-            f"temperature of the attention core 'sinkhorn' must be positive, got {self.temperature}",
+            1e-3 <= self.temperature < math.inf,  # below it, what exponentials scale are no numbers any more
+            f"temperature of the attention core 'sinkhorn' must be at least 0.001, got {self.temperature}",
         )
         require(
             not (self.causal and self.cut_blocks),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sortformer.config.attention import AttentionConfig, Position
-from sortformer.config.checks import as_annotated, require
+from sortformer.config.checks import LARGEST_SIZE, as_annotated, require
 from sortformer.config.cores import FullCore, LocalCore
 from sortformer.config.depth import Depth, StackedDepth, UniversalDepth, check_depth
 from sortformer.config.stream import SpeakerCacheConfig
@@ -14,9 +14,7 @@ from sortformer.grid import FrameGrid
 __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
 
 
-# Far beyond what is trained: a config that asks for a billion is refused before anything is as long.
 _MOST_LAYERS = 1000
-_LARGEST_SIZE = 2**20
 _FEWEST_HALVES = 8  # mel bands, some of which begin above 4 kHz
 
 
@@ -24,8 +22,10 @@ def _one_each(attention: tuple[AttentionConfig, ...], layers: int) -> tuple[Atte
     return attention * layers if len(attention) == 1 else attention
 
 
-def _check_sizes(place: str, *sizes: int) -> None:
-    require(min(sizes) >= 1 and max(sizes) <= _LARGEST_SIZE, f"{place} sizes must be >= 1 and <= {_LARGEST_SIZE}")
+def _check_sizes(place: str, config: object, *names: str) -> None:
+    for name in names:
+        size = getattr(config, name)
+        require(1 <= size <= LARGEST_SIZE, f"{place} {name} must be >= 1 and <= {LARGEST_SIZE}, got {size}")
 
 
 def _check_stack(place: str, config: "EncoderConfig | HeadConfig", irreversible: str | None) -> None:
@@ -114,16 +114,12 @@ class EncoderConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        channels = self.subsampling_channels, 1 if self.narrowband_channels is None else self.narrowband_channels
-        _check_sizes("encoder", self.dim, self.heads, self.ff_dim, *channels, self.conv_kernel)
+        second = () if self.narrowband_channels is None else ("narrowband_channels",)
+        _check_sizes("encoder", self, "dim", "heads", "ff_dim", "subsampling_channels", *second, "conv_kernel")
         require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
         if self.window_frames is not None:
             require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
             require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
-            require(
-                self.position in ("none", "rope"),
-                f"a local window takes positions 'none' or 'rope', not '{self.position}', which scores all pairs",
-            )
         ends_in_norm = "kind 'conformer', whose blocks end in a norm that cannot be undone"
         _check_stack("encoder", self, ends_in_norm if self.kind == "conformer" else None)
 
@@ -174,7 +170,7 @@ class HeadConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        _check_sizes("head", self.num_slots, self.dim, self.heads, self.ff_dim)
+        _check_sizes("head", self, "num_slots", "dim", "heads", "ff_dim")
         _check_stack("head", self, "norm 'post', which cannot be undone" if self.norm == "post" else None)
         require(
             all(0 <= layer < self.layers for layer in self.estimate_layers),
@@ -199,8 +195,9 @@ class HeadConfig:
             "counts: leave estimate_layers empty, or halting out",
         )
         # Beyond these, exponentials of what they scale are no numbers any more.
-        require(1e-3 <= self.order_temperature_frames < math.inf, "order_temperature_frames must be at least 0.001")
-        require(0 < self.arrival_sharpness <= 1e3, "arrival_sharpness must be positive, and at most 1000")
+        temperature, sharpness = self.order_temperature_frames, self.arrival_sharpness
+        require(1e-3 <= temperature < math.inf, f"order_temperature_frames must be at least 0.001, got {temperature}")
+        require(0 < sharpness <= 1e3, f"arrival_sharpness must be positive, and at most 1000, got {sharpness}")
 
     @property
     def layer_attention(self) -> tuple[AttentionConfig, ...]:

@@ -76,9 +76,11 @@ class OptimizerConfig:
     def __post_init__(self) -> None:
         as_annotated(self)
         if not 0 < self.learning_rate < math.inf or self.clip_norm <= 0 or self.warmup_steps < 0:
-            raise ConfigError("learning_rate and clip_norm must be positive, warmup_steps at least 0")
+            raise ConfigError(f"learning_rate and clip_norm must be positive, warmup_steps at least 0, got {self}")
         if not 0 <= self.weight_decay < math.inf or not 0 <= self.final_ratio <= 1 or not 0 <= self.ema_decay < 1:
-            raise ConfigError("weight_decay must be at least 0, final_ratio lie in [0, 1] and ema_decay in [0, 1)")
+            raise ConfigError(
+                f"weight_decay must be at least 0, final_ratio lie in [0, 1] and ema_decay in [0, 1), got {self}"
+            )
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
             raise ConfigError(f"betas are two numbers in [0, 1), got {self.betas}")
 
@@ -212,6 +214,8 @@ class TrainConfig:
         ends = [stage.until_step for stage in self.stages]
         if not ends or ends != sorted(set(ends)) or ends[-1] < self.steps:
             raise ConfigError(f"stages must rise and reach the {self.steps} steps of the run, got until_step {ends}")
+        for stage in self.stages:
+            stage.simulation(self.simulation)  # what a stage changes has to be in range, too
         if self.evaluate_conversations and self.data.bank is None and self.data.dev is None:
             raise ConfigError(
                 "there is nothing to evaluate on: name a manifest as dev in [data], or set evaluate_conversations = 0"

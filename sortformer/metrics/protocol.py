@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 
+from sortformer.config.checks import as_annotated
 from sortformer.errors import ConfigError
 
 __all__ = ["FAIR", "FORGIVING", "FULL", "PROTOCOLS", "Protocol", "changed", "protocol_named"]
@@ -16,7 +17,7 @@ class Protocol:
     (VBx) in speaker diarization", 2022.
 
     Raises:
-        ConfigError: when the collar is no number of seconds >= 0.
+        ConfigError: when the collar is no number of seconds >= 0, or a value is of another type.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Protocol:
     skip_overlap: bool
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         if not 0 <= self.collar_s < math.inf:
             raise ConfigError(f"the collar must be a number of seconds >= 0, got {self.collar_s}")
 
@@ -46,7 +48,7 @@ def protocol_named(name: str | Protocol) -> Protocol:
     """
     if isinstance(name, Protocol):
         return name
-    if name not in PROTOCOLS:
+    if not isinstance(name, str) or name not in PROTOCOLS:
         raise ConfigError(f"there is no protocol {name!r}; choose one of {', '.join(PROTOCOLS)}")
     return PROTOCOLS[name]
 

@@ -12,8 +12,8 @@ __all__ = ["boldest_safe", "fewest_samples", "risk_p_value"]
 def risk_p_value(losses: Sequence[float] | np.ndarray, tolerance: float) -> float:
     """Return the p-value of the hypothesis that the expected loss exceeds ``tolerance``: Hoeffding and Bentkus.
 
-    Angelopoulos et al., "Learn then Test", arXiv 2110.01052, proposition 2. ``losses`` are of independent samples, each
-    between 0 and 1.
+    Angelopoulos et al., "Learn then Test", arXiv 2110.01052, proposition 2. ``losses`` are of one or more independent
+    samples, each between 0 and 1; the ``tolerance`` lies between 0 and 1.
     """
     found = np.asarray(losses, dtype=np.float64)
     mean, count = float(found.mean()), len(found)
@@ -24,7 +24,10 @@ def risk_p_value(losses: Sequence[float] | np.ndarray, tolerance: float) -> floa
 
 
 def fewest_samples(tolerance: float, error: float) -> int:
-    """Return how many samples it takes to call anything safe: with fewer even losses of 0 may be chance."""
+    """Return how many samples it takes to call anything safe: with fewer even losses of 0 may be chance.
+
+    Both arguments lie between 0 and 1.
+    """
     return math.ceil(math.log(error) / math.log1p(-tolerance))
 
 

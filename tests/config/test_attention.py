@@ -60,7 +60,7 @@ def test_a_name_alone_stands_for_a_mechanism_with_its_defaults():
         ({"core": {"kind": "linformer", "ratio": 3, "projection": "learned"}}, "chunk_frames 256 .* of ratio 3"),
         ({"core": {"kind": "reformer", "buckets": 3}}, "buckets .* must be 1 or even, got 3"),
         ({"core": {"kind": "routing", "decay": 2}}, "decay .* must be in"),
-        ({"core": {"kind": "sinkhorn", "temperature": 0}}, "temperature .* must be positive"),
+        ({"core": {"kind": "sinkhorn", "temperature": 0}}, "temperature .* must be at least 0.001, got 0"),
         ({"core": {"kind": "sinkhorn", "cut_blocks": 2, "causal": True}}, "cut_blocks .* it cannot be causal"),
         ({"core": {"kind": "combiner_axial", "plan": "rowmajor", "pool": "max"}}, "leave pool at 'mean', got 'max'"),
         ({"memory": {"kind": "compressive", "ratio": 0}}, "ratio of the memory 'compressive' must be >= 1"),
@@ -78,7 +78,6 @@ def test_what_cannot_be_is_refused_with_the_reason(values, message):
         ({"position": "ropee"}, "position must be one of none, sinusoidal, .*, got 'ropee'"),
         ({"learned_positions": 2.5}, "learned_positions must be a whole number"),
         ({"core": cores.FavorCore(kernel="relux")}, "kernel must be one of softmax, relu, got 'relux'"),
-        ({"core": cores.FavorCore(features=2.5)}, "features must be a whole number, got 2.5"),
         ({"core": cores.CombinerFixedCore(pool="men")}, "pool must be one of max, mean, .*, got 'men'"),
         ({"memory": memories.CompressiveMemory(loss="atention")}, "loss must be one of attention, .* got 'atention'"),
     ],
@@ -86,6 +85,21 @@ def test_what_cannot_be_is_refused_with_the_reason(values, message):
 def test_a_wrong_word_in_python_is_refused_as_in_a_file(values, message):
     with pytest.raises(ConfigError, match=message):
         AttentionConfig(**values)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: cores.FavorCore(features=2.5), "features must be a whole number, got 2.5"),
+        (lambda: cores.LocalCore(window_frames="5"), "window_frames must be a whole number, got '5'"),
+        (lambda: cores.RoutingCore(decay=None), "decay must be a number, got None"),
+        (lambda: cores.BigBirdCore(seed=-1), "seed of the attention core 'bigbird' must be >= 0, got -1"),
+        (lambda: memories.NearestMemory(frames=2**40), "frames of the memory 'knn' must be >= 0 and <= 1048576, got"),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_where_it_is_given(make, message):
+    with pytest.raises(ConfigError, match=message):
+        make()
 
 
 @pytest.mark.parametrize(

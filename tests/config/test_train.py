@@ -118,6 +118,8 @@ def test_a_training_config_comes_back_from_its_dictionary():
         (RECIPE.replace("steps = 10", "steps = 11"), r"reach the 11 steps of the run, got until_step \[4, 10\]"),
         (RECIPE.replace("until_step = 4", "until_step = 10"), r"must rise .* got until_step \[10, 10\]"),
         (RECIPE + "[model.head]\nnum_slots = 5\n", "simulation makes 4 slots, the model has 5"),
+        (RECIPE.replace("batch_size = 1", "batch_size = 1\nclean_probability = 5"), "clean_probability"),
+        (RECIPE.replace("batch_size = 1", "batch_size = 1\nspeaker_weights = [-1]"), "speaker_weights"),
         (RECIPE + "[optimizer]\nbetas = [0.9]\n", "betas are two numbers"),
         (RECIPE + "[optimizer]\nbetas = [0.9, 1.0]\n", "betas are two numbers"),
         (RECIPE + "[optimizer]\nlearning_rate = nan\n", "optimizer.learning_rate must be a number, got nan"),

@@ -143,9 +143,9 @@ def test_a_changed_protocol_has_what_was_asked_for_and_the_name_of_its_like(base
     assert changed(found, base.collar_s, base.skip_overlap) == base
 
 
-@pytest.mark.parametrize("collar_s", [-0.1, float("nan"), float("inf")])
+@pytest.mark.parametrize("collar_s", [-0.1, float("nan"), float("inf"), "0.25", True])
 def test_a_collar_is_a_number_of_seconds(collar_s):
-    with pytest.raises(ConfigError, match=r"seconds >= 0, got"):
+    with pytest.raises(ConfigError, match=r"collar.* must be a number"):
         changed(FULL, collar_s)
 
 

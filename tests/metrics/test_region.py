@@ -1,5 +1,7 @@
 """What is scored: the UEM before the duration before the extent."""
 
+import math
+
 import pytest
 
 from sortformer.annotation import Diarization, Turn
@@ -9,6 +11,12 @@ from sortformer.metrics.protocol import FAIR, protocol_named
 from sortformer.metrics.region import Region, scored_region
 
 ONE, TWO = [Turn(1, 2, "a")], [Turn(3, 4, "b")]
+
+
+@pytest.mark.parametrize("part", [(2.0, 1.0), (math.nan, 5.0), (0.0, math.nan)])
+def test_a_part_that_cannot_be_is_refused(part):
+    with pytest.raises(InputError, match="a region needs start <= end in seconds"):
+        scored_region([], [], [part])
 
 
 def test_a_uem_comes_first_and_its_parts_are_joined():
