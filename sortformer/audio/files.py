@@ -27,7 +27,7 @@ def is_file(source: Any) -> bool:
 def can_be_read_again(source: Any) -> bool:
     """Return whether the source begins anew each time that it is opened, as a pipe does not."""
     if isinstance(source, Mapping):
-        return can_be_read_again(source.get("audio"))
+        return can_be_read_again(source.get("audio", source.get("path")))
     if _is_path(source):
         return not os.path.exists(source) or os.path.isfile(source)
     return not is_file(source) or source.seekable()

@@ -1,6 +1,7 @@
 """Read recordings: whole into one array, or as a stream of blocks that never holds all of it."""
 
 import contextlib
+import io
 import math
 import os
 import warnings
@@ -214,9 +215,9 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
         samples: Any = decode()
         with _opened({"waveform": samples.data, "sample_rate": samples.sample_rate}, sample_rate) as found:
             yield found
-    elif isinstance(source, Mapping) and is_file(source.get("audio")):
+    elif isinstance(source, Mapping) and (file := _file_in(source)) is not None:
         _check_mapping(source)
-        with _opened(source["audio"], sample_rate) as found:
+        with _opened(file, sample_rate) as found:
             yield found
     else:
         raise InputError(f"audio must be a path, a binary file object or an array, got {_instead(source)}")
@@ -224,6 +225,13 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
 
 def _recording(found: Decoder, name: str) -> _Recording:
     return _Recording(name, _rate(found, name), found.info.duration_s, _decoded(found, name))
+
+
+def _file_in(source: Mapping[str, Any]) -> Any:
+    """The file of a mapping: its ``audio``; or ``bytes``, or a ``path``, as datasets have what is not decoded."""
+    if isinstance(content := source.get("bytes"), bytes):
+        return io.BytesIO(content)
+    return next((each for each in (source.get("audio"), source.get("path")) if is_file(each)), None)
 
 
 def _check_mapping(source: Mapping[str, Any]) -> None:

@@ -153,6 +153,13 @@ def test_a_file_in_a_mapping_is_read_as_the_file(tmp_path: Path):
         np.testing.assert_array_equal(audio.read({"audio": file}), audio.read(path))
 
 
+def test_a_row_of_a_dataset_that_is_not_decoded_is_its_bytes_or_its_file(tmp_path: Path):
+    path = write(tmp_path / "one.wav", chirp(0.5, 16_000), 16_000)
+    for row in ({"bytes": path.read_bytes(), "path": "clips/two.wav"}, {"bytes": None, "path": str(path)}):
+        np.testing.assert_array_equal(audio.read(row), audio.read(path))
+    assert uri_of({"bytes": path.read_bytes(), "path": "clips/two.wav"}) == "two"
+
+
 def test_silence_is_not_an_error():
     assert not audio.read(np.zeros(1_600, np.float32), 16_000).any()
 
