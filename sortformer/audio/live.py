@@ -20,10 +20,13 @@ from sortformer.audio.signal import check_channel, resampled
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["microphone", "piped"]
+__all__ = ["HEADER_BYTES", "begins_recording", "microphone", "piped"]
 
 _BLOCK_BYTES = 1 << 15
 _HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff", b"\x1aE\xdf\xa3")
+HEADER_BYTES = 8
+"""By so many first bytes a recording is known."""
+
 _HEAD_BYTES = 2_000  # by which it is told what comes: no more, however many are there at once
 _TEXT_BYTES = 8  # fewer may be samples by chance
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
@@ -88,7 +91,7 @@ def piped(
         raise InputError(
             "what comes through this pipe is text, not sound: check the program, or the address, that should send it"
         )
-    recorded = head.startswith(_HEADERS) or head[4:8] == b"ftyp" or _is_noise(head)  # ftyp: MP4
+    recorded = begins_recording(head) or _is_noise(head)
     if recorded and rate is not None:
         raise InputError(
             "a rate is for 16-bit samples, and these are none: a recording says its own rate, so leave it out; of "
@@ -110,6 +113,11 @@ def piped(
     finally:
         if source.interrupt is not None:
             raise source.interrupt
+
+
+def begins_recording(head: bytes) -> bool:
+    """Return whether bytes are the first of a recording: WAV, AIFF, AU, CAF, FLAC, Ogg, WebM, MP4, MP3 with ID3."""
+    return head.startswith(_HEADERS) or head[4:8] == b"ftyp"
 
 
 def _is_text(head: bytes) -> bool:

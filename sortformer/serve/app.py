@@ -58,7 +58,7 @@ def application(diarizer: Diarizer, *, max_streams: int, max_upload_mb: int) -> 
     async def stream(websocket: WebSocket) -> None:
         await streams.answer(websocket)
 
-    @app.get("/healthz")
+    @app.api_route("/healthz", methods=["GET", "HEAD"])
     async def healthz() -> dict[str, Any]:
         """Say what runs here, and how much it has to do."""
         return {

@@ -5,6 +5,8 @@ import soxr
 
 from sortformer.audio.arrays import checked_rate
 from sortformer.audio.encodings import encoding_named
+from sortformer.audio.live import HEADER_BYTES, begins_recording
+from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["Samples"]
@@ -15,12 +17,15 @@ class Samples:
 
     Its length is how many float32 samples at 16 kHz there are to take.
 
+    They are 16-bit and little-endian if no ``encoding`` says otherwise.
+
     Raises:
         InputError: if there is no such encoding, or the rate, in Hz, is not one of sound.
     """
 
-    def __init__(self, encoding: str = "s16le", rate: int | str = SAMPLE_RATE) -> None:
-        self._encoding = encoding_named(encoding)
+    def __init__(self, encoding: str | None = None, rate: int | str = SAMPLE_RATE) -> None:
+        self._encoding = encoding_named("s16le" if encoding is None else encoding)
+        self._head = b"" if encoding is None else None  # the first bytes, until they show what comes
         rate = checked_rate(rate)
         self._resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32")
         self._rest = b""  # of a sample that was cut
@@ -30,7 +35,20 @@ class Samples:
         return len(self._heard) // 4
 
     def add(self, content: bytes, *, last: bool = False) -> None:
-        """Take in more bytes, the ``last`` ones or not."""
+        """Take in more bytes, the ``last`` ones or not.
+
+        Raises:
+            InputError: if they begin as a recording does, and nobody said that they are samples.
+        """
+        if self._head is not None:
+            self._head += content[:HEADER_BYTES]
+            if begins_recording(self._head):
+                raise InputError(
+                    "these are no samples but a recording, by its first bytes: send what is behind the header, as "
+                    "16-bit samples, or the whole to /v1/diarize"
+                )
+            if len(self._head) >= HEADER_BYTES:
+                self._head = None
         samples, self._rest = self._encoding.decoded(self._rest + content)
         if self._resampler is not None:
             samples = self._resampler.resample_chunk(samples, last=last)

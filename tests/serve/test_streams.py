@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, repeat
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -227,6 +228,24 @@ def test_rubbish_ends_the_stream_that_it_came_by_and_no_other(server: Running, r
     assert words in sentence
     assert code == 1008
     assert said == expected(WAVES[1], "1s", "good")
+
+
+@pytest.mark.parametrize("cut", [1, 3, 10_000])
+def test_a_recording_is_not_taken_for_samples_unless_it_is_said_to_be(server: Running, cut: int):
+    content = b"RIFF" + bytes(40) + message(WAVES[1])
+    with server.stream() as stream:
+        stream.send(content[:cut])
+        if cut < 4:
+            stream.send(content[cut:])
+        sentence, code = refused(stream)
+    assert "no samples but a recording, by its first bytes" in sentence
+    assert code == 1008
+    with server.stream(encoding="s16le") as stream:
+        assert sent(stream, content, 10_000)[-1]["type"] == "done"
+
+
+def test_whoever_watches_may_ask_for_the_head_alone(server: Running):
+    assert httpx.head(f"http://{server.address}/healthz", timeout=60).status_code == 200
 
 
 def test_a_message_that_is_too_large_is_refused(server: Running):
