@@ -82,7 +82,10 @@ def train(
             sources = Sources.load(config.data)
             initial, begun_as = initial_checkpoint(config)
             config = replace(config, model=initial.model.config)
-            state = _started(config, sources, initial.model, begun_as, out / STATE, processes.device)
+            changed = _changed(out / "config.json", config)
+            state = _started(config, sources, initial.model, begun_as, processes.device)
+            if (out / STATE).exists():
+                state.load(out / STATE, changed)
             counting = None
             if config.count_teacher is not None:
                 counting = CountTeacher.read(config.count_teacher.network).to(processes.device)
@@ -101,7 +104,7 @@ def train(
             done = f"{state.step} of {config.steps} steps"
             warnings.warn(f"the run in {out} has done {done} before: there was nothing to train", stacklevel=2)
         elif processes.lead:
-            if state.step and (changed := _changed(out / "config.json", config)):
+            if state.step and changed:
                 names = ", ".join(changed)
                 if any(name.startswith(_EVALUATION) for name in changed):
                     state.lowest_der = math.inf  # the errors before are of other conversations
@@ -168,9 +171,9 @@ def _check_place(out: Path) -> None:
 
 
 def _started(
-    config: TrainConfig, sources: Sources, model: Sortformer, begun_as: str, saved: Path, device: torch.device
+    config: TrainConfig, sources: Sources, model: Sortformer, begun_as: str, device: torch.device
 ) -> TrainState:
-    """Return the state to train from: of a saved run, or its start."""
+    """Return the state from which a run starts."""
     if any(stage.streamed_probability for stage in config.stages):
         check_streams(model.config)
     of_frames = config.teacher is not None or config.count_teacher is not None or config.loss.voice_pairs_weight > 0
@@ -180,10 +183,7 @@ def _started(
             "finer: leave them out"
         )
     teacher = _teacher(config, sources, model.config)
-    state = TrainState.start(model, config.optimizer, teacher, device, begun_as, config.frozen)
-    if saved.exists():
-        state.load(saved)
-    return state
+    return TrainState.start(model, config.optimizer, teacher, device, begun_as, config.frozen)
 
 
 def _teacher(config: TrainConfig, sources: Sources, model: ModelConfig) -> VoiceTeacher | None:

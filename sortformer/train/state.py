@@ -18,6 +18,7 @@ from sortformer.train.teacher import VoiceTeacher
 
 __all__ = ["TrainState", "parameter_groups"]
 
+_OF_START = ("model.", "seed", "init", "simulation.num_slots")  # of a recipe: what a run begins as
 _BY_RECIPE = ("weight_decay", "betas")  # of the optimiser; the learning rate is set before each step
 
 
@@ -96,8 +97,10 @@ class TrainState:
                 # On a full disk torch complains of a position in the file; what was wrong with the file came before.
                 raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
 
-    def load(self, path: Path) -> None:
+    def load(self, path: Path, changed: Sequence[str] = ()) -> None:
         """Go on from a saved state, with the settings of the optimiser that this run has.
+
+        ``changed`` are the settings of the recipe that are not as they were, for the error.
 
         Raises:
             InputError: if the file is damaged, of another model, or of a run that began as another one.
@@ -107,9 +110,11 @@ class TrainState:
         except Exception as error:  # a damaged pickle can raise nearly anything
             raise InputError(f"cannot resume from {path}, which is damaged; move it away to start again") from error
         if isinstance(values, dict) and values.get("begun_as", self.begun_as) != self.begun_as:
+            other = [name for name in changed if name.startswith(_OF_START)]
+            why = f"its recipe had another {', '.join(other)}" if other else "weights, post-processing or licence"
             raise InputError(
-                f"the run in {path.parent} did not begin from the model of this recipe (weights, seed, settings, "
-                "post-processing or licence): go on with its own recipe, or give another folder"
+                f"the run in {path.parent} did not begin from the model of this recipe ({why}): go on with its own "
+                "recipe, or give another folder"
             )
         if isinstance(values, dict) and values.get("trained", self._trained()) != self._trained():
             raise InputError(

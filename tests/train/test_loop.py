@@ -408,7 +408,10 @@ def test_a_damaged_state_is_one_sentence(content, run_config, tmp_path):
 def test_the_state_of_another_model_is_refused(run_config, tmp_path):
     train(run_config, tmp_path, stop=after(1))
     wider = replace(run_config, model=replace(run_config.model, head=replace(run_config.model.head, ff_dim=28)))
-    with pytest.raises(InputError, match=r"^the run in .* did not begin from the model of this recipe"):
+    with pytest.raises(
+        InputError,
+        match=r"did not begin from the model of this recipe \(its recipe had another model\.head\.ff_dim\): ",
+    ):
         train(wider, tmp_path)
     state = state_of(tmp_path)
     torch.save({name: value for name, value in state.items() if name != "begun_as"}, tmp_path / "state.pt")
