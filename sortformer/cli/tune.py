@@ -109,6 +109,8 @@ def tune(
         f"{100 * tuned.before.der.rate:.2f} % before, {100 * tuned.after.der.rate:.2f} % after; "
         f"gain {100 * tuned.gain:.2f} points{interval}"
     )
+    if not spread:
+        say("warning: one recording does not say how sure that is, nor what others gain: give more")
     say(f"the model with these settings is in {out}: use it with --model {out}")
     typer.echo(as_options(tuned.postprocess))
 

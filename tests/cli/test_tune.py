@@ -33,6 +33,7 @@ def test_it_writes_a_model_with_its_settings_and_says_what_they_gain(cli: Cli, m
     assert outcome.out.startswith("--decision ")
     assert "DER (full (no collar, overlap scored)) on 1 recording" in outcome.err
     assert outcome.err.splitlines()[0].endswith(" points")  # and no interval
+    assert outcome.err.splitlines()[1].startswith("warning: one recording does not say how sure that is")
     assert outcome.err.endswith(f"the model with these settings is in {out}: use it with --model {out}\n")
     settings = json.loads((out / "config.json").read_text())["postprocess"]
     flags = dict(zip(*[iter(outcome.out.split())] * 2, strict=True))
