@@ -6,9 +6,11 @@ from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
 from sortformer.checkpoint.native import save
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 
 __all__ = ["convert"]
+
+_OTHERS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
 
 
 def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> Checkpoint:
@@ -22,11 +24,14 @@ def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> 
         overwrite: replace a model that is there.
 
     Raises:
-        InputError: if the source cannot be read, ``out`` exists and is not to be replaced or is of the other kind, or
-            the format cannot express the model or needs a package that is missing.
+        InputError: if the source cannot be read, ``out`` cannot be written, exists and is not to be replaced, is of the
+            other kind or named as another format, or the format cannot express the model or needs a package that is
+            missing.
     """
     out = Path(out)
     folder = out.suffix not in (".nemo", ".onnx")
+    if folder and out.suffix in _OTHERS:
+        raise InputError(f"a model is not written as {out.suffix}: end {out} in .nemo or .onnx, or name a folder")
     if out.exists() and out.is_dir() != folder:
         raise InputError(f"{out} is a {'file' if folder else 'folder'}: give another name")
     if out.exists() and not overwrite and not (folder and not any(out.iterdir())):
@@ -35,7 +40,10 @@ def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> 
     remind(str(source), checkpoint.licence)
     # The other formats have their own dependencies.
     if folder:
-        save(out, checkpoint.model, checkpoint.postprocess, licence=checkpoint.licence)
+        try:
+            save(out, checkpoint.model, checkpoint.postprocess, licence=checkpoint.licence)
+        except OSError as error:
+            raise InputError(f"cannot write {out}: {refusal(error)}") from error
     elif out.suffix == ".onnx":
         from sortformer.checkpoint.onnx_export import write_onnx
 

@@ -157,8 +157,15 @@ def test_folders_on_the_way_are_made(tmp_path, name):
 
 def test_an_impossible_place_is_one_sentence(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="cannot write"):
-        checkpoint.convert(GOLDEN / "tiny_v1.nemo", tmp_path / "file" / "model.nemo")
+    for name in ("model.nemo", "model"):
+        with pytest.raises(InputError, match="cannot write"):
+            checkpoint.convert(GOLDEN / "tiny_v1.nemo", tmp_path / "file" / name)
+
+
+def test_a_folder_is_not_named_as_a_file_of_another_format(tmp_path):
+    with pytest.raises(InputError, match=r"a model is not written as \.pt: end .*model\.pt in \.nemo or \.onnx, or"):
+        checkpoint.convert(GOLDEN / "tiny_v1.nemo", tmp_path / "model.pt")
+    assert not list(tmp_path.iterdir())
 
 
 def test_post_processing_and_licence_travel_in_our_folder(tmp_path):
