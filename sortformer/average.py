@@ -35,7 +35,7 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
         UserWarning: when their post-processing differs.
     """
     if len(sources) < 2:
-        raise InputError(f"averaging needs at least two models, got {len(sources)}")
+        raise InputError(f"averaging needs at least two models, got {'only ' + str(sources[0]) if sources else 'none'}")
     first = read(sources[0])
     sums = {name: weights.double() for name, weights in first.model.state_dict().items()}
     last, settings = first, {first.postprocess}

@@ -158,8 +158,9 @@ class Diarizer:
 
         Args:
             audio: a path, a binary file object, an array with its ``sample_rate`` in Hz, or a mapping of ``waveform``
-                and ``sample_rate``, of ``array`` and ``sampling_rate``, or of ``audio``, which may have a ``uri``: the
-                recording's id in the result. Else that is the name of the file without its ending, or ``audio``.
+                and ``sample_rate``, of ``array`` and ``sampling_rate``, of ``bytes`` and ``path``, or of ``audio``,
+                which may have a ``uri``: the recording's id in the result. Else that is the name of the file without
+                its ending, or ``audio``.
             channel: take this channel, counted from 1, instead of the mean of all; "each" takes each by itself, as one
                 speaker, ``channel_1``, ``channel_2``, ... (see ``channels.py``).
             preset: ``offline`` takes the recording whole; one of ``presets``, or a configuration of a stream, streams
@@ -195,6 +196,8 @@ class Diarizer:
         channel = channel_of(channel)
         if not isinstance(enroll, Mapping | None):
             raise InputError(f"enroll is a mapping of names to clips, got {type(enroll).__name__}")
+        if not isinstance(exclusive, bool):
+            raise InputError(f"exclusive must be True or False, got {exclusive!r}")
         check_speakers(channel, enroll, *wanted.values())
         settings = self._settings(postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)

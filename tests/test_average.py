@@ -98,6 +98,6 @@ def test_different_models_licences_and_single_ones_are_refused(tmp_path: Path):
         average([one, other], tmp_path / "mean")
     with pytest.raises(InputError, match="different licences"):
         average([one, saved(tmp_path / "bought", licence="MIT")], tmp_path / "mean")
-    with pytest.raises(InputError, match="at least two models"):
+    with pytest.raises(InputError, match=r"at least two models, got only .*one"):
         average([one], tmp_path / "mean")
     assert not (tmp_path / "mean").exists()

@@ -147,6 +147,12 @@ def test_whole_numbers_of_numpy_are_as_good(diarizer: Diarizer, wav: Path):
         diarizer.stream(max_speakers=2.0)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.parametrize("word", ["no", "yes", 1, None])
+def test_a_switch_takes_no_words(diarizer: Diarizer, wav: Path, word: object):
+    with pytest.raises(InputError, match="exclusive must be True or False, got"):
+        diarizer(wav, exclusive=word)  # pyright: ignore[reportArgumentType]
+
+
 def test_a_diarizer_is_shown_in_a_line(diarizer: Diarizer):
     assert repr(diarizer) == f"Diarizer(name={diarizer.name!r}, num_slots={SLOTS}, device='cpu')"
 

@@ -64,7 +64,7 @@ def parse(text: str, source: Path) -> list[Entry]:
     def read(fields: dict[str, Any]) -> tuple[Entry, bool]:
         return _entry(fields, source.parent), bool(fields.get("uniq_id"))
 
-    found = json_lines(text, source, "a manifest", read)
+    found = json_lines(text, source, "a manifest, with an object on each line", read)
     windows = Counter(entry.audio for entry, named in found if not named)
     return [entry if named or windows[entry.audio] == 1 else _named_by_times(entry) for entry, named in found]
 

@@ -116,7 +116,7 @@ def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Pa
     ("line", "said"),
     [
         ("SPEAKER a 1 0 1", "not JSON"),
-        ("[1]", r"no JSON object, but \[1\]; is this a manifest"),
+        ("[1]", r"no JSON object, but \[1\]; is this a manifest, with an object on each line\?"),
         ("{}", "no 'audio_filepath'"),
         ('{"audio_filepath": ["a.wav", "b.wav"]}', "'audio_filepath' must be a path"),
         ('{"audio_filepath": "a.wav", "offset": "now"}', "'offset' must be a number"),
