@@ -71,7 +71,8 @@ def train(
         Cancelled: if another process failed; that one raises why.
 
     Warns:
-        UserWarning: when all steps of the recipe have been done before, or a run goes on with other settings.
+        UserWarning: when all steps of the recipe have been done before, a run goes on with other settings, or its
+            warm-up is as long as itself.
     """
     with joined(device) as processes, killed_workers(), ExitStack() as held:
         out = Path(out)
@@ -110,6 +111,12 @@ def train(
                     state.lowest_der = math.inf  # the errors before are of other conversations
                 warnings.warn(
                     f"the run in {out} goes on from step {state.step} with another recipe than before: {names}",
+                    stacklevel=2,
+                )
+            if (warm := config.optimizer.warmup_steps) >= config.steps:
+                warnings.warn(
+                    f"all {config.steps} steps of the recipe warm up (warmup_steps of [optimizer] is {warm}): the "
+                    "learning rate rises to the end",
                     stacklevel=2,
                 )
             with drafted(out / "config.json") as draft:

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,17 @@ def test_training_leaves_the_global_generator_alone(run_config, tmp_path):
     torch.manual_seed(0)
     train(run_config, tmp_path, stop=after(2))
     assert torch.rand(1).equal(expected)
+
+
+@pytest.mark.parametrize("warmup", [2, 6])
+def test_a_warm_up_as_long_as_the_run_is_told(run_config, tmp_path, warmup):
+    config = replace(run_config, optimizer=replace(run_config.optimizer, warmup_steps=warmup))
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        train(config, tmp_path, stop=after(1))
+    said = [str(each.message) for each in told if "warm up" in str(each.message)]
+    assert len(said) == (warmup == 6)
+    assert all(line.startswith("all 6 steps of the recipe warm up (warmup_steps of [optimizer] is 6)") for line in said)
 
 
 def test_a_finished_run_stays_as_it_is(run_config, tmp_path, whole):
