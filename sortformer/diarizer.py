@@ -20,7 +20,7 @@ from sortformer.channels import by_channel
 from sortformer.checkpoint.licences import remind
 from sortformer.config.carrying import carries
 from sortformer.config.channel import EACH, Channel, channel_of, check_speakers
-from sortformer.config.checks import whole
+from sortformer.config.checks import switch, whole
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import as_postprocess, model_preset, model_presets, nearest_preset, streams_files
@@ -196,8 +196,7 @@ class Diarizer:
         channel = channel_of(channel)
         if not isinstance(enroll, Mapping | None):
             raise InputError(f"enroll is a mapping of names to clips, got {type(enroll).__name__}")
-        if not isinstance(exclusive, bool):
-            raise InputError(f"exclusive must be True or False, got {exclusive!r}")
+        switch("exclusive", exclusive)
         check_speakers(channel, enroll, *wanted.values())
         settings = self._settings(postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)

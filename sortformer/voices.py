@@ -15,6 +15,7 @@ from torch import Tensor
 from sortformer.annotation import Diarization, is_given_name
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of
+from sortformer.config.checks import switch
 from sortformer.config.labels import LabelConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.diarizer import Diarizer
@@ -172,6 +173,7 @@ class VoiceStore:
         Warns:
             UserWarning: when the store knows no voices.
         """
+        switch("exclusive", exclusive)
         if not 0 <= lam <= 1:
             raise InputError(f"lam, the share of the memory, must be between 0 and 1, got {lam}")
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)

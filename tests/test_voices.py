@@ -223,6 +223,8 @@ def test_with_a_real_model_lam_0_is_the_diarizer_with_a_name(diarizer: Diarizer,
     assert store.name(diarizer(wav), wav).turns == expected.turns
     assert store.diarize(wav).uri == store.name(diarizer(wav), wav).uri == "ada"
     stages: list[str] = []
+    with pytest.raises(InputError, match="exclusive must be True or False, got 'no'"):
+        store.diarize(wav, exclusive="no")  # pyright: ignore[reportArgumentType]
     named = store.diarize(wav, exclusive=True, progress=lambda stage, *_: stages.append(stage))
     assert "read" in stages
     origin = named.origin

@@ -10,7 +10,7 @@ from typing import Any
 
 from sortformer.errors import ConfigError, InputError
 
-__all__ = ["LARGEST_SIZE", "alternatives", "as_annotated", "at_least", "fraction", "require", "whole"]
+__all__ = ["LARGEST_SIZE", "alternatives", "as_annotated", "at_least", "fraction", "require", "switch", "whole"]
 
 LARGEST_SIZE = 2**20
 """Far beyond what is trained: a config that asks for a billion is refused before anything is as long."""
@@ -97,6 +97,16 @@ def fraction(kind: str, **shares: float) -> None:
     for name, share in shares.items():
         _check(name, float, share)
         require(0 <= share <= 1, f"{name} of the attention core '{kind}' must be in [0, 1], got {share}")
+
+
+def switch(name: str, value: Any) -> None:
+    """Refuse what a caller gave in place of True or False: of words, "no" is as true as "yes".
+
+    Raises:
+        InputError: naming it.
+    """
+    if not isinstance(value, bool):
+        raise InputError(f"{name} must be True or False, got {value!r}")
 
 
 def whole(name: str, value: Any) -> int | None:
