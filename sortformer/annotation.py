@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 _ARRIVAL, _CHANNEL = "speaker_", "channel_"
+_ROUNDING_S = 1e-6  # of times, for which binary fractions are not exact
 
 
 def arrival_name(position: int) -> str:
@@ -162,12 +163,12 @@ class Diarization:
         return speakers(self.turns)
 
     def crop(self, start_s: float, end_s: float) -> Diarization:
-        """Return what happens between two times, as a recording of its own that starts at 0.
+        """Return what happens between two times, as a recording of its own that starts at 0, whose ``origin`` is None.
 
         Raises:
-            InputError: when the times are not ``0 <= start_s <= end_s``.
+            InputError: when the times are not ``0 <= start_s <= end_s``, or the start is infinite.
         """
-        if not 0 <= start_s <= end_s:
+        if not (0 <= start_s <= end_s and start_s < math.inf):
             raise InputError(f"a crop needs 0 <= start <= end in seconds, got {start_s} to {end_s}")
         end_s = max(start_s, min(end_s, self.duration))
         cut = ((max(turn.start, start_s) - start_s, min(turn.end, end_s) - start_s, turn) for turn in self.turns)
@@ -324,7 +325,7 @@ def merged(turns: Iterable[Turn], gap_s: float = 0.0) -> tuple[Turn, ...]:
     ends: dict[str, float] = {}
     for turn in sorted(turns):
         end = ends.get(turn.speaker, -math.inf)
-        if turn.start <= end + gap_s:
+        if turn.start <= end + gap_s + _ROUNDING_S:
             last[turn.speaker].append(turn)
         else:
             last[turn.speaker] = [turn]

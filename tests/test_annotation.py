@@ -130,6 +130,7 @@ def test_merging_over_a_gap():
 
 
 def test_the_confidence_of_a_merged_turn_is_weighted_by_length():
+    assert Diarization((Turn(0, 0.7, "a"), Turn(0.8, 1, "a")), 3).merge(0.1).turns == (Turn(0, 1, "a"),)
     assert Diarization((Turn(0, 1, "a", 0.9), Turn(1, 4, "a", 0.5)), 4).merge().turns == (Turn(0, 4, "a", 0.6),)
     assert Diarization((Turn(0, 1, "a", 0.9), Turn(1, 4, "a")), 4).merge().turns == (Turn(0, 4, "a"),)
 
