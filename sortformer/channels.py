@@ -149,7 +149,7 @@ def _check_apart(spoken: np.ndarray, own: np.ndarray, leak: np.ndarray, name: st
             raise InputError(f"{both} {_SAME_VOICES}")
         warnings.warn(
             f"{both} hear each other ({decibels(math.sqrt(worst)):.0f} dB): what is soft in one of them is lost",
-            stacklevel=3,
+            stacklevel=5,
         )
     # Where one is the other, only softer, the softer one leaks into the louder for all that is known.
     somebody = (spoken > _HEARD).any(axis=1)

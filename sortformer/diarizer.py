@@ -80,6 +80,7 @@ class Diarizer:
     def __post_init__(self) -> None:
         if self.model.training:
             raise InputError("a model in training mode answers with dropout: call model.eval() first")
+        object.__setattr__(self, "postprocess", as_postprocess(self.postprocess))
         if self.exit_confidence is not None:
             check_exits(self.model, self.exit_confidence)
 
@@ -208,8 +209,9 @@ class Diarizer:
         result = found.turns(settings, exclusive=exclusive, names=names, slots=kept)
         if not result.turns:
             warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
-        if num_speakers is None and max_speakers is None and channel != EACH:
-            warn_if_full(name_of(audio), len(result.speakers), limit, settings.clustering)
+        stream = preset if isinstance(preset, StreamConfig) else None
+        if not (num_speakers or max_speakers or channel == EACH or (stream and stream.max_speakers)):
+            warn_if_full(name_of(audio), len(result.speakers), limit, (stream or settings).clustering)
         report(progress, "turns", 1, 1)
         used = to_dict(used) if isinstance(used, StreamConfig) else used
         asked = {"preset": used, "channel": channel, "exclusive": exclusive, "enroll": list(clips), **wanted}
@@ -371,7 +373,9 @@ class Diarizer:
         most: int | None,
     ) -> _Found:
         config = self._stream_config(preset, settings)
-        if config.clustering is not None and most is not None:
+        if config.clustering is None:
+            config = replace(config, max_speakers=None)  # whom a call keeps is chosen in the end; all count till then
+        elif most is not None:
             config = replace(config, max_speakers=max(most, len(clips)))  # who is enrolled may be absent
         session = Session(self.model, config)
         names = {session.enroll(name, *clip): name for name, clip in clips.items()}

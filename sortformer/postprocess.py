@@ -11,10 +11,10 @@ from types import MappingProxyType
 import numpy as np
 
 from sortformer.annotation import Diarization, Turn, arrival_name
-from sortformer.config.checks import whole
+from sortformer.config.checks import switch, whole
 from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.errors import InputError
+from sortformer.errors import InputError, counted
 from sortformer.stretches import stretches
 
 __all__ = [
@@ -55,8 +55,10 @@ def turns(
         slots: only these have turns (None: all), and they have the same ones as if the others had turns, too.
 
     Raises:
-        InputError: when the probabilities are not a finite (T, S) array or the step is not a multiple of 10 ms.
+        InputError: when the probabilities are not a finite (T, S) array, the step is not a multiple of 10 ms, or
+            ``exclusive`` is neither True nor False.
     """
+    switch("exclusive", exclusive)
     spans = _spoken(probs, config, step_s, slots)
     ticks = np.repeat(probs, _ticks(step_s), axis=0)
     if exclusive:
@@ -156,7 +158,7 @@ def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringCon
         further = clustering is not None and limit < MOST_SPEAKERS
         more = f"give max_speakers, up to {MOST_SPEAKERS}, if there may be more, or " if further else ""
         warnings.warn(
-            f"{name} has {limit} speakers, as many as are told apart, and others would be taken for these: "
+            f"{name} has {counted(limit, 'speaker')}, as many as are told apart, and others would be taken for these: "
             f"{more}max_speakers={limit} if there are no more",
             stacklevel=3,
         )

@@ -246,9 +246,44 @@ def test_as_many_speakers_as_are_told_apart_may_be_more(tmp_path: Path, wav: Pat
         warnings.simplefilter("error")
         for wish in ({"max_speakers": 4}, {"num_speakers": 4}, {"max_speakers": 3}):
             crowded(wav, **wish)
+        crowded(wav, preset=StreamConfig(chunk_frames=12, max_speakers=SLOTS))
         told = crowded.stream(max_speakers=SLOTS)
         told.push(audio.read(wav))
         assert len(told.finish().speakers) == SLOTS
+
+
+def test_the_warning_goes_by_how_a_stream_tells_people_apart(tmp_path: Path, wav: Path):
+    by_voice = PostprocessConfig(clustering=ClusteringConfig(0.4, max_speakers=SLOTS))
+    crowded = replace(Diarizer.load(tiny_model(tmp_path / "crowded", speaking=SLOTS)), postprocess=by_voice)
+    with pytest.warns(
+        UserWarning, match=r"be taken for these: max_speakers=4 if"
+    ) as told:  # of slots there are no more
+        crowded(wav, preset=StreamConfig(chunk_frames=12))
+    assert len(told) == 1
+
+
+def test_who_may_not_speak_in_a_stream_still_counts_in_how_many_do():
+    model = small_model(small_config({}, {"num_slots": 3}))
+    with torch.no_grad():
+        model.head.out.weight.zero_()
+        model.head.out.bias.copy_(torch.tensor([0.1, -0.1, -3.0]))  # torn between its slots, a voice is one speaker
+    torn = Diarizer(model, PostprocessConfig(decision="least_error"), "torn")
+    wave = chirp(3.0, 16_000)
+    config = StreamConfig(chunk_frames=12, max_speakers=1)
+    live = torn.stream(config)
+    live.push(wave)
+    said = torn(wave, sample_rate=16_000, preset=config), live.finish()
+    assert [[(turn.start, turn.end, turn.speaker) for turn in each] for each in said] == 2 * [[(0, 3, "speaker_0")]]
+
+
+def test_post_processing_goes_by_its_name_wherever_it_is_given(tmp_path: Path):
+    diarizer = Diarizer.load(tiny_model(tmp_path / "model"))
+    named = replace(diarizer, postprocess="v2-dihard3")  # pyright: ignore[reportArgumentType]
+    assert named.postprocess == postprocess_preset("v2-dihard3")
+    session = Session(diarizer.model, StreamConfig(chunk_frames=12), "v2-dihard3")  # pyright: ignore[reportArgumentType]
+    assert session.postprocess == named.postprocess
+    with pytest.raises(InputError, match="PostprocessConfig, or a name, got dict"):
+        replace(diarizer, postprocess={})  # pyright: ignore[reportArgumentType]
 
 
 def test_a_model_that_hears_nobody_is_not_silent_success(tmp_path: Path, wav: Path):

@@ -131,7 +131,7 @@ def _check_same(
     missing, extra = sorted(set(references) - set(hypotheses)), sorted(set(hypotheses) - set(references))
     if missing:
         raise InputError(
-            f"{hypothesis} has no {listed(missing)}, which {reference} has; an empty file{silence} means silence"
+            f"missing in {hypothesis}: {listed(missing)}, of {reference}; an empty file{silence} means silence"
         )
     if extra:
-        raise InputError(f"{hypothesis} has {listed(extra)}, but {reference} does not; remove it, or add a reference")
+        raise InputError(f"missing in {reference}: {listed(extra)}, of {hypothesis}; remove it, or add a reference")

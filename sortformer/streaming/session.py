@@ -16,6 +16,7 @@ from sortformer.audio.loudness import UNHEARD
 from sortformer.audio.reading import AudioSource
 from sortformer.audio.signal import INAUDIBLE, checked, mixed
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.presets import as_postprocess
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.enrolled import LEAST_SPEECH_S, check_person, no_voice, read_clip
@@ -89,7 +90,7 @@ class Session:
             )
         self.model = model
         self.config = config
-        self.postprocess = PostprocessConfig() if postprocess is None else postprocess
+        self.postprocess = PostprocessConfig() if postprocess is None else as_postprocess(postprocess)
         self.uri = Diarization((), 0.0, uri).uri  # refused before a call begins, not when it ends
         self.origin = origin
         self._memory = stream_memory(model, config)
@@ -294,7 +295,7 @@ class Session:
         self._require_open()
         if sample_rate is not None and sample_rate != SAMPLE_RATE:
             raise InputError(
-                f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate} Hz: resample them first, by what "
+                f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate!r}: resample them first, by what "
                 "remembers the block before (soxr.ResampleStream)"
             )
         with suppress(ValueError):  # of lists that are no array, which are refused below

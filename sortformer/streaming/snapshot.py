@@ -36,6 +36,7 @@ def from_bytes(data: bytes) -> dict[str, Any]:
     Raises:
         InputError: if the bytes are damaged or no snapshot of a session.
     """
+    data = bytes(data) if isinstance(data, bytearray | memoryview) else data
     if not isinstance(data, bytes) or not data.startswith(_FORMAT):
         raise InputError(
             f"these bytes are no snapshot of a session (they do not begin with '{_FORMAT.decode().strip()}')"

@@ -29,6 +29,9 @@ speeds = [1.0]
 [simulation]
 speaker_weights = [1.0]
 
+[optimizer]
+warmup_steps = 1
+
 [[stages]]
 until_step = 2
 duration_s = 3

@@ -110,7 +110,7 @@ def test_bytes_are_no_samples_of_8_bits(session, kind):
 
 def test_another_sample_rate_is_refused(session):
     session.push(WAVE, sample_rate=16_000)
-    with pytest.raises(InputError, match=r"16000 Hz, got samples at 8000 Hz: .*soxr\.ResampleStream"):
+    with pytest.raises(InputError, match=r"16000 Hz, got samples at 8000: .*soxr\.ResampleStream"):
         session.push(WAVE, sample_rate=8_000)
 
 
@@ -217,6 +217,12 @@ def test_a_finer_output_has_all_its_frames_in_any_cut():
     whole = stream_probabilities(Session(model, CONFIG), [WAVE])
     assert len(whole) == model.config.grid.output_frames(len(WAVE))
     np.testing.assert_array_equal(stream_probabilities(Session(model, CONFIG), np.array_split(WAVE, 7)), whole)
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_a_snapshot_may_come_in_whatever_holds_bytes(session, kind):
+    session.push(WAVE)
+    assert Session.restore(MODEL, kind(session.snapshot())).finish() == session.finish()
 
 
 def test_snapshots_that_do_not_fit_are_refused(session):
