@@ -109,11 +109,7 @@ class Embeddings:
         Raises:
             InputError: when it is no Diarization, or one of a longer or shorter recording.
         """
-        if not isinstance(diarization, Diarization):
-            raise InputError(
-                f"a Diarization is wanted, got {type(diarization).__name__}; Diarization.from_pyannote makes one of an "
-                "Annotation"
-            )
+        check_diarization(diarization)
         if abs(self.output.duration - diarization.duration) > _SLACK_S:
             raise InputError(
                 f"the turns of {diarization.uri} are of a recording of {diarization.duration:.2f} s, but this one "
@@ -135,6 +131,18 @@ class Embeddings:
         """
         alone = self.alone(diarization)
         return {who: mean_direction(self.data[at]) for who, at in alone.items() if len(at)}
+
+
+def check_diarization(value: Any) -> None:
+    """Refuse what was given in place of a Diarization.
+
+    Raises:
+        InputError: naming its type.
+    """
+    if not isinstance(value, Diarization):
+        raise InputError(
+            f"a Diarization is wanted, got {type(value).__name__}; Diarization.from_pyannote makes one of an Annotation"
+        )
 
 
 def layer_estimates(output: SortformerOutput, layers: tuple[int, ...]) -> tuple[LayerEstimate, ...]:

@@ -120,6 +120,8 @@ def tune(
         uem = {uri: ((starts[uri], starts[uri] + found.duration),) for uri, found in probabilities.items()}
     regions = {uri: tuple(parts) for uri, parts in uem.items()}
 
+    if by_distance and (apart := sorted(set(by_distance) ^ set(probabilities))):
+        raise InputError(f"by_distance has to be of the same recordings as the probabilities; {apart[0]!r} is not")
     heard = _by_clustering(start.clustering, probabilities, by_distance or {})
 
     def turns(settings: PostprocessConfig) -> dict[str, tuple[Turn, ...]]:

@@ -15,13 +15,13 @@ from torch import Tensor
 from sortformer.annotation import Diarization, is_given_name
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of
-from sortformer.config.checks import switch
+from sortformer.config.checks import share, switch
 from sortformer.config.labels import LabelConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.diarizer import Diarizer
 from sortformer.enrolled import check_person
 from sortformer.errors import InputError, listed
-from sortformer.estimates import Embeddings
+from sortformer.estimates import Embeddings, check_diarization
 from sortformer.formats.names import without_white_space
 from sortformer.formats.write import write_bytes
 from sortformer.heard import Progress
@@ -86,12 +86,13 @@ class VoiceStore:
         with ``relabel``.
 
         Raises:
-            InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns, or the
-                name of a speaker is none.
+            InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns, these
+                are no Diarization, or the name of a speaker is none.
 
         Warns:
             UserWarning: when no speaker has a name of their own, so that there is nobody to learn.
         """
+        check_diarization(diarization)
         named = {each for each in diarization.speakers if not is_given_name(without_white_space(each))}
         if not named:
             warnings.warn(
@@ -136,11 +137,12 @@ class VoiceStore:
 
         Raises:
             InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns, which
-                may not have a speaker with a stored name already.
+                may not have a speaker with a stored name already; or when these are no Diarization.
 
         Warns:
             UserWarning: when the store knows no voices.
         """
+        check_diarization(diarization)
         if known := [each for each in diarization.speakers if any(_one(each, name) for name in self.names)]:
             raise InputError(f"{diarization.uri} has a speaker called '{known[0]}' already: give turns without names")
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
@@ -168,14 +170,13 @@ class VoiceStore:
 
         Raises:
             Cancelled: when ``progress`` returned False.
-            InputError: when the audio cannot be used, or ``lam`` is not between 0 and 1.
+            InputError: when the audio cannot be used, or ``lam`` is no number from 0 to 1.
 
         Warns:
             UserWarning: when the store knows no voices.
         """
+        share("lam", lam)
         switch("exclusive", exclusive)
-        if not 0 <= lam <= 1:
-            raise InputError(f"lam, the share of the memory, must be between 0 and 1, got {lam}")
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)
         said, labels = found.output.data.copy(), self._read(found)
         slots = {slot: str(slot) for slot in range(said.shape[1])}

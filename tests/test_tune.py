@@ -136,6 +136,14 @@ def test_a_distance_with_fewer_errors_is_found_where_its_neighbours_have_fewer_t
     assert tuned.before.der.errors > tuned.after.der.errors == 0
 
 
+def test_other_distances_of_other_recordings_are_refused(references, by_distance):
+    probabilities = at(0.7, by_distance)
+    without = dict(list(by_distance.items())[1:])
+    for other in (without, by_distance | {"another": by_distance[next(iter(by_distance))]}):
+        with pytest.raises(InputError, match="by_distance has to be of the same recordings"):
+            tune(probabilities, references, PostprocessConfig(clustering=ClusteringConfig(0.7)), by_distance=other)
+
+
 def test_a_distance_that_only_one_of_many_recordings_likes_is_not_taken(references, by_distance):
     start = PostprocessConfig(clustering=ClusteringConfig(0.7))
     copies = {f"{uri}_{k}": uri for uri in references for k in range(4)}

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer import Diarization, Diarizer, InputError, PostprocessConfig, Turn, VoiceStore
+from sortformer.annotation import to_pyannote
 from sortformer.config.labels import LabelConfig
 from sortformer.estimates import Embeddings, Probabilities
 from sortformer.grid import FrameGrid
@@ -209,10 +211,17 @@ def test_a_clip_without_a_voice_is_refused(puppet: Puppet, clip: np.ndarray):
         VoiceStore(puppet).add("Ada", clip)
 
 
-@pytest.mark.parametrize("lam", [-0.1, 1.1, float("nan")])
-def test_a_share_that_is_none_is_refused(puppet: Puppet, lam: float):
-    with pytest.raises(InputError, match="between 0 and 1"):
+@pytest.mark.parametrize("lam", [-0.1, 1.1, float("nan"), None, "0.5"])
+def test_a_share_that_is_none_is_refused(puppet: Puppet, lam: Any):
+    with pytest.raises(InputError, match="lam must be a number from 0 to 1, got"):
         VoiceStore(puppet).diarize(clip("ada"), lam=lam)
+
+
+def test_an_annotation_of_pyannote_is_refused_with_the_way_out(puppet: Puppet):
+    annotation = to_pyannote([Turn(0, 1, "Ada")])
+    for take in (VoiceStore(puppet).learn, VoiceStore(puppet).name):
+        with pytest.raises(InputError, match=r"got Annotation; Diarization\.from_pyannote makes one"):
+            take(annotation, clip("ada"))
 
 
 def test_with_a_real_model_lam_0_is_the_diarizer_with_a_name(diarizer: Diarizer, tmp_path: Path):
