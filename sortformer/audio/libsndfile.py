@@ -24,6 +24,7 @@ CUT_CHUNK = re.compile(
 NIST_COUNT = re.compile(rb"^sample_count -i (\d{1,18})", re.MULTILINE)
 NIST_HEADER_BYTES = 1024
 SIZES = re.compile(r"(?ms)^Length : (\d+)\nRIFF : (\d+)\n.*^  Bytes/sec +: (\d+)\n.*^data : (\d+)\n")
+OGG_BEFORE_S = 10  # libsndfile gives other samples where it is sent into the last page, or Opus has not settled
 UNCOUNTED_S = 10.0  # more than a picture or a tag behind the samples would fill
 
 
@@ -72,8 +73,9 @@ class LibsndfileDecoder:
     def seek(self, sample: int) -> int:
         if not self._file.seekable():  # GSM and other old codecs of the telephone
             return 0
+        before = OGG_BEFORE_S * self._file.samplerate if self._file.format == "OGG" else 0
         try:
-            return self._file.seek(min(sample, self._file.frames))
+            return self._file.seek(min(max(0, sample - before), self._file.frames))
         except soundfile.LibsndfileError as error:
             raise Damaged("there is no way to the middle of it") from error
 

@@ -64,6 +64,19 @@ def test_compressed_files_are_entered_in_the_middle(tmp_path: Path, extension: s
     np.testing.assert_allclose(audio.crop(path, 1.1, 0.5), audio.read(path)[17_600:25_600], atol=1e-4)
 
 
+@pytest.mark.parametrize(("subtype", "rate"), [("VORBIS", 8_000), ("VORBIS", 16_000), ("OPUS", 16_000)])
+def test_the_end_of_an_ogg_is_the_end_of_it(tmp_path: Path, subtype: str, rate: int):
+    """Sent there at once, libsndfile gives what stands some milliseconds away, as many samples of it as were wanted."""
+    for seconds in (11.3, 13.6, 17.1):
+        noise = 0.1 * np.random.default_rng(3).standard_normal(round(seconds * rate))
+        path = write(tmp_path / f"{seconds}.ogg", noise, rate, subtype=subtype)
+        whole = audio.read(path)
+        for before in np.linspace(0.15, 1.9, 8):
+            found = audio.crop(path, seconds - before, 0.1)
+            first = round((seconds - before) * 16_000)
+            np.testing.assert_allclose(found, whole[first : first + 1_600], atol=1e-4)
+
+
 def test_other_formats_are_decoded_up_to_it(tmp_path: Path):
     path = encode(tmp_path / "clip.m4a", chirp(2, 16_000), 16_000, "aac")
     np.testing.assert_array_equal(audio.crop(path, 1.1, 0.5), audio.read(path)[17_600:25_600])
