@@ -73,7 +73,8 @@ def assign_speakers(
     if not isinstance(diarization, Diarization):  # WhisperX has it first
         raise InputError(f"the words come first, and then their Diarization, got {type(diarization).__name__}")
     turns = diarization.merge().turns
-    order = {speaker: rank for rank, speaker in enumerate(diarization.speakers)}
+    speakers = diarization.speakers
+    order = {speaker: rank for rank, speaker in enumerate(speakers)}
     starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
     ranks = np.array([order[turn.speaker] for turn in turns], dtype=np.int64)
     found, late, crossed = list[Word](), 0, 0
@@ -104,7 +105,7 @@ def assign_speakers(
             rank = int(together.argmax())
         else:
             rank = int(ranks[shared == shared.max()].min())
-        found.append(Word(start, end, text, diarization.speakers[rank]))
+        found.append(Word(start, end, text, speakers[rank]))
     if late:
         warnings.warn(
             f"words begin after the end of {diarization.uri} ({diarization.duration:g} s), {late} of {len(found)}: are "
