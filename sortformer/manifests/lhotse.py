@@ -55,10 +55,28 @@ def _cut(row: dict[str, Any]) -> Draft:
     recording = row["recording"]
     if not isinstance(recording, dict):
         raise InputError(f"'recording' must be a mapping, got {recording!r}")
-    return Draft(_entry(recording, _text(row, "id"), start, duration), tuple(sorted(turns)))
+    name = _text(row, "id")
+    there = {channel for source in _mappings(recording, "sources") for channel in _channels(source.get("channels"))}
+    taken = _channels(row.get("channel"))
+    if taken and there - taken:
+        raise InputError(
+            f"the cut {name!r} takes {len(taken)} of the {len(there)} channels of its file; save it first "
+            "(CutSet.save_audios)"
+        )
+    return Draft(_entry(recording, name, start, duration), tuple(sorted(turns)))
+
+
+def _channels(value: Any) -> set[Any]:
+    """The channels that are named: one, several, or none."""
+    return set(value) if isinstance(value, list) else set() if value is None else {value}
 
 
 def _entry(recording: dict[str, Any], name: str, offset: float, duration: float) -> Entry:
+    if changed := _mappings(recording, "transforms"):
+        raise InputError(
+            f"the sound of {name!r} is not that of its file but changed ({changed[0].get('name')}); save it first "
+            "(CutSet.save_audios)"
+        )
     sources = _mappings(recording, "sources") or [{}]
     if len(sources) > 1 or sources[0].get("type") != "file":
         kinds = " and ".join(str(source.get("type")) for source in sources)

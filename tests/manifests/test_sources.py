@@ -236,6 +236,18 @@ def test_a_lhotse_cut_is_a_window_with_turns_in_the_recordings_time(tmp_path: Pa
         from_lhotse(lines(tmp_path / "broken.jsonl", cut | {"supervisions": "anna"}))
 
 
+def test_what_sounds_otherwise_than_the_file_of_lhotse_is_to_be_saved_first(tmp_path: Path):
+    faster = RECORDING | {"transforms": [{"name": "Speed", "kwargs": {"factor": 1.1}}]}
+    with pytest.raises(InputError, match=r"not that of its file but changed \(Speed\); save it first"):
+        from_lhotse(lines(tmp_path / "recordings.jsonl", faster))
+    stereo = RECORDING | {"sources": [RECORDING["sources"][0] | {"channels": [0, 1]}]}
+    cut = {"id": "cut-1", "start": 4.0, "duration": 3.0, "supervisions": [], "recording": stereo}
+    for channel in (1, [1]):
+        with pytest.raises(InputError, match=r"'cut-1' takes 1 of the 2 channels of its file; save it first"):
+            from_lhotse(lines(tmp_path / "cuts.jsonl", cut | {"channel": channel}))
+    assert len(from_lhotse(lines(tmp_path / "whole.jsonl", cut | {"channel": [0, 1]}))) == 1
+
+
 def test_a_mixture_of_lhotse_is_to_be_saved_first(tmp_path: Path):
     mixed = {"id": "mix", "tracks": [{"cut": {}, "offset": 0.0}], "type": "MixedCut"}
     with pytest.raises(InputError, match=r"cuts\.jsonl, line 1: a MixedCut has no file of its own; save it first"):
