@@ -13,6 +13,8 @@ __all__ = ["CastingConfig", "ChannelConfig", "SimulationConfig", "TurnTakingConf
 _NOT_NEGATIVE = ("_spread", "_gain_db", "_swing_db", "equaliser_db", "_s", "slope", "burst_hz")
 _ABOVE_ZERO = ("turn_median_s", "pause_median_s", "dominance", "pass_hz", "_from_hz", "_to_hz", "clip_share")
 _COUNTS = ("babble_voices", "coarse_bits")
+# Beyond these, samples and times are no numbers any more.
+_MOST_DB, _MOST_SPREAD, _LONGEST_S = 200, 10, 1_000_000
 
 
 def _check(config: Any) -> None:
@@ -32,6 +34,12 @@ def _check(config: Any) -> None:
             raise ConfigError(f"{name} must not be negative, got {value}")
         if name.endswith(_ABOVE_ZERO) and low <= 0:
             raise ConfigError(f"{name} must be above zero, got {value}")
+        if name.endswith(("_db", "_dbfs")) and not -_MOST_DB <= low <= high <= _MOST_DB:
+            raise ConfigError(f"{name} must lie between {-_MOST_DB} and {_MOST_DB} dB, got {value}")
+        if name.endswith("_spread") and high > _MOST_SPREAD:
+            raise ConfigError(f"{name} must not exceed {_MOST_SPREAD}, got {value}")
+        if name.endswith("_s") and high > _LONGEST_S:
+            raise ConfigError(f"{name} must not exceed {_LONGEST_S:,} s, got {value}")
         if name in _COUNTS and low < 1:
             raise ConfigError(f"{name} must be at least 1, got {value}")
         if name.endswith("_share") and high > 1:
@@ -192,9 +200,14 @@ class ChannelConfig:
 
     def __post_init__(self) -> None:
         _check(self)
+        if self.narrowband_from_hz[1] >= self.narrowband_to_hz[0]:
+            raise ConfigError(
+                f"narrowband_from_hz of the channel must lie below narrowband_to_hz, got {self.narrowband_from_hz} and "
+                f"{self.narrowband_to_hz}"
+            )
         if self.room_probability + self.near_probability > 1:
             raise ConfigError("room_probability and near_probability of the channel must not exceed 1 together")
-        if min(self.burst_shares) < 0 or sum(self.burst_shares) > 1:
+        if min(self.burst_shares) < 0 or math.fsum(self.burst_shares) > 1 + 1e-9:  # of tenths the sum may be more
             raise ConfigError(
                 "the shares of clatter, rustling, breath, laughter, music and pauses must be at least 0 and not exceed "
                 f"1, got {self.burst_shares}"

@@ -51,6 +51,12 @@ def test_tables_of_a_recipe_fill_nested_configs():
         (lambda: ChannelConfig(narrowband_to_hz=(0, 3900)), "narrowband_to_hz must be above zero"),
         (lambda: ChannelConfig(clip_share=(-1, -0.5)), "clip_share must be above zero"),
         (lambda: ChannelConfig(clip_share=(0.5, 1.5)), "clip_share must not exceed 1"),
+        (lambda: CastingConfig(voice_gain_db=400), "voice_gain_db must lie between -200 and 200 dB, got 400"),
+        (lambda: ChannelConfig(snr_db=(-1e3, 10)), "snr_db must lie between -200 and 200 dB"),
+        (lambda: ChannelConfig(level_dbfs=(-30, 300)), "level_dbfs must lie between -200 and 200 dB"),
+        (lambda: TurnTakingConfig(turn_spread=1000), "turn_spread must not exceed 10, got 1000"),
+        (lambda: TurnTakingConfig(turn_median_s=(1, 1e300)), "turn_median_s must not exceed 1,000,000 s"),
+        (lambda: ChannelConfig(narrowband_from_hz=(300, 5000)), "narrowband_from_hz .* must lie below"),
         (lambda: ChannelConfig(babble_voices=(-3, -1)), "babble_voices must be at least 1"),
         (lambda: ChannelConfig(coarse_bits=(0, 0)), "coarse_bits must be at least 1"),
         (lambda: from_dict(SimulationConfig, {"channel": {"snr": [1, 2]}}), "snr_db"),
@@ -59,3 +65,11 @@ def test_tables_of_a_recipe_fill_nested_configs():
 def test_an_impossible_config_is_refused(make, message):
     with pytest.raises(ConfigError, match=message):
         make()
+
+
+def test_shares_in_tenths_may_be_one_together():
+    """Added up as binary fractions they are 1.0000000000000002."""
+    shares = ChannelConfig(
+        clatter_share=0.1, rustle_share=0.2, breath_share=0.3, laughter_share=0.1, music_share=0.2, pause_share=0.1
+    )
+    assert sum(shares.burst_shares) > 1
