@@ -63,13 +63,14 @@ def document(recording: Diarization, exact: bool = False, words: Iterable[Said] 
         InputError: when an item is no such word.
     """
     origin = recording.origin or Origin()
-    axis = origin.time_axis
+    axis, said_when = origin.time_axis, turns(recording, exact)
+    arrivals = sorted((turn["start"], turn["speaker"]) for turn in said_when)
     found = {
         "schema_version": SCHEMA_VERSION,
         "uri": recording.uri,
         "duration": recording.duration,
-        "speakers": recording.speakers,
-        "turns": turns(recording, exact),
+        "speakers": tuple(dict.fromkeys(speaker for _, speaker in arrivals)),
+        "turns": said_when,
         "time_axis": axis and {"start_s": axis.start_s, "step_s": axis.step_s, "num_frames": axis.num_frames},
         "model": origin.model,
         "version": origin.version,
@@ -84,7 +85,8 @@ def document(recording: Diarization, exact: bool = False, words: Iterable[Said] 
 
 
 def turns(recording: Diarization, exact: bool = False) -> list[dict[str, Any]]:
-    """Return the turns of a recording as its document has them, their times as in RTTM."""
+    """Return the turns of a recording as its document has them, in order, their times as in RTTM."""
+    in_order = sorted(rounded(recording), key=lambda each: (*each[:2], each[2].speaker))
     return [
         {
             "start": start / 1000,
@@ -92,7 +94,7 @@ def turns(recording: Diarization, exact: bool = False) -> list[dict[str, Any]]:
             "speaker": turn.speaker,
             "confidence": turn.confidence if exact or turn.confidence is None else round(turn.confidence, 4),
         }
-        for start, end, turn in rounded(recording)
+        for start, end, turn in in_order
     ]
 
 

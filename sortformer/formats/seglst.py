@@ -29,7 +29,7 @@ def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
 
     Words are joined until the speaker changes or pauses for a second; of words that nobody said, where nobody speaks in
     the whole recording, the speaker is ``unknown``. Touching turns of one speaker are joined. No time is after the end
-    of the recording.
+    of the recording, and words that begin there are left out.
 
     Raises:
         InputError: when an item is no such word.
@@ -55,8 +55,9 @@ def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
 def _said(words: Iterable[Said], last: int) -> Iterator[tuple[int, int, str, str]]:
     """Start, end (milliseconds), speaker and words of each passage."""
     for passage in passages(words):
-        start, end = passage[0][0], max(word[1] for word in passage)
-        yield min(round(1000 * start), last), min(round(1000 * end), last), passage[0][3] or _NOBODY, text(passage)
+        start, end = round(1000 * passage[0][0]), min(round(1000 * max(word[1] for word in passage)), last)
+        if start < last:
+            yield start, end, passage[0][3] or _NOBODY, text(passage)
 
 
 def write(

@@ -30,8 +30,17 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:
-    """Write UTF-8 text as :func:`write_bytes` does, with line ends as they are."""
-    write_bytes(path, text.encode("utf-8"), overwrite=overwrite)
+    """Write UTF-8 text as :func:`write_bytes` does, with line ends as they are.
+
+    Raises:
+        InputError: as there, or when a name in it has half a character, as those of odd files have in Python.
+    """
+    try:
+        content = text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = ascii(error.object[error.start : error.end])
+        raise InputError(f"cannot write {Path(path)}: a name in it has {half}, which is no character") from error
+    write_bytes(path, content, overwrite=overwrite)
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = False) -> None:

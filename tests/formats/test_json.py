@@ -50,6 +50,17 @@ def test_turns_that_round_to_nothing_are_left_out():
 
 
 @given(diarizations(grid=10**6))
+def test_what_is_read_is_written_as_it_was(recording):
+    document = json.format(recording)
+    assert json.format(json.parse(document)) == document
+
+
+def test_speakers_are_those_of_the_turns_in_their_order():
+    brief = Diarization((Turn(0, 0.0003, "A"), Turn(0.5, 1, "B"), Turn(0.4999, 1, "C")), 2)
+    assert standard.loads(json.format(brief))["speakers"] == ["B", "C"]
+
+
+@given(diarizations(grid=10**6))
 def test_no_turn_ends_after_the_recording(recording):
     document = standard.loads(json.format(recording))
     assert all(turn["end"] <= recording.duration for turn in document["turns"])

@@ -46,6 +46,12 @@ def test_every_word_is_in_one_segment_of_its_speaker_and_time(words):
     assert not left
 
 
+def test_words_behind_the_end_are_left_out():
+    words = [Word(1.5, 2.2, "last", "Ada"), Word(2.5, 2.9, "late", "Bob")]
+    (segment,) = json.loads(seglst.format(Diarization((), 2), words))
+    assert (segment["words"], segment["start_time"], segment["end_time"]) == ("last", 1.5, 2.0)
+
+
 def test_a_speech_is_one_segment_however_long():
     words = [Word(number / 2, number / 2 + 0.5, " understanding", "Ada") for number in range(60)]
     (segment,) = json.loads(seglst.format(Diarization((), 60), words))

@@ -87,6 +87,12 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
         write_text(tmp_path, "", overwrite=True)
 
 
+def test_half_a_character_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"cannot write .*x\.txt: a name in it has '\\udcff', which is no character"):
+        write_text(tmp_path / "x.txt", "a\udcff")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_folder_is_made_and_tried_before_the_work(tmp_path):
     check_folder(tmp_path / "a" / "b")
     assert os.listdir(tmp_path / "a" / "b") == []
