@@ -27,8 +27,8 @@ class Entry:
         num_speakers: how many speak, where that is known.
 
     Raises:
-        InputError: when the id has white space or is no name for a file, or a time is negative or not to be
-            counted in samples.
+        InputError: when the id has white space or is no name for a file, a time is negative or not to be
+            counted in samples, or fewer than none speak.
     """
 
     id: str
@@ -44,6 +44,8 @@ class Entry:
         check_names_files(self.id)
         if not 0 <= self.offset <= _LONGEST_S:
             raise InputError(f"the offset of {self.id!r} must be in [0, {_LONGEST_S:g}] s, got {self.offset}")
+        if self.num_speakers is not None and self.num_speakers < 0:
+            raise InputError(f"num_speakers of {self.id!r} must be 0 or more, got {self.num_speakers}")
         if self.duration is not None and not 0 < self.duration <= _LONGEST_S:
             raise InputError(f"the duration of {self.id!r} must be in (0, {_LONGEST_S:g}] s, got {self.duration}")
 

@@ -24,7 +24,7 @@ class Piece:
 
 
 class VoiceTape:
-    """All phrases of one voice in a random order of utterances, read on from turn to turn without repetition."""
+    """All phrases of one voice in a random order of utterances, read on from turn to turn; then they begin again."""
 
     def __init__(self, bank: VoiceBank, voice: int, rng: np.random.Generator) -> None:
         first, last = int(bank.voice_phrases[voice]), int(bank.voice_phrases[voice + 1])

@@ -8,7 +8,10 @@ __all__ = ["learning_rate", "teacher_weight"]
 
 
 def learning_rate(config: OptimizerConfig, step: int, steps: int) -> float:
-    """Return the rate of ``step`` (from 0): linear warm-up, then half a cosine down to ``final_ratio`` of the peak."""
+    """Return the rate of ``step`` (from 0): linear warm-up, then half a cosine.
+
+    One step after the last one it would be ``final_ratio`` of the peak.
+    """
     if step < config.warmup_steps:
         return config.learning_rate * (step + 1) / config.warmup_steps
     progress = (step - config.warmup_steps) / max(1, steps - config.warmup_steps)
