@@ -10,7 +10,7 @@ from sortformer.annotation import Turn
 from sortformer.errors import InputError, refusal
 from sortformer.formats.names import without_white_space
 from sortformer.formats.source import read_text
-from sortformer.json_values import json_lines, number_of, path_of, text_of
+from sortformer.json_values import json_lines, number_of, path_of, text_of, whole_number_of
 from sortformer.manifests.entry import Draft, Entry
 
 __all__ = ["from_lhotse"]
@@ -66,13 +66,14 @@ def _cut(row: dict[str, Any]) -> Draft:
     return Draft(_entry(recording, name, start, duration), tuple(sorted(turns)))
 
 
-def _channels(value: Any) -> set[Any]:
+def _channels(value: Any) -> set[int]:
     """The channels that are named: one, several, or none."""
-    return set(value) if isinstance(value, list) else set() if value is None else {value}
+    named = value if isinstance(value, list) else [] if value is None else [value]
+    return {whole_number_of(each, "a channel") for each in named}
 
 
 def _entry(recording: dict[str, Any], name: str, offset: float, duration: float) -> Entry:
-    if changed := _mappings(recording, "transforms"):
+    if changed := [each for each in _mappings(recording, "transforms") if each.get("name") != "Resample"]:
         raise InputError(
             f"the sound of {name!r} is not that of its file but changed ({changed[0].get('name')}); save it first "
             "(CutSet.save_audios)"

@@ -240,11 +240,15 @@ def test_what_sounds_otherwise_than_the_file_of_lhotse_is_to_be_saved_first(tmp_
     faster = RECORDING | {"transforms": [{"name": "Speed", "kwargs": {"factor": 1.1}}]}
     with pytest.raises(InputError, match=r"not that of its file but changed \(Speed\); save it first"):
         from_lhotse(lines(tmp_path / "recordings.jsonl", faster))
+    resampled = RECORDING | {"transforms": [{"name": "Resample", "kwargs": {"sampling_rate": 16_000}}]}
+    assert from_lhotse(lines(tmp_path / "resampled.jsonl", resampled))[0].entry.duration == 9.0
     stereo = RECORDING | {"sources": [RECORDING["sources"][0] | {"channels": [0, 1]}]}
     cut = {"id": "cut-1", "start": 4.0, "duration": 3.0, "supervisions": [], "recording": stereo}
     for channel in (1, [1]):
         with pytest.raises(InputError, match=r"'cut-1' takes 1 of the 2 channels of its file; save it first"):
             from_lhotse(lines(tmp_path / "cuts.jsonl", cut | {"channel": channel}))
+    with pytest.raises(InputError, match=r"a channel must be a whole number, got \{\}"):
+        from_lhotse(lines(tmp_path / "odd.jsonl", cut | {"channel": {}}))
     assert len(from_lhotse(lines(tmp_path / "whole.jsonl", cut | {"channel": [0, 1]}))) == 1
 
 
