@@ -5,11 +5,12 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 
 from sortformer.checkpoint.files import read_config
 from sortformer.checkpoint.kinds import is_known, model_file
-from sortformer.errors import InputError, first_line
+from sortformer.errors import InputError, first_line, refusal
 
 __all__ = ["ModelId", "download", "parse_id"]
 
@@ -42,11 +43,11 @@ def download(model_id: ModelId) -> Path:
     """Return the local folder of a model, fetched where the cache lacks it.
 
     It gets ``config.json`` and ``model.safetensors``, or the one ``.nemo`` archive of a repository without them, or
-    with those of another library. The hub is asked once and without retries: where it does not answer, the cache must
-    do.
+    with those of another library. The hub is asked for its files once, without retries: where it does not answer, the
+    cache must do.
 
     Raises:
-        InputError: if there is no such model, it may not be read, or the hub does not answer and the cache lacks it.
+        InputError: if there is no such model, it may not be read, or it cannot be fetched and the cache lacks it.
     """
     # Imported late: it takes half a second, and a model on disk does not need it.
     import huggingface_hub
@@ -72,9 +73,13 @@ def download(model_id: ModelId) -> Path:
         ) from error
     except errors.RevisionNotFoundError as error:
         raise InputError(f"the model {name} on Hugging Face has no revision '{model_id.revision}'") from error
+    except errors.HFValidationError as error:
+        raise InputError(
+            f"'{name}' is no file or folder here, and no id of Hugging Face's: {first_line(error)}"
+        ) from error
     except InputError:
         raise
-    except Exception as error:  # no network, a proxy that refuses, a server that fails: the hub has no class for all
+    except Exception as error:  # no network, a server that fails, a full disk: the hub has no class for all
         return _cached(model_id, error)
     return places[0].parent
 
@@ -106,10 +111,21 @@ def _cached(model_id: ModelId, cause: Exception) -> Path:
                 allow_patterns=[*_FOLDER_FILES, "*.nemo"],
             )
         )
-        if model_file(folder) is not None:  # another library may have left its own form of it there
+        # Another library may have left its own form of it there, or somebody the beginning of ours.
+        file = model_file(folder)
+        if file is not None and (file.suffix == ".nemo" or all((folder / name).exists() for name in _FOLDER_FILES)):
             return folder
-    offline = isinstance(cause, errors.OfflineModeIsEnabled)
-    reason = "offline mode is on (HF_HUB_OFFLINE)" if offline else f"Hugging Face does not answer ({first_line(cause)})"
     raise InputError(
-        f"'{model_id.repository}' is no file or folder here, it is not in the Hugging Face cache, and {reason}"
+        f"'{model_id.repository}' is no file or folder here, it is not in the Hugging Face cache, and {_reason(cause)}"
     ) from cause
+
+
+def _reason(cause: Exception) -> str:
+    """Why a model cannot be fetched."""
+    from huggingface_hub import errors
+
+    if isinstance(cause, errors.OfflineModeIsEnabled):
+        return "offline mode is on (HF_HUB_OFFLINE)"
+    refused = isinstance(cause, errors.HfHubHTTPError) and cause.response.status_code == HTTPStatus.UNAUTHORIZED
+    said = refusal(cause) if isinstance(cause, OSError) and cause.strerror else first_line(cause)
+    return f"it cannot be fetched from there ({said}){': is HF_TOKEN right?' if refused else ''}"

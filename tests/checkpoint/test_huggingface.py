@@ -1,5 +1,6 @@
 """Models by id, from a hub that runs inside the test: fetched once, then read from the cache, and never waited for."""
 
+import errno
 import json
 import socket
 import threading
@@ -30,9 +31,12 @@ class Hub:
     asked: list[str] = field(default_factory=list)
     tokens: set[str | None] = field(default_factory=set)
     fails: bool = False
+    refuses: bool = False
 
     def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
         self.asked.append(path)
+        if self.refuses:
+            return 401, {}, b""
         if self.fails:
             return 500, {}, b""
         api = path.startswith("/api/models/")
@@ -130,8 +134,33 @@ def test_what_another_library_has_cached_is_not_the_model(hub, tmp_path):
     hub.repositories["acme/both"] = with_foreign_form(tmp_path / "both", V1)
     hf_hub_download("acme/both", "config.json")
     hub.fails = True
-    with pytest.raises(InputError, match=r"not in the Hugging Face cache, and Hugging Face does not answer"):
+    with pytest.raises(InputError, match=r"not in the Hugging Face cache, and it cannot be fetched from there \("):
         checkpoint.load("acme/both")
+
+
+def test_half_a_model_in_the_cache_is_none(hub):
+    from huggingface_hub import hf_hub_download
+
+    hf_hub_download("acme/nemotron", "config.json")
+    hub.fails = True
+    with pytest.raises(InputError, match=r"not in the Hugging Face cache, and it cannot be fetched from there \("):
+        checkpoint.load("acme/nemotron")
+    hub.fails = False
+    checkpoint.load("acme/nemotron")
+
+
+def test_a_token_that_is_refused_and_a_full_disk_are_told(hub, monkeypatch):
+    hub.refuses = True
+    with pytest.raises(InputError, match=r"\(.*401.*\): is HF_TOKEN right\?$"):
+        checkpoint.load("acme/nemotron")
+    hub.refuses = False
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", full)
+    with pytest.raises(InputError, match=r"\(No space left on device \(make room, or choose another place\)\)$"):
+        checkpoint.load("acme/nemotron")
 
 
 def test_offline_mode_asks_nobody(hub, monkeypatch):
@@ -156,6 +185,7 @@ def test_refusals_are_one_sentence_each(hub):
         ("acme/nobody", "there is no model 'acme/nobody'"),
         ("acme/gated", "set HF_TOKEN"),
         ("acme/v1@v9", "has no revision 'v9'"),
+        ("acme/a--b", "and no id of Hugging Face's"),
         ("acme/empty", "neither config.json and model.safetensors nor one .nemo file"),
     ):
         with pytest.raises(InputError) as caught:
@@ -169,7 +199,7 @@ def test_without_network_it_says_so_at_once(tmp_path, monkeypatch):
         closed.bind(("127.0.0.1", 0))
         point_to(monkeypatch, f"http://127.0.0.1:{closed.getsockname()[1]}", tmp_path)
         started = time.perf_counter()
-        with pytest.raises(InputError, match="Hugging Face does not answer") as caught:
+        with pytest.raises(InputError, match="it cannot be fetched from there") as caught:
             checkpoint.load("acme/nemotron")
     # huggingface-hub's own retries take 24 s; this leaves room for its import on a busy machine.
     assert time.perf_counter() - started < 15
