@@ -116,7 +116,8 @@ def peak_gain(wave: Tensor) -> Tensor:
     """Return the gain (B, 1) that brings the highest sample of each recording (B, N) near 1.
 
     Signed, as NVIDIA's; theirs takes the highest sample of the whole batch, so that a recording's result depends on its
-    neighbours: here each recording has its own.
+    neighbours: here each recording has its own. One that is below zero throughout counts as 0, where theirs has a
+    negative gain, or one that is infinite.
     """
     return 1.0 / (wave.amax(dim=1, keepdim=True).clamp(min=0.0) + PEAK_GUARD)
 
