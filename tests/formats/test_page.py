@@ -41,7 +41,7 @@ $("outcome").textContent = JSON.stringify(test());
     return standard.loads(unescape(found[1]))
 
 
-NAMES = ("Ada", "the chair", "\u2028 x\x1c", "😀", "\ue000", "__proto__", "</script>", "\ufeffy")
+NAMES = ("Ada", "the chair", "\u2028 x\x1c", "😀", "\ue000", "__proto__", "</script>", "\ufeffy", "Zoe\u0301")
 
 
 def drawn(generator: np.random.Generator) -> Diarization:
@@ -54,7 +54,7 @@ def drawn(generator: np.random.Generator) -> Diarization:
         turns.append(
             Turn(start / 1000, (start + length + 1) / 1000, str(generator.choice(names)), generator.choice(sure))
         )
-    return Diarization(tuple(turns), float(generator.integers(1, 30_000)) / 1000 + 0.00006, "my  talk")
+    return Diarization(tuple(turns), float(generator.integers(1, 30_000)) / 1000 + 0.00006, "my  cafe\u0301")
 
 
 # Their mean is 0.6905 but for what a sum rounds on the way.
@@ -98,6 +98,10 @@ CORRECTIONS = {
         'put($("names").children[2].lastChild, "speaker_1")',
         MEETING.relabel({"speaker_2": "speaker_1"}),
     ),
+    "merge by a name that is typed with its letters composed": (
+        'put($("names").children[0].lastChild, "Zoe\\u0301"); put($("names").children[1].lastChild, "Zo\\u00e9")',
+        MEETING.relabel({"speaker_0": "Zoe\u0301", "speaker_1": "Zoe\u0301"}),
+    ),
     "merge": (
         '$("merged").value = "speaker_0"; $("into").value = "speaker_2"; $("merge").click()',
         MEETING.relabel({"speaker_0": "speaker_2"}),
@@ -126,6 +130,7 @@ CORRECTIONS = {
         of(ONE, TWO, replace(THREE, end=5.0), by_hand(THREE, start=5.0, speaker="speaker_0"), FOUR),
     ),
     "delete": ('select(1); press("Delete")', of(ONE, THREE, FOUR)),
+    "delete by the key that is called so on a Mac": ('select(1); press("Backspace")', of(ONE, THREE, FOUR)),
     "delete somebody's only turn": ('select(2); $("remove").click()', of(ONE, TWO, FOUR)),
     "add": ('seek(3250); $("add").click()', of(ONE, TWO, by_hand(ONE, start=3.25, end=4.25), THREE, FOUR)),
     "add at the end": (

@@ -48,8 +48,11 @@ function addTurn() {
   });
 }
 
-function rename(from, to) {
+function rename(from, typed) {
   attempt(() => {
+    // Letters may be typed composed with their marks, or apart from them.
+    const known = steps.state.speakers.find((row) => row.name.normalize("NFC") === typed.normalize("NFC"));
+    const to = known?.name ?? typed;
     if (from === to) return;
     const merging = steps.state.speakers.some((row) => row.name === to);
     const state = renamed(steps.state, from, to);
@@ -124,6 +127,7 @@ const KEYS = new Map([
   ["n", nextUnsure],
   ["e", nextError],
   ["Delete", deleteSelected],
+  ["Backspace", deleteSelected],
 ]);
 
 /** Keys that mean something else elsewhere, so that they count only in the timeline and the list. */

@@ -24,7 +24,7 @@ function seconds(ms) {
 }
 
 function withoutWhiteSpace(name) {
-  return name.split(WHITE_SPACE).filter(Boolean).join("_") || "_";
+  return name.normalize("NFC").split(WHITE_SPACE).filter(Boolean).join("_") || "_";
 }
 
 /** Join the turns of each speaker that overlap or touch; confidence is their mean, weighted by length. */
