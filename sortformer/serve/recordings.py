@@ -75,7 +75,7 @@ class Recordings:
             raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)})
         if request.query_params:
             raise InputError("options are fields of the form, beside the file, and do not belong in the address")
-        if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
             raise InputError(NO_FILE)
         self._tasks.add(task := asyncio.current_task())
         try:

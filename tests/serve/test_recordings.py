@@ -103,6 +103,13 @@ def test_words_may_be_sent_as_text_and_be_many(server: Running, wav: Path):
     assert (answer.status_code, "Hello Ada." in answer.text) == (200, True)
 
 
+def test_the_type_of_a_form_may_be_written_in_capitals(server: Running, wav: Path):
+    sent = httpx.Request("POST", f"http://{server.address}/v1/diarize", files={"file": (wav.name, wav.read_bytes())})
+    kind = sent.headers["Content-Type"].replace("multipart/form-data", "Multipart/Form-Data")
+    answer = httpx.post(sent.url, content=sent.read(), headers={"Content-Type": kind}, timeout=60)
+    assert answer.status_code == 200
+
+
 def test_known_voices_bear_their_names(server: Running, wav: Path, tmp_path: Path):
     clip = write(tmp_path / "clip.flac", noise(30_000, seed=7), 16_000)
     people = {"Dr. Ada": clip, "Zoë": write(tmp_path / "other.wav", noise(32_000, seed=8), 16_000)}
