@@ -7,6 +7,8 @@ mic=${MIC:-mix-headset}
 out=${OUT:-runs/ami/$mic}
 device=${DEVICE:-auto}
 
+# Nothing of an earlier run: of a part of the corpus (PARTIAL), not every list is written.
+rm -f "$out"/{train,dev,test}.jsonl
 sortformer manifest ami "$corpus" --setup "$setup" --mic "$mic" -o "$out" --overwrite ${PARTIAL:+--partial}
 sortformer manifest check "$out"/*.jsonl || echo "go on, if those problems are known"
 sortformer tune "$out/dev.jsonl" -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}

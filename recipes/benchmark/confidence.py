@@ -11,10 +11,9 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from levels import asked, recordings
+from levels import asked, recordings, truth_of
 
 from sortformer import Diarizer
-from sortformer.formats import rttm
 from sortformer.metrics.calibration import Judged, calibration_error, fitted, judged
 
 
@@ -22,8 +21,7 @@ def turns_of(diarizer: Diarizer, folder: Path, preset: str | None) -> list[Judge
     """Return the turns of a folder's recordings, with their mean probabilities as confidence, beside the truth."""
     plain, found = replace(diarizer, postprocess=replace(diarizer.postprocess, confidence=None)), []
     for path in recordings(folder):
-        truth = rttm.read(path.with_suffix(".rttm")).get(path.stem, ())  # in some nobody speaks
-        found += judged(truth, plain(path, preset=preset))
+        found += judged(truth_of(path), plain(path, preset=preset))
     return found
 
 

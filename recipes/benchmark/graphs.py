@@ -10,7 +10,6 @@ size of NVIDIA's v1 or v2, with random weights, takes to be written, and how its
 """
 
 import argparse
-import resource
 import tempfile
 import time
 import warnings
@@ -22,6 +21,7 @@ import torch
 from levels import errors, recordings, shown
 from nvidia import published
 from onnxruntime.quantization import QuantType, quantize_dynamic
+from peak_memory import peak_mib
 from torch import Tensor
 
 from sortformer import Diarizer, checkpoint
@@ -92,7 +92,7 @@ def compare_steps(generation: str, layers: int | None) -> None:
     with tempfile.TemporaryDirectory() as made:
         path, begun = Path(made) / "graph.onnx", time.process_time()
         write_onnx(path, Checkpoint(model, PostprocessConfig()))
-        taken, peak = time.process_time() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        taken, peak = time.process_time() - begun, peak_mib()
         print(f"{path.stat().st_size / 1e6:.0f} MB, written in {taken:.0f} s, {peak:.0f} MiB", flush=True)
         graph = Graph(path, dim).session
     for name, (rows, chunk, cache, fifo) in STEPS.items():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sortformer import Diarizer, audio
+from sortformer import Diarizer, Turn, audio
 from sortformer.formats import rttm
 from sortformer.grid import SAMPLE_RATE
 from sortformer.metrics.der import der
@@ -24,8 +24,16 @@ SUFFIXES = (".wav", ".flac")
 
 
 def recordings(folder: Path) -> list[Path]:
-    """Return those of a folder."""
-    return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES)
+    """Return those of a folder; where there are none, a sentence ends the script."""
+    found = sorted(path for path in folder.glob("*") if path.suffix.lower() in SUFFIXES)
+    if not found:
+        raise SystemExit(f"there are no recordings ({', '.join(SUFFIXES)}) in {folder}")
+    return found
+
+
+def truth_of(recording: Path) -> tuple[Turn, ...]:
+    """Return the turns of the RTTM beside a recording, none where nobody speaks in it."""
+    return rttm.read(recording.with_suffix(".rttm")).get(recording.stem, ())
 
 
 def louder(samples: np.ndarray, decibels: int) -> np.ndarray:
@@ -41,11 +49,12 @@ def errors(
     parts, total = np.zeros(3), 0.0
     for path in paths:
         samples = audio.read(path)
-        (truth,) = rttm.read(path.with_suffix(".rttm")).values()
         turns = diarizer(changed(samples), sample_rate=SAMPLE_RATE, preset=preset).turns
-        found = der(truth, turns, [(0.0, len(samples) / SAMPLE_RATE)])
+        found = der(truth_of(path), turns, [(0.0, len(samples) / SAMPLE_RATE)])
         parts += found.miss, found.false_alarm, found.confusion
         total += found.total
+    if not total:
+        raise SystemExit("nobody speaks in the references, so that there are no rates")
     return 100 * parts / total
 
 

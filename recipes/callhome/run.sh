@@ -6,6 +6,8 @@ key=${CALLHOME_RTTM:?set CALLHOME_RTTM to fullref.rttm of the SRE 2000 key}
 out=${OUT:-runs/callhome}
 device=${DEVICE:-auto}
 
+# Nothing of an earlier run: of a part of the corpus (PARTIAL), not every list is written.
+rm -f "$out"/{part1,part2}.jsonl
 sortformer manifest callhome "$corpus" --rttm "$key" -o "$out" --overwrite ${PARTIAL:+--partial}
 sortformer manifest check "$out/part1.jsonl" "$out/part2.jsonl" || echo "go on, if those problems are known"
 sortformer tune "$out/part1.jsonl" --protocol fair -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}

@@ -53,13 +53,15 @@ def main() -> None:
     for folder in arguments.folders:
         parts, total = {told: np.zeros(3) for told in TOLD}, 0.0
         for path in sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES):
-            (truth,), samples = rttm.read(path.with_suffix(".rttm")).values(), audio.read(path)
+            truth, samples = rttm.read(path.with_suffix(".rttm")).get(path.stem, ()), audio.read(path)
             duration = len(samples) / SAMPLE_RATE
             whole = in_windows(diarizer.model, [samples])
             for told in TOLD:
                 found = der(truth, found_turns(diarizer, whole, truth, told, duration), [(0.0, duration)])
                 parts[told] += found.miss, found.false_alarm, found.confusion
             total += found.total
+        if not total:
+            raise SystemExit(f"nobody speaks in the recordings of {folder}, so that there are no rates")
         for told in TOLD:
             shown = ", ".join(f"{100 * part / total:.1f}" for part in parts[told])
             print(f"{folder.name:12} told {told:8} DER {100 * parts[told].sum() / total:5.1f} ({shown})", flush=True)

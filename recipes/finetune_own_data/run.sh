@@ -17,13 +17,23 @@ sortformer manifest voices "$out/train.jsonl" --dev "$out/dev.jsonl" -o "$out/ba
 # By the names of the recordings, as files in several folders may have one name; and none of an earlier run.
 rm -rf "$out/turns"
 mkdir -p "$out/turns"
-python - "$out/train.jsonl" "$out/turns" << 'COPY'
-import shutil, sys
+python - "$recipe" "$out" "$model" << 'PREPARE'
+import json, shutil, sys
+from pathlib import Path
 from sortformer.manifests import read
-for entry in read(sys.argv[1]):
-    shutil.copyfile(entry.rttm, f"{sys.argv[2]}/{entry.id}.rttm")
-COPY
-sed "s|@MODEL@|$model|" "$recipe" > "$out/recipe.toml"
+recipe, out, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+for entry in read(out / "train.jsonl"):
+    shutil.copyfile(entry.rttm, out / "turns" / f"{entry.id}.rttm")
+# A path from here, and not from beside the recipe.
+init = str(Path(model).resolve()) if Path(model).exists() else model
+(out / "recipe.toml").write_text(recipe.read_text("utf-8").replace('"@MODEL@"', json.dumps(init)), "utf-8")
+PREPARE
+# A run that was stopped goes on, and one that is done stays: but not with other voices than it began with.
+if [ -e "$out/run" ] && ! cmp -s "$out/bank/segments.tsv" "$out/trained_on.tsv"; then
+    echo "the recordings have changed since $out/run began: remove it, or give another OUT" >&2
+    exit 1
+fi
+cp "$out/bank/segments.tsv" "$out/trained_on.tsv"
 sortformer train "$out/recipe.toml" -o "$out/run" --device "$device"
 
 for stage in before after; do

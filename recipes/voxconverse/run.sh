@@ -6,6 +6,8 @@ annotations=${VOXCONVERSE_RTTM:?set VOXCONVERSE_RTTM to a clone of the annotatio
 out=${OUT:-runs/voxconverse}
 device=${DEVICE:-auto}
 
+# Nothing of an earlier run: of a part of the corpus (PARTIAL), not every list is written.
+rm -f "$out"/{dev,test}.jsonl
 sortformer manifest voxconverse "$corpus" --rttm "$annotations" -o "$out" --overwrite ${PARTIAL:+--partial}
 sortformer manifest check "$out/dev.jsonl" "$out/test.jsonl" || echo "go on, if those problems are known"
 sortformer tune "$out/dev.jsonl" -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}

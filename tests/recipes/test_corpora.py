@@ -129,6 +129,13 @@ def test_finetune_own_data(tmp_path: Path, model: Path):
     first, learned, before, after = map(weights, (model, run / "run/model", run / "before/model", run / "after/model"))
     assert before == first
     assert after == learned != first
+    # What was trained on other recordings neither goes on nor is scored as if it had learned from these.
+    (tmp_path / "own/train/monday/ref.rttm").unlink()
+    trees.truth(tmp_path / "own/train/monday/ref.rttm", (0.2, 5.0, "train_bass"), uri="train_monday")
+    with pytest.raises(
+        AssertionError, match=r"the recordings have changed since .*run began: remove it, or give anothe"
+    ):
+        run_script(RECIPES / "finetune_own_data/run.sh", tmp_path / "again", **given, OUT=run)
 
 
 def test_finetune_recipe_is_valid():
