@@ -126,6 +126,6 @@ def _reason(cause: Exception) -> str:
 
     if isinstance(cause, errors.OfflineModeIsEnabled):
         return "offline mode is on (HF_HUB_OFFLINE)"
-    refused = isinstance(cause, errors.HfHubHTTPError) and cause.response.status_code == HTTPStatus.UNAUTHORIZED
+    refused = getattr(getattr(cause, "response", None), "status_code", None) == HTTPStatus.UNAUTHORIZED
     said = refusal(cause) if isinstance(cause, OSError) and cause.strerror else first_line(cause)
     return f"it cannot be fetched from there ({said}){': is HF_TOKEN right?' if refused else ''}"
