@@ -1,6 +1,9 @@
 """What conversations are made of: voices, real turn-taking, rooms, and real recordings."""
 
+import hashlib
 from dataclasses import dataclass
+
+import numpy as np
 
 from sortformer.config.data import DataConfig
 from sortformer.config.model import ModelConfig
@@ -42,6 +45,23 @@ class Sources:
         rooms = Rooms.make(data.rooms, cache=data.cache) if data.rooms else None
         bursts = BurstPool.make(Pauses(bank), data.bursts, cache=data.cache) if data.bursts else None
         return cls(bank, patterns, rooms, recordings, bursts)
+
+    @property
+    def content(self) -> str:
+        """Which sources these are, wherever they lie: a SHA-256 of who speaks when in voices, turns and recordings."""
+        said, heard = list[object](), list[np.ndarray]()
+        if self.bank is not None:
+            said.append(self.bank.voices)
+            heard += self.bank.activity, self.bank.phrase_start, self.bank.phrase_utterance
+        if self.patterns is not None:
+            heard += self.patterns.recordings
+        for each in self.recordings:
+            said += ((entry.id, entry.offset, entry.duration) for entry in each.entries)
+            said += each.references, each.parts
+        digest = hashlib.sha256(repr(said).encode())
+        for array in heard:
+            digest.update(array.tobytes())
+        return digest.hexdigest()
 
     def simulator(self, config: SimulationConfig, model: ModelConfig) -> Simulator:
         """Return a simulator of these sources, with targets for a model.

@@ -3,10 +3,11 @@
 import json
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -32,6 +33,7 @@ from sortformer.train.teacher import VoiceTeacher
 __all__ = ["train"]
 
 _EVALUATION = ("evaluate_conversations", "data", "simulation", "stages")  # what the conversations depend on
+_CONTENT = "data.content"  # in the config that a run keeps: not of the recipe, but of what it names
 
 
 def train(
@@ -71,8 +73,8 @@ def train(
         Cancelled: if another process failed; that one raises why.
 
     Warns:
-        UserWarning: when all steps of the recipe have been done before, a run goes on with other settings, or its
-            warm-up is as long as itself.
+        UserWarning: when all steps of the recipe have been done before, a run goes on with other settings or data, or
+            its warm-up is as long as itself.
     """
     with joined(device) as processes, killed_workers(), ExitStack() as held:
         out = Path(out)
@@ -83,7 +85,9 @@ def train(
             sources = Sources.load(config.data)
             initial, begun_as = initial_checkpoint(config)
             config = replace(config, model=initial.model.config)
-            changed = _changed(out / "config.json", config)
+            told = to_dict(config)
+            told["data"]["content"] = sources.content
+            changed = _changed(out / "config.json", told)
             state = _started(config, sources, initial.model, begun_as, processes.device)
             if (out / STATE).exists():
                 state.load(out / STATE, changed)
@@ -103,7 +107,8 @@ def train(
             if not (out / MODEL).is_dir():
                 keeper.write(state, MODEL)
             done = f"{state.step} of {config.steps} steps"
-            warnings.warn(f"the run in {out} has done {done} before: there was nothing to train", stacklevel=2)
+            other = ", though what [data] names has changed" if _CONTENT in changed else ""
+            warnings.warn(f"the run in {out} has done {done} before: there was nothing to train{other}", stacklevel=2)
         elif processes.lead:
             if state.step and changed:
                 names = ", ".join(changed)
@@ -120,7 +125,7 @@ def train(
                     stacklevel=2,
                 )
             with drafted(out / "config.json") as draft:
-                draft.write_text(json.dumps(to_dict(config), indent=2) + "\n", encoding="utf-8")
+                draft.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
         def evaluate() -> None:
             found = dev_der(state.average, dev, processes)
@@ -154,7 +159,7 @@ def _stopping(stop: Callable[[int], bool] | None, step: int, processes: Processe
     return stop is not None and any(processes.sum_numbers(stop(step)))
 
 
-def _changed(config: Path, now: TrainConfig) -> list[str]:
+def _changed(config: Path, now: Mapping[str, Any]) -> list[str]:
     """Return the names of the settings that are not as the file says."""
     try:
         before = json.loads(config.read_text("utf-8"))

@@ -225,6 +225,19 @@ def test_a_finished_run_stays_as_it_is(run_config, tmp_path, whole):
     assert (log_of(tmp_path), (tmp_path / "config.json").read_bytes()) == before[1:]
 
 
+def test_other_data_than_before_are_named(run_config, tmp_path):
+    bank = shutil.copytree(run_config.data.bank, tmp_path / "bank")
+    config = replace(run_config, data=replace(run_config.data, bank=str(bank), cache=None))
+    train(config, tmp_path / "run", stop=after(2))
+    segments = (bank / "segments.tsv").read_text().splitlines(keepends=True)
+    (bank / "segments.tsv").write_text("".join(segments[:1] + segments[2:]))
+    with pytest.warns(UserWarning, match=r"goes on from step 2 with another recipe than before: data\.content$"):
+        train(config, tmp_path / "run")
+    (bank / "segments.tsv").write_text("".join(segments))
+    with pytest.warns(UserWarning, match=r"nothing to train, though what \[data\] names has changed$"):
+        train(config, tmp_path / "run")
+
+
 def test_other_settings_than_before_are_named(run_config, tmp_path, recwarn):
     train(run_config, tmp_path, stop=after(2))
     train(run_config, tmp_path, stop=after(3))
