@@ -116,5 +116,5 @@ def test_features_that_do_not_tell_are_refused(features: FeatureConfig):
 
 
 def test_a_subsampling_without_channels_is_refused():
-    with pytest.raises(ConfigError, match="sizes"):
+    with pytest.raises(ConfigError, match="encoder narrowband_channels must be >= 1"):
         replace(EncoderConfig(), narrowband_channels=0)
