@@ -57,7 +57,8 @@ class Sources:
             heard += self.patterns.recordings
         for each in self.recordings:
             said += ((entry.id, entry.offset, entry.duration) for entry in each.entries)
-            said += each.references, each.parts
+            said += (reference.turns for reference in each.references)
+            said.append(each.parts)
         digest = hashlib.sha256(repr(said).encode())
         for array in heard:
             digest.update(array.tobytes())

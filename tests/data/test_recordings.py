@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from sortformer import audio
 from sortformer.annotation import Diarization, Turn
 from sortformer.audio.loudness import alike_loud
+from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.model import FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.simulation import ChannelConfig
 from sortformer.data import Crop, Crops, Recordings
+from sortformer.data.sources import Sources
 from sortformer.errors import InputError
 from sortformer.losses import align
 from sortformer.simulate.rerecord import rerecord
@@ -208,3 +210,11 @@ def test_another_channel_leaves_labels_and_padding(recordings):
     wave = rerecord(batch, clean, np.random.default_rng(0)).wave[0, 1_000:31_000]
     gain = (wave * batch.wave[0, 1_000:31_000]).sum() / batch.wave[0, 1_000:31_000].square().sum()
     torch.testing.assert_close(wave, gain * batch.wave[0, 1_000:31_000], atol=1e-3, rtol=0)
+
+
+def test_sources_are_the_same_wherever_they_lie_and_others_with_another_border(tmp_path: Path):
+    def content(folder: str, end_s: float) -> str:
+        manifest = corpus(tmp_path / folder, {"a": (9.0, ((0.5, end_s, "ann"), (3.0, 6.0, "bob")))})
+        return Sources.load(DataConfig(recordings=(RecordingsConfig(str(manifest)),))).content
+
+    assert content("one", 4.0) == content("another", 4.0) != content("moved", 4.01)
