@@ -3,6 +3,7 @@
 import json
 import warnings
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from os import PathLike
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch import Tensor
 from sortformer.annotation import Diarization, is_given_name
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of
-from sortformer.config.checks import share, switch
+from sortformer.config.checks import switch
 from sortformer.config.labels import LabelConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.diarizer import Diarizer
@@ -175,7 +176,8 @@ class VoiceStore:
         Warns:
             UserWarning: when the store knows no voices.
         """
-        share("lam", lam)
+        if not (isinstance(lam, Real) and 0 <= lam <= 1):
+            raise InputError(f"lam, the share of the memory, must be a number from 0 to 1, got {lam!r}")
         switch("exclusive", exclusive)
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)
         said, labels = found.output.data.copy(), self._read(found)

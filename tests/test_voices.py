@@ -213,7 +213,7 @@ def test_a_clip_without_a_voice_is_refused(puppet: Puppet, clip: np.ndarray):
 
 @pytest.mark.parametrize("lam", [-0.1, 1.1, float("nan"), None, "0.5"])
 def test_a_share_that_is_none_is_refused(puppet: Puppet, lam: Any):
-    with pytest.raises(InputError, match="lam must be a number from 0 to 1, got"):
+    with pytest.raises(InputError, match="lam, the share of the memory, must be a number from 0 to 1, got"):
         VoiceStore(puppet).diarize(clip("ada"), lam=lam)
 
 

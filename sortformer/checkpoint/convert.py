@@ -30,7 +30,7 @@ def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> 
     """
     out = Path(out)
     folder = out.suffix not in (".nemo", ".onnx")
-    if folder and out.suffix in _OTHERS:
+    if out.suffix in _OTHERS:
         raise InputError(f"a model is not written as {out.suffix}: end {out} in .nemo or .onnx, or name a folder")
     if out.exists() and out.is_dir() != folder:
         raise InputError(f"{out} is a {'file' if folder else 'folder'}: give another name")

@@ -17,7 +17,6 @@ __all__ = [
     "at_least",
     "fraction",
     "require",
-    "share",
     "switch",
     "whole",
 ]
@@ -107,16 +106,6 @@ def fraction(kind: str, **shares: float) -> None:
     for name, share in shares.items():
         _check(name, float, share)
         require(0 <= share <= 1, f"{name} of the attention core '{kind}' must be in [0, 1], got {share}")
-
-
-def share(name: str, value: Any) -> None:
-    """Refuse what a caller gave in place of a number from 0 to 1.
-
-    Raises:
-        InputError: naming it.
-    """
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 <= float(value) <= 1:
-        raise InputError(f"{name} must be a number from 0 to 1, got {value!r}")
 
 
 def switch(name: str, value: Any) -> None:

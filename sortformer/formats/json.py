@@ -15,9 +15,10 @@ makes a new version.
 import json
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
-from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
+from sortformer.annotation import Diarization, Origin, TimeAxis, Turn, speakers
 from sortformer.errors import InputError
 from sortformer.formats.milliseconds import rounded
 from sortformer.formats.passages import Said, said
@@ -63,14 +64,13 @@ def document(recording: Diarization, exact: bool = False, words: Iterable[Said] 
         InputError: when an item is no such word.
     """
     origin = recording.origin or Origin()
-    axis, said_when = origin.time_axis, turns(recording, exact)
-    arrivals = sorted((turn["start"], turn["speaker"]) for turn in said_when)
+    axis = origin.time_axis
     found = {
         "schema_version": SCHEMA_VERSION,
         "uri": recording.uri,
         "duration": recording.duration,
-        "speakers": tuple(dict.fromkeys(speaker for _, speaker in arrivals)),
-        "turns": said_when,
+        "speakers": speakers(_rounded(recording)),
+        "turns": turns(recording, exact),
         "time_axis": axis and {"start_s": axis.start_s, "step_s": axis.step_s, "num_frames": axis.num_frames},
         "model": origin.model,
         "version": origin.version,
@@ -86,16 +86,20 @@ def document(recording: Diarization, exact: bool = False, words: Iterable[Said] 
 
 def turns(recording: Diarization, exact: bool = False) -> list[dict[str, Any]]:
     """Return the turns of a recording as its document has them, in order, their times as in RTTM."""
-    in_order = sorted(rounded(recording), key=lambda each: (*each[:2], each[2].speaker))
     return [
         {
-            "start": start / 1000,
-            "end": end / 1000,
+            "start": turn.start,
+            "end": turn.end,
             "speaker": turn.speaker,
             "confidence": turn.confidence if exact or turn.confidence is None else round(turn.confidence, 4),
         }
-        for start, end, turn in in_order
+        for turn in _rounded(recording)
     ]
+
+
+def _rounded(recording: Diarization) -> list[Turn]:
+    """The turns with their times in whole milliseconds, in order."""
+    return sorted(replace(turn, start=start / 1000, end=end / 1000) for start, end, turn in rounded(recording))
 
 
 def parse(text: str, source: str = "JSON") -> Diarization:
