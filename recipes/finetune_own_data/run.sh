@@ -26,7 +26,7 @@ for entry in read(out / "train.jsonl"):
     shutil.copyfile(entry.rttm, out / "turns" / f"{entry.id}.rttm")
 # A path from here, and not from beside the recipe.
 init = str(Path(model).resolve()) if Path(model).exists() else model
-(out / "recipe.toml").write_text(recipe.read_text("utf-8").replace('"@MODEL@"', json.dumps(init)), "utf-8")
+(out / "recipe.toml").write_text(recipe.read_text("utf-8").replace('"@MODEL@"', json.dumps(init, ensure_ascii=False)), "utf-8")
 PREPARE
 # A run that was stopped goes on, and one that is done stays: but not with other voices than it began with.
 if [ -e "$out/run" ] && ! cmp -s "$out/bank/segments.tsv" "$out/trained_on.tsv"; then
