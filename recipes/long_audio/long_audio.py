@@ -100,15 +100,15 @@ def measure(name: str, minutes: float) -> dict[str, float]:
     )
     encoder = Encoder(16, config).eval()
     with torch.inference_mode():
-        encoder.encode(torch.randn(1, 100, 64))
+        encoder(torch.randn(1, 100, 64))
         emb = torch.randn(1, frames, 64)
         before, started = peak_mib(), time.process_time()
         if name in STREAMED:
             states = encoder.blocks.init_state(emb)
             for chunk in emb.split(CHUNK_FRAMES, dim=1):
-                states = encoder.encode(chunk, None, states).state
+                states = encoder(chunk, None, states).state
         else:
-            encoder.encode(emb)
+            encoder(emb)
         return {"seconds": time.process_time() - started, "mib": peak_mib() - before}
 
 

@@ -95,7 +95,7 @@ def objective(head: Head, made: Conversations, recipe: TrainConfig) -> Tensor:
     No two speakers begin in the same step: their order is given, and the loss is the cross-entropy alone.
     """
     valid = torch.ones(made.slot.shape, dtype=torch.bool)
-    step = head.step(made.emb, valid)
+    step = head(made.emb, valid)
     loss = binary_cross_entropy(step.logits, made.activity(step.logits.shape[2]), valid)
     return loss + sum(recipe.loss.weight(name) * other for name, other in step.losses.items())
 
@@ -123,7 +123,7 @@ def kept_for_backward(head: Head, made: Conversations, recipe: TrainConfig) -> i
 def error(head: Head, made: Conversations) -> dict[str, list[float]]:
     """Return what is counted of each conversation."""
     valid = torch.ones(made.slot.shape, dtype=torch.bool)
-    logits = head.step(made.emb, valid).logits
+    logits = head(made.emb, valid).logits
     rows = zip(logits, made.activity(logits.shape[2]), valid, strict=True)
     losses = [float(binary_cross_entropy(*(part[None] for part in row))) for row in rows]
     return counted(logits.argmax(dim=2), made) | {"loss": losses, "conversations": [1.0] * len(losses)}

@@ -86,7 +86,7 @@ def _stream(head: Head, emb: Tensor, state: HeadState | None = None) -> tuple[Te
     state = head.init_state(emb) if state is None else state
     found = []
     for chunk in emb.split(CHUNK, dim=1):
-        step = head.step(chunk, torch.ones(chunk.shape[:2], dtype=torch.bool), state)
+        step = head(chunk, torch.ones(chunk.shape[:2], dtype=torch.bool), state)
         state = step.state
         found.append(step.logits.sigmoid())
     return torch.cat(found, dim=1), state

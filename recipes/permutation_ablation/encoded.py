@@ -44,7 +44,7 @@ def encode(model: Sortformer, config: TrainConfig, split: str, count: int, seed:
         batch = simulator.batch(generator, min(ROWS, count - first), stage.duration_s)
         frames, lengths = model.encoder.subsample(*model.features(batch.wave, batch.num_samples))
         valid = length_mask(lengths, frames.shape[1])
-        heard = model.encoder.encode(frames, valid).out
+        heard = model.encoder(frames, valid).out
         emb.append(model.head.stretch(0, model.head.input(heard), valid).out.half())
         activity.append(batch.activity > 0.5)
     return Encoded(torch.cat(emb), torch.cat(activity))

@@ -31,10 +31,10 @@ def fit(head: Head, material: Encoded, config: TrainConfig) -> tuple[Head, list[
     losses = []
     for step in range(config.steps):
         emb, activity, valid = material.rows(next(chosen))
-        logits, estimates = head(emb, valid)
-        output = loss = hybrid_loss(logits, activity, valid, config.loss.sort_weight)
+        found = head(emb, valid)
+        output = loss = hybrid_loss(found.logits, activity, valid, config.loss.sort_weight)
         if config.loss.deep_weight:
-            for estimate in estimates:
+            for estimate in found.estimates:
                 deep = hybrid_loss(estimate, activity, valid, config.loss.deep_sort_weight)
                 loss = loss + config.loss.deep_weight * deep
         optimizer.zero_grad()
@@ -61,7 +61,7 @@ def measure(head: Head, material: Encoded) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     for first in range(0, len(material.emb), ROWS):
         emb, activity, valid = material.rows(slice(first, first + ROWS))
-        probs = torch.sigmoid(head(emb, valid)[0])
+        probs = torch.sigmoid(head(emb, valid).logits)
         for row, target in zip(probs.numpy(), activity.numpy(), strict=True):
             for name, value in _counts(expected_gain(row) > 0.5, target > 0.5).items():
                 found.setdefault(name, []).append(value)

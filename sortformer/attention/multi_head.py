@@ -53,19 +53,15 @@ class MultiHeadAttention(nn.Module):
         self.chunk_frames = None if isinstance(attention.memory, NoMemory) else attention.memory.chunk_frames
         self.recurrent = attention.core_carries
 
-    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
-        """Return (B, T, D) from a whole recording ``x`` (B, T, D); ``valid`` (B, T) says what may be attended to."""
-        return self.whole(x, valid).out
+    def forward(self, x: Tensor, valid: Tensor | None = None, state: AttentionState | None = None) -> LayerStep:
+        """Attend from a chunk ``x`` (B, T, D) to itself and to what the state remembers; None: a whole recording.
 
-    def run(self, x: Tensor, valid: Tensor | None, state: AttentionState | None) -> LayerStep:
-        """Attend within a chunk after those that left the state, or within a whole recording where there is none."""
-        return self.whole(x, valid) if state is None else self.step(x, valid, state)
-
-    def whole(self, x: Tensor, valid: Tensor | None = None) -> LayerStep:
-        """Attend within a whole recording; with a memory, it is cut into chunks that are taken one after the other.
-
-        A loss is the mean of those of the chunks that have it.
+        What is not ``valid`` (B, T) is never attended to. With a memory, a whole recording is cut into chunks that are
+        taken one after the other, and a loss is the mean of those of the chunks that have it.
         """
+        return self._whole(x, valid) if state is None else self._chunk(x, valid, state)
+
+    def _whole(self, x: Tensor, valid: Tensor | None) -> LayerStep:
         if self.chunk_frames is None:
             x = _silenced(x, valid)
             places = Places.whole(x.shape[1], x.device)
@@ -76,7 +72,7 @@ class MultiHeadAttention(nn.Module):
         state, outs, losses = self.init_state(x), [], defaultdict(list)
         for start in range(0, x.shape[1], self.chunk_frames):
             chunk = slice(start, start + self.chunk_frames)
-            step = self.step(x[:, chunk], None if valid is None else valid[:, chunk], state)
+            step = self._chunk(x[:, chunk], None if valid is None else valid[:, chunk], state)
             state = step.state
             outs.append(step.out)
             for name, loss in step.losses.items():
@@ -98,8 +94,7 @@ class MultiHeadAttention(nn.Module):
         clock = torch.zeros(len(x), dtype=torch.int64, device=x.device)
         return AttentionState(clock, core, self.memory.init_state(x))
 
-    def step(self, x: Tensor, valid: Tensor | None, state: AttentionState) -> LayerStep:
-        """Attend from a chunk ``x`` (B, T, D), of which ``valid`` (B, T) count, to itself and to what is remembered."""
+    def _chunk(self, x: Tensor, valid: Tensor | None, state: AttentionState) -> LayerStep:
         x = _silenced(x, valid)
         rows, frames, _ = x.shape
         valid = torch.ones(rows, frames, dtype=torch.bool, device=x.device) if valid is None else valid

@@ -50,10 +50,6 @@ class ConformerBlock(nn.Module):
         self.residuals = nn.ModuleList(build_residual(residual, dim) for _ in range(4))
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
-        """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) touch no other."""
-        return self.step(x, valid, None).out
-
     def init_state(self, x: Tensor) -> ConformerState:
         """Return the state before the first frame, for frames like ``x`` (B, T, D).
 
@@ -62,11 +58,14 @@ class ConformerBlock(nn.Module):
         """
         return ConformerState(self.attention.init_state(x), self.convolution.init_state(x))
 
-    def step(self, x: Tensor, valid: Tensor | None, state: ConformerState | None) -> LayerStep:
-        """Take a chunk (B, T, D) after those that left the state; None: a whole recording."""
+    def forward(self, x: Tensor, valid: Tensor | None = None, state: ConformerState | None = None) -> LayerStep:
+        """Take a chunk ``x`` (B, T, D) after those that left the state; None: a whole recording.
+
+        Frames that are not ``valid`` (B, T) touch no other.
+        """
         first, second, third, fourth = self.residuals
         x = first(x, 0.5 * in_chunks(self.feed_forward_1, x, self.ff_chunk_frames))
-        attended = self.attention.run(self.attention_norm(x), valid, None if state is None else state.attention)
+        attended = self.attention(self.attention_norm(x), valid, None if state is None else state.attention)
         x = second(x, self.dropout(attended.out))
         heard, tail = self.convolution(x, valid, None if state is None else state.convolution)
         x = third(x, self.dropout(heard))

@@ -25,8 +25,16 @@ class ReversibleStack(Stack):
     of them has streams of its own.
     """
 
-    def forward(self, x: Tensor, valid: Tensor | None, begin: int = 0, end: int | None = None) -> LayerStep:
-        """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T)."""
+    def forward(
+        self,
+        x: Tensor,
+        valid: Tensor | None,
+        states: Sequence[Any] | None = None,
+        begin: int = 0,
+        end: int | None = None,
+    ) -> LayerStep:
+        """Run the layers from ``begin`` to before ``end`` (None: all) on a whole ``x`` (B, T, D), ``valid`` (B, T)."""
+        del states  # there are none: it takes recordings whole
         blocks = [self[layer] for layer in range(begin, self.layers if end is None else end)]
         if not blocks:
             return LayerStep(x, None)

@@ -22,23 +22,25 @@ class Stack(nn.ModuleList):
         blocks: list[Any] = list(self)
         return tuple(block.init_state(x) for block in blocks)
 
-    def forward(self, x: Tensor, valid: Tensor | None, begin: int = 0, end: int | None = None) -> LayerStep:
-        """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T)."""
-        return self.step(x, valid, [None] * self.layers, begin, end)
-
-    def run(
-        self, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None, begin: int = 0, end: int | None = None
+    def forward(
+        self,
+        x: Tensor,
+        valid: Tensor | None,
+        states: Sequence[Any] | None = None,
+        begin: int = 0,
+        end: int | None = None,
     ) -> LayerStep:
-        """Run some layers on a chunk after those that left the states of all, or on a whole recording without them."""
-        return self(x, valid, begin, end) if states is None else self.step(x, valid, states, begin, end)
+        """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T).
 
-    def step(
-        self, x: Tensor, valid: Tensor | None, states: Sequence[Any], begin: int = 0, end: int | None = None
-    ) -> LayerStep:
-        """Run some layers on a chunk ``x`` (B, T, D), and return the next states of those."""
+        With ``states`` of all layers ``x`` is a chunk that comes after those that left them, and the step has the next
+        states of the layers that were run; without, it is a whole recording.
+        """
         steps: list[LayerStep] = []
         for layer in range(begin, self.layers if end is None else end):
-            block: Any = self[layer]
-            steps.append(block.step(x, valid, states[layer]))
+            steps.append(self.run(layer, x, valid, None if states is None else states[layer]))
             x = steps[-1].out
         return LayerStep(x, tuple(step.state for step in steps), add_losses(*(step.losses for step in steps)))
+
+    def run(self, layer: int, x: Tensor, valid: Tensor | None, state: Any = None) -> LayerStep:
+        """Run one layer, from 0."""
+        return self[layer](x, valid, state)

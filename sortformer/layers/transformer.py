@@ -43,16 +43,15 @@ class TransformerBlock(nn.Module):
         self.feed_forward_residual = build_residual(residual, dim)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, x: Tensor, valid: Tensor | None = None) -> Tensor:
-        """Return (B, T, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) are never attended to."""
-        return self.step(x, valid, None).out
-
     def init_state(self, x: Tensor) -> AttentionState:
         """Return the state before the first frame, for frames like ``x`` (B, T, D)."""
         return self.attention.init_state(x)
 
-    def step(self, x: Tensor, valid: Tensor | None, state: AttentionState | None) -> LayerStep:
-        """Take a chunk (B, T, D) after those that left the state; None: a whole recording."""
+    def forward(self, x: Tensor, valid: Tensor | None = None, state: AttentionState | None = None) -> LayerStep:
+        """Take a chunk ``x`` (B, T, D) after those that left the state; None: a whole recording.
+
+        Frames that are not ``valid`` (B, T) are never attended to.
+        """
         attended = self.attend(self.attention_norm(x) if self.pre else x, valid, state)
         x = self.attention_residual(x, attended.out)
         if self.pre:
@@ -64,7 +63,7 @@ class TransformerBlock(nn.Module):
 
     def attend(self, x: Tensor, valid: Tensor | None, state: AttentionState | None = None) -> LayerStep:
         """Return what the attention branch gives, (B, T, D), to a chunk or to a whole recording."""
-        attended = self.attention.run(x, valid, state)
+        attended = self.attention(x, valid, state)
         return replace(attended, out=self.dropout(attended.out))
 
     def transform(self, x: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """A Universal Transformer: one layer, time and again, until each frame is done."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,23 +25,13 @@ class UniversalStack(Stack):
         self.layers = layers
         self.coordinates = coordinates
 
-    def forward(self, x: Tensor, valid: Tensor | None, begin: int = 0, end: int | None = None) -> LayerStep:
-        """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T)."""
-        losses: list[Mapping[str, Tensor]] = []
-        for layer in range(begin, self.layers if end is None else end):
-            step = self.once(layer, x, valid)
-            x = step.out
-            losses.append(step.losses)
-        return LayerStep(x, None, add_losses(*losses))
-
-    def once(self, layer: int, x: Tensor, valid: Tensor | None) -> LayerStep:
+    def run(self, layer: int, x: Tensor, valid: Tensor | None, state: Any = None) -> LayerStep:
         """Run the block on ``x`` (B, T, D) as the ``layer``-th, from 0."""
         if self.coordinates:
             x = CoordinatePosition(layer).embed(x, torch.arange(x.shape[1], device=x.device)[None])
         else:
             x = x + sinusoids(torch.tensor(layer + 1, device=x.device), x.shape[2]).to(x.dtype)
-        block: Any = self[0]
-        return block.step(x, valid, None)
+        return self[0](x, valid, state)
 
 
 class HaltingStack(UniversalStack):
@@ -59,15 +49,23 @@ class HaltingStack(UniversalStack):
         self.done_weight = nn.Parameter(torch.randn(dim) * dim**-0.5)
         self.done_bias = nn.Parameter(torch.ones(()))
 
-    def forward(self, x: Tensor, valid: Tensor | None, begin: int = 0, end: int | None = None) -> LayerStep:
-        """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T)."""
+    def forward(
+        self,
+        x: Tensor,
+        valid: Tensor | None,
+        states: Sequence[Any] | None = None,
+        begin: int = 0,
+        end: int | None = None,
+    ) -> LayerStep:
+        """Run the layers from ``begin`` to before ``end`` (None: all) on a whole ``x`` (B, T, D), ``valid`` (B, T)."""
+        del states  # there are none: it takes recordings whole
         end = self.layers if end is None else end
         counted = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if valid is None else valid
         running, spent = counted, self.done_bias.new_zeros(x.shape[:2])
         out, ponder = torch.zeros_like(x), torch.zeros_like(spent)
         losses: list[Mapping[str, Tensor]] = []
         for layer in range(begin, end):
-            step = self.once(layer, x, valid)
+            step = self.run(layer, x, valid)
             losses.append(step.losses)
             x = torch.where(running[..., None], step.out, x)
             done = torch.sigmoid((x * self.done_weight).sum(dim=2).to(spent.dtype) + self.done_bias)

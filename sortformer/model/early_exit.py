@@ -56,7 +56,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
     check_exits(model, confidence)
     emb, frames = model.encoder.subsample(feats, lengths)
     valid, head = length_mask(frames, emb.shape[1]), model.head
-    emb = model.encoder.encode(emb, valid).out
+    emb = model.encoder(emb, valid).out
     staying = torch.arange(len(emb), device=emb.device)
     probs = emb.new_zeros(*valid.shape, model.config.head.num_slots)
     layers = torch.full_like(staying, head.blocks.layers)

@@ -22,9 +22,9 @@ __all__ = ["Encoder"]
 class Encoder(nn.Module):
     """From log-mel features to one embedding for every 80 ms.
 
-    ``subsample`` and ``encode`` are apart because streaming cuts between them: what a stream remembers of the past are
-    the outputs of ``subsample``, which know nothing of their neighbours farther than 70 ms. ``silence`` (D,), if it is
-    learned, is such an output for silence.
+    ``subsample`` and the blocks, ``forward``, are apart because streaming cuts between them: what a stream remembers of
+    the past are the outputs of ``subsample``, which know nothing of their neighbours farther than 70 ms. ``silence``
+    (D,), if it is learned, is such an output for silence.
     """
 
     def __init__(self, num_mels: int, config: EncoderConfig) -> None:
@@ -69,7 +69,7 @@ class Encoder(nn.Module):
         emb, frames = self.pre_encode(feats, lengths)
         return torch.where(narrow[:, None, None], self.narrowband(_lower(feats), lengths)[0], emb), frames
 
-    def encode(self, emb: Tensor, valid: Tensor | None = None, states: tuple[Any, ...] | None = None) -> LayerStep:
+    def forward(self, emb: Tensor, valid: Tensor | None = None, states: tuple[Any, ...] | None = None) -> LayerStep:
         """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count.
 
         With ``states`` they are a chunk that comes after those that left them; otherwise a whole recording.
@@ -77,7 +77,7 @@ class Encoder(nn.Module):
         x = emb * self.scale
         if self.input_norm is not None:
             x = self.input_norm(x)
-        step = self.blocks.run(self.input_dropout(x), valid, states)
+        step = self.blocks(self.input_dropout(x), valid, states)
         return step if self.norm is None else replace(step, out=self.norm(step.out))
 
 

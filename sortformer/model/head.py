@@ -53,11 +53,6 @@ class Head(nn.Module):
         self.hidden = nn.Linear(config.dim, config.dim)
         self.out = nn.Linear(config.dim, config.num_slots)
 
-    def forward(self, emb: Tensor, valid: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Return the logits and the estimates, as ``step`` does."""
-        step = self.step(emb, valid)
-        return step.logits, step.estimates
-
     def init_state(self, emb: Tensor) -> HeadState:
         """Return the state before the first frame, for embeddings like ``emb`` (B, T, D)."""
         x = self.input(emb[:, :0])
@@ -65,7 +60,7 @@ class Head(nn.Module):
         encodings: list[Any] = list(self.encodings)
         return HeadState(self.blocks.init_state(x), tuple(encoding.init_state(classes) for encoding in encodings))
 
-    def step(self, emb: Tensor, valid: Tensor, state: HeadState | None = None) -> HeadStep:
+    def forward(self, emb: Tensor, valid: Tensor, state: HeadState | None = None) -> HeadStep:
         """Take a chunk ``emb`` (B, T, D), of which ``valid`` (B, T) count, after those that left the state.
 
         Without a state it is a whole recording.
@@ -88,7 +83,7 @@ class Head(nn.Module):
     def stretch(self, index: int, x: Tensor, valid: Tensor, states: tuple[Any, ...] | None = None) -> LayerStep:
         """Run the blocks before the first estimate (0), or those behind the ``index``-th up to the next."""
         borders = (0, *self.estimate_layers, self.blocks.layers)
-        return self.blocks.run(x, valid, states, borders[index], borders[index + 1])
+        return self.blocks(x, valid, states, borders[index], borders[index + 1])
 
     def estimate(
         self, index: int, x: Tensor, valid: Tensor, past: Arrivals | None = None
@@ -100,8 +95,7 @@ class Head(nn.Module):
         logits = self.estimates[index](x)
         if not self.encodings:
             return logits, x, None
-        encoding: Any = self.encodings[index]
-        encoded, now = encoding.step(logits, valid, past)
+        encoded, now = self.encodings[index](logits, valid, past)
         return logits, x + encoded, now
 
     def output(self, x: Tensor, valid: Tensor) -> Tensor:

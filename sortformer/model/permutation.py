@@ -62,12 +62,11 @@ class PermutationEncoding(nn.Module):
             raise ValueError(f"the permutation '{self.design}' takes recordings whole")
         return Arrivals.none(len(logits), logits.shape[2], logits.device) if self.design == "hard" else None
 
-    def forward(self, logits: Tensor, valid: Tensor) -> Tensor:
-        """Return what to add (B, T, D), from estimates as logits (B, T, K) of which ``valid`` (B, T) count."""
-        return self.step(logits, valid, None)[0]
+    def forward(self, logits: Tensor, valid: Tensor, state: Arrivals | None = None) -> tuple[Tensor, Arrivals | None]:
+        """Return what to add (B, T, D), and the next state, from logits (B, T, K) of which ``valid`` (B, T) count.
 
-    def step(self, logits: Tensor, valid: Tensor, state: Arrivals | None) -> tuple[Tensor, Arrivals | None]:
-        """Return what to add to a chunk (B, T, D) after those that left the state, and the next state."""
+        They are the estimates of a chunk after those that left the state; without one, of a whole recording.
+        """
         if state is None:
             return self.gate * self.norm(self.encode(logits, valid)), None
         probs = torch.sigmoid(logits.masked_fill(~valid[..., None], -torch.inf))

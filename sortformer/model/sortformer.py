@@ -102,8 +102,8 @@ class Sortformer(nn.Module):
         return self._run(emb, torch.ones(emb.shape[:2], dtype=torch.bool, device=emb.device), state)
 
     def _run(self, emb: Tensor, valid: Tensor, state: ModelState | None) -> tuple[SortformerOutput, ModelState]:
-        encoded = self.encoder.encode(emb, valid, None if state is None else state.encoder)
-        found = self.head.step(encoded.out, valid, None if state is None else state.head)
+        encoded = self.encoder(emb, valid, None if state is None else state.encoder)
+        found = self.head(encoded.out, valid, None if state is None else state.head)
         finer = valid.repeat_interleave(self.config.head.upsampling, dim=1)
         losses = add_losses(encoded.losses, found.losses)
         output = SortformerOutput(found.logits, found.estimates, encoded.out, finer, losses)

@@ -50,7 +50,7 @@ def test_a_layer_takes_every_legal_combination_and_no_other(core: str):
         valid = torch.arange(FRAMES)[None] < 7
         x = draw(1, 1, FRAMES, DIM).masked_fill(~valid[..., None], torch.nan)
         with torch.no_grad():
-            out, alone = layer(x, valid), layer(x[:, :7])
+            out, alone = layer(x, valid).out, layer(x[:, :7]).out
         torch.testing.assert_close(out[:, :7], alone, atol=1e-6, rtol=0, msg=f"{core}, {memory}, {position}")
 
 
@@ -66,7 +66,7 @@ def test_positions_mean_the_same_to_tiles_as_to_all_pairs(core: Core, position: 
     frames = 99 if isinstance(core, DilatedCore) else 140
     x = draw(2, 1, frames, DIM)
     with torch.no_grad():
-        torch.testing.assert_close(layer(x), full(x), atol=1e-5, rtol=0)
+        torch.testing.assert_close(layer(x).out, full(x).out, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("position", [*SCORING, "rope", "none"])
@@ -77,8 +77,8 @@ def test_a_memory_of_all_frames_knows_where_they_stood(position: str):
     x = draw(3, 1, FRAMES, DIM)
     with torch.no_grad():
         for end in (3, 6, 9):
-            whole = plain(x[:, :end])
-            torch.testing.assert_close(layer(x[:, :end])[:, end - 3 :], whole[:, end - 3 :], atol=1e-5, rtol=0)
+            whole = plain(x[:, :end]).out
+            torch.testing.assert_close(layer(x[:, :end]).out[:, end - 3 :], whole[:, end - 3 :], atol=1e-5, rtol=0)
 
 
 def test_projections_keep_their_names_whatever_the_mechanism():

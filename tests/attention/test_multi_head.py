@@ -29,9 +29,9 @@ def test_neither_padding_nor_other_rows_touch_a_frame(position, window):
     lengths = [FRAMES, 4, 7]
     valid = torch.arange(FRAMES) < torch.tensor(lengths)[:, None]
     with torch.no_grad():
-        batch = module(x.masked_fill(~valid[..., None], torch.nan), valid)
+        batch = module(x.masked_fill(~valid[..., None], torch.nan), valid).out
         for row, length in enumerate(lengths):
-            alone = module(x[row : row + 1, :length])
+            alone = module(x[row : row + 1, :length]).out
             torch.testing.assert_close(batch[row, :length], alone[0], atol=1e-5, rtol=0)
 
 

@@ -44,7 +44,7 @@ def test_it_is_the_mean_of_the_spans_one_by_one(dynamic: bool, position: str):
             if dynamic:
                 level += weights["core.direction"][h] @ query[b, h, i]
             shares.append(1 / (1 + np.exp(-level)))
-    found = layer.whole(x.masked_fill(~VALID[..., None], torch.nan), VALID).losses
+    found = layer(x.masked_fill(~VALID[..., None], torch.nan), VALID).losses
     assert set(found) == {"span"}
     assert found["span"].item() == pytest.approx(np.mean(shares), abs=1e-12)
 
@@ -52,7 +52,7 @@ def test_it_is_the_mean_of_the_spans_one_by_one(dynamic: bool, position: str):
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_its_step_makes_spans_shorter_and_teaches_keys_and_values_nothing(dynamic: bool):
     layer, x = build(dynamic), draw()
-    before = layer.whole(x, VALID).losses["span"]
+    before = layer(x, VALID).losses["span"]
     before.backward()
     touched = {name for name, parameter in layer.named_parameters() if parameter.grad is not None}
     assert touched == {"core.level", *({"core.direction", "query.weight", "query.bias"} if dynamic else ())}
@@ -60,35 +60,35 @@ def test_its_step_makes_spans_shorter_and_teaches_keys_and_values_nothing(dynami
         for parameter in layer.parameters():
             if parameter.grad is not None:
                 parameter.sub_(0.1 * parameter.grad)
-    assert layer.whole(x, VALID).losses["span"] < before
+    assert layer(x, VALID).losses["span"] < before
 
 
 def test_there_is_none_where_nothing_is_trained():
     layer = build(dynamic=True).eval()
-    assert layer.whole(draw(), VALID).losses == {}
+    assert layer(draw(), VALID).losses == {}
 
 
 def test_with_a_memory_it_is_the_mean_over_chunks_and_stands_beside_the_memory_s():
     layer, x = build(dynamic=True, memory=TransformerXLMemory(frames=4, chunk_frames=3)), draw(1)
-    alone = build(dynamic=True).whole(x).losses["span"]
-    torch.testing.assert_close(layer.whole(x).losses["span"], alone)  # chunks are of one length
+    alone = build(dynamic=True)(x).losses["span"]
+    torch.testing.assert_close(layer(x).losses["span"], alone)  # chunks are of one length
     both = build(
         dynamic=False,
         memory=CompressiveMemory(frames=2, compressed_frames=2, ratio=2, chunk_frames=3, loss="attention"),
     )
-    assert set(both.whole(x).losses) == {"span", "memory_attention"}
+    assert set(both(x).losses) == {"span", "memory_attention"}
 
 
 def test_a_row_of_nothing_costs_nothing():
     nothing = torch.zeros(1, FRAMES, dtype=torch.bool)
-    assert build(dynamic=True).whole(draw(1), nothing).losses["span"].item() == 0.0
+    assert build(dynamic=True)(draw(1), nothing).losses["span"].item() == 0.0
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_where_a_span_ends_half_precision_has_a_gradient(dtype: torch.dtype):
     core = SpanCore(max_frames=4, ramp_frames=3)  # untrained, a weight is exactly 0 five frames away
     layer = MultiHeadAttention(DIM, HEADS, AttentionConfig(core)).to(dtype)
-    layer(draw().to(dtype)).square().sum().backward()
+    layer(draw().to(dtype)).out.square().sum().backward()
     for parameter in layer.parameters():
         assert parameter.grad is not None
         assert torch.isfinite(parameter.grad).all()

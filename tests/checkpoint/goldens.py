@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sortformer.layers import ConformerBlock
+from sortformer.attention import LayerStep
 from sortformer.model import Sortformer
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "models"
@@ -27,13 +27,16 @@ def activations(model: Sortformer, feats: Tensor, lengths: Tensor) -> dict[str, 
 
     def record(name: str) -> Any:
         def hook(_module: Any, _inputs: Any, output: Any) -> None:
-            found[name] = output[0] if isinstance(output, tuple) else output
+            if isinstance(output, LayerStep):
+                found[name] = output.out
+            else:
+                found[name] = output[0] if isinstance(output, tuple) else output
 
         return hook
 
     parts = {"pre_encode": model.encoder.pre_encode}
-    parts |= {f"conformer{index}": _last(block) for index, block in enumerate(model.encoder.blocks)}
-    parts |= {f"transformer{index}": _last(block) for index, block in enumerate(model.head.blocks)}
+    parts |= {f"conformer{index}": block for index, block in enumerate(model.encoder.blocks)}
+    parts |= {f"transformer{index}": block for index, block in enumerate(model.head.blocks)}
     if model.head.upsampling is not None:
         parts["encoder_hidden"] = model.head.upsampling
     hooks = [part.register_forward_hook(record(name)) for name, part in parts.items()]
@@ -42,10 +45,3 @@ def activations(model: Sortformer, feats: Tensor, lengths: Tensor) -> dict[str, 
     for hook in hooks:
         hook.remove()
     return found | {"probs": output.probs, "logits": output.logits}
-
-
-def _last(block: Any) -> Any:
-    """The part of a block that gives what the block gives."""
-    if isinstance(block, ConformerBlock):
-        return block.norm
-    return block.feed_forward_residual if block.pre else block.feed_forward_norm

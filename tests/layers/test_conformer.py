@@ -42,8 +42,8 @@ def test_it_equals_the_papers_formula(conv_norm):
     expected = expected + 0.5 * oracle.feed_forward(expected, weights, "feed_forward_1")
     normed = oracle.layer_norm(expected, weights["attention_norm.weight"], weights["attention_norm.bias"])
     with torch.no_grad():
-        expected = expected + block.attention(torch.from_numpy(normed).float()[None])[0].double().numpy()
-        found = block(x)[0].numpy()
+        expected = expected + block.attention(torch.from_numpy(normed).float()[None]).out[0].double().numpy()
+        found = block(x).out[0].numpy()
     expected = expected + oracle.conformer_convolution(expected, convolution, conv_norm)
     expected = expected + 0.5 * oracle.feed_forward(expected, weights, "feed_forward_2")
     expected = oracle.layer_norm(expected, weights["norm.weight"], weights["norm.bias"])
@@ -59,9 +59,9 @@ def test_neither_padding_nor_other_rows_touch_a_frame(conv_norm, position, windo
     lengths = (13, 4, 9)
     valid = torch.arange(13) < torch.tensor(lengths)[:, None]
     with torch.no_grad():
-        batch = block(x.masked_fill(~valid[..., None], torch.nan), valid)
+        batch = block(x.masked_fill(~valid[..., None], torch.nan), valid).out
         for row, length in enumerate(lengths):
-            alone = block(x[row : row + 1, :length])
+            alone = block(x[row : row + 1, :length]).out
             torch.testing.assert_close(batch[row, :length], alone[0], atol=1e-5, rtol=0)
 
 
@@ -70,7 +70,7 @@ def test_with_a_window_a_frame_sees_window_and_kernel_and_no_more():
     changed = x.clone()
     changed[:, 20] += 1.0
     with torch.no_grad():
-        moved = (block(changed) != block(x)).any(-1)[0].nonzero().flatten()
+        moved = (block(changed).out != block(x).out).any(-1)[0].nonzero().flatten()
     reach = 3 + KERNEL // 2
     assert moved.min() >= 20 - reach
     assert moved.max() <= 20 + reach
@@ -81,5 +81,5 @@ def test_layer_norm_keeps_rows_apart_in_training_and_batch_norm_does_not():
     for conv_norm, apart in (("layer", True), ("batch", False)):
         block, x = build(conv_norm).train(), frames(2, 9)
         with torch.no_grad():
-            together, alone = block(x)[:1], block(x[:1])
+            together, alone = block(x).out[:1], block(x[:1]).out
         assert torch.allclose(together, alone, atol=1e-5) is apart

@@ -148,9 +148,9 @@ def test_what_is_kept_for_the_way_back_does_not_grow_with_the_number_of_layers()
 @pytest.mark.parametrize("kind", [Stack, ReversibleStack])
 def test_stretches_without_a_layer_pass_the_frames(kind: type[Stack]):
     stack, (x, valid) = kind(blocks(2)).double(), frames()
-    assert stack(x, valid, 1, 1).out.equal(x)
+    assert stack(x, valid, None, 1, 1).out.equal(x)
 
 
 def test_a_stack_is_cut_anywhere():
     stack, (x, valid) = Stack(blocks(3)).double(), frames()
-    assert stack(stack(x, valid, 0, 2).out, valid, 2).out.equal(stack(x, valid).out)
+    assert stack(stack(x, valid, end=2).out, valid, begin=2).out.equal(stack(x, valid).out)

@@ -51,7 +51,7 @@ def test_it_is_pytorchs_encoder_layer(norm, activation):
     valid = torch.arange(9) < torch.tensor([[9], [5]])
     with torch.no_grad():
         expected = peer(x, src_key_padding_mask=~valid)
-        torch.testing.assert_close(block(x, valid)[valid], expected[valid], atol=1e-5, rtol=0)
+        torch.testing.assert_close(block(x, valid).out[valid], expected[valid], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -60,14 +60,14 @@ def test_neither_padding_nor_other_rows_touch_a_frame(norm, position):
     block, x = build(norm, position=position), frames(2, 9)
     valid = torch.arange(9) < torch.tensor([[9], [5]])
     with torch.no_grad():
-        batch = block(x.masked_fill(~valid[..., None], torch.nan), valid)
+        batch = block(x.masked_fill(~valid[..., None], torch.nan), valid).out
         for row, length in enumerate((9, 5)):
-            alone = block(x[row : row + 1, :length])
+            alone = block(x[row : row + 1, :length]).out
             torch.testing.assert_close(batch[row, :length], alone[0], atol=1e-5, rtol=0)
 
 
 def test_dropout_acts_in_training_alone():
     block, x = build(dropout=0.5), frames(1, 9)
-    torch.testing.assert_close(block(x), block(x), atol=0, rtol=0)
+    torch.testing.assert_close(block(x).out, block(x).out, atol=0, rtol=0)
     block.train()
-    assert not torch.allclose(block(x), block(x))
+    assert not torch.allclose(block(x).out, block(x).out)

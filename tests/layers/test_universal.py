@@ -45,7 +45,7 @@ def test_it_is_one_block_that_is_told_the_time(position: str):
         x = x + sinusoids(torch.tensor(time), DIM)
         if position == "coordinates":
             x = x + sinusoids(torch.arange(FRAMES), DIM)
-        x = stack[0](x)
+        x = stack[0](x).out
     torch.testing.assert_close(found, x)
 
 
@@ -65,7 +65,7 @@ def test_halting_is_the_loop_over_frames(seed: int, layers: int, halt_at: float)
         found = stack(x, None)
         expected, ponder = halted(
             x,
-            lambda layer, state: stack.once(layer, state, None).out,
+            lambda layer, state: stack.run(layer, state, None).out,
             lambda frame: float(torch.sigmoid(frame @ stack.done_weight + stack.done_bias)),
             layers,
             halt_at,
@@ -92,7 +92,7 @@ def test_who_is_sure_at_once_runs_once_and_who_never_is_gets_the_last_state(bias
     found = stack(x, None)
     assert len(ran) == times
     for layer in range(times):
-        x = stack.once(layer, x, None).out
+        x = stack.run(layer, x, None).out
     torch.testing.assert_close(found.out, x)
     assert found.losses["ponder"].item() == times + 1
 

@@ -102,7 +102,7 @@ def test_every_memory_that_is_registered_is_tested():
 def test_it_equals_lists_of_frames(memory: Memory):
     layer, x = build(memory), draw(1, FRAMES, DIM)
     with torch.no_grad():
-        out = layer(x[None])[0]
+        out = layer(x[None]).out[0]
     np.testing.assert_allclose(out.numpy(), by_lists(layer, memory, x.numpy()), atol=1e-9)
 
 
@@ -115,7 +115,7 @@ def test_in_any_cut_it_equals_lists_of_frames_that_were_cut_there(memory: Memory
     outs, state = [], layer.init_state(x[None])
     with torch.no_grad():
         for start, end in pairwise((0, *ends)):
-            step = layer.step(x[None, start:end], None, state)
+            step = layer(x[None, start:end], None, state)
             state = step.state
             outs.append(step.out[0])
     np.testing.assert_allclose(torch.cat(outs).numpy(), by_lists(layer, memory, x.numpy(), ends), atol=1e-9)
@@ -136,7 +136,7 @@ def test_the_nearest_keys_equal_a_search_through_a_list():
             read = nearest(query[i, h], list(key[past, h]), list(value[past, h]), KNN.neighbours, sharpness[h])
             mixed[i, h] = (1 - gate[h]) * mixed[i, h] + gate[h] * read
     with torch.no_grad():
-        np.testing.assert_allclose(layer(torch.from_numpy(x)[None])[0].numpy(), merged(layer, mixed), atol=1e-9)
+        np.testing.assert_allclose(layer(torch.from_numpy(x)[None]).out[0].numpy(), merged(layer, mixed), atol=1e-9)
 
 
 @pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
@@ -146,9 +146,9 @@ def test_neither_padding_nor_other_rows_touch_a_recording(memory: Memory, positi
     lengths = (FRAMES, 9)
     valid = torch.arange(FRAMES) < torch.tensor(lengths)[:, None]
     with torch.no_grad():
-        together = layer(x.masked_fill(~valid[..., None], torch.nan), valid)
+        together = layer(x.masked_fill(~valid[..., None], torch.nan), valid).out
         for row, length in enumerate(lengths):
-            alone = layer(x[row : row + 1, :length])[0]
+            alone = layer(x[row : row + 1, :length]).out[0]
             torch.testing.assert_close(together[row, :length], alone, atol=1e-6, rtol=0)
 
 
@@ -161,7 +161,7 @@ def test_gradients_are_those_of_finite_differences(memory: Memory):
 
     def out(chunk: torch.Tensor, *values: torch.Tensor) -> torch.Tensor:
         whole = torch.cat((past, chunk), dim=1)
-        return torch.func.functional_call(layer, dict(zip(learned, values, strict=True)), (whole,))
+        return torch.func.functional_call(layer, dict(zip(learned, values, strict=True)), (whole,)).out
 
     assert torch.autograd.gradcheck(out, given, fast_mode=True, atol=1e-6)
     for grad in torch.autograd.grad(out(*given).square().sum(), given):
@@ -171,14 +171,14 @@ def test_gradients_are_those_of_finite_differences(memory: Memory):
 @pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
 def test_what_is_remembered_gets_no_gradient(memory: Memory):
     layer, x = build(memory), draw(20, 1, FRAMES, DIM).requires_grad_()
-    assert not torch.autograd.grad(layer(x)[:, LAST:].square().sum(), x)[0][:, :LAST].any()
+    assert not torch.autograd.grad(layer(x).out[:, LAST:].square().sum(), x)[0][:, :LAST].any()
 
 
 @pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 def test_half_precision_stays_finite_and_so_do_its_gradients(memory: Memory, dtype: torch.dtype):
     layer, x = build(memory).to(dtype), draw(18, 3, FRAMES, DIM).to(dtype).requires_grad_()
-    out = layer(x, torch.arange(FRAMES) < torch.tensor([[FRAMES], [9], [0]]))
+    out = layer(x, torch.arange(FRAMES) < torch.tensor([[FRAMES], [9], [0]])).out
     assert out.dtype is dtype
     out.square().sum().backward()
     for tensor in (out, x.grad, *(parameter.grad for parameter in layer.parameters())):
@@ -190,8 +190,8 @@ def test_half_precision_stays_finite_and_so_do_its_gradients(memory: Memory, dty
 def test_what_comes_later_changes_no_chunk(memory: Memory):
     layer, x = build(memory), draw(4, 2, 1, FRAMES, DIM)
     with torch.no_grad():
-        before = layer(x[0])
-        changed = layer(torch.cat((x[0, :, : 2 * CHUNK], 9 * x[1, :, 2 * CHUNK :]), dim=1))
+        before = layer(x[0]).out
+        changed = layer(torch.cat((x[0, :, : 2 * CHUNK], 9 * x[1, :, 2 * CHUNK :]), dim=1)).out
     torch.testing.assert_close(changed[:, : 2 * CHUNK], before[:, : 2 * CHUNK], atol=1e-9, rtol=0)
     assert not torch.allclose(changed[:, 2 * CHUNK :], before[:, 2 * CHUNK :])
 
@@ -202,10 +202,10 @@ def test_a_recording_at_once_is_its_chunks_one_by_one(memory: Memory):
     with torch.no_grad():
         state, chunks = layer.init_state(x), []
         for chunk in x.split(CHUNK, dim=1):
-            step = layer.step(chunk, None, state)
+            step = layer(chunk, None, state)
             state = step.state
             chunks.append(step.out)
-        torch.testing.assert_close(torch.cat(chunks, dim=1), layer(x), atol=1e-9, rtol=0)
+        torch.testing.assert_close(torch.cat(chunks, dim=1), layer(x).out, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("compression", ["max", "mean", "conv"])
@@ -217,7 +217,7 @@ def test_groups_do_not_depend_on_where_the_stream_is_cut(compression: str):
         state = layer.init_state(x)
         with torch.no_grad():
             for chunk in x.split(sizes, dim=1):
-                state = layer.step(chunk, None, state).state
+                state = layer(chunk, None, state).state
             recalled.append(layer.memory.recall(state.memory))
     for other in recalled[1:]:
         torch.testing.assert_close(other.frames, recalled[0].frames, atol=1e-12, rtol=0)
@@ -238,8 +238,8 @@ def test_an_empty_memory_is_none(memory: Memory, core: Core):
     """So the Compressive Performer is the Performer, chunk by chunk."""
     layer, plain, x = build(memory, core), build(NoMemory(), core), draw(7, 1, FRAMES, DIM)
     with torch.no_grad():
-        alone = torch.cat([plain(chunk) for chunk in x.split(CHUNK, dim=1)], dim=1)
-        torch.testing.assert_close(layer(x), alone, atol=1e-12, rtol=0)
+        alone = torch.cat([plain(chunk).out for chunk in x.split(CHUNK, dim=1)], dim=1)
+        torch.testing.assert_close(layer(x).out, alone, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("compression", ["mean", "max", "conv", "most_used"])
@@ -252,7 +252,7 @@ def test_a_compression_by_one_that_changes_nothing_is_a_longer_queue(compression
     longer = build(TransformerXLMemory(frames=7, chunk_frames=CHUNK), position="rope")
     longer.load_state_dict(layer.state_dict(), strict=False)  # which has no compression
     with torch.no_grad():
-        torch.testing.assert_close(layer(x), longer(x), atol=1e-9, rtol=0)
+        torch.testing.assert_close(layer(x).out, longer(x).out, atol=1e-9, rtol=0)
 
 
 def test_without_compressed_frames_it_is_transformer_xl():
@@ -260,7 +260,7 @@ def test_without_compressed_frames_it_is_transformer_xl():
     layer, x = build(memory), draw(9, 1, FRAMES, DIM)
     with torch.no_grad():
         torch.testing.assert_close(
-            layer(x), build(TransformerXLMemory(frames=5, chunk_frames=CHUNK))(x), atol=1e-12, rtol=0
+            layer(x).out, build(TransformerXLMemory(frames=5, chunk_frames=CHUNK))(x).out, atol=1e-12, rtol=0
         )
 
 
@@ -274,7 +274,7 @@ def test_with_as_many_neighbours_as_frames_a_query_reads_all_of_them():
     own = full_attention(query[:, :, LAST:], key[:, :, LAST:], value[:, :, LAST:], None, None)
     expected = layer._merged(own + gate.sigmoid()[:, None, None] * (read - own))
     with torch.no_grad():
-        torch.testing.assert_close(layer(x)[:, LAST:], expected, atol=1e-9, rtol=0)
+        torch.testing.assert_close(layer(x).out[:, LAST:], expected, atol=1e-9, rtol=0)
 
 
 def test_the_compressive_performer_comes_closer_to_the_compressive_transformer_with_more_features():
@@ -287,7 +287,7 @@ def test_the_compressive_performer_comes_closer_to_the_compressive_transformer_w
         layer = build(memory, FavorCore(features=features))
         layer.load_state_dict(plain.state_dict(), strict=False)  # which has no directions
         with torch.no_grad():
-            errors.append((layer(x) - plain(x)).norm())
+            errors.append((layer(x).out - plain(x).out).norm())
     assert errors[0] > 2 * errors[1] > 4 * errors[2]
 
 
@@ -295,8 +295,8 @@ def test_a_shut_gate_is_no_memory():
     layer, x = build(KNN), draw(10, 1, FRAMES, DIM)
     with torch.no_grad():
         layer.memory.gate.fill_(-200.0)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
-        alone = torch.cat([build(NoMemory())(chunk) for chunk in x.split(CHUNK, dim=1)], dim=1)
-        torch.testing.assert_close(layer(x), alone, atol=1e-12, rtol=0)
+        alone = torch.cat([build(NoMemory())(chunk).out for chunk in x.split(CHUNK, dim=1)], dim=1)
+        torch.testing.assert_close(layer(x).out, alone, atol=1e-12, rtol=0)
 
 
 def test_the_compressive_performer_is_the_performer_over_what_is_remembered():
@@ -314,9 +314,9 @@ def test_the_compressive_performer_is_the_performer_over_what_is_remembered():
             alone.load_state_dict(
                 {key: value for key, value in layer.state_dict().items() if not key.startswith("memory.")}
             )
-            step = layer.step(chunk, None, state)
-            torch.testing.assert_close(step.out, alone(everything)[:, recall.frames.shape[1] :], atol=1e-9, rtol=0)
-            state, other = step.state, plain.step(chunk, None, other).state
+            step = layer(chunk, None, state)
+            torch.testing.assert_close(step.out, alone(everything).out[:, recall.frames.shape[1] :], atol=1e-9, rtol=0)
+            state, other = step.state, plain(chunk, None, other).state
             theirs = plain.memory.recall(other.memory)
             torch.testing.assert_close(layer.memory.recall(state.memory).frames, theirs.frames, atol=0, rtol=0)
 
@@ -329,7 +329,7 @@ def test_a_loss_trains_the_compression_and_nothing_else(compression: str, loss: 
     layer, x = build(compressive(compression, loss)), draw(12, 1, FRAMES, DIM)
     state, losses = layer.init_state(x), []
     for chunk in x.split(CHUNK, dim=1):
-        step = layer.step(chunk, None, state)
+        step = layer(chunk, None, state)
         state = step.state
         losses += step.losses.values()
     torch.stack(losses).sum().backward()
@@ -340,7 +340,7 @@ def test_a_loss_trains_the_compression_and_nothing_else(compression: str, loss: 
 
 def test_without_a_loss_the_task_trains_the_compression():
     layer, x = build(compressive("conv")), draw(13, 1, FRAMES, DIM)
-    layer(x).square().sum().backward()
+    layer(x).out.square().sum().backward()
     for name, parameter in layer.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
@@ -349,7 +349,7 @@ def test_without_a_loss_the_task_trains_the_compression():
 @pytest.mark.parametrize("loss", ["attention", "autoencoding"])
 def test_with_a_loss_the_task_does_not_train_the_compression(loss: str):
     layer, x = build(compressive("conv", loss)), draw(14, 1, FRAMES, DIM)
-    layer(x).square().sum().backward()
+    layer(x).out.square().sum().backward()
     assert all(parameter.grad is None for parameter in layer.memory.parameters())
 
 
@@ -364,7 +364,7 @@ def test_what_is_rebuilt_without_error_costs_nothing():
             parameter.copy_(eye if name.endswith("weight") else torch.zeros(DIM))
     state = layer.init_state(x)
     for chunk in x.split(CHUNK, dim=1):
-        step = layer.step(chunk, None, state)
+        step = layer(chunk, None, state)
         state = step.state
     assert step.losses["memory_autoencoding"].item() == pytest.approx(0, abs=1e-20)
 
@@ -376,10 +376,10 @@ def test_a_core_with_a_state_streams_without_a_memory(core: Core, position: str)
     with torch.no_grad():
         state, outs = layer.init_state(x), []
         for chunk in x.split((1, 5, 6, 2), dim=1):
-            step = layer.step(chunk, None, state)
+            step = layer(chunk, None, state)
             state = step.state
             outs.append(step.out)
-        torch.testing.assert_close(torch.cat(outs, dim=1), layer(x), atol=1e-6, rtol=0)
+        torch.testing.assert_close(torch.cat(outs, dim=1), layer(x).out, atol=1e-6, rtol=0)
 
 
 def test_what_carries_nothing_refuses_to_stream():
@@ -391,10 +391,10 @@ def test_the_loss_of_a_recording_is_the_mean_of_those_of_its_chunks():
     layer, x = build(compressive("conv", "attention")), draw(17, 1, FRAMES, DIM)
     state, losses = layer.init_state(x), []
     for chunk in x.split(CHUNK, dim=1):
-        step = layer.step(chunk, None, state)
+        step = layer(chunk, None, state)
         state = step.state
         losses += step.losses.values()
     assert 1 < len(losses) < len(x.split(CHUNK, dim=1))
-    torch.testing.assert_close(layer.whole(x).losses, {"memory_attention": torch.stack(losses).mean()})
+    torch.testing.assert_close(layer(x).losses, {"memory_attention": torch.stack(losses).mean()})
     layer.eval()
-    assert layer.whole(x).losses == {}
+    assert layer(x).losses == {}

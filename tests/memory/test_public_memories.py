@@ -40,7 +40,7 @@ def test_it_equals_compressive_transformer_pytorch():
     x = torch.randn(2, 4 * FRAMES, WIDTH, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     state, memories, compared = ours.init_state(x), None, 0
     for chunk in x.split(FRAMES, dim=1):
-        step = ours.step(chunk, None, state)
+        step = ours(chunk, None, state)
         expected, memories, loss = theirs(chunk, memories)
         state = step.state
         torch.testing.assert_close(step.out, expected, atol=1e-9, rtol=0)

@@ -2,8 +2,15 @@
 
 import pytest
 import torch
+from torch import nn
 
+from sortformer.attention import MultiHeadAttention
+from sortformer.layers import ConformerBlock, TransformerBlock
+from sortformer.layers.stack import Stack
 from sortformer.model import Sortformer
+from sortformer.model.encoder import Encoder
+from sortformer.model.head import Head
+from sortformer.model.permutation import PermutationEncoding
 from tests.small_models import SHAPES, small_config, small_model
 
 shapes = pytest.mark.parametrize("shape", SHAPES)
@@ -90,6 +97,18 @@ def test_a_stream_can_go_in_by_its_pre_encoded_frames():
         )
 
 
+@pytest.mark.parametrize("shape", sorted(set(SHAPES) - {"reversible"}))  # which calls the parts of its blocks
+def test_hooks_see_what_every_block_gives(shape):
+    model, seen = small_model(SHAPES[shape]), set[nn.Module]()
+    kinds = (Encoder, Head, Stack, ConformerBlock, TransformerBlock, MultiHeadAttention, PermutationEncoding)
+    parts = {part for part in model.modules() if isinstance(part, kinds)}
+    for part in parts:
+        part.register_forward_hook(lambda part, *_: seen.add(part))
+    with torch.no_grad():
+        model(*waves(20_000))
+    assert seen == parts
+
+
 def test_the_features_are_not_part_of_the_weights():
     assert not [name for name in small_model(small_config()).state_dict() if name.startswith("features.")]
 
@@ -105,4 +124,4 @@ def test_a_model_without_blocks_still_answers():
 def test_input_scale_multiplies_by_the_root_of_the_channels(scaled, factor):
     model = small_model(small_config({"layers": 0, "input_scale": scaled}))
     frames = torch.randn(1, 5, 16)
-    torch.testing.assert_close(model.encoder.encode(frames).out, factor * frames)
+    torch.testing.assert_close(model.encoder(frames).out, factor * frames)

@@ -68,7 +68,7 @@ def test_every_position_that_is_registered_has_an_oracle():
 def test_a_layer_equals_its_oracle(position: Position, core: FullCore | LocalCore):
     layer, x = build(position, core), draw()
     with torch.no_grad():
-        out = layer(x.masked_fill(~VALID[..., None], torch.nan), VALID)
+        out = layer(x.masked_fill(~VALID[..., None], torch.nan), VALID).out
     expected = dense(layer, x.numpy(), position, FRAMES if isinstance(core, FullCore) else core.window_frames)
     np.testing.assert_allclose(out[VALID].numpy(), expected[VALID.numpy()], atol=TOLERANCE)
 
@@ -76,8 +76,8 @@ def test_a_layer_equals_its_oracle(position: Position, core: FullCore | LocalCor
 @every_position
 def test_gradients_are_those_of_finite_differences_and_reach_every_weight(position: Position):
     layer, x = build(position), draw(rows=1, frames=5).requires_grad_()
-    assert torch.autograd.gradcheck(layer, x, fast_mode=True, atol=1e-4)
-    layer(x).square().sum().backward()
+    assert torch.autograd.gradcheck(lambda x: layer(x).out, x, fast_mode=True, atol=1e-4)
+    layer(x).out.square().sum().backward()
     for name, parameter in layer.position.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
@@ -90,8 +90,8 @@ def test_where_a_recording_begins_is_nothing_to_relative_positions_and_something
     late = torch.cat((draw(rows=1, frames=4), x), dim=1)
     valid = torch.arange(FRAMES + 4)[None] >= 4
     with torch.no_grad():
-        moved = layer(late, valid)[:, 4:]
-        same = torch.allclose(moved, layer(x), atol=TOLERANCE, rtol=0)
+        moved = layer(late, valid).out[:, 4:]
+        same = torch.allclose(moved, layer(x).out, atol=TOLERANCE, rtol=0)
     assert same is CASES[position].relative
 
 
@@ -100,7 +100,7 @@ def test_order_matters_to_all_but_none(position: Position):
     layer, x = build(position), draw(rows=1)
     shuffled = torch.randperm(FRAMES, generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
-        same = torch.allclose(layer(x[:, shuffled]), layer(x)[:, shuffled], atol=TOLERANCE, rtol=0)
+        same = torch.allclose(layer(x[:, shuffled]).out, layer(x).out[:, shuffled], atol=TOLERANCE, rtol=0)
     assert same is (position == "none")
 
 
@@ -108,7 +108,7 @@ def test_slopes_of_zero_are_full_attention():
     layer, plain, x = build("alibi"), build("none"), draw()
     layer.position.slopes.zero_()  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
     with torch.no_grad():
-        torch.testing.assert_close(layer(x, VALID), plain(x, VALID), atol=1e-12, rtol=0)
+        torch.testing.assert_close(layer(x, VALID).out, plain(x, VALID).out, atol=1e-12, rtol=0)
 
 
 def test_distances_that_count_for_nothing_leave_rectified_attention():
@@ -117,4 +117,4 @@ def test_distances_that_count_for_nothing_leave_rectified_attention():
         layer.position.slope.zero_()  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
         query, key, value = (plain._heads(part, x) for part in (plain.query, plain.key, plain.value))
         weights = ((query @ key.transpose(-1, -2)).relu() * (DIM // HEADS) ** -0.5).softmax(dim=-1)
-        torch.testing.assert_close(layer(x), plain._merged(weights @ value), atol=1e-9, rtol=0)
+        torch.testing.assert_close(layer(x).out, plain._merged(weights @ value), atol=1e-9, rtol=0)

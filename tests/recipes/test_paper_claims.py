@@ -100,7 +100,7 @@ def test_the_probe_counts_who_has_the_slot(script, remembers, kept):
         def init_state(self, emb: torch.Tensor) -> torch.Tensor:
             return torch.zeros(len(emb), 1)
 
-        def step(self, emb: torch.Tensor, _valid: torch.Tensor, state: torch.Tensor) -> Any:
+        def __call__(self, emb: torch.Tensor, _valid: torch.Tensor, state: torch.Tensor) -> Any:
             gap = emb[..., 3].amax(dim=1, keepdim=True)
             shift = 0 if remembers else int((state + gap).amax() > 0) * 2
             probs = emb[..., :4].roll(shift, dims=2) * (1 - emb[..., 3:4])
