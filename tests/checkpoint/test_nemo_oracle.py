@@ -22,7 +22,11 @@ from sortformer.streaming.state import start
 from tests.checkpoint.goldens import activations, shared
 from tests.checkpoint.waves import assert_agree, largest_difference, recordings, speech
 
-pytestmark = [pytest.mark.oracle, pytest.mark.data]
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.data,
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning"),  # NeMo does
+]
 
 
 @pytest.fixture(scope="module")
