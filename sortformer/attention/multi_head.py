@@ -1,7 +1,6 @@
 """Multi-head self-attention: projections around a core, with positions and a memory."""
 
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -57,11 +56,15 @@ class MultiHeadAttention(nn.Module):
         """Attend from a chunk ``x`` (B, T, D) to itself and to what the state remembers; None: a whole recording.
 
         What is not ``valid`` (B, T) is never attended to. With a memory, a whole recording is cut into chunks that are
-        taken one after the other, and a loss is the mean of those of the chunks that have it.
+        taken one after the other. A loss is a mean over the valid frames, so that it is one of its rows, by their
+        frames, and padding is nothing to it.
         """
-        return self._whole(x, valid) if state is None else self._chunk(x, valid, state)
+        step = self._whole(x, valid) if state is None else self._chunk(x, valid, state)
+        frames = x[..., 0].numel() if valid is None else valid.sum().clamp(min=1)
+        return replace(step, losses={name: loss / frames for name, loss in step.losses.items()})
 
     def _whole(self, x: Tensor, valid: Tensor | None) -> LayerStep:
+        """Take a whole recording; losses are sums over its frames, here and in ``_chunk``."""
         if self.chunk_frames is None:
             x = _silenced(x, valid)
             places = Places.whole(x.shape[1], x.device)
@@ -69,16 +72,13 @@ class MultiHeadAttention(nn.Module):
             context, turned = self._context(query, places, valid), self.position.rotate(query, key, places)
             mixed = self.core(*turned, value, context)
             return LayerStep(self._merged(mixed), None, self._losses(turned[0], context))
-        state, outs, losses = self.init_state(x), [], defaultdict(list)
+        state, outs, losses = self.init_state(x), [], dict[str, Tensor]()
         for start in range(0, x.shape[1], self.chunk_frames):
             chunk = slice(start, start + self.chunk_frames)
             step = self._chunk(x[:, chunk], None if valid is None else valid[:, chunk], state)
-            state = step.state
+            state, losses = step.state, add_losses(losses, step.losses)
             outs.append(step.out)
-            for name, loss in step.losses.items():
-                losses[name].append(loss)
-        means = {name: torch.stack(found).mean() for name, found in losses.items()}
-        return LayerStep(torch.cat(outs, dim=1), state, means)
+        return LayerStep(torch.cat(outs, dim=1), state, losses)
 
     def init_state(self, x: Tensor) -> AttentionState:
         """Return the state before the first frame, for frames like ``x`` (B, T, D).

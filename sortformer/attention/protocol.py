@@ -57,7 +57,10 @@ class Core(nn.Module, ABC):
         """
 
     def losses(self, query: Tensor, context: Context) -> dict[str, Tensor]:
-        """Return losses by name that train what the core does with queries (B, H, T, d), beside the task."""
+        """Return losses that train what the core does with queries (B, H, T, d), beside the task, by name.
+
+        Each is a sum over the valid queries, of their means over the heads.
+        """
         del query, context
         return {}
 

@@ -36,16 +36,13 @@ class SpanAttention(RecurrentCore):
         return self.max_frames * level.sigmoid()
 
     def losses(self, query: Tensor, context: Context) -> dict[str, Tensor]:
-        """Return the mean over heads and valid queries (B, H, T, d) of their spans, in shares of the longest.
+        """Return the sum over valid queries (B, H, T, d) of their mean spans, in shares of the longest.
 
         The penalty of section 2.2, and of 2.3 where it is dynamic, but for its weight: without it nothing makes a span
         shorter than it has to be.
         """
         share = self.spans(query).mean(dim=1) / self.max_frames
-        if context.valid is None:
-            return {"span": share.mean()}
-        asking = context.valid[:, context.past :]
-        return {"span": (share * asking).sum() / asking.sum().clamp(min=1)}
+        return {"span": (share if context.valid is None else share * context.valid[:, context.past :]).sum()}
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""

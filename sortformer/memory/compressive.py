@@ -6,6 +6,7 @@ pays only where chunk and memory together are much longer than the features are 
 
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor, nn
 
 from sortformer.memory.compression import build_compression
@@ -75,17 +76,24 @@ class Compressive(Memory):
         return Queue(self.compression(old.frames, old.valid, old.usage), valid, at, old.usage.new_zeros(at.shape))
 
     def _losses(self, old: Queue, fresh: Queue, chunk: LayerChunk) -> dict[str, Tensor]:
-        """Return the loss that trains the compression, over what is valid; none where there is nothing to train."""
+        """Return the loss that trains the compression, a sum over valid frames; none where there is nothing to train.
+
+        The frames are those that are compressed for the auto-encoding loss, those of the chunk for the other.
+        """
         if self.loss == "none" or not any(True for _ in self.parameters()):
             return {}
+        # Padding pushes frames out, too: a group counts where the frames of its own recording would have done so.
+        end = torch.where(chunk.valid, chunk.at, -1).amax(dim=1, keepdim=True) + 1
+        left = old.at[:, self.ratio - 1 :: self.ratio] < end - self.length
+        before, after = old.valid & left.repeat_interleave(self.ratio, dim=1), fresh.valid & left
         if self.decoder is not None:  # section 3.2, "auto-encoding loss"
             rebuilt = self.decoder(fresh.frames.transpose(1, 2)).transpose(1, 2)
-            return {"memory_autoencoding": _mean((rebuilt - old.frames).square(), old.valid)}
-        read_before, read_after = (chunk.read(queue.frames, queue.valid) for queue in (old, fresh))
-        heard = chunk.valid & old.valid.any(dim=1, keepdim=True)
-        return {"memory_attention": _mean((read_after - read_before).square().sum(dim=1), heard)}
+            return {"memory_autoencoding": _over(before, (rebuilt - old.frames).square())}
+        read_before, read_after = chunk.read(old.frames, before), chunk.read(fresh.frames, after)
+        heard = chunk.valid & before.any(dim=1, keepdim=True)
+        return {"memory_attention": _over(heard, (read_after - read_before).square().mean(dim=1))}
 
 
-def _mean(error: Tensor, valid: Tensor) -> Tensor:
-    """Return the mean of errors (B, n, D) over the valid (B, n); zero where nothing is."""
-    return (error * valid[..., None]).sum() / (valid.sum() * error.shape[-1]).clamp(min=1)
+def _over(valid: Tensor, error: Tensor) -> Tensor:
+    """Return the sum over the valid frames (B, n) of the means of their errors (B, n, D)."""
+    return (error.mean(dim=2) * valid).sum()

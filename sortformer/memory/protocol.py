@@ -51,6 +51,6 @@ class Memory(nn.Module):
         return mixed
 
     def update(self, state: Any, chunk: LayerChunk) -> tuple[Any, dict[str, Tensor]]:
-        """Return the state after a chunk, and losses by name that train what the memory does."""
+        """Return the state after a chunk, and losses by name that train what the memory does: sums over frames."""
         del chunk
         return state, {}

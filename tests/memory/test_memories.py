@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sortformer.attention import MultiHeadAttention, full_attention
 from sortformer.config.attention import AttentionConfig
-from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore
+from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, SpanCore
 from sortformer.config.mechanisms import MEMORIES
 from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory, NoMemory, TransformerXLMemory
 from tests.draws import draw
@@ -387,14 +387,25 @@ def test_what_carries_nothing_refuses_to_stream():
         build(NoMemory()).init_state(draw(0, 1, 2, DIM))
 
 
-def test_the_loss_of_a_recording_is_the_mean_of_those_of_its_chunks():
+def test_the_loss_of_a_recording_is_the_mean_over_its_frames_of_those_of_its_chunks():
     layer, x = build(compressive("conv", "attention")), draw(17, 1, FRAMES, DIM)
-    state, losses = layer.init_state(x), []
+    state, total = layer.init_state(x), torch.zeros((), dtype=x.dtype)
     for chunk in x.split(CHUNK, dim=1):
         step = layer(chunk, None, state)
         state = step.state
-        losses += step.losses.values()
-    assert 1 < len(losses) < len(x.split(CHUNK, dim=1))
-    torch.testing.assert_close(layer(x).losses, {"memory_attention": torch.stack(losses).mean()})
+        total += step.losses.get("memory_attention", 0.0) * chunk.shape[1]
+    torch.testing.assert_close(layer(x).losses, {"memory_attention": total / FRAMES})
     layer.eval()
     assert layer(x).losses == {}
+
+
+@pytest.mark.parametrize("loss", ["attention", "autoencoding", "span"])
+def test_neither_padding_nor_what_else_is_in_the_batch_changes_a_loss(loss: str):
+    core = SpanCore(max_frames=8, ramp_frames=3) if loss == "span" else FullCore()
+    memory = TransformerXLMemory(frames=5, chunk_frames=CHUNK) if loss == "span" else compressive("conv", loss)
+    layer, lengths = build(memory, core), (FRAMES, FRAMES - 2, FRAMES - CHUNK - 1, 1)
+    x, valid = draw(20, 4, FRAMES + 3 * CHUNK, DIM), torch.arange(FRAMES + 3 * CHUNK) < torch.tensor(lengths)[:, None]
+    (together,) = layer(x.masked_fill(~valid[..., None], torch.nan), valid).losses.values()
+    alone = [sum(layer(x[row : row + 1, :length]).losses.values()) for row, length in enumerate(lengths)]
+    expected = sum(length * loss for length, loss in zip(lengths, alone, strict=True)) / sum(lengths)
+    torch.testing.assert_close(together, expected, atol=1e-12, rtol=0)

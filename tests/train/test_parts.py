@@ -17,6 +17,7 @@ from torch import multiprocessing
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import FavorCore
 from sortformer.config.data import DataConfig, RecordingsConfig
+from sortformer.config.memories import CompressiveMemory
 from sortformer.config.train import TrainConfig
 from sortformer.data import Batches, Sources, part_rows
 from sortformer.errors import ConfigError, InputError, SortformerError
@@ -92,6 +93,17 @@ def in_two_processes(*runs: tuple[TrainConfig, Path, int | None]) -> list[tuple[
 def test_micro_batches_take_the_step_of_the_whole_batch(config, tmp_path, accumulate):
     train(config, tmp_path / "whole")
     train(replace(config, accumulate=accumulate), tmp_path / "parts")
+    assert_close(tmp_path / "parts", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("loss", ["attention", "autoencoding"])
+def test_micro_batches_share_the_loss_of_a_memory(config, tmp_path, loss):
+    memory = CompressiveMemory(frames=3, compressed_frames=2, ratio=2, chunk_frames=5, loss=loss)
+    head = replace(config.model.head, attention=(AttentionConfig(position="none", memory=memory),))
+    stages = (replace(config.stages[0], streamed_probability=0.0),)  # what remembers in its layers is not shown streams
+    config = replace(config, model=replace(config.model, head=head), stages=stages)
+    train(config, tmp_path / "whole")
+    train(replace(config, accumulate=3), tmp_path / "parts")
     assert_close(tmp_path / "parts", tmp_path / "whole")
 
 
