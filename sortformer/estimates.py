@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -30,7 +30,10 @@ _SLACK_S = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Probabilities:
-    """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``t * step_s`` on."""
+    """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``start_s + t * step_s`` on."""
+
+    start_s: ClassVar[float] = 0.0
+    """They are of a recording from its beginning on."""
 
     data: np.ndarray  # (T, S) float32; slots, or voices where the post-processing clusters, in order of arrival: each
     # by its first frame above 1/2, which need not be the order of the turns that post-processing leaves
@@ -71,7 +74,7 @@ class Probabilities:
 
     def origin(self, model: str, settings: Mapping[str, Any]) -> Origin:
         """Return what turns made of these frames say of how they were made; settings are plain values."""
-        return Origin(model, sortformer.__version__, settings, TimeAxis(0.0, self.step_s, len(self.data)))
+        return Origin(model, sortformer.__version__, settings, TimeAxis(self.start_s, self.step_s, len(self.data)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
