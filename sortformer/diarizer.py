@@ -168,10 +168,10 @@ class Diarizer:
                 through it, in memory that does not grow with it. None is ``offline`` where the post-processing
                 clusters, or up to :data:`MAX_OFFLINE_S` without voices to ``enroll``, and the longest of ``presets``
                 otherwise, and for NVIDIA's models that stream.
-            num_speakers: so many. Excludes the other two.
-            min_speakers: at least so many. Where the post-processing clusters, the likeliest voices are split until
-                there are; slots are never split, and where fewer are heard in the end a warning says so.
-            max_speakers: no more than so many, those who speak most. Where the post-processing clusters, what others
+            num_speakers: exactly that many, as far as they are heard. Excludes the other two.
+            min_speakers: at least that many, likewise. Where the post-processing clusters, the likeliest voices are
+                split until there are; slots never are, and where fewer are heard in the end a warning says so.
+            max_speakers: no more than that, those who speak most. Where the post-processing clusters, what others
                 say goes to those whom they sound like.
             exclusive: one speaker at a time, for joining with a transcript.
             enroll: clips of voices by the names that their turns shall bear: of who speaks most in the clip. Where the
@@ -250,7 +250,7 @@ class Diarizer:
             preset: one of ``presets``, each called by its latency, or a configuration, which is taken as it stands;
                 None takes the latency nearest to a second.
             postprocess: instead of the model's own, as in a call.
-            max_speakers: no more than so many: those who come first. By voice, there may be more than eight, up to 40,
+            max_speakers: no more than that: those who come first. By voice, there may be more than eight, up to 40,
                 where ``preset`` is no configuration, which says itself how many there may be.
             uri: the recording's id in the result.
 

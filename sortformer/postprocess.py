@@ -118,7 +118,7 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
     heard = np.count_nonzero(spoken)
     if heard < fewest:
         asked = f"{fewest} speakers" if fewest == most else f"at least {fewest} speakers"
-        warnings.warn(f"asked for {asked}, but {f'only {heard}' if heard else 'nobody'} spoke", stacklevel=3)
+        warnings.warn(f"asked for {asked}, but {f'only {heard}' if heard else 'nobody'} could be heard", stacklevel=3)
     return tuple(np.argsort(-spoken, kind="stable")[:most].tolist())
 
 
@@ -158,8 +158,8 @@ def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringCon
         further = clustering is not None and limit < MOST_SPEAKERS
         more = f"give max_speakers, up to {MOST_SPEAKERS}, if there may be more, or " if further else ""
         warnings.warn(
-            f"{name} has {counted(limit, 'speaker')}, as many as are told apart, and others would be taken for these: "
-            f"{more}max_speakers={limit} if there are no more",
+            f"{name} has {counted(limit, 'speaker')}, the most that are told apart, and anybody else is taken for "
+            f"one of them: {more}max_speakers={limit} if there are no more",
             stacklevel=3,
         )
 

@@ -167,9 +167,9 @@ def test_as_many_speakers_as_asked_for_do_not_warn(recwarn):
 
 
 def test_fewer_speakers_than_asked_for_warns():
-    with pytest.warns(UserWarning, match="asked for 2 speakers, but only 1 spoke"):
+    with pytest.warns(UserWarning, match="asked for 2 speakers, but only 1 could be heard"):
         keep_slots(np.array([[1.0, 0.0]] * 3), PostprocessConfig(), STEP, 2, 2)
-    with pytest.warns(UserWarning, match="asked for at least 2 speakers, but nobody spoke"):
+    with pytest.warns(UserWarning, match="asked for at least 2 speakers, but nobody could be heard"):
         keep_slots(np.zeros((3, 2)), PostprocessConfig(), STEP, 2, 4)
 
 

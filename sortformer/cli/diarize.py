@@ -58,7 +58,7 @@ def diarize(
             "--format",
             "-f",
             metavar="LIST",
-            help=f"Of {', '.join(FORMATS)}; several with -o.",
+            help=f"One of {', '.join(FORMATS)}; several with -o.",
         ),
     ] = "rttm",
     words: Annotated[
@@ -74,13 +74,16 @@ def diarize(
     device: Device = "auto",
     preset: Annotated[
         str | None,
-        typer.Option(help="offline: whole; 30s, 10s, ...: as a stream of that latency; else by model and length."),
+        typer.Option(
+            help="offline: take it whole; 30s, 10s, ...: stream at that latency. Default: by model and length."
+        ),
     ] = None,
-    num_speakers: Annotated[int | None, typer.Option(help="So many speakers, as far as so many are heard.")] = None,
-    min_speakers: Annotated[int | None, typer.Option(help="At least so many, as far as so many are heard.")] = None,
-    max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
+    num_speakers: Annotated[int | None, typer.Option(help="How many speakers, if that many are heard.")] = None,
+    min_speakers: Annotated[int | None, typer.Option(help="The least number, if that many are heard.")] = None,
+    max_speakers: Annotated[int | None, typer.Option(help="The greatest number.")] = None,
     oracle_num_speakers: Annotated[
-        bool, typer.Option("--oracle-num-speakers", help="As many as the manifest says ('num_speakers').")
+        bool,
+        typer.Option("--oracle-num-speakers", help="How many speakers, as a manifest says ('num_speakers')."),
     ] = False,
     channel: ChannelOrEach = None,
     enroll: Enroll = None,
@@ -95,13 +98,14 @@ def diarize(
     min_on: MinOn = None,
     min_off: MinOff = None,
     uem: Annotated[
-        Path | None, typer.Option(metavar="FILE|DIR", help="Keep only what lies in the regions of these UEM.")
+        Path | None,
+        typer.Option(metavar="FILE|DIR", help="Keep only what lies in the regions of UEM files."),
     ] = None,
     uri: Uri = None,
     shard: Annotated[
         str, typer.Option(metavar="I/N", help="The I-th of N parts of the recordings, for N machines or jobs.")
     ] = "1/1",
-    skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Leave out results that are there.")] = False,
+    skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Skip what has results already.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
 ) -> None:

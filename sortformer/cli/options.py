@@ -58,7 +58,7 @@ def _device(name: str) -> str:
 
 
 Device = Annotated[str, typer.Option(callback=_device, help="auto, cpu, cuda or mps.")]
-Channel = Annotated[int | None, typer.Option(min=1, help="Take one channel, from 1, instead of the mean.")]
+Channel = Annotated[int | None, typer.Option(min=1, help="Use only this channel (from 1) instead of the mean of all.")]
 
 
 def _uri(name: str | None) -> str | None:
@@ -72,7 +72,7 @@ def _uri(name: str | None) -> str | None:
 
 Uri = Annotated[
     str | None,
-    typer.Option("--uri", metavar="NAME", callback=_uri, help="Call the recording so, as what comes through a pipe."),
+    typer.Option("--uri", metavar="NAME", callback=_uri, help="Name of the recording in the results, of a pipe too."),
 ]
 
 
@@ -88,30 +88,37 @@ ChannelOrEach = Annotated[
     typer.Option(
         parser=_channel,
         metavar="N|each",
-        help="Take one channel, from 1, instead of the mean; or each of them, a speaker a channel.",
+        help="Use only this channel (from 1) instead of the mean of all; each: every channel is one speaker.",
     ),
 ]
 Enroll = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=CLIP", help="A voice that is known, from a few seconds of it; may be repeated."),
+    typer.Option(metavar="NAME=CLIP", help="Know a voice by name, from a clip of a few seconds; may be repeated."),
 ]
 Clustering = Annotated[
     float | None,
-    typer.Option(metavar="DISTANCE", help="Voices further apart than that are two (more: fewer speakers); 0: by slot."),
+    typer.Option(
+        metavar="DISTANCE",
+        help="Distance at which voices are two (higher: fewer speakers); 0: off, by slot.",
+    ),
 ]
 Postprocess = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Published settings instead of the model's own: v2-dihard3, none, ..."),
 ]
 Decision = Annotated[
-    str | None, typer.Option(metavar="slots|least_error", help="Judge each slot alone, or by all together.")
+    str | None,
+    typer.Option(
+        metavar="slots|least_error",
+        help="Judge each slot by itself, or weigh all of them.",
+    ),
 ]
 Onset = Annotated[float | None, typer.Option(help="A turn starts above this probability.")]
 Offset = Annotated[float | None, typer.Option(help="A turn ends below this probability.")]
 PadOn = Annotated[float | None, typer.Option(help="Seconds by which turns start earlier.")]
 PadOff = Annotated[float | None, typer.Option(help="Seconds by which turns end later.")]
-MinOn = Annotated[float | None, typer.Option(help="Drop turns shorter than so many seconds.")]
-MinOff = Annotated[float | None, typer.Option(help="Fill pauses shorter than so many seconds.")]
+MinOn = Annotated[float | None, typer.Option(help="Drop turns that are shorter, in seconds.")]
+MinOff = Annotated[float | None, typer.Option(help="Fill pauses that are shorter, in seconds.")]
 
 ProtocolName = Annotated[
     str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))

@@ -37,12 +37,16 @@ def score(
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="On each side of a border, not as the protocol says; pyannote's collar is both sides together.",
+            help="Collar on each side of a border, in place of the protocol's; pyannote's is both sides together.",
         ),
     ] = None,
     skip_overlap: Annotated[
         bool | None,
-        typer.Option("--skip-overlap/--score-overlap", help="Not as the protocol says.", show_default=False),
+        typer.Option(
+            "--skip-overlap/--score-overlap",
+            help="In place of the protocol's choice.",
+            show_default=False,
+        ),
     ] = None,
     table: Annotated[str, typer.Option("--format", "-f", metavar="|".join(_TABLES), help="How to print it.")] = "text",
     breakdown: Annotated[

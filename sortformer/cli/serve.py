@@ -19,7 +19,7 @@ def serve(
     model: Model = None,
     device: Device = "auto",
     max_streams: Annotated[int, typer.Option(min=1, help="Live streams at once.")] = 16,
-    max_upload_mb: Annotated[int, typer.Option(min=1, metavar="MIB", help="Of a request.")] = 500,
+    max_upload_mb: Annotated[int, typer.Option(min=1, metavar="MIB", help="The largest request that is taken.")] = 500,
 ) -> None:
     """Serve recordings and live streams to other programs.
 

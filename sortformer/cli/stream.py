@@ -96,25 +96,29 @@ def stream(
     form: Annotated[
         str,
         typer.Option(
-            "--format", "-f", metavar="|".join(_FORMS), help="Of stdout and FILE; as json, stdout has all that is new."
+            "--format",
+            "-f",
+            metavar="|".join(_FORMS),
+            help="Of stdout and FILE; as json, stdout tells all news, tentative turns too.",
         ),
     ] = "rttm",
     preset: Annotated[
         str | None,
-        typer.Option(help="The latency, of the package's model 30s, 10s, 1s or 0.3s; about a second if not given."),
+        typer.Option(help="The latency: 30s, 10s, 1s or 0.3s with the package's model. Default: about a second."),
     ] = None,
     uri: Uri = None,
-    max_speakers: Annotated[int | None, typer.Option(help="At most so many speakers.")] = None,
+    max_speakers: Annotated[int | None, typer.Option(help="The greatest number of speakers.")] = None,
     channel: Channel = None,
     enroll: Enroll = None,
     rate: Annotated[
-        int | None, typer.Option(metavar="HZ", help="Of raw samples (mono) or microphone; 16000 if not given.")
+        int | None,
+        typer.Option(metavar="HZ", help="Rate of raw mono samples or microphone. Default: 16000."),
     ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(
             metavar="s16le|f32le|mulaw|alaw",
-            help="Of raw samples through a pipe; if not given, what comes shows whether it is s16le or a recording.",
+            help="Encoding of raw samples from a pipe. Default: found out from what comes: s16le, or a recording.",
         ),
     ] = None,
     pace: Annotated[bool, typer.Option("--pace", help="Take a file as slowly as if it were live.")] = False,

@@ -19,7 +19,7 @@ class ClusteringConfig:
         threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices. In
             whole recordings voices that take turns are two above 0.9 times the threshold already. Streams, whose
             stretches are shorter and scatter more, take 1.2 times the threshold for all.
-        max_speakers: no more than so many, those who speak most, where a call does not ask for more; 40 at most.
+        max_speakers: the greatest number of voices, those who speak most, unless a call asks for more; 40 at most.
 
     Raises:
         ConfigError: when the threshold is not in (0, 2), or ``max_speakers`` is below 1 or above 40.

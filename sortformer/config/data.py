@@ -48,7 +48,7 @@ class DataConfig:
         bursts: number of breaths, knocks and other bursts of each kind that are made once and drawn from (0: each is
             made for its conversation, which takes longer than all else about it).
         cache: folder for the decoded bank, the rooms and the bursts.
-        pool: train on so many speakers of the bank only, drawn by ``pool_seed`` (None: on all).
+        pool: train on this many speakers of the bank only, drawn by ``pool_seed`` (None: on all).
         recordings: real recordings to mix in, each conversation of a batch drawn by weight.
         simulated_weight: how many conversations are simulated, relative to the weights of the recordings.
         dev: manifest of the recordings to evaluate on (None: simulated conversations of the bank's dev voices).

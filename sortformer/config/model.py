@@ -105,7 +105,7 @@ class EncoderConfig:
     depth: Depth = field(default_factory=StackedDepth)
     """How the blocks follow each other: with weights of their own, reversible, or one and the same."""
     ff_chunk_frames: int | None = None
-    """Feed-forward parts take so many frames at a time, which saves memory and changes nothing (None: all)."""
+    """Feed-forward parts take this many frames at a time, which saves memory and changes nothing (None: all)."""
     input_scale: bool = False
     """Multiply the subsampled frames by sqrt(dim) before the first block (NVIDIA's Conformer does)."""
     learned_silence: bool = False
@@ -153,7 +153,7 @@ class HeadConfig:
     depth: Depth = field(default_factory=StackedDepth)
     """How the blocks follow each other, as in the encoder; reversible ones from one estimate to the next."""
     ff_chunk_frames: int | None = None
-    """Feed-forward parts take so many frames at a time, as in the encoder."""
+    """Feed-forward parts take this many frames at a time, as in the encoder."""
     permutation: Literal["hard", "soft", "softsort", "sinkhorn", "label", "none"] = "hard"
     """Designs A, B and C (with two matrices that sort), and the two controls: unsorted labels, and no encoding."""
     estimate_layers: tuple[int, ...] = (1, 2, 3)

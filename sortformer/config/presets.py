@@ -102,7 +102,8 @@ def model_preset(model: ModelConfig, name: str) -> StreamConfig:
     """
     presets = _presets(model)
     if name not in presets:
-        raise ConfigError(f"this model has no streaming preset '{name}'; known: {', '.join(presets)}")
+        known = f"{', '.join(presets)}, and for recordings offline"
+        raise ConfigError(f"this model has no streaming preset '{name}'; known: {known}")
     return presets[name]
 
 

@@ -46,7 +46,7 @@ class SpeakerCacheConfig:
         return self.frames // (1 + self.silence_frames) if self.frames else None
 
     def check_slots(self, num_slots: int) -> None:
-        """Raise a ConfigError if the cache is too small for so many slots."""
+        """Raise a ConfigError if the cache is too small for that many slots."""
         most, least = self.most_slots, (1 + self.silence_frames) * num_slots
         require(
             most is None or most >= num_slots,
@@ -70,10 +70,10 @@ class StreamConfig:
     recording, wherever the chunk is cut; NVIDIA's streams have 0, and a first left context frame that is cut short."""
     fifo_frames: int = 0
     update_period_frames: int = 1
-    """Frames, at least, that leave a full FIFO for the speaker cache at once, if it has so many."""
+    """Frames, at least, that leave a full FIFO for the speaker cache at once, if it has them."""
     speaker_cache: SpeakerCacheConfig = field(default_factory=SpeakerCacheConfig)
     max_speakers: int | None = None
-    """Only the first so many slots may speak (None: all, or as many as ``clustering`` allows)."""
+    """Only the first slots, as many as this, may speak (None: all, or as many as ``clustering`` allows)."""
     clustering: ClusteringConfig | None = None
     """Slots stay with their voices, by the encoder's embeddings (None: with what the head calls them), and there are
     as many as voices may be found. Not for models whose layers remember."""
@@ -96,7 +96,7 @@ class StreamConfig:
         return cls(chunk_frames, speaker_cache=SpeakerCacheConfig(frames=0))
 
     def speaker_limit(self, num_slots: int) -> int:
-        """Return how many slots of a stream may speak, where the model has ``num_slots``: the first so many."""
+        """Return how many slots of a stream may speak, where the model has ``num_slots``: the first ones."""
         most = self.slots(num_slots)
         voices = most if self.clustering is None else self.clustering.max_speakers
         return min(most, voices, self.max_speakers or most)

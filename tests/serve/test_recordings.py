@@ -26,7 +26,7 @@ from tests.audio.makers import chirp, write
 from tests.serve.running import Running, eventually, running
 from tests.streaming.tiny import noise, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*as many as are told apart")  # as they are
+pytestmark = pytest.mark.filterwarnings("ignore:.*the most that are told apart")  # as they are
 
 DIARIZER = Diarizer(tiny_model(gain=5.0), PostprocessConfig(), "tiny")
 MOST_BYTES = 2 << 20

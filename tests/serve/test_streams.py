@@ -29,7 +29,7 @@ from sortformer.streaming import Session, SessionPool, Update
 from tests.serve.running import END, Running, eventually, message, news, running, sent
 from tests.streaming.tiny import noise, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*as many as are told apart")  # as they are
+pytestmark = pytest.mark.filterwarnings("ignore:.*the most that are told apart")  # as they are
 
 DIARIZER = Diarizer(tiny_model(gain=5.0), PostprocessConfig(), "tiny")
 MOST = 3

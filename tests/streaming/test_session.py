@@ -405,7 +405,7 @@ def test_where_every_slot_has_a_speaker_there_may_be_more():
     session, told = (Session(model, dataclasses.replace(CONFIG, max_speakers=most), uri="hall") for most in (None, 3))
     session.push(WAVE)
     told.push(WAVE)
-    with pytest.warns(UserWarning, match="hall has 3 speakers, as many as are told apart") as caught:
+    with pytest.warns(UserWarning, match="hall has 3 speakers, the most that are told apart") as caught:
         assert len(session.finish().speakers) == len(told.finish().speakers) == 3
     assert len(caught) == 1
 
