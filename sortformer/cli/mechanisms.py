@@ -1,5 +1,6 @@
 """``sortformer mechanisms``: what a layer can attend with, and what can be done to its block."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -49,10 +50,27 @@ def mechanisms(
 
 
 def _print(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    if sys.stdout.isatty():
+        _fit(head, rows)
+        return
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
     for row in (head, tuple("-" * width for width in widths), *rows):
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     typer.echo("")
+
+
+def _fit(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print a table whose cells take as many lines as the terminal's width asks for."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column, name in enumerate(head):
+        table.add_column(name, overflow="fold", no_wrap=column == 0)
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table, "")
 
 
 def _markdown(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

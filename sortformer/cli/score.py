@@ -73,13 +73,13 @@ def score(
     said = evaluate.STDIN if hypothesis == Path("-") else hypothesis
     report = evaluate.score(reference, said, uem=uem, protocol=chosen, errors=errors, overwrite=overwrite)
     if uem is None and (unused := _beside(reference)):
-        say(f"note: scored without {unused}, which is there: give --uem to score the parts in it")
+        say(f"note: scored whole, though there is a UEM: give --uem {unused} to score the parts in it")
     typer.echo(_TABLES[table](report, breakdown), nl=False)
 
 
 def _beside(reference: Path) -> Path | None:
-    """Return the UEM that lies with a reference, or the first of a folder's. A manifest names its own."""
+    """Return the UEM that lies with a reference, or the folder that has some. A manifest names its own."""
     if reference.is_dir():
-        return min(reference.glob("*.uem"), default=None)
+        return reference if any(reference.glob("*.uem")) else None
     uem = reference.with_suffix(".uem")
     return uem if uem.is_file() and not is_manifest(reference) else None

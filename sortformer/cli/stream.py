@@ -294,7 +294,11 @@ def _show(lines: str, wanted: bool) -> None:
 
 
 def _status(line: str) -> None:
-    """Replace the last line of the terminal."""
+    """Replace the last line of the terminal, as far as it has room for one: what wraps could not be taken back."""
     with contextlib.suppress(OSError):  # a terminal that was closed
         if sys.stderr.isatty():
+            from rich.cells import cell_len, set_cell_size
+            from rich.console import Console
+
+            line = set_cell_size(line, min(cell_len(line), Console(stderr=True).width - 1))
             print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)

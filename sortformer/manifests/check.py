@@ -12,10 +12,9 @@ from pathlib import Path
 from sortformer.annotation import Turn
 from sortformer.audio import AudioWarning
 from sortformer.errors import InputError
-from sortformer.formats.source import read_text
 from sortformer.heard import Heard
 from sortformer.manifests.entry import Entry
-from sortformer.manifests.jsonl import parse
+from sortformer.manifests.jsonl import read_lines
 from sortformer.manifests.references import other_name, own_turns, reference_of, regions_of
 from sortformer.manifests.statistics import Statistics
 from sortformer.manifests.tree import duration_of
@@ -68,7 +67,7 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     statistics: dict[Path, Statistics] = {}
     owner: dict[str, Path] = {}
     for path in map(Path, manifests):
-        entries = parse(read_text(path), path)
+        entries = read_lines(path)
         if not entries:
             problems.append(Problem(path, None, "it has no recordings"))
         found = list(_repeated(entries))

@@ -24,7 +24,7 @@ from sortformer.formats.write import write_text
 from sortformer.json_values import json_lines, number_of, path_of, text_of, whole_number_of
 from sortformer.manifests.entry import Draft, Entry
 
-__all__ = ["is_manifest", "parse", "read", "write"]
+__all__ = ["is_manifest", "read", "read_lines", "write"]
 
 _SUFFIXES = frozenset({".jsonl", ".json"})
 
@@ -40,7 +40,7 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
     Raises:
         InputError: when the file is missing or no manifest, it is empty, or two entries have one id.
     """
-    entries = parse(read_text(path), Path(path))
+    entries = read_lines(path)
     if not entries:
         raise InputError(f"the manifest {path} has no recordings")
     taken: dict[str, Entry] = {}
@@ -54,17 +54,20 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
     return entries
 
 
-def parse(text: str, source: Path) -> list[Entry]:
-    """Return the entries of a manifest's text, several of one id too; its relative paths start where ``source`` lies.
+def read_lines(path: str | os.PathLike[str]) -> list[Entry]:
+    """Return the entries of a manifest as they stand there, several of one id too; relative paths start at its folder.
 
     Raises:
-        InputError: with source and line number, on a line that is no entry.
+        InputError: when the file is missing or a folder, or, with the line's number, on a line that is no entry.
     """
+    source = Path(path)
+    if source.is_dir():
+        raise InputError(f"{path} is a folder, and a manifest is wanted: sortformer manifest folder makes one of it")
 
     def read(fields: dict[str, Any]) -> tuple[Entry, bool]:
         return _entry(fields, source.parent), bool(fields.get("uniq_id"))
 
-    found = json_lines(text, source, "a manifest, with an object on each line", read)
+    found = json_lines(read_text(source), source, "a manifest, with an object on each line", read)
     windows = Counter(entry.audio for entry, named in found if not named)
     return [entry if named or windows[entry.audio] == 1 else _named_by_times(entry) for entry, named in found]
 

@@ -1,6 +1,9 @@
 """The table of mechanisms: complete, and the one on its page."""
 
+import sys
 from pathlib import Path
+
+import pytest
 
 from sortformer.config.mechanisms import ABSENT, BLOCKS, CORES, MEMORIES, POSITIONS
 from tests.cli.conftest import Cli
@@ -19,6 +22,15 @@ def test_every_mechanism_has_a_line_and_so_has_what_is_absent(cli: Cli):
         assert not facts.causal or facts.streaming in next(line for line in lines if line.startswith(f"{facts.name} "))
     for name, reason in ABSENT.items():
         assert [line for line in lines if line.startswith(name) and reason in line]
+
+
+def test_a_terminal_gets_tables_that_fit_it(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "dumb")  # of 80 columns, and without colours
+    lines = cli("mechanisms").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    begun = {line.split(" ")[0] for line in lines}
+    assert begun >= {*CORES, *MEMORIES, *POSITIONS}
 
 
 def test_every_causal_core_has_a_state_or_says_why_not():

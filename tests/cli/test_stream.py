@@ -245,6 +245,13 @@ def test_a_terminal_shows_who_speaks_now(cli: Cli, model: Path, wav: Path, monke
     assert turns(outcome.out) == EXPECTED
 
 
+def test_a_line_of_who_speaks_now_is_never_longer_than_the_terminal(cli: Cli, model: Path, wav: Path, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "24")
+    outcome = cli("stream", wav, "--model", model, "--preset", "0.3s")
+    assert "\r\x1b[K0:00:00.80  speaker_0, \r\x1b[K" in outcome.err
+
+
 def test_a_paced_file_takes_its_time(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
     now = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])

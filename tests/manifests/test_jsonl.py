@@ -14,7 +14,7 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats import rttm
 from sortformer.manifests import Draft, Entry, is_manifest, read, write
-from sortformer.manifests.jsonl import parse
+from sortformer.manifests.jsonl import read_lines
 from sortformer.manifests.references import reference_of, regions_of
 from sortformer.manifests.voices import Utterance, write_bank
 from tests.manifests.trees import truth
@@ -134,9 +134,10 @@ def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Pa
         ('{"audio_filepath": "a.wav", "uniq_id": 7}', "'uniq_id' must be text"),
     ],
 )
-def test_what_is_no_entry_is_refused(line: str, said: str):
-    with pytest.raises(InputError, match=rf"^m\.jsonl, line 1: .*{said}"):
-        parse(line, Path("m.jsonl"))
+def test_what_is_no_entry_is_refused(tmp_path: Path, line: str, said: str):
+    (tmp_path / "m.jsonl").write_text(line)
+    with pytest.raises(InputError, match=rf"m\.jsonl, line 1: .*{said}"):
+        read_lines(tmp_path / "m.jsonl")
 
 
 def test_two_of_one_name_and_no_recordings_are_refused(tmp_path: Path):
@@ -146,6 +147,8 @@ def test_two_of_one_name_and_no_recordings_are_refused(tmp_path: Path):
     (tmp_path / "m.jsonl").write_text("\n")
     with pytest.raises(InputError, match="no recordings"):
         read(tmp_path / "m.jsonl")
+    with pytest.raises(InputError, match=f"^{tmp_path} is a folder, and a manifest is wanted"):
+        read(tmp_path)
     with pytest.raises(InputError, match="both called 'a'"):
         write(tmp_path / "new.jsonl", [Entry("a", Path("a.wav")), Entry("a", Path("b.wav"))])
     with pytest.raises(InputError, match="no recordings to write"):
