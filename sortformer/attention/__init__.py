@@ -2,10 +2,10 @@
 
 from sortformer.attention.build import build_core
 from sortformer.attention.drawn import DrawnAttention, drawn, redraw
-from sortformer.attention.full import full_attention
 from sortformer.attention.local import local_attention
 from sortformer.attention.multi_head import AttentionState, MultiHeadAttention
 from sortformer.attention.protocol import Context, Core, LayerStep, RecurrentCore, add_losses
+from sortformer.attention.softmax import full_attention
 
 __all__ = [
     "AttentionState",

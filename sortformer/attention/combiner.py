@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import expectation, masked, masked_score
+from sortformer.attention.softmax import expectation, masked, masked_score
 
 __all__ = ["Abstraction", "Groups", "Terms", "join"]
 

@@ -5,8 +5,8 @@ from torch import Tensor, nn
 
 from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.combiner import Abstraction, Groups, Terms, join
-from sortformer.attention.full import expectation, scores, validity
 from sortformer.attention.protocol import Context, Core
+from sortformer.attention.softmax import expectation, scores, validity
 
 __all__ = ["CombinerAxial", "CombinerMixture"]
 

@@ -8,8 +8,8 @@ from torch import Tensor
 from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.combiner import Terms, join
 from sortformer.attention.combiner_hierarchical import CombinerHierarchical
-from sortformer.attention.full import scores, validity
 from sortformer.attention.protocol import Context
+from sortformer.attention.softmax import scores, validity
 
 __all__ = ["CombinerFixed"]
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from sortformer.attention.combiner_tree import CombinerTree
-from sortformer.attention.full import expectation, validity
 from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.attention.softmax import expectation, validity
 
 __all__ = ["CombinerHierarchical", "Parts", "TreeState"]
 

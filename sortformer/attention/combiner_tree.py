@@ -5,8 +5,8 @@ from torch import Tensor
 
 from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.combiner import Abstraction, Groups
-from sortformer.attention.full import expectation, masked, scores, validity
 from sortformer.attention.protocol import Context, Core
+from sortformer.attention.softmax import expectation, masked, scores, validity
 
 __all__ = ["CombinerTree"]
 

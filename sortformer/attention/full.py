@@ -1,27 +1,13 @@
 """Full attention over PyTorch's fused kernels."""
 
-from collections.abc import Iterator
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sortformer.attention.protocol import Context, Core
+from sortformer.attention.softmax import attend, full_attention, may_see, tiles
 
-__all__ = [
-    "TILE_FRAMES",
-    "FullAttention",
-    "attend",
-    "expectation",
-    "full_attention",
-    "masked",
-    "masked_score",
-    "may_see",
-    "scores",
-    "tiles",
-    "validity",
-]
+__all__ = ["FullAttention"]
 
-TILE_FRAMES = 128
 _WHOLE_FRAMES = 1024  # up to here all scores at once take little memory, and less time
 
 
@@ -54,71 +40,3 @@ class FullAttention(Core):
             at = torch.arange(key.shape[2], device=query.device)
             allowed = (at <= at[context.past :][rows, None])[None, None]
         return attend(query, key, value, may_see(allowed, context.valid), bias, factor)
-
-
-def tiles(frames: int) -> Iterator[slice]:
-    """Yield the tiles of so many queries, one after the other."""
-    for start in range(0, frames, TILE_FRAMES):
-        yield slice(start, min(start + TILE_FRAMES, frames))
-
-
-def full_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Return softmax((q k^T + bias) / sqrt(d)) v, shape (B, H, T, d): Vaswani et al., arXiv 1706.03762, equation 1."""
-    mask = None if bias is None else bias * query.shape[-1] ** -0.5
-    if valid is not None:
-        keys = masked(query.new_zeros(valid.shape), valid)
-        mask = keys[:, None, None] if mask is None else mask + keys[:, None, None]
-    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-
-
-def may_see(allowed: Tensor, valid: Tensor | None) -> Tensor:
-    """Return which pairs count: ``allowed`` (B or 1, H or 1, T, S) where the key is ``valid`` (B, S)."""
-    return allowed if valid is None else allowed & valid[:, None, None]
-
-
-def attend(
-    query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, bias: Tensor | None, factor: Tensor | None
-) -> Tensor:
-    """Return softmax((q k^T + bias) / sqrt(d)) v over the ``allowed`` pairs (broadcast to (B, H, T, S)).
-
-    With a ``factor`` the scores are rectified and multiplied by it (Wu et al., arXiv 2010.06925, equation 7).
-    """
-    scale = query.shape[-1] ** -0.5
-    mask = masked(query.new_zeros(allowed.shape), allowed)
-    if bias is not None:
-        mask = mask + bias * scale
-    if factor is None:
-        return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    scores = torch.relu(query @ key.transpose(-1, -2)) * factor * scale + mask
-    return scores.softmax(dim=-1) @ value
-
-
-def scores(query: Tensor, key: Tensor) -> Tensor:
-    """Return q . k / sqrt(d), (..., T, n) from query (..., T, d) and key (..., n, d)."""
-    return query @ key.transpose(-1, -2) * query.shape[-1] ** -0.5
-
-
-def expectation(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
-    """Return softmax(q . k / sqrt(d)) v, (..., T, d), over the ``allowed`` keys (broadcast to (..., T, n))."""
-    return masked(scores(query, key), allowed).softmax(dim=-1) @ value
-
-
-def masked(scores: Tensor, allowed: Tensor) -> Tensor:
-    """Return the scores, and :func:`masked_score` where they are not ``allowed`` (broadcast)."""
-    return scores.masked_fill(~allowed, masked_score(scores))
-
-
-def masked_score(scores: Tensor) -> float:
-    """Return what stands in the place of scores like these where a key is not to be seen.
-
-    It is finite, and half of what the dtype can hold at most: so a row of which nothing is valid gives a finite (and
-    later masked) mean instead of NaN gradients, whatever is added to it.
-    """
-    return max(-1e9, torch.finfo(scores.dtype).min / 2)
-
-
-def validity(key: Tensor, valid: Tensor | None) -> Tensor:
-    """Return which keys (B, H, S, d) count, as (B, S)."""
-    if valid is not None:
-        return valid
-    return torch.ones(key.shape[0], key.shape[2], dtype=torch.bool, device=key.device)

@@ -3,10 +3,10 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import expectation, validity
 from sortformer.attention.pattern import PatternAttention
 from sortformer.attention.patterns import GlobalLocal
 from sortformer.attention.protocol import Context, Core
+from sortformer.attention.softmax import expectation, validity
 
 __all__ = ["GlobalTokenAttention"]
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sortformer.attention.full import tiles, validity
 from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.attention.softmax import tiles, validity
 from sortformer.precision import wide
 
 __all__ = ["KernelAttention", "KernelState"]

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.blocks import cut, fitting
-from sortformer.attention.full import expectation, validity
 from sortformer.attention.protocol import Context, Core
+from sortformer.attention.softmax import expectation, validity
 
 __all__ = ["LinformerAttention"]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import attend, full_attention, masked, may_see, tiles, validity
 from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.attention.softmax import attend, full_attention, masked, may_see, tiles, validity
 
 __all__ = ["LocalAttention", "LocalState", "local_attention"]
 

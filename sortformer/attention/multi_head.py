@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.build import build_core
-from sortformer.attention.full import expectation, masked, scores
 from sortformer.attention.protocol import Context, LayerStep, RecurrentCore, add_losses
+from sortformer.attention.softmax import expectation, masked, scores
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.mechanisms import POSITIONS
 from sortformer.config.memories import NoMemory

@@ -5,8 +5,8 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from sortformer.attention.full import attend, may_see, tiles
 from sortformer.attention.protocol import Context, Core
+from sortformer.attention.softmax import attend, may_see, tiles
 
 __all__ = ["Pattern", "PatternAttention"]
 

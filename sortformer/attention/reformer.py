@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.blocks import fitting
-from sortformer.attention.full import masked_score, scores, validity
 from sortformer.attention.protocol import Context, Core
+from sortformer.attention.softmax import masked_score, scores, validity
 
 __all__ = ["ReformerAttention"]
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.clusters import Clusters, latest, members, take
-from sortformer.attention.full import expectation, validity
 from sortformer.attention.local import local_attention
 from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.attention.softmax import expectation, validity
 
 __all__ = ["RoutingAttention", "RoutingState"]
 

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 from sortformer.attention.blocks import cut, fitting, joined
-from sortformer.attention.full import expectation, masked, validity
 from sortformer.attention.protocol import Context, Core
+from sortformer.attention.softmax import expectation, masked, validity
 
 __all__ = ["SinkhornAttention", "sinkhorn"]
 

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.full import attend, may_see, tiles
 from sortformer.attention.local import LocalState
 from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.attention.softmax import attend, may_see, tiles
 from sortformer.precision import wide
 
 __all__ = ["SpanAttention"]

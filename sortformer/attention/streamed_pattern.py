@@ -6,9 +6,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from sortformer.attention.full import TILE_FRAMES, attend, may_see, validity
 from sortformer.attention.pattern import Pattern, PatternAttention
 from sortformer.attention.protocol import Context, RecurrentCore
+from sortformer.attention.softmax import TILE_FRAMES, attend, may_see, validity
 
 __all__ = ["PatternState", "StreamedPattern", "StreamedPatternAttention"]
 

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from sortformer.attention import Context, Core, RecurrentCore, build_core
 from sortformer.attention.combiner_axial import CombinerAxial, CombinerMixture
-from sortformer.attention.full import TILE_FRAMES, attend
 from sortformer.attention.pattern import PatternAttention
+from sortformer.attention.softmax import TILE_FRAMES, attend
 from sortformer.config import cores
 from sortformer.config.mechanisms import CORES
 from sortformer.streaming.rows import row, shapes, side_by_side

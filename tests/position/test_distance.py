@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from sortformer.attention.full import attend
+from sortformer.attention.softmax import attend
 from sortformer.position import AlibiPosition, DistanceAwarePosition, Places
 from tests.draws import draw
 
