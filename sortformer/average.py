@@ -9,7 +9,6 @@ from sortformer import checkpoint
 from sortformer.attention import drawn
 from sortformer.attention.clusters import Clusters
 from sortformer.checkpoint.contents import Checkpoint
-from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import differences
@@ -45,7 +44,6 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
         settings.add(last.postprocess)
         for name, weights in last.model.state_dict().items():
             sums[name] += weights.double()
-    remind(str(sources[0]), first.licence)
     as_last = drawn(last.model)
     mean = {
         name: (sums[name] / len(sources)).to(weights.dtype)

@@ -17,7 +17,6 @@ from sortformer.audio.files import name_of
 from sortformer.audio.loudness import how_quiet
 from sortformer.audio.reading import up_to
 from sortformer.channels import by_channel
-from sortformer.checkpoint.licences import remind
 from sortformer.config.carrying import carries
 from sortformer.config.channel import EACH, Channel, channel_of, check_speakers
 from sortformer.config.checks import switch, whole
@@ -103,7 +102,6 @@ class Diarizer:
             raise InputError(f"a model is a folder, a .nemo file or an id, got {type(model).__name__}")
         place = device_named(device)
         held = checkpoint.read(checkpoint.EMBEDDED if model is None else model)
-        remind(str(model), held.licence)
         name = "embedded" if model is None else str(model)
         return cls(held.model.to(place), held.postprocess, name, held.licence, exit_confidence)
 

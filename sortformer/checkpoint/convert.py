@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from sortformer.checkpoint.contents import Checkpoint
-from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
 from sortformer.checkpoint.native import save
 from sortformer.errors import InputError, refusal
@@ -37,7 +36,6 @@ def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> 
     if out.exists() and not overwrite and not (folder and not any(out.iterdir())):
         raise InputError(f"{out} exists already; give another name, or replace it with --overwrite")
     checkpoint = read(source)
-    remind(str(source), checkpoint.licence)
     # The other formats have their own dependencies.
     if folder:
         try:

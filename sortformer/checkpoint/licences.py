@@ -32,4 +32,4 @@ def licence_of(name: str, config: ModelConfig) -> str | None:
 def remind(source: str, licence: str | None) -> None:
     """Warn once, when weights are loaded, if their licence forbids commercial use."""
     if licence == _NON_COMMERCIAL:
-        warnings.warn(f"the weights {source} are licensed {licence}: no commercial use", stacklevel=3)
+        warnings.warn(f"the weights {source} are licensed {licence}: no commercial use", stacklevel=4)

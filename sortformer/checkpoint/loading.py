@@ -18,8 +18,6 @@ __all__ = ["load", "read"]
 def load(source: str | Path) -> tuple[Sortformer, PostprocessConfig]:
     """Return a model, in float32 and evaluation mode, and its post-processing.
 
-    A warning says so where the licence of the weights forbids commercial use.
-
     Args:
         source: a folder with ``config.json`` and ``model.safetensors`` (our own, or Nemotron 3 as Hugging Face has it),
             a ``.nemo`` archive, a folder with one and no such model, or a Hugging Face id ``owner/name``, also
@@ -27,14 +25,22 @@ def load(source: str | Path) -> tuple[Sortformer, PostprocessConfig]:
 
     Raises:
         InputError: if there is no such model, a file is absent or damaged, or the model is not supported.
+
+    Warns:
+        UserWarning: where the licence of the weights forbids commercial use.
     """
     checkpoint = read(source)
-    remind(str(source), checkpoint.licence)
     return checkpoint.model, checkpoint.postprocess
 
 
 def read(source: str | Path) -> Checkpoint:
-    """Return all that a checkpoint holds; source and errors as for :func:`load`."""
+    """Return all that a checkpoint holds; source, errors and warnings as for :func:`load`."""
+    checkpoint = _read(source)
+    remind(str(source), checkpoint.licence)
+    return checkpoint
+
+
+def _read(source: str | Path) -> Checkpoint:
     path = Path(source)
     if str(source) == EMBEDDED_NAME and not path.exists():
         path = EMBEDDED

@@ -5,7 +5,6 @@ from dataclasses import replace
 import torch
 
 from sortformer.checkpoint.contents import Checkpoint
-from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.loading import read
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -35,7 +34,6 @@ def initial_checkpoint(config: TrainConfig) -> tuple[Checkpoint, str]:
         return Checkpoint(_random(wanted, config.seed), PostprocessConfig()), f"{to_dict(wanted)} {config.seed}"
     start = read(config.init)
     begun_as = f"{identity(start.model, start.model.config, start.postprocess)} {start.licence} {slots}"
-    remind(config.init, start.licence)
     found = start.model.config
     if config.model is not None:
         _check_same(config.init, config.model, found)
