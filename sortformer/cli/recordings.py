@@ -13,10 +13,9 @@ from sortformer.errors import InputError
 from sortformer.formats.names import AUDIO_SUFFIXES, in_unicode, names_file, without_white_space
 from sortformer.grid import SAMPLE_RATE
 from sortformer.manifests import is_manifest, read
+from sortformer.manifests.entry import SLACK_S
 
 __all__ = ["Recording", "namesakes", "once", "recordings"]
-
-_SLACK_S = 0.05  # a manifest's duration may be rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,7 @@ class Recording:
         if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):
             return self.offset_s > 0
         length_s = self._file_s()
-        return length_s is None or length_s > self.duration_s + _SLACK_S
+        return length_s is None or length_s > self.duration_s + SLACK_S
 
     def _file_s(self) -> float | None:
         """The length of the whole file, where its header says one."""
@@ -95,7 +94,7 @@ class Recording:
         if self.duration_s is None:
             return
         end_s, length_s = self.offset_s + self.duration_s, self._file_s()
-        if length_s is not None and length_s + _SLACK_S < end_s:
+        if length_s is not None and length_s + SLACK_S < end_s:
             warnings.warn(
                 f"{self.name} should last until {end_s:.2f} s of {self.source}, which ends at {length_s:.2f} s",
                 stacklevel=2,

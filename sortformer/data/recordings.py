@@ -14,6 +14,7 @@ from sortformer.config.model import ModelConfig
 from sortformer.errors import InputError
 from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.manifests import Entry, read
+from sortformer.manifests.entry import SLACK_S
 from sortformer.manifests.references import reference_of, regions_of
 from sortformer.manifests.tree import duration_of
 from sortformer.simulate import Conversations
@@ -22,7 +23,6 @@ from sortformer.targets import activity
 
 __all__ = ["Crop", "Crops", "Recordings"]
 
-_SLACK_S = 0.1  # a manifest's duration may be rounded, or be that of another format
 _HOP_S = HOP_SAMPLES / SAMPLE_RATE
 
 
@@ -143,7 +143,7 @@ def _measured(entry: Entry, manifest: str) -> Entry:
     whole = duration_of(entry.audio)
     if entry.duration is not None:
         end = entry.offset + entry.duration
-        if whole is not None and end > whole + _SLACK_S:
+        if whole is not None and end > whole + SLACK_S:
             raise InputError(
                 f"{manifest} says that {entry.audio} lasts until {end:.2f} s, and it ends at {whole:.2f} s: make the "
                 "manifest again"

@@ -13,13 +13,11 @@ from sortformer.errors import InputError
 from sortformer.formats.gather import turns_in, uem_in
 from sortformer.formats.uem import Regions
 from sortformer.manifests import Entry, is_manifest, read
+from sortformer.manifests.entry import SLACK_S
 from sortformer.manifests.references import own_turns, regions_of
 from sortformer.metrics.region import Turns
 
 __all__ = ["Truth", "truth_in"]
-
-
-_SLACK_S = 0.1  # a manifest's duration may be rounded, and turns may run a little past the audio
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
 def _is_window(entry: Entry, turns: tuple[Turn, ...]) -> bool:
     """Whether an entry is a part of its file: it starts within it, or somebody speaks after its end."""
     _, end = _window(entry)
-    return entry.offset > 0 or any(turn.end > end + _SLACK_S for turn in turns)
+    return entry.offset > 0 or any(turn.end > end + SLACK_S for turn in turns)
 
 
 def _window(entry: Entry) -> tuple[float, float]:

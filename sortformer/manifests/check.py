@@ -13,7 +13,7 @@ from sortformer.annotation import Turn
 from sortformer.audio import AudioWarning
 from sortformer.errors import InputError
 from sortformer.heard import Heard
-from sortformer.manifests.entry import Entry
+from sortformer.manifests.entry import SLACK_S, Entry
 from sortformer.manifests.jsonl import read_lines
 from sortformer.manifests.references import other_name, own_turns, reference_of, regions_of
 from sortformer.manifests.statistics import Statistics
@@ -21,7 +21,6 @@ from sortformer.manifests.tree import duration_of
 
 __all__ = ["Checked", "Problem", "check"]
 
-_SLACK_S = 0.1  # annotators often end a turn a little after the recording
 _SILENCE = 10 ** (-60 / 20)  # of full scale, the loudest sample
 _NUMBERED = re.compile(r"(spk|spkr|speaker|s)?[_-]?\d+|[a-z]", re.IGNORECASE)
 
@@ -126,7 +125,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
         problems += [fault] if fault else []
     except InputError as error:
         problems.append(str(error))
-    if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + _SLACK_S:
+    if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + SLACK_S:
         problems.append(
             f"it should last until {entry.offset + (entry.duration or 0.0):.2f} s, the file {whole_s:.2f} s"
         )
@@ -142,7 +141,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
         except InputError as error:
             problems.append(str(error))
     try:
-        late = [end for _, end in regions_of(entry) or () if whole_s is not None and end > whole_s + _SLACK_S]
+        late = [end for _, end in regions_of(entry) or () if whole_s is not None and end > whole_s + SLACK_S]
         problems += [f"the UEM ends at {max(late):.2f} s, the recording at {whole_s:.2f} s"] if late else []
     except InputError as error:
         problems.append(str(error))
@@ -154,7 +153,7 @@ def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], who
     """What is wrong with the turns of the file, or with those of the entry, which may be a window of it."""
     problems = []
     last, speakers = max((turn.end for turn in own), default=0.0), len({turn.speaker for turn in turns})
-    if whole_s is not None and last > whole_s + _SLACK_S:
+    if whole_s is not None and last > whole_s + SLACK_S:
         problems.append(f"the reference ends at {last:.2f} s, the recording at {whole_s:.2f} s")
     if not turns:
         problems.append("nobody speaks in its reference")

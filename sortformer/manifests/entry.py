@@ -9,7 +9,10 @@ from sortformer.annotation import Turn
 from sortformer.errors import InputError
 from sortformer.formats.names import check_name, check_names_files
 
-__all__ = ["Draft", "Entry"]
+__all__ = ["SLACK_S", "Draft", "Entry"]
+
+SLACK_S = 0.1
+"""By which times may lie past the end of a recording: durations are rounded, or of another format; so are turns."""
 
 _LONGEST_S = 1e9  # 31 years, whose samples can still be counted
 
