@@ -103,27 +103,13 @@ def train(
             log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
         kept = None if config.init is None else initial.postprocess
         keeper = Keeper(out, kept, initial.licence, state.step, processes.lead)
-        if state.step >= config.steps and processes.lead:
-            if not (out / MODEL).is_dir():
-                keeper.write(state, MODEL)
-            done = f"{state.step} of {config.steps} steps"
-            other = ", though what [data] names has changed" if _CONTENT in changed else ""
-            warnings.warn(f"the run in {out} has done {done} before: there was nothing to train{other}", stacklevel=2)
-        elif processes.lead:
-            if state.step and changed:
-                names = ", ".join(changed)
-                if any(name.startswith(_EVALUATION) for name in changed):
-                    state.lowest_der = math.inf  # the errors before are of other conversations
-                warnings.warn(
-                    f"the run in {out} goes on from step {state.step} with another recipe than before: {names}",
-                    stacklevel=2,
-                )
-            if (warm := config.optimizer.warmup_steps) >= config.steps:
-                warnings.warn(
-                    f"all {config.steps} steps of the recipe warm up (warmup_steps of [optimizer] is {warm}): the "
-                    "learning rate rises to the end",
-                    stacklevel=2,
-                )
+        if processes.lead:
+            _warn(config, out, state.step, changed)
+        if state.step >= config.steps and processes.lead and not (out / MODEL).is_dir():
+            keeper.write(state, MODEL)
+        elif state.step < config.steps and processes.lead:
+            if any(name.startswith(_EVALUATION) for name in changed):
+                state.lowest_der = math.inf  # the errors before are of other conversations
             with drafted(out / "config.json") as draft:
                 draft.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
@@ -152,6 +138,28 @@ def train(
         if state.step > keeper.step:
             keeper.keep(state, passed_over)
     return out / MODEL
+
+
+def _warn(config: TrainConfig, out: Path, step: int, changed: list[str]) -> None:
+    """Say what about a run may not be meant."""
+    if step >= config.steps:
+        other = ", though what [data] names has changed" if _CONTENT in changed else ""
+        warnings.warn(
+            f"the run in {out} has done {step} of {config.steps} steps before: there was nothing to train{other}",
+            stacklevel=3,
+        )
+        return
+    if step and changed:
+        warnings.warn(
+            f"the run in {out} goes on from step {step} with another recipe than before: {', '.join(changed)}",
+            stacklevel=3,
+        )
+    if (warm := config.optimizer.warmup_steps) >= config.steps:
+        warnings.warn(
+            f"all {config.steps} steps of the recipe warm up (warmup_steps of [optimizer] is {warm}): the "
+            "learning rate rises to the end",
+            stacklevel=3,
+        )
 
 
 def _stopping(stop: Callable[[int], bool] | None, step: int, processes: Processes) -> bool:

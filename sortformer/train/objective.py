@@ -1,6 +1,5 @@
 """The training objective: the output's hybrid loss, the estimates' own, the teacher's, the model's and its voices'."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -15,7 +14,7 @@ from sortformer.train.count_teacher import count_loss
 from sortformer.train.teacher import VoiceTeacher
 from sortformer.train.voice_pairs import voice_pairs
 
-__all__ = ["Frames", "Objective", "frames_of", "objective"]
+__all__ = ["Frames", "frames_of", "objective"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +36,6 @@ def frames_of(batch: Conversations, grid: FrameGrid) -> Frames:
     return Frames(valid, int(known.any(dim=2).sum()))
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
-    """The loss to descend and what it is made of."""
-
-    loss: Tensor
-    output: Tensor
-    estimates: Tensor
-    voices: Tensor
-    others: Mapping[str, Tensor]
-    """Further losses by name, before their weights: what the model's output brings along, of voices and of counts."""
-
-
 def objective(
     output: SortformerOutput,
     batch: Conversations,
@@ -58,8 +45,11 @@ def objective(
     frames: Frames,
     counts: Tensor | None = None,
     counts_weight: float = 0.0,
-) -> Objective:
-    """Add up the losses of one batch, or of a part of one that has so many ``frames`` in all.
+) -> dict[str, Tensor]:
+    """Return the "loss" to descend of a batch, or of a part of one that has ``frames`` in all, and what it is made of.
+
+    That is the loss of the "output", those of the "estimates" and of the "voices", and, by name, what the model brings
+    along and what is asked of voices and of counts, all before their weights.
 
     Deep supervision: each estimate counts ``deep_weight`` times its own loss. ``counts`` (B, T, 3) are what a network
     says that counts.
@@ -85,4 +75,4 @@ def objective(
     others = {name: share * other for name, other in others.items()}
     for name, other in others.items():
         loss = loss + weights[name] * other
-    return Objective(loss, final, estimates, voices, others)
+    return {"loss": loss, "output": final, "estimates": estimates, "voices": voices, **others}

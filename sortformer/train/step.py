@@ -102,7 +102,7 @@ def _descend(
             counts = None if count_teacher is None else count_teacher(batch.wave, length, grid)
         with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
             output, activity, counts = _forward(state, feats, lengths, batch.activity, counts, config, rows)
-        found = objective(
+        losses = objective(
             output,
             replace(batch, activity=activity),
             config.loss,
@@ -112,9 +112,7 @@ def _descend(
             counts,
             teacher_weight(config.count_teacher, state.step, config.steps),
         )
-        found.loss.backward()
-    losses = {"loss": found.loss, "output": found.output, "estimates": found.estimates, "voices": found.voices}
-    losses |= found.others
+        losses["loss"].backward()
     return {"shown": float(output.valid.sum()), **{name: loss.item() for name, loss in losses.items()}}
 
 

@@ -44,16 +44,16 @@ def test_estimates_train_free_of_order_and_the_output_mostly_with_it():
     parts = objective(output, batch, LossConfig(sort_weight=0.7, deep_weight=0.2), None, 0.0, frames_of(batch, GRID))
     final = hybrid_loss(output.logits, batch.activity, output.valid, 0.7)
     free = sum(permutation_loss(estimate, batch.activity, output.valid) for estimate in output.estimates)
-    torch.testing.assert_close(parts.output, final)
-    torch.testing.assert_close(parts.estimates, free)
-    torch.testing.assert_close(parts.loss, final + 0.2 * free)
+    torch.testing.assert_close(parts["output"], final)
+    torch.testing.assert_close(parts["estimates"], free)
+    torch.testing.assert_close(parts["loss"], final + 0.2 * free)
 
 
 def test_without_deep_supervision_estimates_cost_nothing():
     output, batch = scene()
     parts = objective(output, batch, LossConfig(deep_weight=0.0), None, 0.0, frames_of(batch, GRID))
-    assert parts.estimates == 0
-    torch.testing.assert_close(parts.loss, parts.output)
+    assert parts["estimates"] == 0
+    torch.testing.assert_close(parts["loss"], parts["output"])
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5])
@@ -62,8 +62,8 @@ def test_the_teacher_counts_by_its_weight(weight):
     torch.manual_seed(1)
     teacher = VoiceTeacher(8, torch.randn(3, 5))
     parts = objective(output, batch, LossConfig(deep_weight=0.0), teacher, weight, frames_of(batch, GRID))
-    torch.testing.assert_close(parts.voices, teacher(output.emb, batch.activity, batch.voice))
-    torch.testing.assert_close(parts.loss, parts.output + weight * parts.voices)
+    torch.testing.assert_close(parts["voices"], teacher(output.emb, batch.activity, batch.voice))
+    torch.testing.assert_close(parts["loss"], parts["output"] + weight * parts["voices"])
 
 
 def test_what_the_model_brings_along_counts_by_its_name():
@@ -73,8 +73,8 @@ def test_what_the_model_brings_along_counts_by_its_name():
     brought = {"ponder": 3.0, "memory_attention": 2.0, "memory_autoencoding": 5.0, "span": 0.4}
     bringing = replace(output, losses={name: torch.tensor(loss) for name, loss in brought.items()})
     parts = objective(bringing, batch, weights, None, 0.0, frames_of(batch, GRID))
-    torch.testing.assert_close(parts.loss, plain.loss + 0.1 * 3.0 + 0.3 * 7.0 + 0.7 * 0.4)
-    assert parts.others == bringing.losses
+    torch.testing.assert_close(parts["loss"], plain["loss"] + 0.1 * 3.0 + 0.3 * 7.0 + 0.7 * 0.4)
+    assert {name: parts[name] for name in bringing.losses} == bringing.losses
 
 
 def test_pairs_of_voices_count_by_their_weight():
@@ -82,11 +82,11 @@ def test_pairs_of_voices_count_by_their_weight():
     plain = objective(output, batch, LossConfig(), None, 0.0, frames_of(batch, GRID))
     weights = LossConfig(voice_pairs_weight=0.5, voice_pairs_threshold=0.3)
     parts = objective(output, batch, weights, None, 0.0, frames_of(batch, GRID))
-    assert "voice_pairs" not in plain.others
+    assert "voice_pairs" not in plain
     expected = voice_pairs(output.emb, batch.activity, output.valid, threshold=0.3)
     assert expected > 0
-    torch.testing.assert_close(parts.others["voice_pairs"], expected)
-    torch.testing.assert_close(parts.loss, plain.loss + 0.5 * expected)
+    torch.testing.assert_close(parts["voice_pairs"], expected)
+    torch.testing.assert_close(parts["loss"], plain["loss"] + 0.5 * expected)
 
 
 def test_frames_are_those_that_count():
@@ -112,6 +112,6 @@ def test_the_losses_of_parts_add_up_to_that_of_the_whole():
         part = SortformerOutput(output.logits[row], estimates, output.emb[row], output.valid[row])
         own = Conversations(*(getattr(batch, field.name)[row] for field in fields(batch)))
         parts.append(objective(part, own, config, teacher, 0.5, frames))
-    torch.testing.assert_close(sum(part.others["voice_pairs"] for part in parts), whole.others["voice_pairs"])
-    for name in ("loss", "output", "estimates", "voices"):
-        torch.testing.assert_close(sum(getattr(part, name) for part in parts), getattr(whole, name))
+    assert set(whole) == {"loss", "output", "estimates", "voices", "voice_pairs"}
+    for name, loss in whole.items():
+        torch.testing.assert_close(sum(part[name] for part in parts), loss)
