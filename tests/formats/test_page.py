@@ -207,6 +207,34 @@ def test_what_cannot_be_is_said_and_changes_nothing(tmp_path):
     ]
 
 
+def test_a_field_that_says_what_is_so_leaves_undo_to_the_page(tmp_path):
+    """The browser would take back letters of a name that was merged, and leaving the field would rename everybody."""
+    script = """
+      const field = (row) => $("names").children[row].lastChild;
+      const undoIn = (target, key = "z") => {
+        const event = new KeyboardEvent("keydown", { key, ctrlKey: true, bubbles: true, cancelable: true });
+        target.dispatchEvent(event);
+        return [event.defaultPrevented, steps.state.speakers.map((row) => row.name).join(" ")];
+      };
+      put(field(1), "speaker_0");
+      const seen = [undoIn(field(1)), undoIn(field(0), "y")];
+      field(0).value = "some"; // and is still being typed
+      seen.push(undoIn(field(0)));
+      put(field(0), " speaker_0 ");
+      select(0);
+      put($("end"), "1");
+      return [...seen, undoIn($("end")), undoIn($("speaker"))];
+    """
+    whole, merged = "speaker_0 speaker_1 speaker_2", "speaker_0 speaker_2"
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+        [True, whole],
+        [True, merged],
+        [False, merged],
+        [True, merged],
+        [True, whole],
+    ]
+
+
 def test_nothing_that_is_not_saved_is_left_without_a_warning(tmp_path):
     script = """
       const files = []; // a download that has begun may keep the browser from ending

@@ -53,7 +53,7 @@ function rename(from, typed) {
     // Letters may be typed composed with their marks, or apart from them.
     const known = steps.state.speakers.find((row) => row.name.normalize("NFC") === typed.normalize("NFC"));
     const to = known?.name ?? typed;
-    if (from === to) return;
+    if (from === to) return refresh();
     const merging = steps.state.speakers.some((row) => row.name === to);
     const state = renamed(steps.state, from, to);
     const now = selected && { ...selected, speaker: selected.speaker === from ? to : selected.speaker };
@@ -143,7 +143,10 @@ const KEYS_WITHIN = new Map([
 
 function onKey(event) {
   const within = (where) => event.target.closest?.(where);
-  if (event.altKey || within("input:not([type=range]), select")) return;
+  const { value, defaultValue = value } = event.target; // what refresh() has put there
+  const unfinished = value !== defaultValue; // somebody is typing, and the browser takes back letters
+  const undoing = (event.ctrlKey || event.metaKey) && /^[zy]$/i.test(event.key) && !unfinished;
+  if (event.altKey || (!undoing && within("input:not([type=range]), select"))) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   let action = KEYS.get(key) ?? (within("#timeline, #list") ? KEYS_WITHIN.get(key) : undefined);
   if (event.ctrlKey || event.metaKey) {

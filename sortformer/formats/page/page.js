@@ -57,7 +57,7 @@ function refreshNames(speakers) {
   for (const [index, label] of [...box.children].entries()) {
     const [mark, field] = label.children;
     mark.style.backgroundColor = colourOf(speakers[index]);
-    field.value = field.title = field.dataset.name = speakers[index].name;
+    field.value = field.defaultValue = field.title = field.dataset.name = speakers[index].name;
   }
 }
 
@@ -73,8 +73,9 @@ function refreshSelected(speakers) {
   $("selected").disabled = !selected;
   const names = speakers.map((row) => row.name);
   offer($("speaker"), [...names, "(somebody new)"], selected ? names.indexOf(selected.speaker) : -1);
-  $("start").value = selected ? clock(selected.start) : "";
-  $("end").value = selected ? clock(selected.end) : "";
+  for (const border of ["start", "end"]) {
+    $(border).value = $(border).defaultValue = selected ? clock(selected[border]) : "";
+  }
 }
 
 function offer(select, names, index) {
