@@ -235,6 +235,28 @@ def test_a_field_that_says_what_is_so_leaves_undo_to_the_page(tmp_path):
     ]
 
 
+def test_what_was_done_to_turns_or_taken_back_is_said(tmp_path):
+    script = """
+      const deeds = [
+        () => { select(2); seek(5000); press("s"); },
+        () => press("Delete"),
+        () => { seek(3250); press("a"); },
+        () => put($("names").children[1].lastChild, "speaker_0"),
+        undo,
+        redo,
+      ];
+      return deeds.map((deed) => (deed(), $("said").textContent));
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+        "Split at 0:00:05.000.",
+        "Deleted at 0:00:05.000: speaker_2.",
+        "Added at 0:00:03.250: speaker_0.",
+        "speaker_1 and speaker_0 are one speaker now, speaker_0; undo takes it back.",
+        "Undone.",
+        "Done again.",
+    ]
+
+
 def test_nothing_that_is_not_saved_is_left_without_a_warning(tmp_path):
     script = """
       const files = []; // a download that has begun may keep the browser from ending

@@ -29,12 +29,18 @@ function splitSelected() {
     ofSelected((turn) => {
       const [left, right] = halves(turn, sound.cursor);
       become(replaced(steps.state, turn, left, right), right);
+      say(`Split at ${clock(right.start)}.`);
     }),
   );
 }
 
 function deleteSelected() {
-  attempt(() => ofSelected((turn) => become(replaced(steps.state, turn))));
+  attempt(() =>
+    ofSelected((turn) => {
+      become(replaced(steps.state, turn));
+      say(`Deleted at ${clock(turn.start)}: ${turn.speaker}.`);
+    }),
+  );
 }
 
 /** A second of the selected turn's speaker, of the first one or of somebody new, at the cursor. */
@@ -45,6 +51,7 @@ function addTurn() {
     const turn = changed({ speaker }, { start: Math.max(0, Math.min(sound.cursor, end - 1000)), end }, limit);
     become(replaced(steps.state, null, turn), turn);
     revealLine(turn);
+    say(`Added at ${clock(turn.start)}: ${turn.speaker}.`);
   });
 }
 

@@ -22,18 +22,19 @@ function become(state, turn = null) {
 }
 
 function undo() {
-  stepTo(steps.past, steps.future);
+  stepTo(steps.past, steps.future, "Undone.");
 }
 
 function redo() {
-  stepTo(steps.future, steps.past);
+  stepTo(steps.future, steps.past, "Done again.");
 }
 
-function stepTo(from, to) {
+function stepTo(from, to, sentence) {
   if (!from.length) return;
   to.push(steps.state);
   steps.state = from.pop();
   if (!steps.state.turns.includes(selected)) selected = null;
+  say(sentence);
   refresh();
 }
 
