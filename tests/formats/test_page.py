@@ -257,6 +257,29 @@ def test_what_was_done_to_turns_or_taken_back_is_said(tmp_path):
     ]
 
 
+def test_the_row_of_a_chosen_turn_is_brought_into_sight_below_the_ruler(tmp_path):
+    many = Diarization(tuple(Turn(at, at + 1.0, f"speaker_{at}", 0.5 if at == 39 else 0.9) for at in range(40)), 40.0)
+    script = """
+      const box = $("tracks");
+      const inSight = (row) => {
+        const top = topOfRows() + ROW * row - box.scrollTop;
+        return RULER <= top && top + ROW <= box.clientHeight;
+      };
+      const seen = [inSight(39)];
+      press("n");
+      seen.push(inSight(39), under(at(39, 39_500)).turn === selected);
+      drawTimeline();
+      const scale = window.devicePixelRatio || 1;
+      const ruler = canvas().getContext("2d").getImageData(0, box.scrollTop * scale, 200 * scale, RULER * scale).data;
+      seen.push(new Set(ruler).size > 10); // its letters
+      seen.push(under({ offsetX: toX(20_500), offsetY: box.scrollTop + RULER - 1 }).turn);
+      select(3);
+      return [...seen, inSight(3)];
+    """
+    expected = [False, True, True, True, None, True]
+    assert outcome(tmp_path, many, f"{HANDS} function test() {{ {script} }}") == expected
+
+
 def test_nothing_that_is_not_saved_is_left_without_a_warning(tmp_path):
     script = """
       const files = []; // a download that has begun may keep the browser from ending

@@ -6,6 +6,7 @@ function choose(turn) {
   hear(turn.start, turn.end);
   keepInView(turn.start);
   revealLine(turn);
+  revealRow(turn);
   refresh();
 }
 
@@ -51,6 +52,7 @@ function addTurn() {
     const turn = changed({ speaker }, { start: Math.max(0, Math.min(sound.cursor, end - 1000)), end }, limit);
     become(replaced(steps.state, null, turn), turn);
     revealLine(turn);
+    revealRow(turn);
     say(`Added at ${clock(turn.start)}: ${turn.speaker}.`);
   });
 }

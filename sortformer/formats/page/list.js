@@ -63,8 +63,12 @@ function swatch(colour) {
 
 /** Bring a turn's line into sight. */
 function revealLine(turn) {
-  const [box, top] = [$("list"), LINE * steps.state.turns.indexOf(turn)];
-  if (top < 0) return;
+  const index = steps.state.turns.indexOf(turn);
+  if (index >= 0) bringIntoSight($("list"), LINE * index, LINE);
+}
+
+/** Scroll a box until so many pixels of what is in it are in sight. */
+function bringIntoSight(box, top, height) {
   if (top < box.scrollTop) box.scrollTop = top;
-  if (top + LINE > box.scrollTop + box.clientHeight) box.scrollTop = top + LINE - box.clientHeight;
+  if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = top + height - box.clientHeight;
 }

@@ -106,6 +106,7 @@ function wire() {
   $("end").onchange = ({ target }) => changeSelected({ end: parsedClock(target.value) });
   $("threshold").oninput = redraw;
   $("position").oninput = ({ target }) => look(Number(target.value));
+  $("tracks").onscroll = redraw;
   Object.assign($("list"), { onscroll: redraw, onclick: onLine });
   Object.assign(canvas(), { onpointerdown: onPointerDown, onpointermove: onPointerMove, onpointerup: onPointerUp });
   canvas().onpointercancel = () => (grip = null);

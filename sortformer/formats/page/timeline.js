@@ -33,19 +33,26 @@ function keepInView(ms) {
   if (ms < view.start || ms > view.start + 0.95 * view.span) look(ms - 0.05 * view.span);
 }
 
+/** Bring the row of a turn's speaker into sight, below the ruler. */
+function revealRow(turn) {
+  const row = steps.state.speakers.findIndex((speaker) => speaker.name === turn.speaker);
+  bringIntoSight($("tracks"), topOfRows() + ROW * row - RULER, RULER + ROW);
+}
+
 function drawTimeline() {
   const bottom = topOfRows() + ROW * Math.max(1, steps.state.speakers.length);
   const [width, height] = [canvas().clientWidth, bottom + heightOfReference()];
   const pen = clearedPen(width, height);
   const css = getComputedStyle(document.documentElement);
   const colours = Object.fromEntries(
-    ["ink", "quiet", "line", "edge", "veil", "faint", "cursor"].map((name) => [name, css.getPropertyValue(`--${name}`).trim()]),
+    ["panel", "ink", "quiet", "line", "edge", "veil", "faint", "cursor"].map((name) => [name, css.getPropertyValue(`--${name}`).trim()]),
   );
-  drawRuler(pen, width, height, colours);
+  drawGrid(pen, width, height, colours);
   if (sound.peaks) drawWave(pen, width, colours.faint);
   drawLanes(pen, width, colours);
   drawRows(pen, width, colours);
   drawReference(pen, width, bottom, colours);
+  drawRuler(pen, width, colours);
   pen.fillStyle = colours.cursor;
   pen.fillRect(toX(sound.cursor) - 1, 0, 2, height);
 }
@@ -65,13 +72,31 @@ function clearedPen(width, height) {
   return pen;
 }
 
-function drawRuler(pen, width, height, colours) {
+/** Where the lines of the grid are (x), and what the ruler calls them. */
+function ticks(width) {
   const tick = 1000 * (TICKS.find((each) => 1000 * each * width >= 90 * view.span) ?? TICKS.at(-1));
+  const found = [];
   for (let at = Math.ceil(view.start / tick) * tick; at <= view.start + view.span; at += tick) {
+    found.push([toX(at), tick < 1000 ? clock(at) : clock(at).slice(0, -4)]);
+  }
+  return found;
+}
+
+function drawGrid(pen, width, height, colours) {
+  pen.fillStyle = colours.line;
+  for (const [x] of ticks(width)) pen.fillRect(x, 0, 1, height);
+}
+
+/** The ruler stays at the top of what is in sight while the rows scroll. */
+function drawRuler(pen, width, colours) {
+  const top = $("tracks").scrollTop;
+  pen.fillStyle = colours.panel;
+  pen.fillRect(0, top, width, RULER);
+  for (const [x, text] of ticks(width)) {
     pen.fillStyle = colours.line;
-    pen.fillRect(toX(at), 0, 1, height);
+    pen.fillRect(x, top, 1, RULER);
     pen.fillStyle = colours.quiet;
-    pen.fillText(tick < 1000 ? clock(at) : clock(at).slice(0, -4), toX(at) + 4, 15);
+    pen.fillText(text, x + 4, top + 15);
   }
 }
 
@@ -132,7 +157,8 @@ function drawHandles(pen, [x, y, width, height], colour) {
 
 /** What lies under the pointer: a turn, and a border of it if it is the selected one, which has handles. */
 function under({ offsetX, offsetY, pointerType }) {
-  const speaker = steps.state.speakers[Math.floor((offsetY - topOfRows()) / ROW)];
+  const onRuler = offsetY < $("tracks").scrollTop + RULER;
+  const speaker = onRuler ? undefined : steps.state.speakers[Math.floor((offsetY - topOfRows()) / ROW)];
   const ofRow = steps.state.turns.filter((turn) => turn.speaker === speaker?.name);
   if (ofRow.includes(selected)) {
     const away = (border) => Math.abs(toX(selected[border]) - offsetX);
