@@ -360,6 +360,37 @@ def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(tmp_path):
     ]
 
 
+def test_pale_colours_and_short_turns_stand_out_from_the_page(tmp_path):
+    """By 3 to 1, as WCAG 1.4.11 has it, somewhere in the bar: of every colour, sure or not, long or a pixel wide."""
+    spans = ((1.0, 40.0, 0.9), (41.0, 80.0, 0.3), (85.0, 85.01, 0.9), (90.0, 90.01, 0.3))
+    turns = tuple(Turn(start, end, f"speaker_{row}", sure) for row in range(8) for start, end, sure in spans)
+    script = """
+      const luminance = (rgb) => {
+        const linear = rgb.map((each) => (each <= 10 ? each / 3294 : ((each / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+      };
+      const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      const panel = getComputedStyle($("tracks")).backgroundColor.match(/\\d+/g).map(Number);
+      const scale = window.devicePixelRatio || 1;
+      const best = (row, start) => {
+        const [x, y] = [toX(start) + 0.5, topOfRows() + ROW * row + 5].map((each) => Math.round(each * scale) - 1);
+        const { data } = canvas().getContext("2d").getImageData(x, y + 2, 3, 16);
+        const seen = [];
+        for (let at = 0; at < data.length; at += 4) {
+          const alpha = data[at + 3] / 255;
+          const rgb = panel.map((each, index) => each * (1 - alpha) + data[at + index] * alpha);
+          seen.push(contrast(luminance(rgb), luminance(panel)));
+        }
+        return Math.max(...seen);
+      };
+      drawTimeline();
+      const starts = [1000, 41_000, 85_000, 90_000];
+      return steps.state.speakers.map((_, row) => starts.map((start) => best(row, start)));
+    """
+    found = outcome(tmp_path, Diarization(turns, 100.0), f"{HANDS} function test() {{ {script} }}")
+    assert np.min(found) >= 3, found
+
+
 def test_errors_are_gone_through_one_by_one(tmp_path):
     """Those that touch, too, and from where the cursor was put meanwhile."""
     script = """

@@ -127,16 +127,16 @@ function drawRows(pen, width, colours) {
     pen.fillStyle = colours.line;
     pen.fillRect(0, topOfRows() + ROW * row, width, 1);
     drawBars(pen, sure, colourOf(speaker), colours.veil, 1, colours.edge, []);
-    drawBars(pen, unsure, colourOf(speaker), colours.veil, 0.35, colourOf(speaker), [3, 3]);
+    drawBars(pen, unsure, colourOf(speaker), colours.veil, 0.35, colours.ink, [3, 3]);
   }
 }
 
-/** The veil makes colours lighter where the page is dark. */
+/** The veil makes colours lighter where the page is dark; the edge is what stands out, also of bars that are all edge. */
 function drawBars(pen, bars, colour, veil, opacity, edge, dashes) {
   const [inside, around] = [new Path2D(), new Path2D()];
   for (const [x, y, width, height] of bars) {
     inside.rect(x, y, width, height);
-    if (width > 4) around.rect(x + 0.75, y + 0.75, width - 1.5, height - 1.5);
+    around.rect(x + 0.75, y + 0.75, Math.max(0, width - 1.5), height - 1.5);
   }
   Object.assign(pen, { fillStyle: colour, strokeStyle: edge, globalAlpha: opacity, lineWidth: 1.5 });
   pen.fill(inside);
