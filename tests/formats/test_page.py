@@ -391,6 +391,24 @@ def test_pale_colours_and_short_turns_stand_out_from_the_page(tmp_path):
     assert np.min(found) >= 3, found
 
 
+def test_all_turns_are_printed_as_text_that_is_not_scrolled(tmp_path):
+    many = Diarization(tuple(Turn(at, at + 0.5, "a") for at in range(500)), 500.0)
+    script = """
+      const sheet = [...document.styleSheets[0].cssRules].find((rule) => rule.media?.mediaText === "print");
+      const lines = () => $("lines").children.length;
+      sheet.media.mediaText = "all"; // as on paper
+      dispatchEvent(new Event("beforeprint"));
+      const tools = [...document.querySelectorAll("button, input, select, canvas, summary")];
+      const shown = tools.filter((each) => each.checkVisibility()).length;
+      const seen = [lines(), $("list").clientHeight === LINE * lines(), shown];
+      sheet.media.mediaText = "print";
+      dispatchEvent(new Event("afterprint"));
+      return [...seen, lines() < 500];
+    """
+    seen = outcome(tmp_path, many, f"{HANDS} function test() {{ {script} }}")
+    assert seen == [500, True, 0, True]
+
+
 def test_errors_are_gone_through_one_by_one(tmp_path):
     """Those that touch, too, and from where the cursor was put meanwhile."""
     script = """

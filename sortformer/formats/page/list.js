@@ -3,12 +3,13 @@
 const LINE = 28; // as .line in style.css has it
 
 let drawn = []; // what the lines that are in the page were made of
+let printing = false; // all lines are in the page then
 
 function drawList() {
   const { turns } = steps.state;
   const box = $("list");
-  const first = Math.max(0, Math.floor(box.scrollTop / LINE) - 5);
-  const shown = turns.slice(first, first + Math.ceil(box.clientHeight / LINE) + 10);
+  const first = printing ? 0 : Math.max(0, Math.floor(box.scrollTop / LINE) - 5);
+  const shown = printing ? turns : turns.slice(first, first + Math.ceil(box.clientHeight / LINE) + 10);
   const heard = shown.filter((turn) => turn.start <= sound.cursor && sound.cursor < turn.end);
   const basis = [steps.state, selected, first, shown.length, $("threshold").value, ...heard];
   if (basis.length === drawn.length && basis.every((each, index) => each === drawn[index])) return;
@@ -21,6 +22,11 @@ function drawList() {
   const at = turns.indexOf(selected);
   if (at < 0) box.removeAttribute("aria-activedescendant");
   else box.setAttribute("aria-activedescendant", `turn-${at}`);
+}
+
+function onPrint(now) {
+  printing = now;
+  drawList();
 }
 
 function lineOf(turn, index, colour, heard) {

@@ -112,6 +112,8 @@ function wire() {
   canvas().onpointercancel = () => (grip = null);
   canvas().addEventListener("wheel", onWheel, { passive: false });
   addEventListener("resize", redraw);
+  addEventListener("beforeprint", () => onPrint(true));
+  addEventListener("afterprint", () => onPrint(false));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
   addEventListener("beforeunload", (event) => steps.state !== steps.saved && event.preventDefault());
 }
