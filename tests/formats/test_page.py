@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 OFFLINE = "disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
 
 
-def outcome(folder: Path, recording: Diarization, script: str, comparison: dict | None = None):
+def outcome(folder: Path, recording: Diarization, script: str, comparison: dict | None = None, *flags: str):
     """Open the page of a recording, run a script in it, and return the value that its function ``test`` gives."""
     appended = f"""
 <pre id="outcome"></pre>
@@ -33,7 +33,7 @@ $("outcome").textContent = JSON.stringify(test());
 """
     page = folder / "page.html"
     page.write_text(html.format(recording, comparison) + appended, encoding="utf-8")
-    options = [f"--{option}" for option in OFFLINE.split()]
+    options = [f"--{option}" for option in (*OFFLINE.split(), *flags)]
     command = [BROWSER, "--headless", "--no-sandbox", *options, f"--user-data-dir={folder / 'user'}", "--dump-dom"]
     done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True)
     found = re.search(r'<pre id="outcome">(.+?)</pre>', done.stdout, re.DOTALL)
@@ -407,6 +407,17 @@ def test_all_turns_are_printed_as_text_that_is_not_scrolled(tmp_path):
     """
     seen = outcome(tmp_path, many, f"{HANDS} function test() {{ {script} }}")
     assert seen == [500, True, 0, True]
+
+
+def test_high_contrast_leaves_speakers_their_colours_and_shows_what_is_selected(tmp_path):
+    script = """
+      select(2);
+      drawList();
+      const [line] = document.querySelectorAll("[aria-selected=true]");
+      return [getComputedStyle(line.firstChild).backgroundColor, getComputedStyle(line).outlineStyle];
+    """
+    found = outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", None, "force-high-contrast")
+    assert found == ["rgb(34, 136, 51)", "solid"]
 
 
 def test_errors_are_gone_through_one_by_one(tmp_path):
