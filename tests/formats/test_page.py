@@ -420,6 +420,12 @@ def test_high_contrast_leaves_speakers_their_colours_and_shows_what_is_selected(
     assert found == ["rgb(34, 136, 51)", "solid"]
 
 
+def test_a_narrow_screen_is_not_scrolled_sideways(tmp_path):
+    """Chromium's windows have 500 pixels and more, so that it is the body that is made narrow."""
+    script = 'const test = () => { document.body.style.width = "320px"; return document.body.scrollWidth; };'
+    assert outcome(tmp_path, MEETING, script, COMPARISON, "window-size=500,800") == 320
+
+
 def test_errors_are_gone_through_one_by_one(tmp_path):
     """Those that touch, too, and from where the cursor was put meanwhile."""
     script = """
