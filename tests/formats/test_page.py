@@ -426,6 +426,11 @@ def test_a_narrow_screen_is_not_scrolled_sideways(tmp_path):
     assert outcome(tmp_path, MEETING, script, COMPARISON, "window-size=500,800") == 320
 
 
+def test_an_unsure_turn_is_not_said_to_be_as_sure_as_the_threshold(tmp_path):
+    script = "const test = () => [0.6999, 0.57, 0.7, 0.996, null].map((confidence) => sureness({ confidence }));"
+    assert outcome(tmp_path, MEETING, script) == ["unsure 69 %", "unsure 57 %", "70 %", "100 %", ""]
+
+
 def test_errors_are_gone_through_one_by_one(tmp_path):
     """Those that touch, too, and from where the cursor was put meanwhile."""
     script = """

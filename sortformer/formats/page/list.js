@@ -49,9 +49,11 @@ function onLine(event) {
   if (turn) choose(turn);
 }
 
+/** In per cent; rounded down where it is below the threshold, as which it would be shown otherwise. */
 function sureness(turn) {
   if (turn.confidence === null) return "";
-  return `${isUnsure(turn) ? "unsure " : ""}${Math.round(100 * turn.confidence)} %`;
+  if (!isUnsure(turn)) return `${Math.round(100 * turn.confidence)} %`;
+  return `unsure ${Math.floor(100 * turn.confidence + 1e-9)} %`; // 0.57 is not quite 57 hundredths
 }
 
 function cell(name, text) {
