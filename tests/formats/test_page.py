@@ -431,6 +431,31 @@ def test_an_unsure_turn_is_not_said_to_be_as_sure_as_the_threshold(tmp_path):
     assert outcome(tmp_path, MEETING, script) == ["unsure 69 %", "unsure 57 %", "70 %", "100 %", ""]
 
 
+def test_fields_say_whose_name_they_hold_and_what_becomes_of_it(tmp_path):
+    script = """
+      put($("names").children[1].lastChild, "Ada");
+      const fields = [...$("names").querySelectorAll("input"), $("merged"), $("into")];
+      return fields.map((field) => field.getAttribute("aria-label"));
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+        "name of speaker_0",
+        "name of Ada",
+        "name of speaker_2",
+        "Make this speaker one with another",
+        "and this one, whose name stays",
+    ]
+
+
+def test_the_list_is_gone_through_by_keys(tmp_path):
+    script = """
+      return ["End", "ArrowUp", "Home", "ArrowDown", "ArrowDown"].map((key) => {
+        $("list").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+        return steps.state.turns.indexOf(selected);
+      });
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [3, 2, 0, 1, 2]
+
+
 def test_errors_are_gone_through_one_by_one(tmp_path):
     """Those that touch, too, and from where the cursor was put meanwhile."""
     script = """

@@ -84,11 +84,14 @@ function download(suffix, content) {
   });
 }
 
+function chooseAt(index) {
+  const { turns } = steps.state;
+  if (turns.length) choose(turns[Math.max(0, Math.min(index, turns.length - 1))]);
+}
+
 function moveSelection(by) {
   const { turns } = steps.state;
-  if (!turns.length) return;
-  const next = selected ? turns.indexOf(selected) + by : turns.findLastIndex((turn) => turn.start <= sound.cursor);
-  choose(turns[Math.max(0, Math.min(next, turns.length - 1))]);
+  chooseAt(selected ? turns.indexOf(selected) + by : turns.findLastIndex((turn) => turn.start <= sound.cursor));
 }
 
 function step(ms) {
@@ -147,6 +150,8 @@ const KEYS_WITHIN = new Map([
   ["PageDown", () => step(5000)],
   ["ArrowUp", () => moveSelection(-1)],
   ["ArrowDown", () => moveSelection(1)],
+  ["Home", () => chooseAt(0)],
+  ["End", () => chooseAt(Infinity)],
   ["Enter", () => attempt(() => ofSelected(choose))],
 ]);
 

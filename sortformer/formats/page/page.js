@@ -58,12 +58,12 @@ function refreshNames(speakers) {
     const [mark, field] = label.children;
     mark.style.backgroundColor = colourOf(speakers[index]);
     field.value = field.defaultValue = field.title = field.dataset.name = speakers[index].name;
+    field.setAttribute("aria-label", `name of ${speakers[index].name}`);
   }
 }
 
 function nameField() {
   const [label, field] = [document.createElement("label"), document.createElement("input")];
-  field.setAttribute("aria-label", "name of a speaker");
   field.onchange = () => rename(field.dataset.name, field.value.trim());
   label.append(swatch(""), field);
   return label;
