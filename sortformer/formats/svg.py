@@ -13,13 +13,16 @@ COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#b
 
 
 def format(recording: Diarization) -> str:
-    """Return an SVG image with no outside references; hovering over a bar shows its times."""
+    """Return an SVG image with no outside references, white in a dark notebook, too; a bar's times show on hovering.
+
+    It is 800 pixels wide, or as wide as there is room where that is less.
+    """
     scale = (_WIDTH - _NAME_WIDTH) / max(recording.duration, 1e-9)
     names = recording.speakers
     height = _TOP + _ROW * max(1, len(names))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
-        'font-family="sans-serif" font-size="12">',
+        'style="max-width:100%;height:auto" font-family="sans-serif" font-size="12">',
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
         f'<text x="4" y="16" fill="#333333">{_shown(recording.uri, 60)}</text>',
         f'<text x="{_WIDTH - 4}" y="16" fill="#333333" text-anchor="end">{clock(recording.duration)}</text>',
@@ -35,7 +38,7 @@ def format(recording: Diarization) -> str:
             if turn.speaker == name
         )
     if not names:
-        parts.append(f'<text x="4" y="{_TOP + 13}" fill="#777777">nobody speaks</text>')
+        parts.append(f'<text x="4" y="{_TOP + 13}" fill="#333333">nobody speaks</text>')
     return "".join(parts) + "</svg>"
 
 

@@ -34,6 +34,16 @@ def test_names_are_escaped():
     assert title.text == '<b>&"anna" 0:00:00.00 - 0:00:01.00'
 
 
+def test_it_shrinks_with_the_notebook_and_is_dark_on_a_white_ground_of_its_own():
+    for turns in ((), (Turn(0, 1, "a"),)):
+        image = ElementTree.fromstring(svg.format(Diarization(turns, 2)))
+        assert image.attrib["viewBox"] == f"0 0 {image.attrib['width']} {image.attrib['height']}"
+        assert image.attrib["style"] == "max-width:100%;height:auto"
+        ground = image[0].attrib
+        assert (ground["width"], ground["height"], ground["fill"]) == ("800", image.attrib["height"], "#ffffff")
+        assert {text.attrib["fill"] for text in image.iter(f"{TAG}text")} == {"#333333"}
+
+
 def test_a_notebook_shows_it():
     recording = Diarization((), 1)
     assert recording._repr_svg_() == svg.format(recording)
