@@ -27,6 +27,7 @@ FORMATS = ("png", "svg", "pdf", "jpg")
 """What a picture can be written as."""
 
 _UNMATCHED = "#bbbbbb"
+_STYLES = ("-", "--", ":")
 _WIDTH_IN, _MOST_IN = 12.0, 40.0
 _INCHES_A_MINUTE = 4.0
 _DOTS_PER_INCH = 120
@@ -37,6 +38,9 @@ _LACKING = re.compile(r"Glyph (\d+) .*missing from")  # matplotlib's warning abo
 
 def figure(probabilities: Probabilities, diarization: Diarization, reference: Sequence[Turn] | None = None) -> Figure:
     """Return the picture; a slot, its speaker, and the reference speaker who overlaps it most share a colour.
+
+    A curve is called as the speaker of its turns, and "voice 3" where slot 3 has none; where there are more curves than
+    colours, others are dashed.
 
     Curves of long recordings are means, over so many frames that they can be told apart. Errors are those of the
     protocol ``full``.
@@ -59,10 +63,11 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
 
     slots = probabilities.data.shape[1]
     colours = [COLOURS[slot % len(COLOURS)] for slot in range(slots)]
-    _curves(axes[0], probabilities, colours)
-    axes[0].set_title(diarization.uri, loc="left", parse_math=False)
     activity = [probabilities.data[:, slot] for slot in range(slots)]
     own = _matched(diarization, activity, probabilities)
+    speaker_of = {slot: name for name, slot in own.items()}
+    _curves(axes[0], probabilities, colours, [speaker_of.get(slot, f"voice {slot}") for slot in range(slots)])
+    axes[0].set_title(diarization.uri, loc="left", parse_math=False)
     _bars(axes[1], diarization, {name: colours[slot] for name, slot in own.items()}, "turns")
     if reference is not None:
         said = [_mask(diarization, name, probabilities) for name in rows[0]]
@@ -104,17 +109,22 @@ def image(picture: Figure, format: str = "png") -> bytes:
     return content.getvalue()
 
 
-def _curves(axes: Axes, probabilities: Probabilities, colours: list[str]) -> None:
+def _curves(axes: Axes, probabilities: Probabilities, colours: list[str], names: list[str]) -> None:
     num_frames = len(probabilities.data)
     first = np.arange(0, num_frames, max(1, -(-num_frames // _MOST_STEPS)))
     edges = np.append(first, num_frames)
     means = np.add.reduceat(probabilities.data, first) / np.diff(edges)[:, None] if num_frames else probabilities.data
     times = edges * probabilities.step_s
     for slot, colour in enumerate(colours):
-        axes.stairs(means[:, slot], times, baseline=None, color=colour, linewidth=1.0, label=f"voice {slot}")
+        style = _STYLES[slot // len(COLOURS) % len(_STYLES)]
+        axes.stairs(means[:, slot], times, baseline=None, color=colour, linestyle=style, linewidth=1.0, label=str(slot))
     axes.set_ylim(-0.02, 1.02)
     axes.set_ylabel("probability")
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(colours), fontsize="small", frameon=False)
+    legend = axes.legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(colours), 8), fontsize="small", frameon=False
+    )
+    for text, name in zip(legend.get_texts(), names, strict=True):  # a label would be hidden where it begins with _
+        text.set(text=name, parse_math=False)
 
 
 def _bars(axes: Axes, turns: Iterable[Turn], colours: dict[str, str], title: str) -> None:

@@ -47,6 +47,24 @@ def test_a_speaker_has_the_colour_of_the_slot_and_of_the_reference(probabilities
     assert truth.get_xlim() == (0, 10)
 
 
+def legend(curves) -> list[str]:
+    return [text.get_text() for text in curves.get_legend().get_texts()]
+
+
+def test_a_curve_is_called_as_the_speaker_of_its_turns(probabilities: Probabilities):
+    odd = r"_a$\x$"
+    picture = figure(probabilities, RESULT.relabel({"speaker_0": odd}))
+    assert legend(picture.axes[0]) == ["speaker_1", odd, "voice 2"]
+    assert image(picture).startswith(b"\x89PNG")
+
+
+def test_curves_that_share_a_colour_differ_in_their_lines():
+    data = np.full((125, 20), 0.1, np.float32)
+    curves = figure(Probabilities(data, 0.08, 10.0), Diarization((), 10.0)).axes[0]
+    looks = [(to_hex(patch.get_edgecolor()), patch.get_linestyle()) for patch in curves.patches]
+    assert len(set(looks)) == 20
+
+
 def test_errors_are_drawn_where_they_are(probabilities: Probabilities):
     reference = [Turn(0, 4.96, "Zoe"), Turn(4.96, 9, "Adam"), Turn(7, 8, "Eve")]
     *_, wrong = figure(probabilities, RESULT, reference).axes
