@@ -28,9 +28,9 @@ FORMATS = ("png", "svg", "pdf", "jpg")
 
 _UNMATCHED = "#bbbbbb"
 _STYLES = ("-", "--", ":")
-_WIDTH_IN, _MOST_IN = 12.0, 40.0
-_INCHES_A_MINUTE = 4.0
-_DOTS_PER_INCH = 120
+_WIDTH_IN = 12.0
+_DOTS_A_MINUTE = 480  # so long as the picture keeps between these dots per inch
+_FEWEST_DPI, _MOST_DPI = 120, 400
 _MOST_STEPS = 1000  # of a curve: more would be one block of colour
 _IN_SECONDS = 120.0  # longer recordings have their axis in minutes
 _LACKING = re.compile(r"Glyph (\d+) .*missing from")  # matplotlib's warning about one letter
@@ -42,8 +42,9 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
     A curve is called as the speaker of its turns, and "voice 3" where slot 3 has none; where there are more curves than
     colours, others are dashed.
 
-    Curves of long recordings are means, over so many frames that they can be told apart. Errors are those of the
-    protocol ``full``.
+    Curves of long recordings are means, over so many frames that they can be told apart. Pictures of them have finer
+    dots, up to 4800 across, and not more inches, in which letters would be too small for a screen. Errors are those of
+    the protocol ``full``.
 
     Raises:
         InputError: when matplotlib is not installed.
@@ -57,8 +58,8 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
         ) from error
     rows = [speakers(diarization), *([] if reference is None else [speakers(reference), KINDS])]
     heights = [2.4, *(0.4 + 0.3 * max(1, len(names)) for names in rows)]
-    width = min(max(_WIDTH_IN, probabilities.duration / 60 * _INCHES_A_MINUTE), _MOST_IN)
-    picture = Figure(figsize=(width, sum(heights) + 0.8), layout="constrained")
+    dpi = min(max(_FEWEST_DPI, probabilities.duration / 60 * _DOTS_A_MINUTE / _WIDTH_IN), _MOST_DPI)
+    picture = Figure(figsize=(_WIDTH_IN, sum(heights) + 0.8), dpi=dpi, layout="constrained")
     axes = picture.subplots(len(heights), sharex=True, height_ratios=heights, squeeze=False)[:, 0]
 
     slots = probabilities.data.shape[1]
@@ -80,7 +81,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
         axes[-1].set_xlabel("seconds")
     else:
         axes[-1].set_xlabel("minutes")
-        axes[-1].xaxis.set_major_locator(MaxNLocator(nbins=int(2 * width), steps=[1, 1.5, 3, 6, 10]))
+        axes[-1].xaxis.set_major_locator(MaxNLocator(nbins=15, steps=[1, 1.5, 3, 6, 10]))
         axes[-1].xaxis.set_major_formatter(lambda at, _: f"{int(at) // 60}:{int(at) % 60:02d}")
     return picture
 
@@ -94,7 +95,7 @@ def image(picture: Figure, format: str = "png") -> bytes:
     content, lacking = io.BytesIO(), []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        picture.savefig(content, format=format, dpi=_DOTS_PER_INCH)
+        picture.savefig(content, format=format, dpi="figure")
     for warning in caught:
         if match := _LACKING.match(str(warning.message)):
             lacking.append(chr(int(match[1])))

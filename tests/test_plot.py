@@ -86,6 +86,14 @@ def test_an_hour_is_drawn_in_means_and_minutes():
     assert turns.xaxis.get_major_formatter()(754.0, None) == "12:34"
 
 
+@pytest.mark.parametrize(("duration_s", "dots"), [(10.0, 1440), (240.0, 1920), (3600.0, 4800)])
+def test_a_long_recording_has_finer_dots_and_letters_of_the_same_share_of_the_picture(duration_s: float, dots: int):
+    found = Probabilities(np.zeros((100, 2), np.float32), duration_s / 100, duration_s)
+    picture = figure(found, Diarization((), duration_s))
+    assert picture.get_figwidth() == 12
+    assert int.from_bytes(image(picture)[16:20], "big") == dots
+
+
 def test_without_a_reference_there_are_two_panels(probabilities: Probabilities):
     assert len(figure(probabilities, RESULT).axes) == 2
 
