@@ -1,0 +1,241 @@
+"""What the page shows, in a browser: turns and errors, on screens and on paper; what it saves: test_page.py."""
+
+import numpy as np
+import pytest
+
+from sortformer.annotation import Diarization, Turn
+from tests.formats.opened_page import BROWSER, HANDS, MEETING, outcome
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+
+
+COMPARISON = {
+    "score": "DER 30.0 %",
+    "reference": [
+        {"speaker": "Ada", "pair": "speaker_1", "turns": [[500, 2000], [6500, 8000]]},
+        {"speaker": "<b>Bob", "pair": None, "turns": [[9000, 9500]]},
+    ],
+    "scored": [[0, 5000], [6000, 10000]],
+    "errors": [
+        {"span": [0, 500], "kinds": ["miss"], "text": "miss: Ada"},
+        {"span": [2000, 3000], "kinds": ["false alarm"], "text": "false alarm: speaker_1"},
+        {"span": [3000, 3150], "kinds": ["miss"], "text": "miss: Ada"},
+        {"span": [9000, 9500], "kinds": ["miss", "confusion"], "text": "miss and confusion: <b>Bob"},
+    ],
+}
+
+
+def test_the_row_of_a_chosen_turn_is_brought_into_sight_below_the_ruler(tmp_path):
+    many = Diarization(tuple(Turn(at, at + 1.0, f"speaker_{at}", 0.5 if at == 39 else 0.9) for at in range(40)), 40.0)
+    script = """
+      const box = $("tracks");
+      const inSight = (row) => {
+        const top = topOfRows() + ROW * row - box.scrollTop;
+        return RULER <= top && top + ROW <= box.clientHeight;
+      };
+      const seen = [inSight(39)];
+      press("n");
+      seen.push(inSight(39), under(at(39, 39_500)).turn === selected);
+      drawTimeline();
+      const scale = window.devicePixelRatio || 1;
+      const ruler = canvas().getContext("2d").getImageData(0, box.scrollTop * scale, 200 * scale, RULER * scale).data;
+      seen.push(new Set(ruler).size > 10); // its letters
+      seen.push(under({ offsetX: toX(20_500), offsetY: box.scrollTop + RULER - 1 }).turn);
+      select(3);
+      return [...seen, inSight(3)];
+    """
+    expected = [False, True, True, True, None, True]
+    assert outcome(tmp_path, many, f"{HANDS} function test() {{ {script} }}") == expected
+
+
+def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(tmp_path):
+    script = """
+      const brightness = (ms, kind) => {
+        drawTimeline();
+        const at = [toX(ms), RULER + LANE * (KINDS.indexOf(kind) + 0.5)];
+        const [x, y] = at.map((pixels) => pixels * (window.devicePixelRatio || 1));
+        const [red, green, blue, alpha] = canvas().getContext("2d").getImageData(x, y, 1, 1).data;
+        return alpha === 0 ? "empty" : red + green + blue < 150 ? "dark" : "shaded";
+      };
+      const names = (id) => [...$(id).children].map((each) => each.textContent);
+      return [
+        names("lanes"), names("reference"), $("score").textContent, $("errors").hidden,
+        brightness(2500, "false alarm"), brightness(2500, "miss"), brightness(9250, "miss"),
+        brightness(9250, "confusion"), brightness(5500, "miss"),
+      ];
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
+        ["miss", "false alarm", "confusion"],
+        ["reference", "Ada", "<b>Bob"],
+        "DER 30.0 %",
+        False,
+        *["dark", "empty", "dark", "dark", "shaded"],
+    ]
+
+
+def test_pale_colours_and_short_turns_stand_out_from_the_page(tmp_path):
+    """By 3 to 1, as WCAG 1.4.11 has it, somewhere in the bar: of every colour, sure or not, long or a pixel wide."""
+    spans = ((1.0, 40.0, 0.9), (41.0, 80.0, 0.3), (85.0, 85.01, 0.9), (90.0, 90.01, 0.3))
+    turns = tuple(Turn(start, end, f"speaker_{row}", sure) for row in range(8) for start, end, sure in spans)
+    script = """
+      const luminance = (rgb) => {
+        const linear = rgb.map((each) => (each <= 10 ? each / 3294 : ((each / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+      };
+      const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      const panel = getComputedStyle($("tracks")).backgroundColor.match(/\\d+/g).map(Number);
+      const scale = window.devicePixelRatio || 1;
+      const best = (row, start) => {
+        const [x, y] = [toX(start) + 0.5, topOfRows() + ROW * row + 5].map((each) => Math.round(each * scale) - 1);
+        const { data } = canvas().getContext("2d").getImageData(x, y + 2, 3, 16);
+        const seen = [];
+        for (let at = 0; at < data.length; at += 4) {
+          const alpha = data[at + 3] / 255;
+          const rgb = panel.map((each, index) => each * (1 - alpha) + data[at + index] * alpha);
+          seen.push(contrast(luminance(rgb), luminance(panel)));
+        }
+        return Math.max(...seen);
+      };
+      drawTimeline();
+      const starts = [1000, 41_000, 85_000, 90_000];
+      return steps.state.speakers.map((_, row) => starts.map((start) => best(row, start)));
+    """
+    found = outcome(tmp_path, Diarization(turns, 100.0), f"{HANDS} function test() {{ {script} }}")
+    assert np.min(found) >= 3, found
+
+
+def test_all_turns_are_printed_as_text_that_is_not_scrolled(tmp_path):
+    many = Diarization(tuple(Turn(at, at + 0.5, "a") for at in range(500)), 500.0)
+    script = """
+      const sheet = [...document.styleSheets[0].cssRules].find((rule) => rule.media?.mediaText === "print");
+      const lines = () => $("lines").children.length;
+      sheet.media.mediaText = "all"; // as on paper
+      dispatchEvent(new Event("beforeprint"));
+      const tools = [...document.querySelectorAll("button, input, select, canvas, summary")];
+      const shown = tools.filter((each) => each.checkVisibility()).length;
+      const seen = [lines(), $("list").clientHeight === LINE * lines(), shown];
+      sheet.media.mediaText = "print";
+      dispatchEvent(new Event("afterprint"));
+      return [...seen, lines() < 500];
+    """
+    seen = outcome(tmp_path, many, f"{HANDS} function test() {{ {script} }}")
+    assert seen == [500, True, 0, True]
+
+
+def test_high_contrast_leaves_speakers_their_colours_and_shows_what_is_selected(tmp_path):
+    script = """
+      select(2);
+      drawList();
+      const [line] = document.querySelectorAll("[aria-selected=true]");
+      return [getComputedStyle(line.firstChild).backgroundColor, getComputedStyle(line).outlineStyle];
+    """
+    found = outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", None, "force-high-contrast")
+    assert found == ["rgb(34, 136, 51)", "solid"]
+
+
+def test_a_narrow_screen_is_not_scrolled_sideways(tmp_path):
+    """Chromium's windows have 500 pixels and more, so that it is the body that is made narrow."""
+    script = 'const test = () => { document.body.style.width = "320px"; return document.body.scrollWidth; };'
+    assert outcome(tmp_path, MEETING, script, COMPARISON, "window-size=500,800") == 320
+
+
+def test_an_unsure_turn_is_not_said_to_be_as_sure_as_the_threshold(tmp_path):
+    script = "const test = () => [0.6999, 0.57, 0.7, 0.996, null].map((confidence) => sureness({ confidence }));"
+    assert outcome(tmp_path, MEETING, script) == ["unsure 69 %", "unsure 57 %", "70 %", "100 %", ""]
+
+
+def test_fields_say_whose_name_they_hold_and_what_becomes_of_it(tmp_path):
+    script = """
+      put($("names").children[1].lastChild, "Ada");
+      const fields = [...$("names").querySelectorAll("input"), $("merged"), $("into")];
+      return fields.map((field) => field.getAttribute("aria-label"));
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+        "name of speaker_0",
+        "name of Ada",
+        "name of speaker_2",
+        "Make this speaker one with another",
+        "and this one, whose name stays",
+    ]
+
+
+def test_the_list_is_gone_through_by_keys(tmp_path):
+    script = """
+      return ["End", "ArrowUp", "Home", "ArrowDown", "ArrowDown"].map((key) => {
+        $("list").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+        return steps.state.turns.indexOf(selected);
+      });
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [3, 2, 0, 1, 2]
+
+
+def test_errors_are_gone_through_one_by_one(tmp_path):
+    """Those that touch, too, and from where the cursor was put meanwhile."""
+    script = """
+      const seen = [];
+      const next = (end) => {
+        press("e");
+        seen.push([sound.cursor, $("said").textContent.split(": ").slice(1).join(": "), view.span < limit]);
+        seek(error.span[1] + MARGIN); // as where it has been heard
+      };
+      for (let step = 0; step < 5; step += 1) next();
+      seek(8500);
+      next();
+      return [...seen, steps.state === steps.saved];
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
+        [0, "miss: Ada", False],
+        [1500, "false alarm: speaker_1", False],
+        [2500, "miss: Ada", False],
+        [8500, "miss and confusion: <b>Bob", False],
+        [0, "miss: Ada", False],
+        [8500, "miss and confusion: <b>Bob", False],
+        True,
+    ]
+
+
+def test_a_short_error_is_zoomed_to_and_the_view_begins_with_what_is_scored(tmp_path):
+    long = Diarization((Turn(1000.0, 1001.0, "a"),), 36_000.0)
+    short = {"span": [1_000_000, 1_000_020], "kinds": ["miss"], "text": "miss: b"}
+    scored = {"score": "", "reference": [], "scored": [[900_000, 1_100_000]], "errors": [short]}
+    script = 'const before = [view.start, view.span]; press("e"); return [before, [view.start, view.span]];'
+    assert outcome(tmp_path, long, f"{HANDS} function test() {{ {script} }}", scored) == [
+        [900_000, 200_000],
+        [995_010, 10_000],
+    ]
+
+
+def test_borders_are_no_errors_to_stop_at_where_there_are_longer_ones(tmp_path):
+    errors = [
+        {"span": [start, end], "kinds": ["miss"], "text": str(start)}
+        for start, end in ((0, 99), (2000, 2100), (5000, 5020))
+    ]
+    scored = {"score": "", "reference": [], "scored": [[0, 10_000]], "errors": errors}
+    script = 'return [1, 2].map(() => { press("e"); return error.span[0]; });'
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", scored) == [2000, 2000]
+
+
+def test_a_recording_may_be_longer_than_what_was_said_in_it(tmp_path):
+    script = """
+      const odd = (ms) => {
+        Object.defineProperty(sound.player, "duration", { value: ms / 1000, configurable: true });
+        learnLength(ms);
+        return [mismatch({ name: "a.wav" }) !== "", limit, JSON.parse(asJson(result, steps.state)).duration];
+      };
+      return [odd(7000), odd(12000), odd(NaN)];
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
+        [True, 10_000, 10],
+        [False, 12_000, 12],
+        [False, 12_000, 12],
+    ]
+
+
+def test_without_a_reference_there_are_no_errors_to_go_through(tmp_path):
+    script = 'press("e"); return [$("errors").hidden, $("lanes").children.length, $("said").textContent, topOfRows()];'
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+        True,
+        0,
+        "This page was made without a reference.",
+        22,
+    ]
