@@ -41,7 +41,7 @@ class SpanAttention(RecurrentCore):
         The penalty of section 2.2, and of 2.3 where it is dynamic, but for its weight: without it nothing makes a span
         shorter than it has to be.
         """
-        share = self.spans(query).mean(dim=1) / self.max_frames
+        share = wide(self.spans(query)).mean(dim=1) / self.max_frames
         return {"span": (share if context.valid is None else share * context.valid[:, context.past :]).sum()}
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:

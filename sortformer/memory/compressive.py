@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from sortformer.memory.compression import build_compression
 from sortformer.memory.protocol import LayerChunk, Memory, Recall
 from sortformer.memory.transformer_xl import Queue, empty_queue, pushed
+from sortformer.precision import wide
 
 __all__ = ["Compressive", "CompressiveState"]
 
@@ -96,4 +97,4 @@ class Compressive(Memory):
 
 def _over(valid: Tensor, error: Tensor) -> Tensor:
     """Return the sum over the valid frames (B, n) of the means of their errors (B, n, D)."""
-    return (error.mean(dim=2) * valid).sum()
+    return (wide(error).mean(dim=2) * valid).sum()
