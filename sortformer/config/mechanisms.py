@@ -342,7 +342,7 @@ BLOCKS: Mapping[str, BlockFacts] = MappingProxyType(
             ),
             BlockFacts(
                 "chunked feed-forward",
-                "so many frames at a time",
+                "a number of frames at a time",
                 "their second computation in training, and the memory of one chunk",
                 "ff_chunk_frames",
                 "Kitaev et al., Reformer, arXiv 2001.04451",
@@ -375,6 +375,11 @@ ABSENT: Mapping[str, str] = MappingProxyType(
         "Shaw's values": "need the weight of each pair, which cores over fused kernels do not give",
         "ETC's typed labels": "tell kinds of pairs apart, as words of one sentence; frames differ by distance alone",
         "Sparse Transformer's joined patterns": "a core of cores, by head or as a union; layers may take turns instead",
+        "Routing Transformer's local heads": "a layer has one core for all heads; layers may take turns instead",
+        "ETC's contrastive pre-training": "of encoders without labels; ours begins with voices, whose names are labels",
+        "attractor decoder": "reads speakers off one by one; slots are outputs, and clustering finds further voices",
+        "Set Transformer's pooling": "asks a set by learned queries for each slot; slots are told apart by arrival",
+        "learned exits": "classifiers with targets of their own; that estimates agree needs none",
     }
 )
-"""What the papers describe and a diarizer has no place for, with the reason."""
+"""What the papers describe and is not here, with the reason."""
