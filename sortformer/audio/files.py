@@ -16,6 +16,7 @@ from sortformer.formats.names import in_unicode
 
 __all__ = ["can_be_read_again", "decoder", "is_file", "name_of", "uri_of"]
 
+_RAW = frozenset({".pcm", ".raw", ".s16", ".sw"})  # how files without a header are called
 SPOOLED_BYTES = 64 << 20  # a pipe is kept in memory up to here, then on disk
 
 
@@ -124,6 +125,7 @@ def _understood(file: BinaryIO, name: str) -> Decoder:
             return kind(file)
         except NotDecodable as error:
             reason = str(error)
-    raise InputError(
-        f"{name} cannot be read as audio ({reason}): check that it is a complete recording, or convert it to WAV"
-    )
+    remedy = "check that it is a complete recording, or convert it to WAV"
+    if Path(name).suffix.lower() in _RAW:
+        remedy = f"if these are raw samples, tell their rate: sortformer stream - --rate 16000 < {name}"
+    raise InputError(f"{name} cannot be read as audio ({reason}): {remedy}")

@@ -58,7 +58,18 @@ def _device(name: str) -> str:
 
 
 Device = Annotated[str, typer.Option(callback=_device, help="auto, cpu, cuda or mps.")]
-Channel = Annotated[int | None, typer.Option(min=1, help="Use only this channel (from 1) instead of the mean of all.")]
+
+
+def _one_channel(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"one channel is wanted here, a number from 1 on, got {text!r}")
+    return int(text)
+
+
+Channel = Annotated[
+    int | None,
+    typer.Option(parser=_one_channel, metavar="N", help="Use only this channel (from 1) instead of the mean of all."),
+]
 
 
 def _uri(name: str | None) -> str | None:

@@ -30,6 +30,12 @@ def test_what_is_not_audio_is_refused(tmp_path, name, content, read):
         read(path)
 
 
+def test_raw_samples_have_to_tell_their_rate(tmp_path):
+    (tmp_path / "talk.PCM").write_bytes(NOISE)
+    with pytest.raises(InputError, match=r"tell their rate: sortformer stream - --rate 16000 < .*talk.PCM$"):
+        audio.read(tmp_path / "talk.PCM")
+
+
 @pytest.mark.parametrize("content", [PLAYLIST, CONCATENATION])
 def test_a_playlist_cannot_make_another_file_open(tmp_path, monkeypatch, content):
     encode(tmp_path / "secret.aac", chirp(1, 16_000), 16_000, "aac")

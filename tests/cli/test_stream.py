@@ -237,6 +237,13 @@ def test_a_name_that_stdout_or_nobody_can_write_ends_nothing(model: Path, wav: P
     assert names == [f"caf? é.{kind}" for kind in ("json", "rttm", "txt")]
 
 
+@pytest.mark.parametrize("channel", ["each", "0"])
+def test_a_stream_is_of_one_channel(cli: Cli, model: Path, wav: Path, channel: str):
+    outcome = cli("stream", wav, "--model", model, "--channel", channel)
+    assert outcome.code == 2
+    assert f"one channel is wanted here, a number from 1 on, got '{channel}'" in outcome.err
+
+
 def test_a_terminal_shows_who_speaks_now(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     outcome = cli("stream", wav, "--model", model, "--preset", "0.3s")
