@@ -56,8 +56,8 @@ class MultiHeadAttention(nn.Module):
         """Attend from a chunk ``x`` (B, T, D) to itself and to what the state remembers; None: a whole recording.
 
         What is not ``valid`` (B, T) is never attended to. With a memory, a whole recording is cut into chunks that are
-        taken one after the other. A loss is a mean over the valid frames, so that it is one of its rows, by their
-        frames, and padding is nothing to it.
+        taken one after the other. A loss is a mean over the valid frames: a batch's is the mean of its rows', weighted
+        by their frames, and padding changes nothing.
         """
         step = self._whole(x, valid) if state is None else self._chunk(x, valid, state)
         frames = x[..., 0].numel() if valid is None else valid.sum().clamp(min=1)

@@ -108,21 +108,14 @@ Enroll = Annotated[
 ]
 Clustering = Annotated[
     float | None,
-    typer.Option(
-        metavar="DISTANCE",
-        help="Distance at which voices are two (higher: fewer speakers); 0: off, by slot.",
-    ),
+    typer.Option(metavar="DISTANCE", help="Distance at which voices are two (higher: fewer speakers); 0: by slot."),
 ]
 Postprocess = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Published settings instead of the model's own: v2-dihard3, none, ..."),
 ]
 Decision = Annotated[
-    str | None,
-    typer.Option(
-        metavar="slots|least_error",
-        help="Judge each slot by itself, or weigh all of them.",
-    ),
+    str | None, typer.Option(metavar="slots|least_error", help="Judge each slot by itself, or weigh all of them.")
 ]
 Onset = Annotated[float | None, typer.Option(help="A turn starts above this probability.")]
 Offset = Annotated[float | None, typer.Option(help="A turn ends below this probability.")]

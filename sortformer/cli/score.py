@@ -42,11 +42,7 @@ def score(
     ] = None,
     skip_overlap: Annotated[
         bool | None,
-        typer.Option(
-            "--skip-overlap/--score-overlap",
-            help="In place of the protocol's choice.",
-            show_default=False,
-        ),
+        typer.Option("--skip-overlap/--score-overlap", help="In place of the protocol's choice.", show_default=False),
     ] = None,
     table: Annotated[str, typer.Option("--format", "-f", metavar="|".join(_TABLES), help="How to print it.")] = "text",
     breakdown: Annotated[

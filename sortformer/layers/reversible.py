@@ -25,17 +25,10 @@ class ReversibleStack(Stack):
     of them has streams of its own.
     """
 
-    def forward(
-        self,
-        x: Tensor,
-        valid: Tensor | None,
-        states: Sequence[Any] | None = None,
-        begin: int = 0,
-        end: int | None = None,
-    ) -> LayerStep:
-        """Run the layers from ``begin`` to before ``end`` (None: all) on a whole ``x`` (B, T, D), ``valid`` (B, T)."""
-        del states  # there are none: it takes recordings whole
-        blocks = [self[layer] for layer in range(begin, self.layers if end is None else end)]
+    def through(self, layers: range, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None) -> LayerStep:
+        """Run some layers; there are no ``states``, for it takes recordings whole."""
+        del states
+        blocks = [self[layer] for layer in layers]
         if not blocks:
             return LayerStep(x, None)
         # Sums of half precision cannot be subtracted again: the streams are float32 at least.

@@ -35,8 +35,12 @@ class Stack(nn.ModuleList):
         With ``states`` of all layers ``x`` is a chunk that comes after those that left them, and the step has the next
         states of the layers that were run; without, it is a whole recording.
         """
+        return self.through(range(begin, self.layers if end is None else end), x, valid, states)
+
+    def through(self, layers: range, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None) -> LayerStep:
+        """Run some layers; arguments are those of ``forward``."""
         steps: list[LayerStep] = []
-        for layer in range(begin, self.layers if end is None else end):
+        for layer in layers:
             steps.append(self.run(layer, x, valid, None if states is None else states[layer]))
             x = steps[-1].out
         return LayerStep(x, tuple(step.state for step in steps), add_losses(*(step.losses for step in steps)))

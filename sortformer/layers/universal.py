@@ -49,28 +49,20 @@ class HaltingStack(UniversalStack):
         self.done_weight = nn.Parameter(torch.randn(dim) * dim**-0.5)
         self.done_bias = nn.Parameter(torch.ones(()))
 
-    def forward(
-        self,
-        x: Tensor,
-        valid: Tensor | None,
-        states: Sequence[Any] | None = None,
-        begin: int = 0,
-        end: int | None = None,
-    ) -> LayerStep:
-        """Run the layers from ``begin`` to before ``end`` (None: all) on a whole ``x`` (B, T, D), ``valid`` (B, T)."""
-        del states  # there are none: it takes recordings whole
-        end = self.layers if end is None else end
+    def through(self, layers: range, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None) -> LayerStep:
+        """Run some layers; there are no ``states``, for it takes recordings whole."""
+        del states
         counted = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if valid is None else valid
         running, spent = counted, self.done_bias.new_zeros(x.shape[:2])
         out, ponder = torch.zeros_like(x), torch.zeros_like(spent)
         losses: list[Mapping[str, Tensor]] = []
-        for layer in range(begin, end):
+        for layer in layers:
             step = self.run(layer, x, valid)
             losses.append(step.losses)
             x = torch.where(running[..., None], step.out, x)
             done = torch.sigmoid((x * self.done_weight).sum(dim=2).to(spent.dtype) + self.done_bias)
             rest = 1.0 - spent
-            halting = running & ((spent + done >= self.halt_at) | (layer == end - 1))
+            halting = running & ((spent + done >= self.halt_at) | (layer == layers[-1]))
             weight = torch.where(halting, rest, done)[..., None].to(x.dtype)
             out = torch.where(running[..., None], out + weight * x, out)
             ponder = ponder + running + torch.where(halting, rest, 0.0)
