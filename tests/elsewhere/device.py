@@ -1,0 +1,144 @@
+"""A device that there is not: its tensors lie beside those of the CPU, and do not meet them.
+
+Machines that test have no accelerator, and users have. What mixes tensors of two devices ends there in an error, and
+here as well; numbers are computed by the CPU. What such a device rounds, waits for or has no kernel for is not shown.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.library import Library, fallthrough_kernel
+from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
+from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend as _register
+
+__all__ = ["PLACE", "elsewhere", "near"]
+
+_register("elsewhere")
+torch.get_device_module("elsewhere").get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]
+_AUTOCAST = Library("_", "IMPL", "AutocastPrivateUse1")
+_AUTOCAST.fallback(fallthrough_kernel)  # it changes no type there
+
+PLACE = torch.device("elsewhere", 0)
+
+_aten = torch.ops.aten
+_COPIES = (_aten.copy_.default, _aten._to_copy.default)
+_INDEXED = (_aten.index.Tensor, _aten._unsafe_index.Tensor, _aten.index_put_.default, _aten.index_put.default)
+
+
+class _Elsewhere(Tensor):
+    """A tensor of that device, and the one of the CPU that ``near`` is, whose memory it has."""
+
+    near: Tensor
+
+    @staticmethod
+    def __new__(cls, near: Tensor) -> "_Elsewhere":
+        made = Tensor._make_wrapper_subclass(
+            cls, near.size(), near.stride(), near.storage_offset(), dtype=near.dtype, device=PLACE
+        )
+        made.near = near
+        return made
+
+    @classmethod
+    def __torch_dispatch__(cls, op: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        return _computed(op, args, kwargs or {})
+
+    def __repr__(self) -> str:
+        return f"elsewhere: {self.near!r}"
+
+    def __reduce_ex__(self, protocol: int) -> Any:
+        return self.near.__reduce_ex__(protocol)
+
+    def tolist(self) -> list[Any]:
+        return self.near.tolist()
+
+
+class _Generator(torch.Generator):
+    """A generator of either device."""
+
+    place: torch.device
+
+    def __new__(cls, device: str | torch.device = "cpu") -> "_Generator":
+        made = super().__new__(cls)
+        made.place = torch.device(device)
+        return made
+
+    @property
+    def device(self) -> torch.device:
+        return self.place
+
+
+class _Mode(TorchDispatchMode):
+    """Also hears of what is made from nothing."""
+
+    def __torch_dispatch__(self, op: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        return _computed(op, args, kwargs or {})
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Let there be the device, :data:`PLACE`."""
+    lifted, generator = torch._C._only_lift_cpu_tensors(), torch.Generator
+    torch._C._set_only_lift_cpu_tensors(True)
+    torch.Generator = _Generator
+    try:
+        with _Mode():
+            yield
+    finally:
+        torch._C._set_only_lift_cpu_tensors(lifted)
+        torch.Generator = generator
+
+
+def near(values: Any) -> Any:
+    """Return values with the tensors of the CPU in place of those that are elsewhere."""
+    return tree_map_only(_Elsewhere, lambda tensor: tensor.near, values)
+
+
+def _computed(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    # A tensor of inference mode takes no memory of another; leaving that mode must not bring autograd back.
+    with torch.inference_mode(False), torch._C._AutoDispatchBelowAutograd():
+        if op is _aten._fused_sdp_choice.default:
+            return 0  # plain attention, of which each step is seen
+        far = [value for value in tree_leaves((args, kwargs)) if isinstance(value, _Elsewhere)]
+        if far and op not in _COPIES:
+            _check(op, args, kwargs)
+        if op is _aten._thnn_fused_lstm_cell.default:
+            found = _lstm_cell(*near(args))
+        else:
+            on_cpu = {"device": torch.device("cpu")} if kwargs.get("device") is not None else {}
+            found = op(*near(args), **near(kwargs) | on_cpu)
+        asked = kwargs.get("device")
+        if op is _aten.copy_.default:
+            stays = isinstance(args[0], _Elsewhere)
+        else:
+            stays = bool(far) if asked is None else torch.device(asked).type == PLACE.type
+        if not stays:
+            return found
+        known = {id(tensor.near): tensor for tensor in far}
+        made = tree_map_only(
+            Tensor, lambda tensor: known[id(tensor)] if id(tensor) in known else _Elsewhere(tensor), found
+        )
+        return return_and_correct_aliasing(op, args, kwargs, made) if far and asked is None else made
+
+
+def _check(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Refuse what a device refuses: other tensors of the CPU than single numbers and indices."""
+    values = [args[0], *args[2:3]] if op in _INDEXED else tree_leaves((args, kwargs))
+    for value in values:
+        if isinstance(value, Tensor) and not isinstance(value, _Elsewhere):
+            single = value.dim() == 0 and (torch.Tag.pointwise in op.tags or op in _INDEXED)
+            if not single:
+                raise RuntimeError(f"{op} wants all on one device, and {tuple(value.shape)} is on the CPU")
+
+
+def _lstm_cell(
+    inputs: Tensor, hidden: Tensor, cell: Tensor, input_bias: Tensor | None = None, hidden_bias: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """One step of an LSTM, of which CPUs have another kernel; the last tensor is for a way back that nobody takes."""
+    gates = inputs + hidden + (0 if input_bias is None else input_bias) + (0 if hidden_bias is None else hidden_bias)
+    enter, forget, new, leave = gates.chunk(4, dim=1)
+    cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
+    return leave.sigmoid() * cell.tanh(), cell, gates
