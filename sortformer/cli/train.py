@@ -39,7 +39,7 @@ def train(
     from sortformer.config.train import TrainConfig
     from sortformer.device import device_named
     from sortformer.train import train as run
-    from sortformer.train.keeping import STATE
+    from sortformer.train.keeper import STATE
 
     # Moments that fade to denormal numbers would slow a CPU down many times. Threads inherit this as they start.
     torch.set_flush_denormal(True)

@@ -8,8 +8,8 @@ import numpy as np
 
 from sortformer.grid import SAMPLE_RATE
 from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, burst_of_kind, drawn_kind
+from sortformer.simulate.cache import cached
 from sortformer.simulate.events import FADE_SAMPLES, Delivery, Note
-from sortformer.simulate.kept import kept
 from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.ranges import log_uniform
 
@@ -51,7 +51,7 @@ class BurstPool:
             start = np.cumsum([0, *map(len, full)])
             return {"audio": np.concatenate(full), "start": start, "gain": (peaks * 32768 / 32767).astype(np.float32)}
 
-        return cls(**kept(cache, f"bursts-{_LAYOUT}-{count}-{pauses.fingerprint()[:12]}", pool))
+        return cls(**cached(cache, f"bursts-{_LAYOUT}-{count}-{pauses.fingerprint()[:12]}", pool))
 
     def draw(
         self, rng: np.random.Generator, row: int, num_samples: int, rate_hz: float, shares: np.ndarray

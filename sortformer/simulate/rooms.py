@@ -7,7 +7,7 @@ import numpy as np
 
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
-from sortformer.simulate.kept import kept
+from sortformer.simulate.cache import cached
 
 __all__ = ["ROOM_SAMPLES", "Rooms"]
 
@@ -46,7 +46,7 @@ class Rooms:
             t60_s = rng.uniform(*_T60_S, count).astype(np.float32)
             return {"responses": np.stack([_room(rng, float(t60), positions) for t60 in t60_s]), "t60_s": t60_s}
 
-        return cls(**kept(cache, f"rooms-{count}x{positions}-seed{seed}", made))
+        return cls(**cached(cache, f"rooms-{count}x{positions}-seed{seed}", made))
 
 
 def _room(rng: np.random.Generator, t60: float, positions: int) -> np.ndarray:

@@ -23,8 +23,8 @@ from sortformer.errors import InputError
 from sortformer.formats.source import read_text
 from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.manifests.voices import COLUMNS
+from sortformer.simulate.cache import undamaged
 from sortformer.simulate.formants import with_formants
-from sortformer.simulate.kept import undamaged
 from sortformer.simulate.speech_activity import active_runs, speech_activity
 
 __all__ = ["SPEECH_RMS", "Voice", "VoiceBank"]

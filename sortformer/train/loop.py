@@ -18,11 +18,11 @@ from sortformer.data import Sources, batches, killed_workers
 from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
-from sortformer.train.alone import alone
 from sortformer.train.count_teacher import CountTeacher
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
-from sortformer.train.keeping import BEST, MODEL, MODELS, STATE, Keeper
+from sortformer.train.keeper import BEST, MODEL, MODELS, STATE, Keeper
+from sortformer.train.lock import locked
 from sortformer.train.log import Report, RunLog
 from sortformer.train.processes import Processes, joined
 from sortformer.train.state import TrainState
@@ -81,7 +81,7 @@ def train(
         with processes.all_or_none():
             _check_place(out)
             if processes.lead:
-                held.enter_context(alone(out))
+                held.enter_context(locked(out))
             sources = Sources.load(config.data)
             initial, begun_as = initial_checkpoint(config)
             config = replace(config, model=initial.model.config)

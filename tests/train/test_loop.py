@@ -25,8 +25,8 @@ from sortformer.config.train import TrainConfig
 from sortformer.data import Batches
 from sortformer.errors import ConfigError, InputError
 from sortformer.train import loop, train
-from sortformer.train.alone import alone
 from sortformer.train.initial import initial_checkpoint
+from sortformer.train.lock import locked
 from sortformer.train.state import TrainState
 from sortformer.train.step import take_step
 from tests.data.corpora import corpus
@@ -292,7 +292,7 @@ def test_a_model_that_no_run_has_left_there_stays(run_config, tmp_path, where):
 
 
 def _hold(folder: Path, held: Any) -> None:
-    with alone(folder):
+    with locked(folder):
         held.set()
         time.sleep(600)
 

@@ -8,13 +8,13 @@ from filelock import FileLock, Timeout
 
 from sortformer.errors import InputError
 
-__all__ = ["alone"]
+__all__ = ["locked"]
 
 _LOCK = ".lock"
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """Make or take a folder, which is held until the context is left, or the process ends in whatever way.
 
     Who leaves nothing in it, as where there was nothing to read, leaves it as it was.

@@ -10,10 +10,10 @@ import numpy as np
 from sortformer.draft import drafted
 from sortformer.errors import InputError
 
-__all__ = ["kept", "undamaged"]
+__all__ = ["cached", "undamaged"]
 
 
-def kept(
+def cached(
     folder: str | Path | None, name: str, make: Callable[[], Mapping[str, np.ndarray]]
 ) -> Mapping[str, np.ndarray]:
     """Return the arrays in the file ``name`` (without its suffix) of a folder; make them where they are not there.
