@@ -179,7 +179,6 @@ def stream(
 
     with interrupts() as interrupt:
         from sortformer.audio.files import uri_of
-        from sortformer.audio.loudness import how_quiet
         from sortformer.diarizer import Diarizer
 
         diarizer = Diarizer.load(model, device)
@@ -193,14 +192,12 @@ def stream(
         if told is _RTTM:
             say_as_in_rttm(uri, *voices)
         blocks = _piped(pipe, rate, channel, encoding) if pipe else _blocks(source, rate, channel, pace)
-        highest, failure = _follow(session, blocks, interrupt, told, live=live, wanted=out is None)
+        failure = _follow(session, blocks, interrupt, told, live=live, wanted=out is None)
         last, result = session.flush(), session.finish()
         _show(told.last(session, last, result), wanted=out is None)
         _status("")
         if out is not None:
             write_text(out, told.whole(result), overwrite=overwrite)
-        if not result.turns and failure is None:
-            say(f"warning: no speech found in {uri}{how_quiet(highest)}")
         if failure is not None:
             raise failure
 
@@ -242,19 +239,15 @@ def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
 
 def _follow(
     session: Session, blocks: Iterator[np.ndarray], interrupt: Interrupt, told: _Form, *, live: bool, wanted: bool
-) -> tuple[float, InputError | None]:
+) -> InputError | None:
     """Push the blocks to a session and show what is new, until they end or an interrupt comes.
 
-    Return the highest sample, and the error that ended the blocks if one did after something had been heard: what was
-    heard is not lost.
+    Return the error that ended the blocks if one did after something had been heard: what was heard is not lost.
     """
-    from sortformer.audio.loudness import peak
-
-    highest, lag_s = 0.0, 0.0
+    lag_s = 0.0
     try:
         for block in blocks:
             interrupt.hold(True)
-            highest = max(highest, peak(block))
             begun = time.monotonic()
             update = session.push(block)
             before, lag_s = lag_s, max(0.0, lag_s + time.monotonic() - begun - len(block) / SAMPLE_RATE)
@@ -271,8 +264,8 @@ def _follow(
     except InputError as error:
         if not session.duration_s:
             raise
-        return highest, error
-    return highest, None
+        return error
+    return None
 
 
 def _show(lines: str, wanted: bool) -> None:

@@ -1,5 +1,6 @@
 """A live session: samples in, at any pace, turns out."""
 
+import warnings
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.audio.arrays import as_samples, float_pieces
-from sortformer.audio.loudness import UNHEARD
+from sortformer.audio.loudness import UNHEARD, how_quiet
 from sortformer.audio.reading import AudioSource
 from sortformer.audio.signal import INAUDIBLE, checked, mixed
 from sortformer.config.postprocess import PostprocessConfig
@@ -211,10 +212,13 @@ class Session:
         """End the stream, unless it has ended, and return all its turns; a second call returns the same.
 
         Warns:
-            UserWarning: when every slot has a speaker, and the configuration does not say how many there are at most.
+            UserWarning: when nobody was found to speak; when every slot has a speaker, and the configuration does not
+                say how many there are at most.
         """
         if not self._ended:
             self.flush()
+        if self.duration_s and not self._turns:
+            warnings.warn(f"no speech found in {self.uri}{how_quiet(self._position.front.peak)}", stacklevel=2)
         if self.config.max_speakers is None:
             named = [slot for slot in self._position.turns.slots if slot.name is not None]
             warn_if_full(self.uri, len(named), self._limit, self.config.clustering)

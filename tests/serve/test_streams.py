@@ -187,6 +187,7 @@ def test_silence_has_no_turns(server: Running):
     with server.stream(preset="1s") as stream:
         said = sent(stream, bytes(96_000), 3_200)
     assert said[-1]["result"]["turns"] == []
+    assert said[-1]["result"]["warnings"] == ["no speech found in audio: it is silent"]
     assert not any(each["tentative"] or each["speaking"] for each in said)
 
 

@@ -1,6 +1,7 @@
 """A session in use: every misuse refused with its reason, and nothing lost."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
@@ -408,6 +409,26 @@ def test_where_every_slot_has_a_speaker_there_may_be_more():
     with pytest.warns(UserWarning, match="hall has 3 speakers, the most that are told apart") as caught:
         assert len(session.finish().speakers) == len(told.finish().speakers) == 3
     assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("wave", "words"),
+    [
+        (0.001 * WAVE, "it is quiet, no sample exceeds -6[0-9] dB of full scale"),
+        ((WAVE * 32_767).astype(np.int16).astype(np.int32), "it is silent"),  # heard as samples of 32 bits
+    ],
+)
+def test_that_nobody_was_found_to_speak_is_said_and_how_quiet_it_was(wave, words):
+    session = Session(hearing_model(-9.0, -9.0), CONFIG, uri="hall")
+    session.push(wave)
+    with pytest.warns(UserWarning, match=f"no speech found in hall: {words}"):
+        session.finish()
+
+
+def test_of_a_stream_of_nothing_nothing_is_said():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Session(MODEL, CONFIG).finish().turns == ()
 
 
 def test_the_state_is_a_value():
