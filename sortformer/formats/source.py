@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sortformer.errors import InputError, refusal
+from sortformer.formats.names import AUDIO_SUFFIXES
 
 __all__ = ["Line", "decoded", "is_comment", "lines", "read_text"]
 
@@ -47,6 +48,8 @@ def decoded(content: bytes, source: str) -> str:
     try:
         return io.StringIO(content.decode(encoding), newline=None).read()
     except UnicodeDecodeError as error:
+        if Path(source).suffix.lower() in AUDIO_SUFFIXES:
+            raise InputError(f"{source} is a recording, where a text file is wanted") from error
         name = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
         raise InputError(f"{source} is not a text file in {name} (byte {error.start} is not valid)") from error
 

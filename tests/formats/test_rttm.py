@@ -127,6 +127,8 @@ def test_a_file_that_is_missing_or_no_text_is_refused(tmp_path):
     (tmp_path / "audio.rttm").write_bytes(b"RIFF\xff\xfe\x00")
     with pytest.raises(InputError, match="not a text file"):
         rttm.read(tmp_path / "audio.rttm")
+    with pytest.raises(InputError, match=r"audio.WAV is a recording, where a text file is wanted"):
+        rttm.read((tmp_path / "audio.rttm").rename(tmp_path / "audio.WAV"))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
