@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from sortformer.memory.protocol import LayerChunk, Memory, Recall
+from sortformer.precision import finest
 
 __all__ = ["Queue", "TransformerXL", "empty_queue", "pushed"]
 
@@ -60,7 +61,7 @@ def empty_queue(frames: Tensor) -> Queue:
     return Queue(
         frames.new_zeros(rows, 0, frames.shape[2]),
         torch.zeros(rows, 0, dtype=torch.bool, device=frames.device),
-        torch.zeros(rows, 0, dtype=torch.float64, device=frames.device),
+        torch.zeros(rows, 0, dtype=finest(frames.device), device=frames.device),
         frames.new_zeros(rows, 0),
     )
 

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from sortformer.position.protocol import Places, Position
+from sortformer.precision import finest
 
 __all__ = ["RotaryPosition"]
 
@@ -23,7 +24,7 @@ class RotaryPosition(Position):
             cos, sin = self._turns(places.query, query.dtype)
             return _rotate(query, cos, sin), _rotate(key, cos, sin)
         # Hours into a stream, float32 no longer tells the angles of neighbours apart.
-        turned = [self._turns(at.double(), query.dtype) for at in (places.query, places.key)]
+        turned = [self._turns(at.to(finest(at.device)), query.dtype) for at in (places.query, places.key)]
         return _rotate(query, *turned[0]), _rotate(key, *turned[1])
 
     def _turns(self, at: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -18,6 +18,7 @@ from sortformer.data import Sources, batches, killed_workers
 from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
+from sortformer.precision import finest
 from sortformer.train.count_teacher import CountTeacher
 from sortformer.train.evaluation import dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
@@ -94,8 +95,11 @@ def train(
             counting = None
             if config.count_teacher is not None:
                 counting = CountTeacher.read(config.count_teacher.network).to(processes.device)
-            # On a CPU the workers make whole batches; an accelerator renders what they draft, many times as fast.
-            place = processes.device if processes.device.type != "cpu" else None
+            # On a CPU the workers make whole batches; an accelerator renders what they draft, many times as fast, if it
+            # has the digits for where in a recording things are.
+            place = processes.device
+            if place.type == "cpu" or finest(place) is not torch.float64:
+                place = None
             made = batches(sources, config, initial.model.config, state.step, processes.rank, processes.count, place)
             dev = dev_conversations(config, initial.model.config)[processes.rank :: processes.count]
         with processes.all_or_none():

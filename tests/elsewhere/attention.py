@@ -45,7 +45,7 @@ def test_cores(case):
     core = build_core(case.config, HEADS, DIM).double()
     valid = torch.arange(FRAMES) < LENGTHS[:, None]
     given = [x.requires_grad_() for x in draw(1, 3, 2, HEADS, FRAMES, DIM).unbind()]
-    both(lambda core, valid, *x: gradients([core(*x, Context(valid))], core, *x), core, valid, *given)
+    both(lambda core, valid, *x: gradients([core(*x, Context(valid))], core, *x), core, valid, *given, float64=True)
 
 
 @pytest.mark.parametrize("memory", MEMORIES)
@@ -60,4 +60,4 @@ def test_memories_and_positions(memory, position):
         step = layer(x, valid)
         return gradients([step.out, *step.losses.values()], layer, x)
 
-    both(run, layer, valid, draw(1, 2, FRAMES, HEADS * DIM).requires_grad_())
+    both(run, layer, valid, draw(1, 2, FRAMES, HEADS * DIM).requires_grad_(), float64=True)

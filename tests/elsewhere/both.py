@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -12,11 +13,14 @@ from tests.elsewhere.device import PLACE, elsewhere, near
 __all__ = ["both", "gradients"]
 
 
-def both(run: Callable[..., Any], *given: Any) -> None:
-    """Run something on the CPU and elsewhere, and assert that what it returns there is there, and the same."""
+def both(run: Callable[..., Any], *given: Any, float64: bool = False) -> None:
+    """Run something on the CPU and elsewhere, and assert that what it returns there is there, and the same.
+
+    Elsewhere is no ``float64`` where it is not asked for.
+    """
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         expected = run(*(_moved(each, torch.device("cpu")) for each in given))
-    with elsewhere():
+    with elsewhere(float64=float64):
         found = run(*(_moved(each, PLACE) for each in given))
     largest = max((float(each.abs().max()) for each in expected if isinstance(each, Tensor)), default=0.0)
     for one, other in zip(found, expected, strict=True):
@@ -24,6 +28,8 @@ def both(run: Callable[..., Any], *given: Any) -> None:
             assert one.device == PLACE
             # Some gradients are sums that would be nothing but for rounding.
             torch.testing.assert_close(near(one), other, atol=1e-6 * largest, rtol=1e-4)
+        elif isinstance(other, np.ndarray):
+            np.testing.assert_allclose(one, other, atol=1e-4)
         else:
             assert one == other
 

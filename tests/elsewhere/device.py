@@ -1,12 +1,14 @@
 """A device that there is not: its tensors lie beside those of the CPU, and do not meet them.
 
 Machines that test have no accelerator, and users have. What mixes tensors of two devices ends there in an error, and
-here as well; numbers are computed by the CPU. What such a device rounds, waits for or has no kernel for is not shown.
+here as well, and so do numbers in double precision where the device has none, as Apple's; they are computed by the CPU.
+What such a device rounds, waits for or has no kernel for is not shown.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -15,10 +17,16 @@ from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_a
 from torch.utils._pytree import tree_leaves, tree_map_only
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend as _register
 
+from sortformer import precision
+from sortformer.precision import finest
+
 __all__ = ["PLACE", "elsewhere", "near"]
 
 _register("elsewhere")
-torch.get_device_module("elsewhere").get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]
+_MODULE = torch.get_device_module("elsewhere")
+_MODULE.get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]
+_MODULE.get_rng_state = lambda _device: torch.get_rng_state()  # the CPU draws its numbers, too
+_MODULE.set_rng_state = lambda state, _device: torch.set_rng_state(state)
 _AUTOCAST = Library("_", "IMPL", "AutocastPrivateUse1")
 _AUTOCAST.fallback(fallthrough_kernel)  # it changes no type there
 
@@ -36,6 +44,8 @@ class _Elsewhere(Tensor):
 
     @staticmethod
     def __new__(cls, near: Tensor) -> "_Elsewhere":
+        if near.dtype in (torch.float64, torch.complex128) and finest(PLACE) is not torch.float64:
+            raise TypeError(f"the device has no {near.dtype}")
         made = Tensor._make_wrapper_subclass(
             cls, near.size(), near.stride(), near.storage_offset(), dtype=near.dtype, device=PLACE
         )
@@ -79,17 +89,20 @@ class _Mode(TorchDispatchMode):
 
 
 @contextmanager
-def elsewhere() -> Iterator[None]:
-    """Let there be the device, :data:`PLACE`."""
-    lifted, generator = torch._C._only_lift_cpu_tensors(), torch.Generator
+def elsewhere(*, float64: bool = True) -> Iterator[None]:
+    """Let there be the device, :data:`PLACE`, with double precision or without."""
+    lifted = torch._C._only_lift_cpu_tensors()
     torch._C._set_only_lift_cpu_tensors(True)
-    torch.Generator = _Generator
+    without = ("mps",) if float64 else ("mps", PLACE.type)
     try:
-        with _Mode():
+        with (
+            patch.object(torch, "Generator", _Generator),
+            patch.object(precision, "_WITHOUT_FLOAT64", without),
+            _Mode(),
+        ):
             yield
     finally:
         torch._C._set_only_lift_cpu_tensors(lifted)
-        torch.Generator = generator
 
 
 def near(values: Any) -> Any:

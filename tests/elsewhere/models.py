@@ -39,12 +39,11 @@ def test_models(shape):
 def test_streams_of_layers_that_remember(kind):
     stream = StreamConfig.by_memory(memory_chunk_frames(REMEMBERING[kind]) or 4)
 
-    def run(model: nn.Module) -> list[str]:
+    def run(model: nn.Module) -> list[np.ndarray]:
         session = Session(model, stream)
-        session.push(noise(SHORT)[:9_000])
+        first = session.push(noise(SHORT)[:9_000]).probs
         session = Session.restore(model, session.snapshot())
-        session.push(noise(SHORT)[9_000:])
-        return [session.finish().to_rttm()]
+        return [first, session.push(noise(SHORT)[9_000:]).probs, session.flush().probs]
 
     both(run, remembering_model(kind))
 

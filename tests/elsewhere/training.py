@@ -17,8 +17,12 @@ from tests.small_models import small_config
 from tests.train.runs import after, log_of, small_run, write_counting_network, write_voice_table
 
 
-def test_a_run_has_the_losses_of_one_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Recordings beside conversations, sounds, rooms, both teachers, streams, an evaluation; stopped and resumed."""
+@pytest.mark.parametrize("float64", [True, False])
+def test_a_run_has_the_losses_of_one_on_the_cpu(float64: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Recordings beside conversations, sounds, rooms, both teachers, streams, an evaluation; stopped and resumed.
+
+    Without double precision the CPU makes the conversations.
+    """
     begun = small_run(make_bank_folder(tmp_path), tmp_path / "cache")
     manifest = corpus(tmp_path, {"a": (30.0, ((0.5, 4.0, "ann"), (3.0, 16.0, "bob"))), "b": (29.0, ((1.0, 9.0, "x"),))})
     recordings = RecordingsConfig(str(manifest), weight=1.0, channel_probability=0.5)
@@ -36,7 +40,7 @@ def test_a_run_has_the_losses_of_one_on_the_cpu(tmp_path: Path, monkeypatch: pyt
     )
     config = write_counting_network(tmp_path / "count.npz", write_voice_table(tmp_path / "voices.npz", config))
     train(config, tmp_path / "here")
-    with elsewhere():
+    with elsewhere(float64=float64):
         monkeypatch.setattr(native, "save_weights", lambda weights: save(near(weights)))
         train(config, tmp_path / "there", device=str(PLACE), stop=after(2))
         train(config, tmp_path / "there", device=str(PLACE))
