@@ -129,15 +129,16 @@ class _Circumstances:
     @classmethod
     def now(cls, x: Tensor) -> "_Circumstances":
         kind = x.device.type
-        on_device = torch.cuda.get_rng_state(x.device) if kind == "cuda" else None
+        on_device = None if kind == "cpu" else torch.get_device_module(kind).get_rng_state(x.device)
         autocast = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else None
         return cls(x.device, torch.get_rng_state(), on_device, autocast)
 
     @contextmanager
     def restored(self) -> Iterator[None]:
-        with torch.random.fork_rng(devices=[] if self.device_generator is None else [self.device]):
+        kind, devices = self.device.type, [] if self.device_generator is None else [self.device]
+        with torch.random.fork_rng(devices, device_type=kind):
             torch.set_rng_state(self.generator)
             if self.device_generator is not None:
-                torch.cuda.set_rng_state(self.device_generator, self.device)
-            with torch.autocast(self.device.type, self.autocast, enabled=self.autocast is not None):
+                torch.get_device_module(kind).set_rng_state(self.device_generator, self.device)
+            with torch.autocast(kind, self.autocast, enabled=self.autocast is not None):
                 yield

@@ -94,7 +94,7 @@ def _descend(
     """Add the gradient of one part, the ``rows`` of a batch; return the frames shown, and the losses by name."""
     device = batch.wave.device
     # Dropout draws from the global generator; seeding it by step and row makes a resumed run draw the same.
-    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+    with torch.random.fork_rng([] if device.type == "cpu" else [device], device_type=device.type):
         torch.manual_seed(mixed_seed(config.seed, state.step, rows.start))
         with torch.no_grad():
             feats, lengths = state.model.features(batch.wave, batch.num_samples)
