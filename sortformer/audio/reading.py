@@ -39,7 +39,6 @@ SHORTEST_S = 0.1
 MISSING_S = 0.5  # encoders round durations and pad the ends; less than this is not worth a warning
 MARGIN_S = 0.05  # more than a resampler's filter hears around a sample
 FIRST_GUESS_S = 3600.0
-GROWTH = 1.5
 CANCELLED = 0.1  # of the power that the mean of unrelated channels has
 EVERY = 16  # samples: enough to know a power by
 
@@ -74,16 +73,14 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
             channels cancel each other out in their mean.
     """
     with _opened(source, sample_rate) as recording:
-        wave = np.empty(round(min(recording.duration_s or 0.0, FIRST_GUESS_S) * SAMPLE_RATE) + SAMPLE_RATE, np.float32)
-        filled = 0
+        guess_s = min(recording.duration_s or 0.0, FIRST_GUESS_S) + 1.0
+        # Bytes grow and shrink in place, where NumPy's arrays are copied from its version 2.5 on.
+        held, filled = bytearray(np.dtype(np.float32).itemsize * round(guess_s * SAMPLE_RATE)), 0
         for piece in _signal(recording, channel):
-            end = filled + len(piece)
-            if end > len(wave):
-                wave.resize(max(end, int(len(wave) * GROWTH)), refcheck=False)  # in place: no second copy
-            wave[filled:end] = piece
-            filled = end
-    wave.resize(filled, refcheck=False)
-    return wave
+            held[filled : filled + piece.nbytes] = piece.tobytes()
+            filled += piece.nbytes
+    del held[filled:]
+    return np.frombuffer(held, np.float32)
 
 
 def blocks(
