@@ -23,7 +23,7 @@ from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["Finding", "examine"]
 
-_PACKAGES = ("torch", "numpy", "scipy", "soundfile", "soxr", "av", "safetensors", "pyannote.metrics", "matplotlib")
+_PACKAGES = ("numpy", "scipy", "soundfile", "soxr", "av", "safetensors", "pyannote.metrics", "matplotlib")
 _TEST_S = 5.0
 
 
@@ -56,6 +56,7 @@ def examine(model: str | Path | None = None, device: str = "auto") -> Iterator[F
 
 def _versions() -> str:
     found = [f"sortformer {metadata.version('sortformer')}", f"Python {platform.python_version()}"]
+    found.append(f"torch {torch.__version__}")  # which also says what it was built for
     for package in _PACKAGES:
         try:
             found.append(f"{package} {metadata.version(package)}")
