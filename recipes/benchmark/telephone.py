@@ -57,6 +57,15 @@ def loud(samples: np.ndarray) -> np.ndarray:
     return samples * np.float32(PEAK / max(1e-6, np.abs(samples).max()))
 
 
+def written(codec: str) -> bool:
+    """Return whether this FFmpeg has an encoder of that name."""
+    try:
+        av.Codec(codec, "w")
+    except av.codec.codec.UnknownCodecError:
+        return False
+    return True
+
+
 WAYS = {
     "as it is": as_it_is,
     "line, mu-law": line,
@@ -70,6 +79,9 @@ def main() -> None:
     diarizer, folders, preset = asked(__doc__)
     for folder in folders:
         for name, changed in WAYS.items():
+            if isinstance(changed, partial) and not written(changed.keywords["codec"]):
+                print(f"{folder.name:12} {name:16}  not measured: FFmpeg has no {changed.keywords['codec']} here")
+                continue
             parts = errors(diarizer, recordings(folder), changed, preset)
             print(f"{folder.name:12} {name:16}  {shown(parts)}", flush=True)
 

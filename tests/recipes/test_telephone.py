@@ -24,6 +24,9 @@ def script(monkeypatch) -> dict[str, Any]:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_call_is_the_recording_without_its_upper_half(script, way: str):
     meeting = audio.read("demos/meeting.wav")[: 10 * 16_000 + 7]
+    codec = getattr(script["WAYS"][way], "keywords", {}).get("codec")
+    if codec is not None and not script["written"](codec):
+        pytest.skip(f"FFmpeg has no {codec} here")
     call = script["WAYS"][way](meeting)
     assert call.shape == meeting.shape
     power = np.abs(np.fft.rfft(call)) ** 2
@@ -38,4 +41,8 @@ def test_recordings_are_scored_in_every_way(script, tmp_path, monkeypatch, capsy
     monkeypatch.setattr(sys, "argv", ["telephone.py", str(tmp_path)])
     script["main"]()
     lines = capsys.readouterr().out.splitlines()
-    assert [way in line and "DER" in line for way, line in zip(("as it is", *WAYS), lines, strict=True)] == [True] * 5
+    for way, line in zip(("as it is", *WAYS), lines, strict=True):
+        assert way in line
+        assert "DER" in line or "not measured: FFmpeg has no lib" in line
+    assert "DER" in lines[0]
+    assert "DER" in lines[1]
