@@ -6,6 +6,7 @@ from torch import Tensor
 from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.protocol import Context, Core
 from sortformer.attention.softmax import expectation, masked, validity
+from sortformer.precision import wide
 
 __all__ = ["SinkhornAttention", "sinkhorn"]
 
@@ -71,12 +72,12 @@ def sinkhorn(logits: Tensor, pairs: Tensor, iterations: int, *, causal: bool = F
     After ``iterations`` turns columns sum to one exactly, and rows more and more; where it is ``causal`` an entry is
     divided by the sum of the column up to it, so that no row depends on those below it.
     """
-    logits = masked(logits, pairs)
+    dtype, logits = logits.dtype, masked(wide(logits), pairs)
     for _ in range(iterations):
         logits = masked(logits - logits.logsumexp(dim=-1, keepdim=True), pairs)
         columns = logits.logcumsumexp(dim=-2) if causal else logits.logsumexp(dim=-2, keepdim=True)
         logits = masked(logits - columns, pairs)
-    return logits.exp()
+    return logits.exp().to(dtype)
 
 
 def _means(total: Tensor, count: Tensor) -> Tensor:
