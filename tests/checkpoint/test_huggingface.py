@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants
+from huggingface_hub import constants, file_download
 
 from sortformer import checkpoint
 from sortformer.errors import InputError
@@ -88,7 +88,9 @@ def hub(tmp_path, monkeypatch) -> Iterator[Hub]:
 def point_to(monkeypatch: pytest.MonkeyPatch, endpoint: str, cache: Path) -> None:
     """Send huggingface-hub to ``endpoint``, whatever proxy the machine has, with a cache of its own."""
     monkeypatch.setattr(constants, "ENDPOINT", endpoint)
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", endpoint + "/{repo_id}/resolve/{revision}/{filename}")
+    template = endpoint + "/{repo_id}/resolve/{revision}/{filename}"
+    for where in (constants, file_download):  # versions before 1.0 have their own in the second
+        monkeypatch.setattr(where, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=where is constants)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
