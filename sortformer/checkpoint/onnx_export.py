@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.torch_version import TorchVersion
 
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.native import described
@@ -32,6 +33,7 @@ from sortformer.ragged import end_to_end
 __all__ = ["write_onnx"]
 
 _CORES = frozenset({"full", "local"})
+_OLDEST_TORCH = TorchVersion("2.8")
 
 
 class _Step(nn.Module):
@@ -77,9 +79,11 @@ def write_onnx(path: Path, checkpoint: Checkpoint) -> None:
     """Write a model as an ONNX graph, whole or not at all; folders on the way to it are made.
 
     Raises:
-        InputError: if ONNX cannot express the model, a package is missing, or the file cannot be written.
+        InputError: if ONNX cannot express the model, a package is missing or too old, or the file cannot be written.
     """
     require_extra("ONNX", "onnx", "onnx", "onnxscript")
+    if torch.__version__ < _OLDEST_TORCH:
+        raise InputError(f"ONNX needs torch {_OLDEST_TORCH} or newer to trace a model, and this is {torch.__version__}")
     _check_expressible(checkpoint.model.config)
     program = _exported(checkpoint.model)
     for key, value in _metadata(checkpoint).items():

@@ -9,6 +9,7 @@ import onnxruntime
 import pytest
 import torch
 from torch import Tensor
+from torch.torch_version import TorchVersion
 
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.convert import convert
@@ -201,6 +202,12 @@ def test_what_a_graph_cannot_say_is_refused_with_the_reason(tmp_path: Path, conf
     with pytest.raises(InputError, match=f"ONNX cannot express this model: {said}"):
         write_onnx(tmp_path / "model.onnx", Checkpoint(Sortformer(config), PostprocessConfig()))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_torch_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch, "__version__", TorchVersion("2.7.1+cpu"))
+    with pytest.raises(InputError, match=r"ONNX needs torch 2\.8 or newer to trace a model, and this is 2\.7\.1\+cpu"):
+        convert(GOLDEN / "tiny_v1.nemo", tmp_path / "model.onnx")
 
 
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
