@@ -38,7 +38,6 @@ AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Mapping[str, Any]
 SHORTEST_S = 0.1
 MISSING_S = 0.5  # encoders round durations and pad the ends; less than this is not worth a warning
 MARGIN_S = 0.05  # more than a resampler's filter hears around a sample
-FIRST_GUESS_S = 3600.0
 CANCELLED = 0.1  # of the power that the mean of unrelated channels has
 EVERY = 16  # samples: enough to know a power by
 
@@ -73,13 +72,9 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
             channels cancel each other out in their mean.
     """
     with _opened(source, sample_rate) as recording:
-        guess_s = min(recording.duration_s or 0.0, FIRST_GUESS_S) + 1.0
-        # Bytes grow and shrink in place, where NumPy's arrays are copied from its version 2.5 on.
-        held, filled = bytearray(np.dtype(np.float32).itemsize * round(guess_s * SAMPLE_RATE)), 0
+        held = bytearray()  # which grows in place, where NumPy's arrays are copied from its version 2.5 on
         for piece in _signal(recording, channel):
-            held[filled : filled + piece.nbytes] = piece.tobytes()
-            filled += piece.nbytes
-    del held[filled:]
+            held += piece.tobytes()
     return np.frombuffer(held, np.float32)
 
 
