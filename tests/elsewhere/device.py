@@ -93,7 +93,7 @@ def elsewhere(*, float64: bool = True) -> Iterator[None]:
     """Let there be the device, :data:`PLACE`, with double precision or without."""
     lifted = torch._C._only_lift_cpu_tensors()
     torch._C._set_only_lift_cpu_tensors(True)
-    without = ("mps",) if float64 else ("mps", PLACE.type)
+    without = precision._WITHOUT_FLOAT64 if float64 else (*precision._WITHOUT_FLOAT64, PLACE.type)
     try:
         with (
             patch.object(torch, "Generator", _Generator),
@@ -115,15 +115,15 @@ def _computed(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     with torch.inference_mode(False), torch._C._AutoDispatchBelowAutograd():
         if op is _aten._fused_sdp_choice.default:
             return 0  # plain attention, of which each step is seen
+        asked = kwargs.get("device")
         far = [value for value in tree_leaves((args, kwargs)) if isinstance(value, _Elsewhere)]
         if far and op not in _COPIES:
             _check(op, args, kwargs)
         if op is _aten._thnn_fused_lstm_cell.default:
             found = _lstm_cell(*near(args))
         else:
-            on_cpu = {"device": torch.device("cpu")} if kwargs.get("device") is not None else {}
+            on_cpu = {} if asked is None else {"device": torch.device("cpu")}
             found = op(*near(args), **near(kwargs) | on_cpu)
-        asked = kwargs.get("device")
         if op is _aten.copy_.default:
             stays = isinstance(args[0], _Elsewhere)
         else:
