@@ -76,7 +76,7 @@ class Stretches:
         return replace(self, padded=padded, bridged=bridged, rounded=rounded), spans
 
 
-def stretches(config: PostprocessConfig, column: np.ndarray, each: int = 1) -> np.ndarray:
+def stretches(config: PostprocessConfig, column: np.ndarray, each: int) -> np.ndarray:
     """Return the stretches of a slot, (K, 2) start and end in ticks, from all its values (T,) of ``each`` ticks."""
     now = each * len(column)
     borders = _borders(column, config, each=each)

@@ -13,6 +13,8 @@ from sortformer.manifests.tree import duration_of
 
 __all__ = ["from_kaldi"]
 
+_OPEN_ENDS = ("-1", "-1.0")  # a segment that lasts until its recording ends (Kaldi, extract-segments)
+
 
 def from_kaldi(folder: str | Path) -> list[Draft]:
     """Return the recordings of a Kaldi data directory (Kaldi, "Data preparation").
@@ -26,13 +28,11 @@ def from_kaldi(folder: str | Path) -> list[Draft]:
     """
     folder = Path(folder)
     recordings = _recordings(folder / "wav.scp")
-    durations = {name: line.seconds(1, "duration") for name, line in _by_first(folder / "reco2dur").items()}
-    turns = _turns(folder, recordings)
+    known = {name: line.seconds(1, "duration") for name, line in _by_first(folder / "reco2dur").items()}
+    durations = {name: known.get(name) or duration_of(path) for name, path in recordings.items()}
+    turns = _turns(folder, durations)
     return [
-        Draft(
-            Entry(name, path, duration=durations.get(name) or duration_of(path)),
-            None if turns is None else turns.get(name, ()),
-        )
+        Draft(Entry(name, path, duration=durations[name]), None if turns is None else turns.get(name, ()))
         for name, path in recordings.items()
     ]
 
@@ -74,10 +74,10 @@ def _by_first(path: Path) -> dict[str, Line]:
     return found
 
 
-def _turns(folder: Path, recordings: dict[str, Path]) -> dict[str, tuple[Turn, ...]] | None:
+def _turns(folder: Path, durations: dict[str, float | None]) -> dict[str, tuple[Turn, ...]] | None:
     if (folder / "rttm").is_file():  # a folder of that name is what we write beside a manifest
         known = rttm.read(folder / "rttm")
-        without, others = [name for name in recordings if name not in known], sorted(known.keys() - recordings.keys())
+        without, others = [name for name in durations if name not in known], sorted(known.keys() - durations.keys())
         if without and others:  # others alone may be those of a larger corpus
             raise InputError(
                 f"{folder / 'rttm'} says nothing about {without[0]!r} of {folder / 'wav.scp'}, but speaks of "
@@ -92,9 +92,12 @@ def _turns(folder: Path, recordings: dict[str, Path]) -> dict[str, tuple[Turn, .
         utterance, recording = line.fields[:2]
         if utterance not in speaker:
             raise line.error(f"{folder / 'utt2spk'} does not say who speaks in {utterance!r}")
-        if recording not in recordings:
+        if recording not in durations:
             raise line.error(f"{folder / 'wav.scp'} has no recording {recording!r}")
-        start, end = line.seconds(2, "start"), line.seconds(3, "end")
+        start = line.seconds(2, "start")
+        end = durations[recording] if line.fields[3] in _OPEN_ENDS else line.seconds(3, "end")
+        if end is None:
+            raise line.error(f"{utterance!r} ends with {recording!r}: say when that is in {folder / 'reco2dur'}")
         if start >= end:
             raise line.error(f"{utterance!r} ends at {end} s, not after its start at {start} s")
         found.setdefault(recording, []).append(Turn(start, end, speaker[utterance]))

@@ -137,6 +137,22 @@ def test_kaldi_segments_become_turns(tmp_path: Path):
     assert draft.turns == (Turn(0, 0.8, "anna"), Turn(1, 1.5, "bert"))
 
 
+@pytest.mark.parametrize("end", ["-1", "-1.0"])
+def test_a_kaldi_segment_may_last_until_its_recording_ends(tmp_path: Path, end: str):
+    wav_scp = f"one {sound(tmp_path / 'one.wav', 2.0)}\n"
+    data = kaldi(tmp_path / "data", wav_scp=wav_scp, segments=f"u1 one 0.5 {end}\n", utt2spk="u1 anna\n")
+    assert from_kaldi(data)[0].turns == (Turn(0.5, 2, "anna"),)
+    (data / "reco2dur").write_text("one 12.5\n")
+    assert from_kaldi(data)[0].turns == (Turn(0.5, 12.5, "anna"),)
+
+
+def test_a_recording_that_does_not_say_its_length_ends_no_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.manifests.kaldi.duration_of", {Path("one.webm"): None}.get)
+    data = kaldi(tmp_path, wav_scp="one one.webm\n", segments="u1 one 0.5 -1\n", utt2spk="u1 anna\n")
+    with pytest.raises(InputError, match=r"segments, line 1: 'u1' ends with 'one': say when that is in .*reco2dur"):
+        from_kaldi(data)
+
+
 def test_kaldis_lines_end_where_lines_end(tmp_path: Path):
     """And not at what Unicode calls the end of a line, which a file's name may have."""
     wav = sound(tmp_path / "one\u2028two.wav", 2.0)
@@ -173,6 +189,8 @@ def test_kaldis_rttm_and_reco2dur_go_first(tmp_path: Path):
         ({"segments": "u1 one 0.0 0.8\n"}, "does not say who speaks in 'u1'"),
         ({"segments": "u1 two 0.0 0.8\n", "utt2spk": "u1 a\n"}, "has no recording 'two'"),
         ({"segments": "u1 one 0.8 0.8\n", "utt2spk": "u1 a\n"}, "not after its start"),
+        ({"segments": "u1 one 1.2 -1\n", "utt2spk": "u1 a\n"}, "ends at 1.0 s, not after its start at 1.2 s"),
+        ({"segments": "u1 one 0.8 -2\n", "utt2spk": "u1 a\n"}, "the end must be a number of seconds >= 0"),
         ({"segments": "u1 one 0.8\n", "utt2spk": "u1 a\n"}, "has 4 fields"),
         ({"wav_scp": "one one.wav\none two.wav\n"}, "line 2: 'one' is there twice"),
         ({"segments": "u1 one 0 1\n", "utt2spk": "u1 a\nu1 b\n"}, "line 2: 'u1' is there twice"),
