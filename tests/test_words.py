@@ -212,6 +212,7 @@ def test_transcripts_of_others_are_taken_too(transcript):
         ((2.0, 1.0, "x"), "needs start <= end"),
         ((-9.0, -8.0, "x"), "'x' ends at -8 s, before the recording begins"),
         ((0.0, float("nan"), "x"), "needs start <= end"),
+        ((0.0, 1e308, "x"), "needs start <= end in seconds, got 0.0 to 1e"),  # in milliseconds it is infinite
         ((0.0, "x"), "a word is"),
         ({"text": "x"}, "a word is"),
         ({"text": "x", "end": 1.0}, "a word is"),

@@ -1,13 +1,15 @@
 """Words and who said them, joined to passages: of one speaker each, and without a pause."""
 
-import math
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from numbers import Real
 
 from sortformer.errors import InputError
 
-__all__ = ["Passage", "Said", "passages", "said", "text"]
+__all__ = ["LATEST_S", "Passage", "Said", "passages", "said", "text"]
+
+LATEST_S = 1e9
+"""Seconds, thirty years, after which nobody speaks in a recording; of a float's largest no clock can be made."""
 
 _PAUSE_S = 1.0
 _UNSPACED = (
@@ -56,7 +58,7 @@ def said(word: Said) -> Said:
         InputError: when it is none.
     """
     match word:
-        case (Real() as start, Real() as end, str(), str() | None) if 0 <= start <= end < math.inf:
+        case (Real() as start, Real() as end, str(), str() | None) if 0 <= start <= end < LATEST_S:
             return word
         case _:
             raise InputError(

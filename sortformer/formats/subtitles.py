@@ -19,7 +19,7 @@ from sortformer.formats.write import write_text
 
 __all__ = ["format", "parse", "read", "write"]
 
-_CLOCK = r"(?:(\d+):)?([0-5]?\d):([0-5]?\d)(?:[.,] ?(\d{1,3}))?"
+_CLOCK = r"(?:(\d{1,9}):)?([0-5]?\d):([0-5]?\d)(?:[.,] ?(\d{1,3}))?"
 _TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?!\S)")
 _MEANT_AS_TIMES = re.compile(r"\s*\d[\s\d:.,]*-->")
 _TIME_WITHIN = re.compile(rf"<{_CLOCK}>")  # of WebVTT: what follows in the line is said from then on
