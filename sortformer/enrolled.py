@@ -34,11 +34,12 @@ LEAST_SPEECH_S = 0.5
 """Least speech in a clip by which a voice can be enrolled."""
 
 _SHORTEST_CLIP_S = 1.0
+_LONGEST_NAME = 255  # letters: each turn has the name, so that a long one would make results of any size
 _UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
 
 
 def check_person(name: str, taken: Iterable[str] = ()) -> None:
-    """Refuse the name of a person that is empty, taken, one that the toolkit gives, or no name in one line of text.
+    """Refuse the name of a person that is empty, long, taken, given by the toolkit, or no name in one line of text.
 
     White space inside is one ``_`` in RTTM, so names that differ in it alone are one.
 
@@ -47,6 +48,8 @@ def check_person(name: str, taken: Iterable[str] = ()) -> None:
     """
     if not isinstance(name, str):
         raise InputError(f"the name of a person must be a string, got {name!r}")
+    if len(name) > _LONGEST_NAME:
+        raise InputError(f"the name {name[:20]!r}... has more than {_LONGEST_NAME} letters: choose another")
     if not name.strip():
         raise InputError(f"the name {name!r} is empty: choose another")
     if name != name.strip():

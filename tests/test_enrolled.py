@@ -82,6 +82,7 @@ def test_who_is_never_alone_has_no_voice():
         (None, "must be a string, got None"),
         ("", "'' is empty"),
         (" \t", "is empty"),
+        (256 * "E", "the name 'EEEEEEEEEEEEEEEEEEEE'... has more than 255 letters"),
         (" Eve", "white space at an end"),
         ("Eve\n", "white space at an end"),
         ("E\nve", "a line of text cannot hold"),
@@ -101,7 +102,7 @@ def test_names_that_say_nothing_are_refused(name, reason):
         check_person(name, ["Ada L."])
 
 
-@pytest.mark.parametrize("name", ["Ada", "the chair", "Zoë 李", "می‌خواهم", "👩‍🚀"])
+@pytest.mark.parametrize("name", [255 * "E", "Ada", "the chair", "Zoë 李", "می‌خواهم", "👩‍🚀"])
 def test_names_in_any_script_are_taken(name):
     check_person(name, ["Ada L."])
 
