@@ -1,12 +1,15 @@
 """``/v1/diarize``: a recording in, its turns out, by HTTP."""
 
 import asyncio
+import contextlib
 import json
 import threading
+from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from fastapi import HTTPException, Request, Response
+from starlette.datastructures import FormData
 from starlette.types import Message, Receive
 
 from sortformer.annotation import Diarization
@@ -79,9 +82,7 @@ class Recordings:
             raise InputError(NO_FILE)
         self._tasks.add(task := asyncio.current_task())
         try:
-            async with Request(request.scope, self._bounded(request)).form(
-                max_files=MOST_FILES, max_fields=20, max_part_size=self.most_bytes
-            ) as form:
+            async with self._form(request) as form:
                 answer = await self._heard(request, await asked(form))
         except asyncio.CancelledError:
             raise HTTPException(503, "the server is stopping: try again later") from None
@@ -124,6 +125,19 @@ class Recordings:
         if isinstance(result, BaseException):
             raise result
         return result
+
+    @contextlib.asynccontextmanager
+    async def _form(self, request: Request) -> AsyncIterator[FormData]:
+        """What an upload holds; its files are closed in the end."""
+        sent = Request(request.scope, self._bounded(request))
+        try:
+            form = await sent.form(max_files=MOST_FILES, max_fields=20, max_part_size=self.most_bytes)
+        except UnicodeError as error:  # of a codec such as "punycode"; of others Starlette helps itself
+            raise InputError("the form cannot be read in the charset that it names: leave that out") from error
+        try:
+            yield form
+        finally:
+            await form.close()
 
     def _bounded(self, request: Request) -> Receive:
         """What brings an upload, as far as it is not too large."""
