@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response, WebSocket
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
@@ -20,6 +21,17 @@ __all__ = ["application"]
 
 _CLIENT_GONE = 499  # the code that nginx logs for it: nobody is there any more to read the answer
 _GRACE_S = 10.0  # for streams to give their last turns, and for the work on a recording to stop
+
+
+class Health(BaseModel):
+    """What runs here, and how much it has to do."""
+
+    status: str
+    version: str
+    model: str
+    presets: list[str]
+    streams: int
+    recordings: int
 
 
 def application(diarizer: Diarizer, *, max_streams: int, max_upload_mb: int) -> FastAPI:
@@ -58,17 +70,18 @@ def application(diarizer: Diarizer, *, max_streams: int, max_upload_mb: int) -> 
     async def stream(websocket: WebSocket) -> None:
         await streams.answer(websocket)
 
-    @app.api_route("/healthz", methods=["GET", "HEAD"])
-    async def healthz() -> dict[str, Any]:
+    @app.head("/healthz", include_in_schema=False)  # as HTTP has it wherever there is a GET
+    @app.get("/healthz")
+    async def healthz() -> Health:
         """Say what runs here, and how much it has to do."""
-        return {
-            "status": "ok",
-            "version": sortformer.__version__,
-            "model": diarizer.name,
-            "presets": list(diarizer.presets),
-            "streams": streams.open,
-            "recordings": recordings.here,
-        }
+        return Health(
+            status="ok",
+            version=sortformer.__version__,
+            model=diarizer.name,
+            presets=list(diarizer.presets),
+            streams=streams.open,
+            recordings=recordings.here,
+        )
 
     return app
 

@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, WithJsonSchema
 from starlette.datastructures import FormData, UploadFile
 
-from sortformer.config.channel import Channel
+from sortformer.config.channel import EACH, Channel
 from sortformer.enrolled import check_person
 from sortformer.errors import InputError
 from sortformer.formats import transcript
@@ -24,15 +24,20 @@ MOST_FILES = 50
 NO_FILE = "there is no recording: send it as the file of a form (curl -F file=@talk.wav)"
 
 
+# A form cannot say null, so None is what it does not have; less than 1 is refused by the Diarizer.
+_COUNT = {"type": "integer", "minimum": 1}
+Count = Annotated[int | None, WithJsonSchema(_COUNT)]
+
+
 class Options(BaseModel, extra="forbid"):
     """What may be sent beside the file: arguments of a call of the ``Diarizer``, and the format of the answer."""
 
-    num_speakers: int | None = None
-    min_speakers: int | None = None
-    max_speakers: int | None = None
+    num_speakers: Count = None
+    min_speakers: Count = None
+    max_speakers: Count = None
     exclusive: bool = False
-    channel: Channel | None = None
-    preset: str | None = None
+    channel: Annotated[Channel | None, WithJsonSchema({"anyOf": [_COUNT, {"type": "string", "const": EACH}]})] = None
+    preset: Annotated[str | None, WithJsonSchema({"type": "string"})] = None
     response_format: Literal["json", "rttm", "txt", "html", "seglst", "textgrid", "audacity", "srt", "vtt"] = "json"
 
 

@@ -34,6 +34,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Who spoke when, in the format that was asked for.",
         "content": {each.media: {} for each in FORMATS.values()},
+        "headers": {"X-Warnings": {"description": "What there is to warn of, as JSON.", "schema": {"type": "string"}}},
     },
     **{
         status: {"description": reason, "content": {"application/json": {"schema": _ERROR}}}
@@ -47,6 +48,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     },
 }
 """What may come back, for OpenAPI."""
+RESPONSES[503]["headers"] = {"Retry-After": {"description": "In so many seconds.", "schema": {"type": "integer"}}}
 
 
 class Recordings:
