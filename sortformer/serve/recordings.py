@@ -29,26 +29,27 @@ _MOST = 8  # that are sent, wait or are worked on at once
 _RETRY_S = 10
 _SILENCE_S = 60.0  # after which nobody waits for the rest of an upload
 
+_WARNED = {"X-Warnings": {"description": "What there is to warn of, as JSON.", "schema": {"type": "string"}}}
+_RETRY = {"Retry-After": {"description": "In so many seconds.", "schema": {"type": "integer"}}}
 _ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Who spoke when, in the format that was asked for.",
         "content": {each.media: {} for each in FORMATS.values()},
-        "headers": {"X-Warnings": {"description": "What there is to warn of, as JSON.", "schema": {"type": "string"}}},
+        "headers": _WARNED,
     },
     **{
-        status: {"description": reason, "content": {"application/json": {"schema": _ERROR}}}
-        for status, reason in (
-            (400, "The file is no sound, or an option cannot be met."),
-            (408, "Nothing more came of the upload."),
-            (413, "The upload is too large."),
-            (500, "Nobody foresaw it."),
-            (503, "Too many recordings are here already, or the server stops."),
+        status: {"description": reason, "content": {"application/json": {"schema": _ERROR}}, "headers": headers}
+        for status, reason, headers in (
+            (400, "The file is no sound, or an option cannot be met.", {}),
+            (408, "Nothing more came of the upload.", {}),
+            (413, "The upload is too large.", {}),
+            (500, "Nobody foresaw it.", {}),
+            (503, "Too many recordings are here already, or the server stops.", _RETRY),
         )
     },
 }
 """What may come back, for OpenAPI."""
-RESPONSES[503]["headers"] = {"Retry-After": {"description": "In so many seconds.", "schema": {"type": "integer"}}}
 
 
 class Recordings:
