@@ -1,12 +1,13 @@
 """What the two decoders have in common: the values that they give and the ways in which they fail."""
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 import numpy as np
 
-__all__ = ["AudioInfo", "AudioWarning", "Damaged", "Decoder", "NotDecodable"]
+__all__ = ["AudioInfo", "AudioWarning", "Damaged", "Decoder", "NotDecodable", "Steady"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +59,21 @@ class Decoder(Protocol):
     def close(self) -> None:
         """Free the decoder; the file object underneath stays open."""
         ...
+
+
+class Steady:
+    """A file that stays where it is when a broken header sends it to an impossible place, and says so as C does: -1.
+
+    An error raised here could not pass through the C library: it would be printed to the terminal, and lost.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.read, self.tell, self.seekable = file.read, file.tell, file.seekable
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place and return it, or -1."""
+        try:
+            return self._file.seek(offset, whence)
+        except (ValueError, OSError):
+            return -1

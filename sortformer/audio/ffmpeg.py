@@ -9,7 +9,7 @@ import av
 import av.error
 import numpy as np
 
-from sortformer.audio.container import AudioInfo, Damaged, NotDecodable
+from sortformer.audio.container import AudioInfo, Damaged, NotDecodable, Steady
 from sortformer.audio.ogg import is_chain
 
 __all__ = ["ByteSource", "FfmpegDecoder"]
@@ -53,7 +53,8 @@ class FfmpegDecoder:
         unfinished = not self._live and _is_unfinished(cast(BinaryIO, file))
         self._chained = not self._live and is_chain(cast(BinaryIO, file))
         try:
-            self._container = av.open(file, mode="r", options=NO_PROTOCOLS | (TO_THE_END if unfinished else {}))
+            steady = file if self._live else _Named(cast(BinaryIO, file))
+            self._container = av.open(steady, mode="r", options=NO_PROTOCOLS | (TO_THE_END if unfinished else {}))
         except (av.error.FFmpegError, ValueError) as error:
             raise NotDecodable("its format is not known, or its index is missing") from error
         if not self._container.streams.audio:
@@ -159,6 +160,14 @@ class FfmpegDecoder:
     def _silence(self, samples: int) -> Iterator[np.ndarray]:
         for start in range(0, samples, self._rate):
             yield np.zeros((min(self._rate, samples - start), self._channels), np.float32)
+
+
+class _Named(Steady):
+    """A steady file that has kept its name, by the end of which FFmpeg knows some formats."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        super().__init__(file)
+        self.name = getattr(file, "name", "")
 
 
 def _counts_its_frames(file: BinaryIO) -> bool:

@@ -1,7 +1,5 @@
 """Decode wav, flac, ogg, opus, aiff and their kin with libsndfile."""
 
-import contextlib
-import io
 import re
 from collections.abc import Iterator
 from typing import BinaryIO, cast
@@ -9,7 +7,7 @@ from typing import BinaryIO, cast
 import numpy as np
 import soundfile
 
-from sortformer.audio.container import AudioInfo, Damaged, NotDecodable
+from sortformer.audio.container import AudioInfo, Damaged, NotDecodable, Steady
 from sortformer.audio.ogg import is_chain
 
 __all__ = ["LibsndfileDecoder"]
@@ -42,7 +40,7 @@ class LibsndfileDecoder:
         self._nist_frames = int(found[1]) if found else 0
         file.seek(0)
         try:
-            self._file = soundfile.SoundFile(cast(BinaryIO, _Steady(file)))
+            self._file = soundfile.SoundFile(cast(BinaryIO, Steady(file)))
         except (soundfile.LibsndfileError, TypeError, ValueError) as error:
             raise NotDecodable("its format is not known") from error
         # A recorder that crashed leaves a size of 0 before the samples, and a FLAC from a pipe does not count them.
@@ -103,19 +101,3 @@ class LibsndfileDecoder:
             return 0.0
         length, riff, per_second, data = map(int, found.groups())
         return (length - max(riff, data)) / per_second if per_second else 0.0
-
-
-class _Steady:
-    """A file that stays where it is when a broken header sends it to an impossible place.
-
-    An error raised here could not pass through the C library: it would be printed to the terminal, and lost.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self.read, self.tell = file.read, file.tell
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        with contextlib.suppress(ValueError, OSError):
-            self._file.seek(offset, whence)
-        return self._file.tell()

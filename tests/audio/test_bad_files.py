@@ -349,6 +349,15 @@ def test_a_rate_that_no_recording_has_is_refused(tmp_path, rate):
         audio.read(path)
 
 
+def test_a_chunk_that_ends_beyond_any_file_is_refused_without_a_word_on_the_terminal(tmp_path, capfd):
+    path = tmp_path / "talk.caf"
+    description = struct.pack(">4sQd4s5I", b"desc", 32, 16_000, b"lpcm", 0, 2, 1, 1, 16)
+    path.write_bytes(b"caff\0\1\0\0" + description + struct.pack(">4sQ", b"free", 2**62) + bytes(64))
+    with pytest.raises(InputError, match="cannot be read as audio"):
+        audio.read(path)
+    assert capfd.readouterr() == ("", "")
+
+
 @pytest.mark.parametrize("extension", ["wav", "flac", "opus", "mp3", "m4a", "webm"])
 def test_no_damaged_byte_gives_another_error_or_a_word_on_the_terminal(tmp_path, capfd, extension):
     path = tmp_path / f"clip.{extension}"
