@@ -78,11 +78,10 @@ def _path_in(source: Any) -> str | None:
 def _opened(source: str | os.PathLike[str], name: str) -> BinaryIO:
     if not os.fspath(source):
         raise InputError("the path of a recording is empty: give one")
-    path = Path(source)
-    if path.is_dir():
+    if os.path.isdir(source):  # Path.is_dir raises an error of a name that is too long
         raise InputError(f"{name} is a directory: pass the recordings in it")
     try:
-        return path.open("rb")
+        return Path(source).open("rb")
     except FileNotFoundError:
         raise InputError(f"{name} does not exist: check the path") from None
     except OSError as error:
