@@ -8,6 +8,7 @@ from sortformer.errors import InputError
 from sortformer.formats import rttm
 from sortformer.formats.names import without_white_space
 from sortformer.formats.source import Line, lines, read_text
+from sortformer.json_values import path_of
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.tree import duration_of
 
@@ -50,7 +51,7 @@ def _recordings(path: Path) -> dict[str, Path]:
         if name in found:
             raise InputError(f"{path}, line {number}: {name!r} is there twice; keep one of the two")
         if name:
-            found[name] = Path(source)
+            found[name] = path_of(source, f"{path}, line {number}: the recording of {name!r}")
     return found
 
 

@@ -186,6 +186,7 @@ def test_kaldis_rttm_and_reco2dur_go_first(tmp_path: Path):
     [
         ({"wav_scp": "one sph2pipe -f wav one.sph |\n"}, "commands in a data file are not run"),
         ({"wav_scp": "one\n"}, "is no file but 'nothing'"),
+        ({"wav_scp": "one one.wav\0\n"}, "line 1: the recording of 'one' must be a path, got"),
         ({"segments": "u1 one 0.0 0.8\n"}, "does not say who speaks in 'u1'"),
         ({"segments": "u1 two 0.0 0.8\n", "utt2spk": "u1 a\n"}, "has no recording 'two'"),
         ({"segments": "u1 one 0.8 0.8\n", "utt2spk": "u1 a\n"}, "not after its start"),
