@@ -79,9 +79,10 @@ def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]
     if not subtitles and text and not text.startswith("WEBVTT"):
         raise InputError(f"{source}: no subtitle is in it; is this SubRip or WebVTT?")
     flashes = sum(end - start <= _FLASH_S for start, end, _ in subtitles)
-    rolling = 4 * flashes > len(subtitles) or any(
-        _TIME_WITHIN.search(line) for *_, lines in subtitles for line in lines
-    )
+    written = [line for *_, lines in subtitles for line in lines]
+    # Automatic captions do not name who speaks: where names are, two people may say one short word at once.
+    named = any("<v " in line for line in written)
+    rolling = any(map(_TIME_WITHIN.search, written)) or (4 * flashes > len(subtitles) and not named)
     found: list[tuple[float, float, str]] = []
     before, until = list[str](), 0.0
     for start, end, lines in subtitles:

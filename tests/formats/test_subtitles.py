@@ -116,6 +116,8 @@ def test_what_is_said_twice_is_there_twice():
     again, later = "00:02.01 --> 00:03.0\nyes\nyes\n", "00:04.0 --> 00:05.0\nso<00:04.5> well\n"
     assert [said for *_, said in subtitles.parse(once + again)] == ["so", "well", "yes", "yes"]
     assert [said for *_, said in subtitles.parse(once + later)] == ["so", "well", "yes", "so", "well"]
+    chorus = subtitles.format([Word(0, 0, "yes", "Ada"), Word(0, 0, "yes", "Bob")], "vtt")
+    assert [said for *_, said in subtitles.parse(chorus)] == ["yes", "yes"]
 
 
 @pytest.mark.parametrize(
