@@ -7,7 +7,7 @@ follows it (NIST, "CTM file format" of the SCTK; times in seconds).
 import os
 
 from sortformer.errors import InputError
-from sortformer.formats.source import lines, read_text
+from sortformer.formats.source import lines, quoted, read_text
 
 __all__ = ["parse", "read"]
 
@@ -31,7 +31,7 @@ def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, 
     for line in lines(text, source):
         if len(line.fields) < 5 or line.fields[0] == "SPEAKER":
             raise line.error(
-                f"a word of CTM has recording, channel, start, duration and text, got {' '.join(line.fields)!r}"
+                f"a word of CTM has recording, channel, start, duration and text, got {quoted(' '.join(line.fields))}"
             )
         uri, word = line.fields[0], line.fields[4]
         if word in _ALTERNATIVES:

@@ -11,7 +11,7 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats.milliseconds import in_milliseconds
 from sortformer.formats.names import renamed, without_white_space
-from sortformer.formats.source import Line, lines, read_text
+from sortformer.formats.source import Line, lines, quoted, read_text
 from sortformer.formats.write import write_text
 
 __all__ = ["format", "parse", "read", "write"]
@@ -35,7 +35,7 @@ def parse(text: str, source: str = "RTTM") -> dict[str, tuple[Turn, ...]]:
             turns = _turn(line)
             found.setdefault(line.fields[1], []).extend(turns)
         elif line.fields[0] not in _OTHER_TYPES:
-            raise line.error(f"RTTM has no line type {line.fields[0]!r}; is this an RTTM file?")
+            raise line.error(f"RTTM has no line type {quoted(line.fields[0])}; is this an RTTM file?")
     return {uri: tuple(sorted(turns)) for uri, turns in found.items()}
 
 
@@ -51,7 +51,7 @@ def _turn(line: Line) -> list[Turn]:
         except ValueError:
             confidence = math.nan
         if not math.isfinite(confidence):
-            raise line.error(f"the confidence must be a number or <NA>, got {line.fields[8]!r}")
+            raise line.error(f"the confidence must be a number or <NA>, got {quoted(line.fields[8])}")
     end = round(start + duration, 6)  # the sum of two decimals, without the noise of the binary fractions
     if end == math.inf:
         raise line.error(f"a turn from {start} s on that lasts {duration} s has no end")

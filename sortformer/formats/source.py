@@ -4,6 +4,7 @@ import codecs
 import io
 import math
 import os
+import reprlib
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,10 @@ from typing import NamedTuple
 from sortformer.errors import InputError, refusal
 from sortformer.formats.names import AUDIO_SUFFIXES
 
-__all__ = ["Line", "decoded", "is_comment", "lines", "read_text"]
+__all__ = ["Line", "decoded", "is_comment", "lines", "quoted", "read_text"]
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = 80
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -54,6 +58,11 @@ def decoded(content: bytes, source: str) -> str:
         raise InputError(f"{source} is not a text file in {name} (byte {error.start} is not valid)") from error
 
 
+def quoted(text: str) -> str:
+    """Return what stands in a file, in quotes; its ends alone where it is long, as JSON in one line is."""
+    return _SHORT.repr(text)
+
+
 class Line(NamedTuple):
     """One line that carries data, split at white space."""
 
@@ -76,7 +85,7 @@ class Line(NamedTuple):
         except ValueError:
             value = math.nan
         if not 0 <= value < math.inf:
-            raise self.error(f"the {name} must be a number of seconds >= 0, got {self.fields[index]!r}")
+            raise self.error(f"the {name} must be a number of seconds >= 0, got {quoted(self.fields[index])}")
         return value
 
 

@@ -14,7 +14,7 @@ from typing import Literal
 
 from sortformer.errors import InputError
 from sortformer.formats.passages import Passage, Said, passages, text
-from sortformer.formats.source import read_text
+from sortformer.formats.source import quoted, read_text
 from sortformer.formats.write import write_text
 
 __all__ = ["format", "parse", "read", "write"]
@@ -108,14 +108,14 @@ def _subtitles(text: str, source: str) -> list[tuple[float, float, list[str]]]:
         if times := _TIMES.match(line):
             start, end = _seconds(*times.groups()[:4]), _seconds(*times.groups()[4:])
             if end < start:
-                raise InputError(f"{source}, line {number}: a subtitle needs start <= end, got {line.strip()!r}")
+                raise InputError(f"{source}, line {number}: a subtitle needs start <= end, got {quoted(line.strip())}")
             numbers += _NUMBER.match(before) is not None
             found.append((start, end, []))
             ended = False
         elif _MEANT_AS_TIMES.match(line):
             raise InputError(
                 f"{source}, line {number}: a subtitle needs times like 00:01:02.500 --> 00:01:04.000, got "
-                f"{line.strip()!r}"
+                f"{quoted(line.strip())}"
             )
         elif web and not line:
             ended = True  # in SubRip the text goes on until the next times

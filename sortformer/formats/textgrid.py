@@ -19,7 +19,6 @@ values alone; as in Praat, what is neither text in quotes, nor a number or a fla
 import math
 import os
 import re
-import reprlib
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -27,7 +26,7 @@ from sortformer.annotation import Diarization, Turn, arrival_name
 from sortformer.errors import InputError
 from sortformer.formats.milliseconds import in_milliseconds, last_millisecond
 from sortformer.formats.names import one_line, renamed
-from sortformer.formats.source import read_text
+from sortformer.formats.source import quoted, read_text
 from sortformer.formats.write import write_text
 
 __all__ = ["format", "parse", "read", "write"]
@@ -94,14 +93,14 @@ class _Values:
     def text(self) -> str:
         """Return the next value, which has to be a text, without its quotes."""
         if (found := self.next())[0] != '"':
-            raise self.error(f"a text in quotes is wanted here, got {found}")
+            raise self.error(f"a text in quotes is wanted here, got {quoted(found)}")
         return found[1:-1].replace('""', '"')
 
     def number(self) -> float:
         """Return the next value, which has to be a finite number."""
         found = self.next()
         if found[0] in '"<' or not math.isfinite(number := float(found)):
-            raise self.error(f"a number is wanted here, got {reprlib.repr(found)}")
+            raise self.error(f"a number is wanted here, got {quoted(found)}")
         return number
 
     def span(self) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
-from sortformer.formats import rttm
+from sortformer.formats import ctm, rttm, subtitles, textgrid
 from tests.strategies import diarizations
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
@@ -158,3 +158,21 @@ def test_whole_corpora_are_read():
         for uri, turns in rttm.read(path).items():
             recording = Diarization(turns, max(t.end for t in turns), uri)
             assert rttm.parse(recording.to_rttm())[uri] == recording.merge().turns
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (rttm.parse, "{}"),
+        (rttm.parse, "SPEAKER a 1 0 {} <NA> <NA> ada <NA>"),
+        (rttm.parse, "SPEAKER a 1 0 1 <NA> <NA> ada {}"),
+        (ctm.parse, "{}"),
+        (subtitles.parse, "1 --> {}"),
+        (textgrid.parse, '"ooTextFile" "TextGrid" 0 1 <exists> 1 {}'),
+    ],
+)
+def test_a_line_as_long_as_a_file_is_not_shown_whole(parse, text):
+    """As JSON is, given in place of the format that is wanted."""
+    with pytest.raises(InputError, match=r"\.\.\.") as caught:
+        parse(text.format("9" * 9999))
+    assert len(str(caught.value)) < 200

@@ -161,7 +161,7 @@ def test_every_encoding_of_praat_is_read(tmp_path: Path, encoding: str):
         ('"dong"', '"dong', "line 26: a text that begins here has no end"),
         ('\n1\n2.5\n"a', '\n3\n2.5\n"a', "line 18: an interval needs 0 <= start < end in seconds, got 3 to 2.5"),
         ('"Ada ""K"""', '""', "line 18: the tier has no name"),
-        ('" "', "5", "line 15: a text in quotes is wanted here, got 5"),
+        ('" "', "5", "line 15: a text in quotes is wanted here, got '5'"),
         ("\n2\n0\n1\n", "\n1.5\n0\n1\n", "line 12: a whole number is wanted here, got 1.5"),
         ("1.5", '"1.5"', "line 25: a number is wanted here, got '\"1.5\"'"),
         ("1.5", "1e999", "line 25: a number is wanted here, got '1e999'"),
