@@ -26,6 +26,7 @@ from sortformer.estimates import Embeddings, check_diarization
 from sortformer.formats.names import without_white_space
 from sortformer.formats.write import write_bytes
 from sortformer.heard import Progress
+from sortformer.json_values import text_of
 from sortformer.memory import LabelMemory, interpolate
 from sortformer.model.identity import identity
 
@@ -232,8 +233,8 @@ class VoiceStore:
         try:
             config = from_dict(LabelConfig, json.loads(described["config"]))
             memory = LabelMemory(config, tensors["key"], tensors["label"])
-            names = tuple(json.loads(described["names"]))
-        except (KeyError, ValueError) as error:
+            names = tuple(text_of(name, "a name") for name in json.loads(described["names"]))
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{path} is damaged: store the voices again") from error
         if memory.key.ndim != 2 or set(memory.label.tolist()) != set(range(len(names))):
             raise InputError(f"{path} is damaged, its frames and names do not fit: store the voices again")

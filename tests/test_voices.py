@@ -1,6 +1,7 @@
 """Stored voices: who is known gets the name, who is not keeps the label, and no store is read by another's model."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +294,7 @@ def test_what_is_no_store_is_refused_in_a_sentence(puppet: Puppet, diarizer: Dia
     VoiceStore(puppet, of(puppet, "ada").memory, ("ada", "bob")).save(path, overwrite=True)
     with pytest.raises(InputError, match="do not fit"):
         VoiceStore.load(path, puppet)
+    for names in (5, ("ada", None)):
+        replace(of(puppet, "ada"), names=names).save(path, overwrite=True)
+        with pytest.raises(InputError, match="is damaged: store the voices again"):
+            VoiceStore.load(path, puppet)
