@@ -1,6 +1,7 @@
 """How a model is trained: a recipe's TOML file, read strictly."""
 
 import math
+import os
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -245,7 +246,7 @@ class TrainConfig:
             values = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError as error:
             raise InputError(f"cannot read the recipe {path}: {refusal(error)}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:  # not only of TOML: also of thousands of digits or brackets
             raise InputError(f"{path} is not a TOML file: {error}") from error
         try:
             config = from_dict(cls, values)
@@ -260,6 +261,6 @@ class TrainConfig:
         counts = config.count_teacher
         counts = replace(counts, network=beside(counts.network)) if counts else None
         init = config.init
-        if init is not None and Path(beside(init)).exists():
+        if init is not None and os.path.exists(beside(init)):  # which no name is too long for
             init = beside(init)
         return replace(config, data=data, teacher=teacher, count_teacher=counts, init=init)

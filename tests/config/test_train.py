@@ -59,7 +59,13 @@ def test_paths_in_a_recipe_are_beside_it(tmp_path):
 
 def test_initial_weights_are_beside_the_recipe_if_they_are_there_and_may_be_an_id_if_not(tmp_path):
     (tmp_path / "acme").mkdir()
-    for init, found in (("acme", str(tmp_path / "acme")), ("acme/model", "acme/model"), ("/an/other", "/an/other")):
+    long = "acme/" + "model" * 1000
+    for init, found in (
+        ("acme", str(tmp_path / "acme")),
+        ("acme/model", "acme/model"),
+        ("/an/other", "/an/other"),
+        (long, long),
+    ):
         assert TrainConfig.read(write(tmp_path, f'init = "{init}"\n' + RECIPE)).init == found
 
 
@@ -110,6 +116,8 @@ def test_a_training_config_comes_back_from_its_dictionary():
     ("text", "message"),
     [
         ("steps = ", "recipe.toml is not a TOML file"),
+        ("steps = " + "9" * 5000, "recipe.toml is not a TOML file"),
+        ("steps = " + "[" * 5000, "recipe.toml is not a TOML file"),
         ("steps = 10", "the key 'data' of TrainConfig is missing"),
         ("stepz = 10", r"unknown key 'stepz' of TrainConfig; did you mean 'steps'\?"),
         (RECIPE + "[model.encoder]\nkernel = 9\n", r"unknown key 'kernel' in model.encoder of EncoderConfig"),
