@@ -243,7 +243,7 @@ class TrainConfig:
         """
         path = Path(path)
         try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
+            values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin with its mark
         except OSError as error:
             raise InputError(f"cannot read the recipe {path}: {refusal(error)}") from error
         except (ValueError, RecursionError) as error:  # not only of TOML: also of thousands of digits or brackets

@@ -148,6 +148,10 @@ def test_an_absent_recipe_is_one_sentence(tmp_path):
         TrainConfig.read(tmp_path / "absent.toml")
 
 
+def test_the_mark_that_editors_begin_utf_8_with_is_no_part_of_a_recipe(tmp_path):
+    assert TrainConfig.read(write(tmp_path, "\ufeff" + RECIPE)) == TrainConfig.read(write(tmp_path, RECIPE))
+
+
 def test_a_recipe_that_is_no_text_is_one_sentence(tmp_path):
     path = tmp_path / "recipe.toml"
     path.write_bytes(b"\xff\xfe\x00")
