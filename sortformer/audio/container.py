@@ -7,6 +7,8 @@ from typing import BinaryIO, Protocol
 
 import numpy as np
 
+from sortformer.errors import refusal
+
 __all__ = ["AudioInfo", "AudioWarning", "Damaged", "Decoder", "NotDecodable", "Steady"]
 
 
@@ -64,12 +66,27 @@ class Decoder(Protocol):
 class Steady:
     """A file that stays where it is when a broken header sends it to an impossible place, and says so as C does: -1.
 
-    An error raised here could not pass through the C library: it would be printed to the terminal, and lost.
+    Where the system cannot read on, it ends, and ``check`` says why. An error raised here could not pass through the C
+    library: it would be printed to the terminal, and lost.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.read, self.tell, self.seekable = file.read, file.tell, file.seekable
+        self._fault: OSError | None = None
+        self.tell, self.seekable = file.tell, file.seekable
+
+    def read(self, count: int) -> bytes:
+        """Return up to ``count`` bytes, and none at the end."""
+        try:
+            return self._file.read(count)
+        except OSError as error:
+            self._fault = error
+            return b""
+
+    def check(self) -> None:
+        """Raise ``Damaged`` if not all could be read."""
+        if self._fault is not None:
+            raise Damaged(refusal(self._fault)) from self._fault
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to a place and return it, or -1."""

@@ -52,9 +52,11 @@ class FfmpegDecoder:
         self._frames_counted = not self._live and _counts_its_frames(cast(BinaryIO, file))
         unfinished = not self._live and _is_unfinished(cast(BinaryIO, file))
         self._chained = not self._live and is_chain(cast(BinaryIO, file))
+        self._steady = None if self._live else _Named(cast(BinaryIO, file))
         try:
-            steady = file if self._live else _Named(cast(BinaryIO, file))
-            self._container = av.open(steady, mode="r", options=NO_PROTOCOLS | (TO_THE_END if unfinished else {}))
+            self._container = av.open(
+                self._steady or file, mode="r", options=NO_PROTOCOLS | (TO_THE_END if unfinished else {})
+            )
         except (av.error.FFmpegError, ValueError) as error:
             raise NotDecodable("its format is not known, or its index is missing") from error
         if not self._container.streams.audio:
@@ -111,6 +113,8 @@ class FfmpegDecoder:
             yield from (_samples(part) for part in to_float.resample(None))
         except (av.error.FFmpegError, ValueError) as error:
             raise Damaged(f"the rest cannot be decoded ({_reason(error)})") from error
+        if self._steady:
+            self._steady.check()
         if bad_packets and not good_frames:
             raise NotDecodable(f"all its {bad_packets} packets are damaged")
         if bad_packets:

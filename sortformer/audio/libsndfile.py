@@ -39,8 +39,9 @@ class LibsndfileDecoder:
         found = NIST_COUNT.search(file.read(NIST_HEADER_BYTES))
         self._nist_frames = int(found[1]) if found else 0
         file.seek(0)
+        self._steady = Steady(file)
         try:
-            self._file = soundfile.SoundFile(cast(BinaryIO, Steady(file)))
+            self._file = soundfile.SoundFile(cast(BinaryIO, self._steady))
         except (soundfile.LibsndfileError, TypeError, ValueError) as error:
             raise NotDecodable("its format is not known") from error
         # A recorder that crashed leaves a size of 0 before the samples, and a FLAC from a pipe does not count them.
@@ -82,10 +83,12 @@ class LibsndfileDecoder:
             try:
                 piece = self._file.read(PIECE_SAMPLES, dtype="float32", always_2d=True)
             except soundfile.LibsndfileError as error:
+                self._steady.check()
                 raise Damaged("the rest cannot be decoded") from error
             if not len(piece):
                 break
             yield piece
+        self._steady.check()
         if re.search(r"without an End-Of-Stream|lacks an end-of-stream", self._file.extra_info):
             raise Damaged("the end of the file is missing")
         if self._uncounted_s() > UNCOUNTED_S:

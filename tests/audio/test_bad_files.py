@@ -350,6 +350,21 @@ def test_a_rate_that_no_recording_has_is_refused(tmp_path, rate):
         audio.read(path)
 
 
+@pytest.mark.parametrize("extension", ["wav", "flac", "mp3"])
+def test_a_disk_that_fails_gives_what_is_before_and_a_warning(tmp_path, capfd, extension):
+    path = write(tmp_path / f"talk.{extension}", chirp(30, 16_000), 16_000, **SOUNDFILE_FORMATS[extension])
+
+    class Failing(io.BytesIO):
+        def read(self, count=-1):
+            if self.tell() > len(self.getvalue()) // 2:
+                raise OSError(5, "Input/output error")
+            return super().read(count)
+
+    with pytest.warns(audio.AudioWarning, match=r"damaged or cut short \(Input/output error\): using"):
+        audio.read(Failing(path.read_bytes()))
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_chunk_that_ends_beyond_any_file_is_refused_without_a_word_on_the_terminal(tmp_path, capfd):
     path = tmp_path / "talk.caf"
     description = struct.pack(">4sQd4s5I", b"desc", 32, 16_000, b"lpcm", 0, 2, 1, 1, 16)
