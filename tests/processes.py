@@ -5,6 +5,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ import torch
 
 from sortformer.__main__ import main
 
-__all__ = ["script", "started"]
+__all__ = ["eventually", "script", "started"]
 
 
 def started(*arguments: object, fresh: bool = False, **options: object) -> subprocess.Popen[str]:
@@ -58,3 +59,11 @@ def _fork(run: Callable[[], object] | None, given: list[str], options: dict[str,
 
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": os.environ | own} | options
     return subprocess.Popen([sys.executable, *given], preexec_fn=begin if run else None, **options)  # pyright: ignore
+
+
+def eventually(true: Callable[[], bool]) -> None:
+    """Wait until something is true."""
+    due = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < due
+        time.sleep(0.02)

@@ -4,6 +4,7 @@ import multiprocessing as mp
 import os
 import re
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,10 @@ from sortformer.simulate.rerecord import rerecord
 from sortformer.simulate.simulator import Script
 
 __all__ = ["Batches", "Draft", "batches", "killed_workers", "part_rows"]
+
+# Python 3.14 would start workers by a server, which each of them keeps alive, and torch's workers end when their parent
+# is gone: where the one that trains was killed they would stay for ever. Forked, they share the bank's memory, too.
+_START = "fork" if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,6 +160,7 @@ def batches(
         num_workers=config.workers,
         prefetch_factor=4 if config.workers else None,
         worker_init_fn=_undisturbed_worker() if config.workers else None,
+        multiprocessing_context=_START if config.workers else None,
         generator=torch.Generator(),  # of seeds that nobody uses; the global one is not ours to draw from
     )
 

@@ -3,7 +3,8 @@
 import json
 import os
 import signal
-import time
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import torch
 
 from sortformer.train.step import take_step
 from tests.cli.conftest import Cli
-from tests.processes import started
+from tests.processes import eventually, started
 from tests.simulate.makers import make_bank_folder
 
 RECIPE = """
@@ -104,10 +105,8 @@ def test_an_interrupt_lets_the_step_end_and_saves_it(
     assert [json.loads(line)["step"] for line in lines] == [*steps, 2, 2] == [1, 1, 2, 2]  # with their evaluations
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_all_processes_of_a_job_costs_no_step_also_where_nobody_reads_what_is_said(
-    recipe: Path, tmp_path: Path, number: signal.Signals
-):
+def endless(recipe: Path, run: Path) -> subprocess.Popen[str]:
+    """A training that does not end by itself, with a worker."""
     recipe.write_text(
         RECIPE.replace("workers = 0", "workers = 1")
         .replace("checkpoint_every = 1", "checkpoint_every = 100_000")
@@ -115,22 +114,47 @@ def test_a_signal_to_all_processes_of_a_job_costs_no_step_also_where_nobody_read
         .replace("= 2\n", "= 100_000\n", 1)
         .replace("until_step = 2", "until_step = 100_000")
     )
+    return started("train", recipe, "-o", run, "--device", "cpu", start_new_session=True, restore_signals=False)
+
+
+def steps_of(run: Path) -> int:
+    return len((run / "log.jsonl").read_text().splitlines()) if (run / "log.jsonl").exists() else 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_all_processes_of_a_job_costs_no_step_also_where_nobody_reads_what_is_said(
+    recipe: Path, tmp_path: Path, number: signal.Signals
+):
     run = tmp_path / "run"
-    with started(
-        "train", recipe, "-o", run, "--device", "cpu", start_new_session=True, restore_signals=False
-    ) as training:
+    with endless(recipe, run) as training:
         assert training.stderr is not None
         training.stderr.close()
-        due = time.monotonic() + 60
-        while not (run / "log.jsonl").exists() or len((run / "log.jsonl").read_text().splitlines()) < 2:
-            assert time.monotonic() < due
-            time.sleep(0.05)
+        eventually(lambda: steps_of(run) >= 2)
         os.killpg(training.pid, number)
         assert training.wait(60) == 130
     last = json.loads((run / "log.jsonl").read_text().splitlines()[-1])["step"]
     assert torch.load(run / "state.pt", weights_only=True)["step"] == last
     with pytest.raises(ProcessLookupError):  # no worker is left
         os.killpg(training.pid, 0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="there is no /proc")
+def test_no_worker_outlives_a_training_that_was_killed(recipe: Path, tmp_path: Path):
+    with endless(recipe, tmp_path / "run") as training:
+        eventually(lambda: steps_of(tmp_path / "run") >= 2)
+        training.kill()
+    eventually(lambda: not living(training.pid))
+
+
+def living(group: int) -> list[int]:
+    """The processes of a group that are more than an entry which nobody has looked at yet."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # of one that has just gone
+            state, _, own, *_ = path.read_text().rpartition(")")[2].split()
+            if int(own) == group and state != "Z":
+                found.append(int(path.parent.name))
+    return found
 
 
 def test_what_is_pressed_in_the_last_step_changes_nothing(cli: Cli, recipe: Path, tmp_path: Path, monkeypatch):

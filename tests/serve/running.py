@@ -3,8 +3,7 @@
 import contextlib
 import json
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -14,7 +13,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from sortformer.serve import Server, bound
 
-__all__ = ["Running", "eventually", "message", "news", "running", "sent"]
+__all__ = ["Running", "message", "news", "running", "sent"]
 
 END = json.dumps({"type": "end"})
 
@@ -57,14 +56,6 @@ def running(app: FastAPI) -> Iterator[Running]:
             serving.should_exit = True
             thread.join(60)
             assert not thread.is_alive()
-
-
-def eventually(true: Callable[[], bool]) -> None:
-    """Wait until something is true."""
-    due = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < due
-        time.sleep(0.02)
 
 
 def message(wave: np.ndarray) -> bytes:

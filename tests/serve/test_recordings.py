@@ -23,7 +23,8 @@ from sortformer.formats.kinds import FORMATS
 from sortformer.serve import application
 from sortformer.words import assign_speakers
 from tests.audio.makers import chirp, write
-from tests.serve.running import Running, eventually, running
+from tests.processes import eventually
+from tests.serve.running import Running, running
 from tests.streaming.tiny import noise, tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the most that are told apart")  # as they are

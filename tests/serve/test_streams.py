@@ -26,7 +26,8 @@ from sortformer.diarizer import Diarizer
 from sortformer.formats.json import turns
 from sortformer.serve import application, streams
 from sortformer.streaming import Session, SessionPool, Update
-from tests.serve.running import END, Running, eventually, message, news, running, sent
+from tests.processes import eventually
+from tests.serve.running import END, Running, message, news, running, sent
 from tests.streaming.tiny import noise, tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the most that are told apart")  # as they are
