@@ -53,12 +53,16 @@ def decoder(source: Any) -> Iterator[Decoder]:
     """Open a path, or a binary file object from its beginning, with the first decoder that understands it.
 
     Raises:
-        InputError: if the file is missing, a directory, empty, not permitted, not opened as binary, or not audio.
+        InputError: if the file is missing, a directory, empty, not permitted, on a disk that fails, not opened as
+            binary, or not audio.
     """
     name = name_of(source)
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(_opened(source, name)) if _is_path(source) else source
-        found = _understood(_seekable(file, name, stack), name)
+        try:
+            found = _understood(_seekable(file, name, stack), name)
+        except OSError as error:
+            raise InputError(f"{name} cannot be read: {refusal(error)}") from error
         stack.callback(found.close)
         yield found
 

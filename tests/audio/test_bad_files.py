@@ -365,6 +365,19 @@ def test_a_disk_that_fails_gives_what_is_before_and_a_warning(tmp_path, capfd, e
     assert capfd.readouterr() == ("", "")
 
 
+def test_a_disk_that_fails_at_once_is_named_with_the_file():
+    class Failing(io.BytesIO):
+        name = "talk.wav"
+
+        def read(self, count=-1):
+            if count:
+                raise OSError(5, "Input/output error")
+            return b""
+
+    with pytest.raises(InputError, match=r"^talk\.wav cannot be read: Input/output error$"):
+        audio.read(Failing(b"RIFF"))
+
+
 def test_a_chunk_that_ends_beyond_any_file_is_refused_without_a_word_on_the_terminal(tmp_path, capfd):
     path = tmp_path / "talk.caf"
     description = struct.pack(">4sQd4s5I", b"desc", 32, 16_000, b"lpcm", 0, 2, 1, 1, 16)
