@@ -4,11 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["HOP_SAMPLES", "SAMPLE_RATE", "FrameGrid"]
+__all__ = ["HOP_SAMPLES", "LONGEST_S", "SAMPLE_RATE", "FrameGrid"]
 
 SAMPLE_RATE = 16_000
 HOP_SAMPLES = 160
 """From one feature frame to the next: 10 ms."""
+
+LONGEST_S = 1e9
+"""No time is later: 31 years, whose microseconds can still be counted, and shown by a clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from sortformer.annotation import Diarization, union
 from sortformer.errors import InputError
 from sortformer.formats.names import in_unicode
-from sortformer.formats.passages import LATEST_S
+from sortformer.grid import LONGEST_S
 
 __all__ = ["Word", "assign_speakers", "check_words"]
 
@@ -155,9 +155,9 @@ def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]],
             begun = min(begun, ended)
         elif end is None:
             ended = max(begun, min(ended, begun + _WORD_S * len(text.split())))
-        if not -LATEST_S < begun <= ended < LATEST_S:
+        if not -LONGEST_S <= begun <= ended <= LONGEST_S:
             backwards.append(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
-            if not (abs(begun) < LATEST_S and abs(ended) < LATEST_S):
+            if not (abs(begun) <= LONGEST_S and abs(ended) <= LONGEST_S):
                 raise InputError(backwards[-1])
             ended = begun
         if ended < -_SLACK_S:

@@ -6,10 +6,9 @@ from typing import Literal
 from sortformer.config.checks import as_annotated, require
 from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
 from sortformer.config.confidence import ConfidenceConfig
+from sortformer.grid import LONGEST_S
 
 __all__ = ["PostprocessConfig"]
-
-_LONGEST_S = 1e9  # 31 years, whose microseconds can still be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class PostprocessConfig:
             require(0 <= value <= 1, f"{name} must be a probability between 0 and 1, got {value}")
         for name in ("pad_on_s", "pad_off_s", "min_on_s", "min_off_s"):
             value = getattr(self, name)
-            require(0 <= value <= _LONGEST_S, f"{name} must be between 0 and {_LONGEST_S:g} seconds, got {value}")
+            require(0 <= value <= LONGEST_S, f"{name} must be between 0 and {LONGEST_S:g} seconds, got {value}")
 
     @property
     def turn_delay_s(self) -> float:

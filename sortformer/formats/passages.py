@@ -5,11 +5,9 @@ from itertools import pairwise
 from numbers import Real
 
 from sortformer.errors import InputError
+from sortformer.grid import LONGEST_S
 
-__all__ = ["LATEST_S", "Passage", "Said", "passages", "said", "text"]
-
-LATEST_S = 1e9
-"""Seconds, thirty years, after which nobody speaks in a recording; of a float's largest no clock can be made."""
+__all__ = ["Passage", "Said", "passages", "said", "text"]
 
 _PAUSE_S = 1.0
 _UNSPACED = (
@@ -58,7 +56,7 @@ def said(word: Said) -> Said:
         InputError: when it is none.
     """
     match word:
-        case (Real() as start, Real() as end, str(), str() | None) if 0 <= start <= end < LATEST_S:
+        case (Real() as start, Real() as end, str(), str() | None) if 0 <= start <= end <= LONGEST_S:
             return word
         case _:
             raise InputError(

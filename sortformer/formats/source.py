@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sortformer.errors import InputError, refusal
 from sortformer.formats.names import AUDIO_SUFFIXES
+from sortformer.grid import LONGEST_S
 
 __all__ = ["Line", "decoded", "is_comment", "lines", "quoted", "read_text"]
 
@@ -75,7 +76,7 @@ class Line(NamedTuple):
         return InputError(f"{self.source}, line {self.number}: {what}")
 
     def seconds(self, index: int, name: str) -> float:
-        """Return a field as a time in seconds, finite and not negative.
+        """Return a field as a time in seconds, not negative and not later than any recording.
 
         Raises:
             InputError: with the place, when it is something else.
@@ -84,8 +85,8 @@ class Line(NamedTuple):
             value = float(self.fields[index])
         except ValueError:
             value = math.nan
-        if not 0 <= value < math.inf:
-            raise self.error(f"the {name} must be a number of seconds >= 0, got {quoted(self.fields[index])}")
+        if not 0 <= value <= LONGEST_S:
+            raise self.error(f"the {name} must be in [0, {LONGEST_S:g}] s, got {quoted(self.fields[index])}")
         return value
 
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
 from sortformer.formats.names import check_name, check_names_files
+from sortformer.grid import LONGEST_S
 
 __all__ = ["SLACK_S", "Draft", "Entry"]
 
 SLACK_S = 0.1
 """By which times may lie past the end of a recording: durations are rounded, or of another format; so are turns."""
-
-_LONGEST_S = 1e9  # 31 years, whose samples can still be counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +44,12 @@ class Entry:
     def __post_init__(self) -> None:
         check_name(self.id, "recording")
         check_names_files(self.id)
-        if not 0 <= self.offset <= _LONGEST_S:
-            raise InputError(f"the offset of {self.id!r} must be in [0, {_LONGEST_S:g}] s, got {self.offset}")
+        if not 0 <= self.offset <= LONGEST_S:
+            raise InputError(f"the offset of {self.id!r} must be in [0, {LONGEST_S:g}] s, got {self.offset}")
         if self.num_speakers is not None and self.num_speakers < 0:
             raise InputError(f"num_speakers of {self.id!r} must be 0 or more, got {self.num_speakers}")
-        if self.duration is not None and not 0 < self.duration <= _LONGEST_S:
-            raise InputError(f"the duration of {self.id!r} must be in (0, {_LONGEST_S:g}] s, got {self.duration}")
+        if self.duration is not None and not 0 < self.duration <= LONGEST_S:
+            raise InputError(f"the duration of {self.id!r} must be in (0, {LONGEST_S:g}] s, got {self.duration}")
 
 
 @dataclass(frozen=True, slots=True)

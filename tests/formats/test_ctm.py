@@ -42,8 +42,8 @@ def test_silences_are_no_words_and_of_alternatives_the_first_is_taken():
             "a 1 0.5 0.2",
             "x.ctm, line 1: a word of CTM has recording, channel, start, duration and text, got 'a 1 0.5 0.2'",
         ),
-        ("a 1 0 1 b\na 1 * * c", r"x.ctm, line 2: the start must be a number of seconds >= 0, got '\*'"),
-        ("a 1 0.5 -1 b", "x.ctm, line 1: the duration must be a number of seconds >= 0, got '-1'"),
+        ("a 1 0 1 b\na 1 * * c", r"x.ctm, line 2: the start must be in \[0, 1e\+09\] s, got '\*'"),
+        ("a 1 0.5 -1 b", r"x.ctm, line 1: the duration must be in \[0, 1e\+09\] s, got '-1'"),
         (";; nothing\n", "x.ctm: no word is in it; is this CTM"),
     ],
 )
