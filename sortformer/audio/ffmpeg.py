@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from typing import BinaryIO, Protocol, cast
 
@@ -96,7 +97,7 @@ class FfmpegDecoder:
         to_float = av.AudioResampler(format="flt", rate=self._rate)
         bad_packets, good_frames, given, lost_s = 0, 0, 0, 0.0
         try:
-            for packet in self._container.demux(self._stream):
+            for packet in self._packets():
                 try:
                     frames = packet.decode()
                 except av.error.FFmpegError:
@@ -122,6 +123,11 @@ class FfmpegDecoder:
 
     def close(self) -> None:
         self._container.close()
+
+    def _packets(self) -> Iterator[av.Packet]:
+        # At the end PyAV looks also for streams that a broadcast has begun meanwhile, and does not know them.
+        with suppress(IndexError):
+            yield from self._container.demux(self._stream)
 
     def _format(self) -> str:
         return self._container.format.name.split(",")[0]

@@ -7,9 +7,11 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO
 
+import av
 import numpy as np
 import pytest
 import soundfile
@@ -156,6 +158,19 @@ def test_a_broadcast_is_heard_from_wherever_one_joins_it(tmp_path: Path, extensi
     late = lag(held, heard)
     match = held[late + 800 : late + len(heard) - 800]
     assert np.corrcoef(match, heard[800 : 800 + len(match)])[0, 1] > 0.9
+
+
+def test_a_broadcast_may_begin_more_tracks_while_it_is_heard(tmp_path: Path):
+    alone = encode(tmp_path / "alone.ts", chirp(10, 48_000), 48_000, "aac").read_bytes()
+    more = tmp_path / "more.ts"
+    with av.open(str(more), "w") as container:
+        tracks = [container.add_stream("aac", rate=48_000, layout="mono") for _ in range(3)]
+        for number in range(48):
+            for track in tracks:
+                frame = av.AudioFrame.from_ndarray(np.zeros((1, 1_024), np.float32), format="fltp", layout="mono")
+                frame.sample_rate, frame.pts, frame.time_base = 48_000, 1_024 * number, Fraction(1, 48_000)
+                container.mux(track.encode(frame))
+    assert len(sent(alone + more.read_bytes())) == pytest.approx(11 * 16_000, rel=0.02)
 
 
 @pytest.mark.parametrize("subtype", ["FLOAT", "ULAW", "ALAW"])
