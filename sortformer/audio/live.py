@@ -17,7 +17,7 @@ from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.files import name_of
 from sortformer.audio.reading import SHORTEST_S, signal_of
 from sortformer.audio.signal import check_channel, resampled
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["HEADER_BYTES", "begins_recording", "microphone", "piped"]
@@ -40,17 +40,21 @@ _FEWEST_BYTES = 1_000  # by which these are told
 class _Pipe:
     """Bytes as they come: what is there is read without waiting for more, and only an end is taken for one.
 
-    An interrupt ends them, too, and is kept: out of what FFmpeg calls to read, no exception comes.
+    An interrupt ends them, too, and so does a pipe that fails; why is kept: out of what FFmpeg calls to read, no
+    exception comes.
     """
 
     def __init__(self, pipe: BinaryIO) -> None:
         with contextlib.suppress(OSError):  # what is no pipe
             os.set_blocking(pipe.fileno(), True)  # else a pause would be taken for the end
         self._read = getattr(pipe, "read1", pipe.read)
-        self.interrupt: KeyboardInterrupt | None = None
+        self.ended_by: KeyboardInterrupt | InputError | None = None
         self.head = b""  # the first bytes, which are still to be read
-        while len(self.head) < _HEAD_BYTES and (more := self._read(_BLOCK_BYTES)):
-            self.head += more
+        try:
+            while len(self.head) < _HEAD_BYTES and (more := self._read(_BLOCK_BYTES)):
+                self.head += more
+        except OSError as error:
+            raise _failed(error) from error
 
     def read(self, count: int = _BLOCK_BYTES) -> bytes:
         if self.head:
@@ -59,8 +63,10 @@ class _Pipe:
         try:
             return self._read(count)
         except KeyboardInterrupt as interrupt:
-            self.interrupt = interrupt
-            return b""
+            self.ended_by = interrupt
+        except OSError as error:
+            self.ended_by = _failed(error)
+        return b""
 
     def seekable(self) -> bool:
         return False
@@ -79,7 +85,7 @@ def piped(
     Raises:
         InputError: if there is no such encoding; if the rate is not one of sound, or given for what is no such samples;
             if a channel is given for samples, or not there; if next to nothing comes, text, a recording that can only
-            be read from a file, or samples of another kind.
+            be read from a file, or samples of another kind; if the pipe fails, after what came before.
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
@@ -107,12 +113,16 @@ def piped(
         for block in (
             _recording(source, name_of(pipe), channel) if recorded else resampled(_samples(source, kind, rate), rate)
         ):
-            if source.interrupt is not None:
+            if source.ended_by is not None:
                 break  # what is left are the last milliseconds, cut anywhere
             yield block
     finally:
-        if source.interrupt is not None:
-            raise source.interrupt
+        if source.ended_by is not None:
+            raise source.ended_by
+
+
+def _failed(error: OSError) -> InputError:
+    return InputError(f"what comes through this pipe breaks off ({refusal(error)}): check the program that sends it")
 
 
 def begins_recording(head: bytes) -> bool:

@@ -1,6 +1,7 @@
 """Audio as it comes: a pause is not the end, and a recording with a header says itself what it is."""
 
 import contextlib
+import errno
 import io
 import os
 import threading
@@ -171,6 +172,31 @@ def test_a_broadcast_may_begin_more_tracks_while_it_is_heard(tmp_path: Path):
                 frame.sample_rate, frame.pts, frame.time_base = 48_000, 1_024 * number, Fraction(1, 48_000)
                 container.mux(track.encode(frame))
     assert len(sent(alone + more.read_bytes())) == pytest.approx(11 * 16_000, rel=0.02)
+
+
+class Failing(io.BytesIO):
+    """A pipe that fails where it would end."""
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        if content := super().read1(size):
+            return content
+        raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+
+
+@pytest.mark.parametrize("header", [44, 0])
+def test_what_came_before_a_pipe_fails_is_heard(tmp_path: Path, capfd: pytest.CaptureFixture[str], header: int):
+    content = write(tmp_path / "meeting.wav", chirp(5, 16_000), 16_000).read_bytes()
+    heard = []
+    with pytest.raises(InputError, match=r"breaks off \(Connection reset by peer\): check the program"):
+        heard.extend(piped(Failing(content[44 - header :])))
+    assert sum(map(len, heard)) >= 4 * 16_000
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("count", [0, 100])
+def test_a_pipe_that_fails_at_once_is_refused(count: int):
+    with pytest.raises(InputError, match="breaks off"):
+        next(piped(Failing(bytes(count))))
 
 
 @pytest.mark.parametrize("subtype", ["FLOAT", "ULAW", "ALAW"])
