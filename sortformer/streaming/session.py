@@ -234,7 +234,7 @@ class Session:
         """
         self._require_open()
         here = self._position
-        if not (hasattr(slot, "__index__") and 0 <= slot < len(here.channels)):
+        if not (isinstance(slot, int | np.integer) and 0 <= slot < len(here.channels)):
             raise InputError(f"slot must be between 0 and {len(here.channels) - 1}, got {slot}")
         gone = here.channels[slot]
         # Those who arrived later move up, and the free channel is the last of those that may speak.

@@ -118,7 +118,7 @@ def test_another_sample_rate_is_refused(session):
 def test_what_is_no_array_and_no_slot_is_refused(session):
     with pytest.raises(InputError, match="cannot be read as an array"):
         session.push([[1.0, 2.0], [3.0]])
-    for slot in (-1, 3, 1.0, "1", None):
+    for slot in (-1, 3, 1.0, "1", None, np.array([1]), torch.tensor(1.0)):
         with pytest.raises(InputError, match="slot must be between 0 and 2"):
             session.reset_slot(slot)
     assert session.duration_s == 0
