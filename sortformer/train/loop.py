@@ -175,7 +175,7 @@ def _changed(config: Path, now: Mapping[str, Any]) -> list[str]:
     """Return the names of the settings that are not as the file says."""
     try:
         before = json.loads(config.read_text("utf-8"))
-    except (OSError, ValueError):  # what is not known has not changed
+    except (OSError, ValueError, RecursionError):  # what is not known has not changed
         return []
     return sorted(name for name, *_ in differences(before, now)) if isinstance(before, dict) else []
 
@@ -185,7 +185,7 @@ def _check_place(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file: give a folder for the run")
     config = out / "config.json"
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         values = json.loads(config.read_text(encoding="utf-8"))
         if isinstance(values, dict) and "steps" in values:
             return

@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 
 import torch
@@ -106,17 +107,18 @@ class TrainState:
             InputError: if the file is damaged, of another model, or of a run that began as another one.
         """
         try:
-            values: dict = torch.load(path, map_location="cpu", weights_only=True)
+            found = torch.load(path, map_location="cpu", weights_only=True)
         except Exception as error:  # a damaged pickle can raise nearly anything
             raise InputError(f"cannot resume from {path}, which is damaged; move it away to start again") from error
-        if isinstance(values, dict) and values.get("begun_as", self.begun_as) != self.begun_as:
+        values = found if isinstance(found, dict) else {}  # which lacks all that is wanted below
+        if values.get("begun_as", self.begun_as) != self.begun_as:
             other = [name for name in changed if name.startswith(_OF_START)]
             why = f"its recipe had another {', '.join(other)}" if other else "weights, post-processing or licence"
             raise InputError(
                 f"the run in {path.parent} did not begin from the model of this recipe ({why}): go on with its own "
                 "recipe, or give another folder"
             )
-        if isinstance(values, dict) and values.get("trained", self._trained()) != self._trained():
+        if values.get("trained", self._trained()) != self._trained():
             raise InputError(
                 f"the run in {path.parent} trained other parts of the model than 'frozen' leaves here: go on with its "
                 "own recipe, or give another folder"
@@ -130,7 +132,7 @@ class TrainState:
             self.optimizer.load_state_dict(values["optimizer"])
             for group, settings in zip(self.optimizer.param_groups, wanted, strict=True):
                 group.update(settings)
-            self.step, self.lowest_der = values["step"], values.get("lowest_der", math.inf)
+            self.step, self.lowest_der = index(values["step"]), float(values.get("lowest_der", math.inf))
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise InputError(
                 f"cannot resume from {path}, which is of another model or recipe; move it away to start again"

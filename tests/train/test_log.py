@@ -21,7 +21,7 @@ def test_it_goes_on_after_a_step_and_forgets_what_came_later(tmp_path: Path):
     assert told == [{"step": 3, "loss": float("inf")}]
 
 
-@pytest.mark.parametrize("content", [b"garbage\n", b"[1]\n", b'{"loss": 0.5}\n', b"\xff\n"])
+@pytest.mark.parametrize("content", [b"garbage\n", b"[1]\n", b'{"loss": 0.5}\n', b"\xff\n", b"[" * 9_999 + b"\n"])
 def test_what_is_no_log_is_refused_and_stays(tmp_path: Path, content: bytes):
     path = tmp_path / "log.jsonl"
     path.write_bytes(content)

@@ -446,6 +446,21 @@ def test_the_state_of_another_model_is_refused(run_config, tmp_path):
         train(write_voice_table(tmp_path / "voices.npz", run_config), tmp_path)
 
 
+@pytest.mark.parametrize("other", [torch.zeros(3), {"step": None}, {"lowest_der": []}])
+def test_what_is_no_state_is_refused(other, run_config, tmp_path):
+    train(run_config, tmp_path, stop=after(1))
+    torch.save(state_of(tmp_path) | other if isinstance(other, dict) else other, tmp_path / "state.pt")
+    with pytest.raises(InputError, match="which is of another model or recipe"):
+        train(run_config, tmp_path)
+
+
+def test_a_run_goes_on_whatever_its_config_has_become(run_config, tmp_path):
+    train(run_config, tmp_path, stop=after(1))
+    (tmp_path / "config.json").write_text("[" * 9_999)
+    train(run_config, tmp_path, stop=after(2))
+    assert state_of(tmp_path)["step"] == 2
+
+
 def test_bf16_trains_to_about_the_same_loss(run_config, tmp_path):
     train(run_config, tmp_path / "whole", stop=after(2))
     train(replace(run_config, precision="bf16"), tmp_path / "half", stop=after(2))
