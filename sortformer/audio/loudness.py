@@ -17,6 +17,7 @@ _PIECE_SAMPLES = 1600  # 0.1 s
 _SHARE = 0.95  # of the pieces are no louder than the level: so speech with many pauses sets it, and a few knocks do not
 # The level is no further below the sixth loudest piece: of little speech a word sets it, and a click does not.
 _LOUDEST, _RANGE_DB = 6, 15
+_SILENCE_DB = 25  # what is so much softer than the rest is no speech, and how long it lasts says nothing of the level
 _QUIET = 0.01  # -40 dB: where nobody is heard, that may be why
 _LEAST_DB, _STEPS_A_DB, _BINS = -120, 5, 800
 
@@ -67,6 +68,10 @@ class Peaks:
         """What the highest samples do not exceed in 95 % of the pieces, in dB."""
         return self.below(_SHARE * self.total)
 
+    def softer(self, decibels: float) -> int:
+        """Return how many pieces do not reach a level."""
+        return int(self.counts[: max(0, round((decibels - _LEAST_DB) * _STEPS_A_DB))].sum())
+
     def below(self, count: float) -> float:
         """Return what the highest samples of ``count`` pieces do not exceed, in dB."""
         return _LEAST_DB + (int(np.searchsorted(np.cumsum(self.counts), count)) + 0.5) / _STEPS_A_DB
@@ -76,7 +81,7 @@ class Peaks:
 class Level:
     """How loud the speech of a recording is, as far as it has been heard, by the highest samples of pieces of 0.1 s.
 
-    It is what 95 % of the pieces do not exceed. A piece counts when all of it has been heard.
+    It is what 95 % of the pieces do not exceed, but for silent ones. A piece counts when all of it has been heard.
 
     Attributes:
         peaks: of the pieces.
@@ -97,13 +102,22 @@ class Level:
         return self.peaks.total * _PIECE_SAMPLES / SAMPLE_RATE
 
     @property
+    def with_silence(self) -> float:
+        """The level of all that has been heard, silence too, in dB."""
+        total = self.peaks.total
+        if total == 0:
+            return decibels(peak(self.begun))
+        return max(self.peaks.usual, self.peaks.below(total - _LOUDEST + 1) - _RANGE_DB)
+
+    @property
     def value(self) -> float:
         """The level, as an amplitude: the highest sample of what is no whole piece, 0 of nothing."""
         total = self.peaks.total
         if total == 0:
             return peak(self.begun)
-        loud = self.peaks.below(total - _LOUDEST + 1)
-        return 10 ** (max(self.peaks.usual, loud - _RANGE_DB) / 20)
+        silent = self.peaks.softer(self.with_silence - _SILENCE_DB)
+        usual = self.peaks.below(silent + _SHARE * (total - silent))
+        return 10 ** (max(usual, self.with_silence) / 20)
 
 
 UNHEARD = Level(Peaks(), np.zeros(0, dtype=np.float32))

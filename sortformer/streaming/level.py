@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sortformer.audio.loudness import UNHEARD, Level, Peaks, decibels, peaks_of
+from sortformer.audio.loudness import UNHEARD, Level, Peaks, peaks_of
 from sortformer.grid import FrameGrid
 
 __all__ = ["NEW", "StreamLevel"]
@@ -25,7 +25,7 @@ class StreamLevel:
     The level of speech is what the highest samples of its frames do not exceed in 95 % of them.
 
     Attributes:
-        every: the level of all that has been heard, with speech or without.
+        every: of all that has been heard, with speech or without.
         begun: (n,) samples of the next frame.
         open: (t,) highest samples of the frames of which it is not known yet whether somebody speaks.
         spoken: those of the frames in which somebody does.
@@ -50,7 +50,7 @@ class StreamLevel:
     def value(self) -> float:
         """The level, as an amplitude."""
         least = _FIRST_DB - _QUIETER_DB_S * self.every.seconds
-        first, frames = max(decibels(self.every.value), least), self.spoken.total
+        first, frames = max(self.every.with_silence, least), self.spoken.total
         return 10 ** ((_FIRST_FRAMES * first + frames * self.spoken.usual) / (_FIRST_FRAMES + frames) / 20)
 
 

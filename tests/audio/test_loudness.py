@@ -49,8 +49,17 @@ def test_what_does_not_sound_does_not_set_the_level():
     assert decibels_of(speech + np.float32(0.5)) == pytest.approx(decibels_of(speech), abs=0.2)
 
 
-def test_a_word_in_much_silence_is_not_raised_beyond_measure():
-    sparse = 0.001 * np.tile(WAVE, 100)
+@pytest.mark.parametrize("seconds", [10, 1000])
+@pytest.mark.parametrize("softer", [0, 0.01])
+def test_how_long_it_is_silent_does_not_set_the_level(seconds: int, softer: float):
+    speech = np.tile(WAVE, 10) * np.repeat(np.geomspace(0.03, 0.3, 20), 16_000).astype(np.float32)
+    silence = np.float32(0.01 * softer) * np.tile(WAVE, seconds // 2)
+    for parts in ([silence, speech], [speech, silence]):
+        assert level_of(*parts) == level_of(speech)
+
+
+def test_a_word_in_much_noise_is_not_raised_beyond_measure():
+    sparse = 0.03 * np.tile(WAVE, 100)
     sparse[:16_000] = 0.3 * WAVE[:16_000]
     assert peak(levelled(sparse, level_of(sparse))) == pytest.approx(10 ** (-9 / 20), rel=0.02)
 
