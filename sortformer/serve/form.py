@@ -26,15 +26,15 @@ NO_FILE = "there is no recording: send it as the file of a form (curl -F file=@t
 
 # A form cannot say null, so None is what it does not have; less than 1 is refused by the Diarizer.
 _COUNT = {"type": "integer", "minimum": 1}
-Count = Annotated[int | None, WithJsonSchema(_COUNT)]
+_Count = Annotated[int | None, WithJsonSchema(_COUNT)]
 
 
 class Options(BaseModel, extra="forbid"):
     """What may be sent beside the file: arguments of a call of the ``Diarizer``, and the format of the answer."""
 
-    num_speakers: Count = None
-    min_speakers: Count = None
-    max_speakers: Count = None
+    num_speakers: _Count = None
+    min_speakers: _Count = None
+    max_speakers: _Count = None
     exclusive: bool = False
     channel: Annotated[Channel | None, WithJsonSchema({"anyOf": [_COUNT, {"type": "string", "const": EACH}]})] = None
     preset: Annotated[str | None, WithJsonSchema({"type": "string"})] = None

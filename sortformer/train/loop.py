@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from sortformer.checkpoint.files import read_config
 from sortformer.config.model import ModelConfig
 from sortformer.config.strict import differences, to_dict
 from sortformer.config.train import TrainConfig
@@ -174,10 +175,10 @@ def _stopping(stop: Callable[[int], bool] | None, step: int, processes: Processe
 def _changed(config: Path, now: Mapping[str, Any]) -> list[str]:
     """Return the names of the settings that are not as the file says."""
     try:
-        before = json.loads(config.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):  # what is not known has not changed
+        before = read_config(config)
+    except InputError:  # what is not known has not changed
         return []
-    return sorted(name for name, *_ in differences(before, now)) if isinstance(before, dict) else []
+    return sorted(name for name, *_ in differences(before, now))
 
 
 def _check_place(out: Path) -> None:
@@ -185,9 +186,8 @@ def _check_place(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file: give a folder for the run")
     config = out / "config.json"
-    with suppress(OSError, ValueError, RecursionError):
-        values = json.loads(config.read_text(encoding="utf-8"))
-        if isinstance(values, dict) and "steps" in values:
+    with suppress(InputError):
+        if "steps" in read_config(config):
             return
     for there in (config, *(out / name for name in ("model.safetensors", MODEL, BEST, MODELS))):
         if there.exists() and not (out / STATE).exists():
