@@ -11,7 +11,7 @@ HOP_SAMPLES = 160
 """From one feature frame to the next: 10 ms."""
 
 LONGEST_S = 1e9
-"""No time is later: 31 years, whose microseconds can still be counted, and shown by a clock."""
+"""The latest time in lists, words, NIST's formats and settings: 31 years, whose microseconds can still be counted."""
 
 
 @dataclass(frozen=True, slots=True)
