@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from sortformer.config.model import FeatureConfig
 from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.masks import length_mask
+from sortformer.tilt import evening
 
 __all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "bands_below", "mel_filterbank", "peak_gain"]
 
@@ -48,6 +49,12 @@ class LogMel(nn.Module):
         self.filterbank: Tensor
         self.register_buffer("window", nn.functional.pad(window, (margin, margin)), persistent=False)
         self.register_buffer("filterbank", torch.from_numpy(mel_filterbank(config.num_mels)), persistent=False)
+        hz = torch.from_numpy(_mel_edges(config.num_mels)[1:-1])
+        emphasis = 1 + PRE_EMPHASIS**2 - 2 * PRE_EMPHASIS * torch.cos(2 * torch.pi * hz / SAMPLE_RATE)
+        self.hz: Tensor
+        self.emphasis: Tensor
+        self.register_buffer("hz", hz.float(), persistent=False)
+        self.register_buffer("emphasis", emphasis.float(), persistent=False)
 
     def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return the features (B, T, M) of ``wave`` (B, N), of any type, and the valid frames (B,) of each row.
@@ -67,6 +74,8 @@ class LogMel(nn.Module):
         frames = num_samples // HOP_SAMPLES
         mel = self._log_mel(nn.functional.pad(emphasised, (half, half)))[:, : wave.shape[1] // HOP_SAMPLES]
         valid = length_mask(frames, mel.shape[1])
+        if self.config.tilt_range is not None:
+            mel = self.evened(mel, self.power(mel).masked_fill(~valid[..., None], 0.0).sum(dim=1))
         mel = mel.masked_fill(~valid[..., None], 0.0)
         if self.config.normalize == "per_feature":
             mel = _normalize(mel, valid)
@@ -82,7 +91,7 @@ class LogMel(nn.Module):
         """Advance by ``samples`` (B, n), any n; return the new state and the frames (B, t, M) now complete.
 
         With ``last`` the stream ends after these samples, and the frames that overlap its end are given too. In any cut
-        of the audio the frames equal those of the whole recording.
+        of the audio the frames equal those of the whole recording before these are ``evened``.
 
         Raises:
             ValueError: if the features depend on the whole recording, which a stream does not have.
@@ -102,6 +111,23 @@ class LogMel(nn.Module):
         mel = self._log_mel(nn.functional.pad(emphasised, (0, max(0, needed - tail.shape[1])))[:, : needed - 1])
         drop = min(count * HOP_SAMPLES, tail.shape[1])
         return FeatureState(tail[:, drop:], state.tail_start + drop, state.next_frame + count), mel
+
+    def power(self, mel: Tensor) -> Tensor:
+        """Return the power (..., M) of the bands in frames that are not ``evened``, nor normalised "per_feature"."""
+        values = mel * FIXED_STD + FIXED_MEAN if self.config.normalize == "fixed" else mel
+        return (values.exp() - LOG_GUARD).clamp(min=0.0)  # rounding may leave less than nothing
+
+    def evened(self, mel: Tensor, spectrum: Tensor) -> Tensor:
+        """Return "fixed" frames (B, T, M) as muffled, or as thin, as ``tilt_range`` has it at most.
+
+        ``spectrum`` (B, M) is the ``power`` of the bands, summed over all that was heard of each row.
+        """
+        if self.config.tilt_range is None:
+            return mel
+        factors = evening(spectrum / self.emphasis, self.hz, self.config.tilt_range)[:, None]
+        # The logarithm of x times its factor, plus the guard, from that of x plus the guard.
+        sound = 1 - LOG_GUARD * (-FIXED_STD * mel - FIXED_MEAN).exp()
+        return mel + (sound.clamp(min=0.0) * (factors - 1)).log1p() / FIXED_STD
 
     def _log_mel(self, emphasised: Tensor) -> Tensor:
         spectrum = torch.stft(

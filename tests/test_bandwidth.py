@@ -82,7 +82,7 @@ def test_each_process_that_trains_has_a_gradient_for_both():
 def test_a_stream_in_one_chunk_is_heard_as_the_whole_call_is():
     call = below(3_800, noise(32_000))
     front = hear(MODEL.features, start_front(MODEL.features), call, last=True)
-    _, chunk = next_chunk(MODEL.encoder, StreamConfig(chunk_frames=100), front)
+    _, chunk = next_chunk(MODEL.features, MODEL.encoder, StreamConfig(chunk_frames=100), front)
     lengths = torch.tensor([front.mel.shape[1]])
     with torch.no_grad():
         whole, _ = MODEL.encoder.subsample(front.mel, lengths)

@@ -62,10 +62,23 @@ class FeatureConfig:
     """"fixed" shifts and scales all values by constants; "per_feature" by each recording's own mean and deviation."""
     gain: Literal["none", "peak"] = "none"
     """With "peak" each recording is divided by its highest sample (as for NVIDIA's offline Sortformer)."""
+    tilt_range: tuple[float, float] | None = None
+    """Tilts of the spectrum of speech that the model knows, in dB per octave: recordings that are more muffled, or
+    thinner, are brought to the nearer end (``sortformer.tilt``); None: they are heard as they are."""
 
     def __post_init__(self) -> None:
         as_annotated(self)
         require(1 <= self.num_mels <= 257, f"num_mels must be between 1 and 257, got {self.num_mels}")
+        if self.tilt_range is not None:
+            require(
+                len(self.tilt_range) == 2 and -math.inf < self.tilt_range[0] <= self.tilt_range[1] < math.inf,
+                f"tilt_range must be two numbers, the lower one first, got {self.tilt_range}",
+            )
+            require(
+                self.normalize == "fixed" and self.num_mels >= _FEWEST_HALVES,
+                f"tilt_range needs normalize 'fixed', for recordings that are alike loud, and {_FEWEST_HALVES} mel "
+                "bands or more",
+            )
 
     @property
     def whole(self) -> bool:

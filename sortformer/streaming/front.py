@@ -23,6 +23,7 @@ _GRID = FrameGrid()
 # A feature frame needs the samples up to half a window after its centre; the last frame of a group of eight is centred
 # one hop before the end of the group.
 _LOOKAHEAD_SAMPLES = FFT_SAMPLES // 2 - HOP_SAMPLES
+_SPEECH = 0.7  # speakers expected in a frame, more than which are speech: what is doubtful is no evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,13 @@ class Front:
     offset: tuple[float, float] | None  # see `centred`; None before the first sample
     features: FeatureState
     sounds: Tensor  # (1, 2) frames of 10 ms that sounded below and above 4 kHz
-    mel: Tensor  # (1, n, M) log-mel features from frame `first` on
+    mel: Tensor  # (1, n, M) log-mel features from frame `first` on, not evened
     first: int
     next_frame: int  # the first frame that no chunk has had
     received: int  # samples
     peak: float  # of them
+    spectrum: Tensor  # (1, M) power of the mel bands where somebody spoke, which tells the tilt
+    open: Tensor  # (t, M) that of the frames of the last chunk
     ended: bool
 
 
@@ -49,8 +52,20 @@ def start_front(log_mel: LogMel, level: StreamLevel | Level = NEW) -> Front:
     """
     features = log_mel.start()
     mel = features.tail.new_zeros(1, 0, log_mel.config.num_mels)
-    sounds = torch.zeros(1, 2, dtype=torch.int64, device=mel.device)
-    return Front(level if log_mel.config.alike_loud else None, None, features, sounds, mel, 0, 0, 0, 0.0, ended=False)
+    return Front(
+        level=level if log_mel.config.alike_loud else None,
+        offset=None,
+        features=features,
+        sounds=torch.zeros(1, 2, dtype=torch.int64, device=mel.device),
+        mel=mel,
+        first=0,
+        next_frame=0,
+        received=0,
+        peak=0.0,
+        spectrum=mel.sum(dim=1),
+        open=mel[0],
+        ended=False,
+    )
 
 
 def missing_samples(config: StreamConfig, front: Front) -> int:
@@ -68,6 +83,9 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
         samples = levelled(samples, level.value)
     wave = torch.as_tensor(samples, device=front.mel.device)[None]
     features, mel = log_mel.step(front.features, wave, last=last)
+    spectrum = front.spectrum
+    if not isinstance(level, StreamLevel):
+        spectrum = spectrum + log_mel.power(mel).sum(dim=1)
     return replace(
         front,
         level=level,
@@ -77,22 +95,25 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
         mel=torch.cat([front.mel, mel], dim=1),
         received=front.received + len(samples),
         peak=highest,
+        spectrum=spectrum,
         ended=last,
     )
 
 
 def told(front: Front, probs: np.ndarray) -> Front:
-    """Take note of who speaks in the frames of the last chunk, (t, outputs of a frame, S), which tells the level."""
+    """Take note of who speaks in the last chunk, (t, outputs of a frame, S): speech tells the level and the tilt."""
     if not isinstance(front.level, StreamLevel):
         return front
-    return replace(front, level=front.level.told(probs.sum(axis=2).mean(axis=1)))
+    spoken = probs.sum(axis=2).mean(axis=1) > _SPEECH
+    power = front.open[torch.from_numpy(spoken).to(front.open.device)].sum(dim=0)
+    return replace(front, level=front.level.told(spoken), spectrum=front.spectrum + power)
 
 
-def next_chunk(encoder: Encoder, config: StreamConfig, front: Front) -> tuple[Front, Chunk | None]:
+def next_chunk(log_mel: LogMel, encoder: Encoder, config: StreamConfig, front: Front) -> tuple[Front, Chunk | None]:
     """Return the next chunk, or None until its right context has been heard; an ended stream gives what is left.
 
-    With a margin of one frame its frames equal those of the whole recording: a subsampled frame sees 7 feature frames
-    before its first one and none after its last.
+    All its frames are evened alike, by the speech before it. With a margin of one frame they equal those of the whole
+    recording but for that: a subsampled frame sees 7 feature frames before its first one and none after its last.
     """
     whole = front.mel.shape[1] // FACTOR
     known = front.first + (-(-front.mel.shape[1] // FACTOR) if front.ended else whole)
@@ -104,10 +125,14 @@ def next_chunk(encoder: Encoder, config: StreamConfig, front: Front) -> tuple[Fr
     margin = min(config.margin_frames, front.next_frame - left)
     begin = front.next_frame - left - margin - front.first
     mel = front.mel[:, FACTOR * begin : FACTOR * (begin + margin + left + length + right)]
-    emb, _ = encoder.subsample(mel, torch.full((1,), mel.shape[1], device=mel.device), is_narrow(front.sounds))
+    count = torch.full((1,), mel.shape[1], device=mel.device)
+    emb, _ = encoder.subsample(log_mel.evened(mel, front.spectrum), count, is_narrow(front.sounds))
     left_, length_, right_ = (torch.full((1,), count, device=mel.device) for count in (left, length, right))
     chunk = Chunk(emb[:, margin:], left_, length_, right_)
+    own = log_mel.power(mel[0, FACTOR * (margin + left) :][: FACTOR * length])
+    full = len(own) // FACTOR  # the last frame of a stream may be begun only
     next_frame = front.next_frame + length
     first = max(0, next_frame - config.left_context_frames - config.margin_frames)
     mel = front.mel[:, FACTOR * (first - front.first) :]
-    return replace(front, mel=mel, first=first, next_frame=next_frame), chunk
+    powers = own[: FACTOR * full].view(full, FACTOR, own.shape[1]).sum(dim=1)
+    return replace(front, mel=mel, first=first, next_frame=next_frame, open=powers), chunk

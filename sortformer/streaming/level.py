@@ -10,7 +10,6 @@ from sortformer.grid import FrameGrid
 __all__ = ["NEW", "StreamLevel"]
 
 _FRAME_SAMPLES = FrameGrid().step_samples
-_SPEECH = 0.7  # speakers expected in a frame, more than which are speech: what is doubtful is no evidence
 # The guess at first, in dB, and how many frames of speech weigh as much as it. It is rather loud: sounds before the
 # first word that are amplified too much would be heard as voices.
 _FIRST_DB, _FIRST_FRAMES = -20.0, 20
@@ -41,10 +40,10 @@ class StreamLevel:
         found, begun = peaks_of(self.begun, samples, _FRAME_SAMPLES)
         return StreamLevel(self.every.after(samples), begun, np.concatenate([self.open, found]), self.spoken)
 
-    def told(self, speakers: np.ndarray) -> "StreamLevel":
-        """Return the level when it is known how many speakers are expected in each of the next frames, (t,)."""
-        known, still_open = np.split(self.open, [len(speakers)])
-        return replace(self, open=still_open, spoken=self.spoken.also(known[speakers > _SPEECH]))
+    def told(self, spoken: np.ndarray) -> "StreamLevel":
+        """Return the level when it is known in which of the next frames somebody speaks, (t,)."""
+        known, still_open = np.split(self.open, [len(spoken)])
+        return replace(self, open=still_open, spoken=self.spoken.also(known[spoken]))
 
     @property
     def value(self) -> float:

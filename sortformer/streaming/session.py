@@ -318,11 +318,11 @@ class Session:
         here = self._position
         if self.missing_samples > 0:
             return None
-        need = missing_samples(self.config, here.front)
         if len(self._waiting) > 1:
             self._waiting = [_joined(self._waiting)]
-        (wave,) = self._waiting
-        front, chunk = next_chunk(self.model.encoder, self.config, hear(self._log_mel, here.front, wave[:need]))
+        wave, need = self._waiting[0], missing_samples(self.config, here.front)
+        heard = hear(self._log_mel, here.front, wave[:need])
+        front, chunk = next_chunk(self._log_mel, self.model.encoder, self.config, heard)
         assert chunk is not None
         return front, chunk, wave[need:]
 
@@ -331,7 +331,7 @@ class Session:
         """Work through a stream that ends with these samples: its last state, and the probabilities (t, S)."""
         front, found = hear(self._log_mel, front, wave, last=True), [self._no_probs()]
         while True:
-            front, chunk = next_chunk(self.model.encoder, self.config, front)
+            front, chunk = next_chunk(self._log_mel, self.model.encoder, self.config, front)
             if chunk is None:
                 return front, memory, np.concatenate(found)
             memory, probs = self._memory.step(memory, chunk)

@@ -152,7 +152,7 @@ def test_streams_agree_step_by_step(preset: str, nemo: Any, tmp_path: Path) -> N
         front = hear(log_mel, start_front(log_mel), wave[0].numpy(), last=True)
         state, differences = start(config, theirs.encoder.d_model, 4), []
         for cache, fifo, probs in expected:
-            front, chunk = next_chunk(ours.encoder, config, front)
+            front, chunk = next_chunk(log_mel, ours.encoder, config, front)
             assert chunk is not None
             state, own = step(ours, config, state, chunk)
             assert (int(state.cache_length), int(state.fifo_length)) == (cache.shape[1], fifo.shape[1])
@@ -161,7 +161,7 @@ def test_streams_agree_step_by_step(preset: str, nemo: Any, tmp_path: Path) -> N
                 ("fifo", largest_difference(state.fifo[:, : fifo.shape[1]], fifo)),
                 ("probs", largest_difference(own, probs)),
             ]
-    assert next_chunk(ours.encoder, config, front)[1] is None
+    assert next_chunk(log_mel, ours.encoder, config, front)[1] is None
     assert state.compressed.item()
     assert torch.cat([probs for *_, probs in expected], dim=1).std(dim=1).min() > 0.1, "every slot should be lively"
     assert_agree(f"v2 streamed, {preset}, {len(expected)} steps", differences)

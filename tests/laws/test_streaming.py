@@ -20,7 +20,7 @@ from sortformer.streaming.state import start
 from tests.streaming.tiny import noise, normalized, tiny_model
 
 MODEL = tiny_model()
-models = st.sampled_from([MODEL, normalized("fixed")])
+models = st.sampled_from([MODEL, normalized("fixed"), normalized("fixed", (-9.0, -5.0))])
 SLOTS, DIM = MODEL.config.head.num_slots, MODEL.config.encoder.dim
 POSTPROCESS = PostprocessConfig(0.5, 0.4, pad_on_s=0.06, pad_off_s=0.02, min_on_s=0.1, min_off_s=0.2)
 

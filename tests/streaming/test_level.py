@@ -1,31 +1,33 @@
 """How loud a stream is: as what is heard as speech in it is, and taken for rather loud before."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer import Diarizer, audio
 from sortformer.audio.loudness import UNHEARD, decibels, levelled, peak
 from sortformer.config.stream import STREAM_PRESETS
-from sortformer.streaming import Session, level
-from sortformer.streaming.front import start_front, told
+from sortformer.streaming import Session, front
+from sortformer.streaming.front import hear, next_chunk, start_front, told
 from sortformer.streaming.level import NEW, StreamLevel
 from tests.streaming.tiny import noise, normalized
 
 FRAME = 1280
 DEMO = Path(__file__).parents[2] / "demos/meeting.wav"
-SPOKEN, SILENT = np.ones(1), np.full(1, 0.6)
+SPOKEN, SILENT = np.array([True]), np.array([False])
 WAVE = np.random.default_rng(0).uniform(-1, 1, FRAME).astype(np.float32)
 
 
-def heard(frames: int, db: float, speakers: np.ndarray = SPOKEN, begun: StreamLevel = NEW) -> StreamLevel:
+def heard(frames: int, db: float, spoken: np.ndarray = SPOKEN, begun: StreamLevel = NEW) -> StreamLevel:
     """What is known after so many frames of 80 ms whose highest samples are at ``db``, each told at once."""
     wave = (WAVE / np.abs(WAVE - WAVE.mean()).max() * 10 ** (db / 20)).astype(np.float32)
     for _ in range(frames):
-        begun = begun.after(wave).told(speakers)
+        begun = begun.after(wave).told(spoken)
     return begun
 
 
@@ -72,13 +74,13 @@ def test_however_it_is_cut_it_is_as_loud(cuts: list[int], known: int):
         parts = NEW
         for part in np.split(wave, ends):
             parts = parts.after(part)
-        found.append(parts.told(np.arange(known) % 3 / 2).value)
+        found.append(parts.told(np.arange(known) % 3 == 2).value)
     assert found[0] == found[1]
 
 
 def test_hours_take_no_more_room_than_seconds():
     hour = NEW.after(np.tile(WAVE, 45_000))
-    hour = hour.told(np.ones(45_000))
+    hour = hour.told(np.ones(45_000, dtype=bool))
     assert hour.spoken.total == 45_000
     assert hour.spoken.counts.shape == hour.every.peaks.counts.shape == NEW.spoken.counts.shape
     assert len(hour.open) == 0
@@ -86,28 +88,41 @@ def test_hours_take_no_more_room_than_seconds():
 
 
 def test_frames_are_told_by_the_mean_of_their_outputs():
-    front = start_front(Session(normalized("fixed"), STREAM_PRESETS["1s"])._log_mel, NEW.after(np.tile(WAVE, 3)))
+    known = start_front(Session(normalized("fixed"), STREAM_PRESETS["1s"])._log_mel, NEW.after(np.tile(WAVE, 3)))
+    known = replace(known, open=torch.tensor([[3.0], [5.0]]).repeat(1, 16))
     probs = np.zeros((2, 4, 3))
     probs[0, :2, 0] = probs[0, 1:, 2] = 0.7  # 0.875 speakers; in the second frame 0.35
     probs[1, :2, 0] = 0.7
-    known = told(front, probs).level
-    assert isinstance(known, StreamLevel)
-    assert (known.spoken.total, len(known.open)) == (1, 1)
+    known = told(known, probs)
+    assert isinstance(known.level, StreamLevel)
+    assert (known.level.spoken.total, len(known.level.open)) == (1, 1)
+    assert (known.spectrum == 3).all()
 
 
 def test_a_session_tells_each_frame_what_the_model_says_of_it(monkeypatch: pytest.MonkeyPatch):
     wave = noise(160_000)
     session = Session(normalized("fixed"), STREAM_PRESETS["1s"])
     speakers = session.push(wave).probs.sum(axis=1)
-    monkeypatch.setattr(level, "_SPEECH", float(np.median(speakers)))  # the model is random, and tells half of them
+    monkeypatch.setattr(front, "_SPEECH", float(np.median(speakers)))  # the model is random, and tells half of them
     session.reset()
-    speakers = session.push(wave).probs.sum(axis=1)
-    frames = wave[: FRAME * len(speakers)].reshape(-1, FRAME)[speakers > level._SPEECH]
-    known = session._position.front.level
-    assert isinstance(known, StreamLevel)
-    expected = NEW.after(frames.ravel()).told(np.full(len(frames), np.inf))
-    assert 0 < known.spoken.total < len(speakers)
-    np.testing.assert_array_equal(known.spoken.counts, expected.spoken.counts)
+    spoken = session.push(wave).probs.sum(axis=1) > front._SPEECH
+    frames = wave[: FRAME * len(spoken)].reshape(-1, FRAME)[spoken]
+    heard = session._position.front
+    assert isinstance(heard.level, StreamLevel)
+    expected = NEW.after(frames.ravel()).told(np.ones(len(frames), dtype=bool))
+    assert 0 < heard.level.spoken.total < len(spoken)
+    np.testing.assert_array_equal(heard.level.spoken.counts, expected.spoken.counts)
+
+
+def test_the_tilt_is_that_of_frames_in_which_somebody_speaks():
+    model = normalized("fixed", (-9.0, -5.0))
+    heard = hear(model.features, start_front(model.features), noise(48_000))
+    after, chunk = next_chunk(model.features, model.encoder, STREAM_PRESETS["1s"], heard)
+    assert chunk is not None
+    probs = np.zeros((int(chunk.length), 1, 3))
+    probs[[1, 3], :, 2] = 1.0
+    spoken = heard.mel[0, : 8 * len(probs)].view(-1, 8, 16)[[1, 3]]
+    torch.testing.assert_close(told(after, probs).spectrum[0], model.features.power(spoken).sum(dim=(0, 1)))
 
 
 def test_samples_that_are_taken_as_they_come_have_no_level():

@@ -36,8 +36,9 @@ def test_a_loud_stream_is_soon_heard_as_others_are(kind: Literal["fixed", "none"
     assert np.allclose(*found, atol=0.1) is same  # a factor of 8 is 1.2
 
 
-def test_however_a_stream_is_cut_it_is_as_loud():
-    model, wave, found = normalized("fixed"), 8 * noise(96_000), []
+@pytest.mark.parametrize("tilt_range", [None, (-9.0, -5.0)])
+def test_however_a_stream_is_cut_it_is_as_loud(tilt_range: tuple[float, float] | None):
+    model, wave, found = normalized("fixed", tilt_range), 8 * noise(96_000), []
     for cuts in ([], [1, 799, 20_000, 20_000, 71_111], range(1_000, 96_000, 1_000)):
         session = Session(model, STREAM_PRESETS["1s"])
         parts = [session.push(part).probs for part in np.split(wave, cuts)]
@@ -47,8 +48,8 @@ def test_however_a_stream_is_cut_it_is_as_loud():
 
 
 @pytest.mark.filterwarnings("error")  # as of numpy, where an array came back as a tensor
-def test_what_is_told_a_stream_of_its_level_survives_a_snapshot():
-    model, wave = normalized("fixed"), noise(96_000)
+def test_what_is_told_a_stream_of_its_level_and_tilt_survives_a_snapshot():
+    model, wave = normalized("fixed", (-9.0, -5.0)), noise(96_000)
     session = Session(model, STREAM_PRESETS["1s"])
     session.push(wave[:40_001])
     other = Session.restore(model, session.snapshot())

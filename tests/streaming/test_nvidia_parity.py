@@ -50,7 +50,7 @@ def test_nemotron_3_streams_as_in_transformers():
     front = replace(start_front(model.features), mel=feats, ended=True)
     state, found = start(config, model.config.encoder.dim, model.config.head.num_slots), []
     with torch.no_grad():
-        while (following := next_chunk(model.encoder, config, front))[1] is not None:
+        while (following := next_chunk(model.features, model.encoder, config, front))[1] is not None:
             front, chunk = following
             state, probs = step(model, config, state, chunk)
             found.append(probs)

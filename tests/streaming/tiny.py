@@ -121,10 +121,11 @@ def _centred(model: Sortformer, gain: float) -> Sortformer:
     return model
 
 
-def normalized(kind: str) -> Sortformer:
-    """Return the tiny model with features of a kind of normalisation."""
+def normalized(kind: str, tilt_range: tuple[float, float] | None = None) -> Sortformer:
+    """Return the tiny model with features of a kind of normalisation, and evened or not."""
     plain = tiny_model()
-    model = Sortformer(replace(plain.config, features=replace(plain.config.features, normalize=kind))).eval()
+    features = replace(plain.config.features, normalize=kind, tilt_range=tilt_range)
+    model = Sortformer(replace(plain.config, features=features)).eval()
     model.load_state_dict(plain.state_dict())
     return model
 
