@@ -1,0 +1,39 @@
+"""DER of recordings as they are, and as duller and thinner microphones would have brought them.
+
+    python tilts.py FOLDER ... [--preset 1s] [--model MODEL]
+
+Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
+the whole recordings; recordings taken whole or streamed through by a preset. The highest sample stays what it is, and
+samples have 16 bits.
+"""
+
+import warnings
+from functools import partial
+
+import numpy as np
+from levels import asked, errors, recordings, shown
+
+from sortformer.grid import SAMPLE_RATE
+
+TILTS = (-9, -6, -3, 0, 3, 6, 9)  # dB per octave
+LEAST_HZ = 50.0  # below which nothing is louder or softer still
+
+
+def tilted(samples: np.ndarray, decibels: float) -> np.ndarray:
+    """Return samples (N,) as 16 bits, louder by so many dB with each octave."""
+    hz = np.maximum(np.fft.rfftfreq(len(samples), 1 / SAMPLE_RATE), LEAST_HZ)
+    wave = np.fft.irfft(np.fft.rfft(samples) * 10 ** (decibels * np.log2(hz) / 20), len(samples))
+    return np.round(wave * (np.abs(samples).max() / np.abs(wave).max()) * 32767).astype(np.int16)
+
+
+def main() -> None:
+    diarizer, folders, preset = asked(__doc__)
+    for folder in folders:
+        for decibels in TILTS:
+            parts = errors(diarizer, recordings(folder), partial(tilted, decibels=decibels), preset)
+            print(f"{folder.name:12} {decibels:+2} dB an octave  {shown(parts)}", flush=True)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
+    main()
