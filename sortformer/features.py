@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from sortformer.config.model import FeatureConfig
 from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.masks import length_mask
-from sortformer.tilt import evening
+from sortformer.tilt import equaliser
 
 __all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "bands_below", "mel_filterbank", "peak_gain"]
 
@@ -75,7 +75,7 @@ class LogMel(nn.Module):
         mel = self._log_mel(nn.functional.pad(emphasised, (half, half)))[:, : wave.shape[1] // HOP_SAMPLES]
         valid = length_mask(frames, mel.shape[1])
         if self.config.tilt_range is not None:
-            mel = self.evened(mel, self.power(mel).masked_fill(~valid[..., None], 0.0).sum(dim=1))
+            mel = self.equalised(mel, self.power(mel).masked_fill(~valid[..., None], 0.0).sum(dim=1))
         mel = mel.masked_fill(~valid[..., None], 0.0)
         if self.config.normalize == "per_feature":
             mel = _normalize(mel, valid)
@@ -91,7 +91,7 @@ class LogMel(nn.Module):
         """Advance by ``samples`` (B, n), any n; return the new state and the frames (B, t, M) now complete.
 
         With ``last`` the stream ends after these samples, and the frames that overlap its end are given too. In any cut
-        of the audio the frames equal those of the whole recording before these are ``evened``.
+        of the audio the frames equal those of the whole recording before these are ``equalised``.
 
         Raises:
             ValueError: if the features depend on the whole recording, which a stream does not have.
@@ -113,18 +113,18 @@ class LogMel(nn.Module):
         return FeatureState(tail[:, drop:], state.tail_start + drop, state.next_frame + count), mel
 
     def power(self, mel: Tensor) -> Tensor:
-        """Return the power (..., M) of the bands in frames that are not ``evened``, nor normalised "per_feature"."""
+        """Return the power (..., M) of the bands in frames that are not ``equalised``, nor normalised "per_feature"."""
         values = mel * FIXED_STD + FIXED_MEAN if self.config.normalize == "fixed" else mel
         return (values.exp() - LOG_GUARD).clamp(min=0.0)  # rounding may leave less than nothing
 
-    def evened(self, mel: Tensor, spectrum: Tensor) -> Tensor:
+    def equalised(self, mel: Tensor, spectrum: Tensor) -> Tensor:
         """Return "fixed" frames (B, T, M) as muffled, or as thin, as ``tilt_range`` has it at most.
 
         ``spectrum`` (B, M) is the ``power`` of the bands, summed over all that was heard of each row.
         """
         if self.config.tilt_range is None:
             return mel
-        factors = evening(spectrum / self.emphasis, self.hz, self.config.tilt_range)[:, None]
+        factors = equaliser(spectrum / self.emphasis, self.hz, self.config.tilt_range)[:, None]
         # The logarithm of x times its factor, plus the guard, from that of x plus the guard.
         sound = 1 - LOG_GUARD * (-FIXED_STD * mel - FIXED_MEAN).exp()
         return mel + (sound.clamp(min=0.0) * (factors - 1)).log1p() / FIXED_STD

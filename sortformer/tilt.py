@@ -7,7 +7,7 @@ within stays as it is.
 import torch
 from torch import Tensor
 
-__all__ = ["evening"]
+__all__ = ["equaliser"]
 
 _FROM_HZ, _TO_HZ = 250.0, 4000.0  # speech has little below that tells, and telephones nothing above
 # About four seconds of speech at -24 dBFS weigh as much as the guess that a tilt is in the middle: of a few words each
@@ -17,7 +17,7 @@ _MOST = 1e4  # 40 dB: what is silent in a band stays so
 _LEAST_POWER = 1e-12  # digital silence has a tilt, too: none
 
 
-def evening(power: Tensor, hz: Tensor, bounds: tuple[float, float]) -> Tensor:
+def equaliser(power: Tensor, hz: Tensor, bounds: tuple[float, float]) -> Tensor:
     """Return the factors (B, M) on the power of bands around ``hz`` (M,) that bring recordings between ``bounds``.
 
     The tilt, in dB per octave, is the slope of the long-term average spectrum from 250 Hz to 4 kHz, by least squares

@@ -11,10 +11,10 @@ from sortformer.errors import ConfigError
 from sortformer.features import FIXED_STD, LogMel
 from sortformer.formats import rttm
 from sortformer.metrics.der import der
-from sortformer.tilt import evening
+from sortformer.tilt import equaliser
 
 MEETING = audio.read("demos/meeting.wav")
-AS_IT_IS, EVENED = (LogMel(FeatureConfig(normalize="fixed", tilt_range=each)) for each in (None, (-9.0, -5.0)))
+AS_IT_IS, EQUALISED = (LogMel(FeatureConfig(normalize="fixed", tilt_range=each)) for each in (None, (-9.0, -5.0)))
 HZ = torch.from_numpy(np.geomspace(60, 7_800, 80)).float()
 
 
@@ -43,32 +43,32 @@ def slope(power: torch.Tensor) -> float:
 @pytest.mark.parametrize(("as_it_is", "now"), [(-15, -9), (-9.5, -9), (-7, -7), (-4.5, -5), (2, -5)])
 def test_what_lies_beyond_comes_to_the_nearer_end(as_it_is: float, now: float):
     power = spectrum(as_it_is)
-    assert slope(power * evening(power, HZ, (-9.0, -5.0))) == pytest.approx(now, abs=0.05)
+    assert slope(power * equaliser(power, HZ, (-9.0, -5.0))) == pytest.approx(now, abs=0.05)
 
 
 def test_what_lies_within_is_the_same_to_the_bit():
-    assert (evening(spectrum(-7), HZ, (-9.0, -5.0)) == 1).all()
-    np.testing.assert_array_equal(heard(EVENED, MEETING), heard(AS_IT_IS, MEETING))
+    assert (equaliser(spectrum(-7), HZ, (-9.0, -5.0)) == 1).all()
+    np.testing.assert_array_equal(heard(EQUALISED, MEETING), heard(AS_IT_IS, MEETING))
 
 
 def test_it_stays_as_loud():
     power = torch.cat([spectrum(-14), spectrum(0)])
-    found = power * evening(power, HZ, (-9.0, -5.0))
+    found = power * equaliser(power, HZ, (-9.0, -5.0))
     np.testing.assert_allclose(torch.trapezoid(found, HZ), torch.trapezoid(power, HZ), rtol=1e-4)
 
 
 def test_of_little_speech_next_to_nothing_is_known():
     power = spectrum(-15)
-    found = [slope(share * power * evening(share * power, HZ, (-9.0, -5.0))) for share in (1e-5, 1e-3, 1)]
+    found = [slope(share * power * equaliser(share * power, HZ, (-9.0, -5.0))) for share in (1e-5, 1e-3, 1)]
     assert found[0] == pytest.approx(-15, abs=0.1)  # heard as it is
     assert found[0] < found[1] < found[2]
     assert found[1] == pytest.approx(-13.2, abs=0.1)  # after some four seconds it is taken for -11
 
 
 def test_silence_is_silence():
-    assert evening(torch.zeros(2, 80), HZ, (-9.0, -5.0)).isfinite().all()
+    assert equaliser(torch.zeros(2, 80), HZ, (-9.0, -5.0)).isfinite().all()
     np.testing.assert_array_equal(
-        heard(EVENED, np.zeros(16_000, np.float32)), heard(AS_IT_IS, np.zeros(16_000, np.float32))
+        heard(EQUALISED, np.zeros(16_000, np.float32)), heard(AS_IT_IS, np.zeros(16_000, np.float32))
     )
 
 
@@ -77,7 +77,7 @@ def test_silence_is_silence():
 def test_whatever_sounds_no_band_changes_by_more_than_40_db(hz: float, amplitude: float):
     """A tone has no tilt, but a slope of a hundred dB and more."""
     tone = (amplitude * np.sin(2 * np.pi * hz * np.arange(160_000) / 16_000)).astype(np.float32)
-    found = heard(EVENED, tone)
+    found = heard(EQUALISED, tone)
     assert np.isfinite(found).all()
     assert np.abs(found - heard(AS_IT_IS, tone)).max() * FIXED_STD < np.log(1.1e4)
 
@@ -86,7 +86,7 @@ def test_whatever_sounds_no_band_changes_by_more_than_40_db(hz: float, amplitude
 def test_how_much_cloth_there_is_over_a_microphone_changes_little(some: float, more: float):
     wave = np.tile(MEETING, 4)  # two minutes
     one, other = tilted(wave, some), tilted(wave, more)
-    before, after = (np.abs(heard(each, one) - heard(each, other)).mean() for each in (AS_IT_IS, EVENED))
+    before, after = (np.abs(heard(each, one) - heard(each, other)).mean() for each in (AS_IT_IS, EQUALISED))
     assert after < before / 2.5
 
 
@@ -102,9 +102,9 @@ def test_neighbours_change_nothing():
     batch = torch.zeros(2, 80_000)
     for row, wave in enumerate(waves):
         batch[row, : len(wave)] = torch.from_numpy(wave)
-    found, frames = EVENED(batch, torch.tensor([80_000, 60_000]))
+    found, frames = EQUALISED(batch, torch.tensor([80_000, 60_000]))
     for row, wave in enumerate(waves):
-        expected = EVENED(torch.from_numpy(wave)[None])[0]
+        expected = EQUALISED(torch.from_numpy(wave)[None])[0]
         np.testing.assert_allclose(found[row, : frames[row]], expected[0], atol=1e-4)
 
 

@@ -33,8 +33,8 @@ class Front:
     level: StreamLevel | Level | None  # None: samples are taken as they come
     offset: tuple[float, float] | None  # see `centred`; None before the first sample
     features: FeatureState
-    sounds: Tensor  # (1, 2) frames of 10 ms that sounded below and above 4 kHz
-    mel: Tensor  # (1, n, M) log-mel features from frame `first` on, not evened
+    sounds: Tensor  # (1, 2) frames of 10 ms that sounded below and above 4 kHz, in each chunk that they were new to
+    mel: Tensor  # (1, n, M) log-mel features from frame `first` on, not equalised
     first: int
     next_frame: int  # the first frame that no chunk has had
     received: int  # samples
@@ -91,7 +91,6 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
         level=level,
         offset=offset,
         features=features,
-        sounds=front.sounds + sounding(mel, torch.ones(mel.shape[:2], dtype=torch.bool, device=mel.device)),
         mel=torch.cat([front.mel, mel], dim=1),
         received=front.received + len(samples),
         peak=highest,
@@ -112,8 +111,8 @@ def told(front: Front, probs: np.ndarray) -> Front:
 def next_chunk(log_mel: LogMel, encoder: Encoder, config: StreamConfig, front: Front) -> tuple[Front, Chunk | None]:
     """Return the next chunk, or None until its right context has been heard; an ended stream gives what is left.
 
-    All its frames are evened alike, by the speech before it. With a margin of one frame they equal those of the whole
-    recording but for that: a subsampled frame sees 7 feature frames before its first one and none after its last.
+    All its frames are equalised alike, by the speech before it. With a margin of one frame they equal, but for that,
+    those of the whole recording: a subsampled frame sees 7 feature frames before its first and none after its last.
     """
     whole = front.mel.shape[1] // FACTOR
     known = front.first + (-(-front.mel.shape[1] // FACTOR) if front.ended else whole)
@@ -125,14 +124,15 @@ def next_chunk(log_mel: LogMel, encoder: Encoder, config: StreamConfig, front: F
     margin = min(config.margin_frames, front.next_frame - left)
     begin = front.next_frame - left - margin - front.first
     mel = front.mel[:, FACTOR * begin : FACTOR * (begin + margin + left + length + right)]
-    count = torch.full((1,), mel.shape[1], device=mel.device)
-    emb, _ = encoder.subsample(log_mel.evened(mel, front.spectrum), count, is_narrow(front.sounds))
+    feats, new = log_mel.equalised(mel, front.spectrum), FACTOR * (margin + left)
+    sounds = front.sounds + sounding(feats[:, new:], torch.ones_like(feats[:, new:, 0], dtype=torch.bool))
+    emb, _ = encoder.subsample(feats, torch.full((1,), mel.shape[1], device=mel.device), is_narrow(sounds))
     left_, length_, right_ = (torch.full((1,), count, device=mel.device) for count in (left, length, right))
     chunk = Chunk(emb[:, margin:], left_, length_, right_)
-    own = log_mel.power(mel[0, FACTOR * (margin + left) :][: FACTOR * length])
+    own = log_mel.power(mel[0, new:][: FACTOR * length])
     full = len(own) // FACTOR  # the last frame of a stream may be begun only
     next_frame = front.next_frame + length
     first = max(0, next_frame - config.left_context_frames - config.margin_frames)
     mel = front.mel[:, FACTOR * (first - front.first) :]
     powers = own[: FACTOR * full].view(full, FACTOR, own.shape[1]).sum(dim=1)
-    return replace(front, mel=mel, first=first, next_frame=next_frame, open=powers), chunk
+    return replace(front, sounds=sounds, mel=mel, first=first, next_frame=next_frame, open=powers), chunk

@@ -122,7 +122,7 @@ def _centred(model: Sortformer, gain: float) -> Sortformer:
 
 
 def normalized(kind: str, tilt_range: tuple[float, float] | None = None) -> Sortformer:
-    """Return the tiny model with features of a kind of normalisation, and evened or not."""
+    """Return the tiny model with features of a kind of normalisation, and equalised or not."""
     plain = tiny_model()
     features = replace(plain.config.features, normalize=kind, tilt_range=tilt_range)
     model = Sortformer(replace(plain.config, features=features)).eval()
