@@ -40,7 +40,7 @@ class Front:
     received: int  # samples
     peak: float  # of them
     spectrum: Tensor  # (1, M) power of the mel bands where somebody spoke, which tells the tilt
-    open: Tensor  # (t, M) that of the frames of the last chunk
+    open: Tensor  # (t, M) that of the frames of the last chunk, of which it is not known yet whether somebody speaks
     ended: bool
 
 
@@ -84,7 +84,7 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
     wave = torch.as_tensor(samples, device=front.mel.device)[None]
     features, mel = log_mel.step(front.features, wave, last=last)
     spectrum = front.spectrum
-    if not isinstance(level, StreamLevel):
+    if isinstance(level, Level):  # of a clip that is there as a whole, and is speech
         spectrum = spectrum + log_mel.power(mel).sum(dim=1)
     return replace(
         front,

@@ -125,6 +125,12 @@ def test_the_tilt_is_that_of_frames_in_which_somebody_speaks():
     torch.testing.assert_close(told(after, probs).spectrum[0], model.features.power(spoken).sum(dim=(0, 1)))
 
 
+def test_the_tilt_of_a_clip_is_that_of_all_of_it():
+    log_mel = normalized("fixed", (-9.0, -5.0)).features
+    heard = hear(log_mel, start_front(log_mel, UNHEARD), noise(48_000), last=True)
+    torch.testing.assert_close(heard.spectrum, log_mel.power(heard.mel).sum(dim=1))
+
+
 def test_samples_that_are_taken_as_they_come_have_no_level():
     session = Session(normalized("none"), STREAM_PRESETS["1s"])
     session.push(noise(48_000))
