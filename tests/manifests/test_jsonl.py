@@ -32,7 +32,11 @@ NEMO = [
 ]
 
 letters = st.characters(categories=("L", "N"), include_characters="._-")
-names = st.text(letters, min_size=1, max_size=12).map(lambda name: unicodedata.normalize("NFC", name))
+names = (
+    st.text(letters, min_size=1, max_size=12)
+    .map(lambda name: unicodedata.normalize("NFC", name))
+    .filter(lambda name: name.strip("."))  # dots alone are refused
+)
 seconds = st.integers(1, 10**7).map(lambda tick: tick / 1000)
 
 
