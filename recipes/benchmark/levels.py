@@ -8,7 +8,7 @@ the whole recordings; recordings taken whole or streamed through by a preset.
 
 import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -73,14 +73,16 @@ def asked(description: str | None) -> tuple[Diarizer, list[Path], str | None]:
     return Diarizer.load(arguments.model), arguments.folders, arguments.preset
 
 
-def main() -> None:
-    diarizer, folders, preset = asked(__doc__)
+def print_table(description: str | None, ways: Mapping[str, Callable[[np.ndarray], np.ndarray]]) -> None:
+    """Print the error rates of a script's folders, with the recordings changed in each of some ways."""
+    diarizer, folders, preset = asked(description)
+    warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
     for folder in folders:
-        for decibels in DECIBELS:
-            parts = errors(diarizer, recordings(folder), partial(louder, decibels=decibels), preset)
-            print(f"{folder.name:12} {decibels:4} dB  {shown(parts)}", flush=True)
+        for name, changed in ways.items():
+            print(
+                f"{folder.name:12} {name}  {shown(errors(diarizer, recordings(folder), changed, preset))}", flush=True
+            )
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
-    main()
+    print_table(__doc__, {f"{decibels:4} dB": partial(louder, decibels=decibels) for decibels in DECIBELS})

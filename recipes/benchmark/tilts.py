@@ -7,11 +7,10 @@ the whole recordings; recordings taken whole or streamed through by a preset. Th
 samples have 16 bits.
 """
 
-import warnings
 from functools import partial
 
 import numpy as np
-from levels import asked, errors, recordings, shown
+from levels import print_table
 
 from sortformer.grid import SAMPLE_RATE
 
@@ -26,14 +25,5 @@ def tilted(samples: np.ndarray, decibels: float) -> np.ndarray:
     return np.round(wave * (np.abs(samples).max() / np.abs(wave).max()) * 32767).astype(np.int16)
 
 
-def main() -> None:
-    diarizer, folders, preset = asked(__doc__)
-    for folder in folders:
-        for decibels in TILTS:
-            parts = errors(diarizer, recordings(folder), partial(tilted, decibels=decibels), preset)
-            print(f"{folder.name:12} {decibels:+2} dB an octave  {shown(parts)}", flush=True)
-
-
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
-    main()
+    print_table(__doc__, {f"{decibels:+} dB an octave": partial(tilted, decibels=decibels) for decibels in TILTS})

@@ -39,7 +39,8 @@ def test_recordings_are_scored_at_every_tilt(
     for name in ("meeting.wav", "meeting.rttm"):
         (tmp_path / name).write_bytes(Path("demos", name).read_bytes())
     monkeypatch.setattr(sys, "argv", ["tilts.py", str(tmp_path)])
-    script["main"]()
+    monkeypatch.syspath_prepend(FOLDER)
+    runpy.run_path(str(FOLDER / "tilts.py"), run_name="__main__")
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(script["TILTS"])
     for decibels, line in zip(script["TILTS"], lines, strict=True):
