@@ -20,6 +20,10 @@ def serve(
     device: Device = "auto",
     max_streams: Annotated[int, typer.Option(min=1, help="Live streams at once.")] = 16,
     max_upload_mb: Annotated[int, typer.Option(min=1, metavar="MIB", help="The largest request that is taken.")] = 500,
+    allow_origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ORIGIN", help="Whose pages in browsers may use it, too; again for others."),
+    ] = None,
 ) -> None:
     """Serve recordings and live streams to other programs.
 
@@ -31,7 +35,12 @@ def serve(
         from sortformer.serve import Server, application, bound
 
         with bound(host, port) as listener:
-            app = application(Diarizer.load(model, device), max_streams=max_streams, max_upload_mb=max_upload_mb)
+            app = application(
+                Diarizer.load(model, device),
+                max_streams=max_streams,
+                max_upload_mb=max_upload_mb,
+                allowed_origins=allow_origin or (),
+            )
             shown = f"[{host}]" if ":" in host else host
             typer.echo(f"listening on http://{shown}:{listener.getsockname()[1]}")
             interrupt.hold(True)

@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+from collections.abc import Collection
 from typing import Any
 
 from fastapi import FastAPI, Request, Response, WebSocket
+from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
@@ -14,6 +16,7 @@ import sortformer
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, SortformerError
 from sortformer.serve.form import REQUEST_BODY
+from sortformer.serve.pages import OwnPages, check_origin
 from sortformer.serve.recordings import RESPONSES, Recordings
 from sortformer.serve.streams import Streams
 
@@ -34,14 +37,22 @@ class Health(BaseModel):
     recordings: int
 
 
-def application(diarizer: Diarizer, *, max_streams: int, max_upload_mb: int) -> FastAPI:
+def application(
+    diarizer: Diarizer, *, max_streams: int, max_upload_mb: int, allowed_origins: Collection[str] = ()
+) -> FastAPI:
     """Return the server of a diarizer as an ASGI application; ``await state.stop()`` ends what it works on.
 
     Args:
         diarizer: which may be used elsewhere, too.
         max_streams: live streams at once, at most.
         max_upload_mb: MiB that a request may bring.
+        allowed_origins: whose pages in browsers may use it, beside its own: ``http://localhost:3000``, or ``*``.
+
+    Raises:
+        InputError: when one of these is no origin.
     """
+    for origin in allowed_origins:
+        check_origin(origin)
     recordings, streams = Recordings(diarizer, max_upload_mb << 20), Streams(diarizer, max_streams)
 
     async def stop() -> None:
@@ -55,6 +66,13 @@ def application(diarizer: Diarizer, *, max_streams: int, max_upload_mb: int) -> 
     # Its pages of documentation would load scripts from elsewhere; /openapi.json is here.
     app = FastAPI(title="sortformer", version=sortformer.__version__, docs_url=None, redoc_url=None)
     app.state.stop = stop
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origins=allowed_origins,
+        allow_methods=["GET", "POST"],
+        expose_headers=["X-Warnings", "Retry-After"],
+    )
+    app.add_middleware(OwnPages, allowed=allowed_origins)
     app.add_exception_handler(SortformerError, lambda _, error: _sentence(400, str(error)))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(Exception, lambda _, error: _sentence(500, _unforeseen(error)))

@@ -42,6 +42,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         status: {"description": reason, "content": {"application/json": {"schema": _ERROR}}, "headers": headers}
         for status, reason, headers in (
             (400, "The file is no sound, or an option cannot be met.", {}),
+            (403, "A page of another origin is not let in.", {}),
             (408, "Nothing more came of the upload.", {}),
             (413, "The upload is too large.", {}),
             (500, "Nobody foresaw it.", {}),

@@ -18,8 +18,8 @@ from tests.processes import started
 
 
 @contextlib.contextmanager
-def serving(model: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    process = started("serve", "--port", 0, "--model", model)
+def serving(model: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    process = started("serve", "--port", 0, "--model", model, *options)
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
@@ -54,6 +54,16 @@ def test_a_port_that_is_taken_and_a_host_that_is_not_here_are_one_sentence(cli: 
     assert f"cannot listen on 127.0.0.1, port {port} (Address already in use)" in outcome.errors[0]
     outcome = cli("serve", "--host", "nowhere.invalid", "--port", 0, "--model", model)
     assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+
+
+def test_pages_are_let_in_by_their_origins(cli: Cli, model: Path):
+    page = "http://localhost:3000"
+    with serving(model, "--allow-origin", "https://example.org", "--allow-origin", page) as (_, address):
+        answers = [httpx.get(f"http://{address}/healthz", headers={"Origin": each}) for each in (page, "http://a.b")]
+    assert [answer.status_code for answer in answers] == [200, 403]
+    outcome = cli("serve", "--port", 0, "--model", model, "--allow-origin", f"{page}/talks")
+    assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
+    assert "is no origin of pages" in outcome.errors[0]
 
 
 def test_a_model_that_is_not_there_is_one_sentence(cli: Cli):

@@ -275,7 +275,7 @@ def test_the_server_describes_itself(server: Running):
     body = post["requestBody"]["content"]["multipart/form-data"]["schema"]
     assert {"file", "words", "enroll", "num_speakers", "response_format"} < set(body["properties"])
     assert set(post["responses"]["200"]["content"]) == {each.media for each in FORMATS.values()}
-    assert set(post["responses"]) == {"200", "400", "408", "413", "500", "503"}
+    assert set(post["responses"]) == {"200", "400", "403", "408", "413", "500", "503"}
 
 
 class Slow:
