@@ -47,7 +47,9 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
         end = max(start + 1, round(1000 * max(word[1] for word in cue)))
         times = f"{_clock(start)} --> {_clock(end)}"
         if kind == "srt":
-            cues.append(f"{number}\n{times.replace('.', ',')}\n{f'{speaker}: ' if speaker else ''}{spoken}\n")
+            line = f"{speaker}: {spoken}" if speaker else spoken
+            line = line.replace("-->", "->")  # which SubRip cannot escape: it would be times to whoever reads it
+            cues.append(f"{number}\n{times.replace('.', ',')}\n{line}\n")
         else:
             voice = f"<v {escape(speaker, quote=False)}>" if speaker else ""
             cues.append(f"{times}\n{voice}{escape(spoken, quote=False)}\n")

@@ -181,6 +181,15 @@ def test_a_name_of_several_lines_breaks_no_subtitle():
     assert subtitles.format([(0.0, 1.0, "yes", "Ada\nKing")], "vtt").endswith("\n<v Ada King>yes\n")
 
 
+@pytest.mark.parametrize("speaker", [None, "2"])
+def test_an_arrow_that_is_said_is_no_time(speaker: str | None):
+    said = [(0.0, 1.0, "hi", speaker), (5.0, 6.0, "1 --> 5", speaker), (9.0, 10.0, "0:01 --> 0:02", speaker)]
+    name = f"{speaker}: " if speaker else ""
+    written = subtitles.parse(subtitles.format(said))
+    assert written == [(start, end, f"{name}{text}".replace("-->", "->")) for start, end, text, _ in said]
+    assert subtitles.parse(subtitles.format(said, "vtt")) == [word[:3] for word in said]
+
+
 def test_without_words_there_are_no_subtitles():
     assert subtitles.format([]) == ""
     assert subtitles.format([Word(0, 1, "\n", None)], "vtt") == "WEBVTT\n"
