@@ -73,15 +73,19 @@ def asked(description: str | None) -> tuple[Diarizer, list[Path], str | None]:
     return Diarizer.load(arguments.model), arguments.folders, arguments.preset
 
 
-def print_table(description: str | None, ways: Mapping[str, Callable[[np.ndarray], np.ndarray]]) -> None:
-    """Print the error rates of a script's folders, with the recordings changed in each of some ways."""
+def print_table(description: str | None, ways: Mapping[str, Callable[[np.ndarray], np.ndarray] | str]) -> None:
+    """Print the error rates of a script's folders, with the recordings changed in each of some ways.
+
+    A way that cannot be taken here is given as the sentence that stands in the table instead.
+    """
     diarizer, folders, preset = asked(description)
     warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
     for folder in folders:
         for name, changed in ways.items():
-            print(
-                f"{folder.name:12} {name}  {shown(errors(diarizer, recordings(folder), changed, preset))}", flush=True
-            )
+            cell = changed
+            if not isinstance(cell, str):
+                cell = shown(errors(diarizer, recordings(folder), cell, preset))
+            print(f"{folder.name:12} {name}  {cell}", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,14 +8,13 @@ that PyAV brings.
 """
 
 import io
-import warnings
 from functools import partial
 
 import av
 import numpy as np
 import soxr
 import torch
-from levels import asked, errors, recordings, shown
+from levels import print_table
 
 from sortformer import audio
 from sortformer.grid import SAMPLE_RATE
@@ -76,16 +75,13 @@ WAYS = {
 
 
 def main() -> None:
-    diarizer, folders, preset = asked(__doc__)
-    for folder in folders:
-        for name, changed in WAYS.items():
-            if isinstance(changed, partial) and not written(changed.keywords["codec"]):
-                print(f"{folder.name:12} {name:16}  not measured: FFmpeg has no {changed.keywords['codec']} here")
-                continue
-            parts = errors(diarizer, recordings(folder), changed, preset)
-            print(f"{folder.name:12} {name:16}  {shown(parts)}", flush=True)
+    ways = {}
+    for name, changed in WAYS.items():
+        codec = changed.keywords["codec"] if isinstance(changed, partial) else None
+        there = codec is None or written(codec)
+        ways[f"{name:16}"] = changed if there else f"not measured: FFmpeg has no {codec} here"
+    print_table(__doc__, ways)
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
     main()
