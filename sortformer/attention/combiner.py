@@ -76,9 +76,7 @@ class Abstraction(nn.Module):
         if self.pool == "mean":
             summed, count = (x * there).cumsum(dim=-2) - x * there, there.cumsum(dim=-2) - there.long()
             return summed / count.clamp(min=1)
-        largest = masked(x, there).cummax(dim=-2).values
-        largest = nn.functional.pad(largest[..., :-1, :], (0, 0, 1, 0), value=masked_score(x))
-        return largest.masked_fill(largest <= masked_score(x), 0.0)
+        return _without_none(_largest_before(masked(x, there)))
 
     def others(self, x: Tensor, valid: Tensor) -> Tensor:
         """Return (..., n, d): for each element the pool of all but itself."""
@@ -87,12 +85,17 @@ class Abstraction(nn.Module):
             count = there.sum(dim=-2, keepdim=True) - there.long()
             return ((x * there).sum(dim=-2, keepdim=True) - x * there) / count.clamp(min=1)
         x = masked(x, there)
-        before = nn.functional.pad(x.cummax(dim=-2).values[..., :-1, :], (0, 0, 1, 0), value=masked_score(x))
-        after = nn.functional.pad(
-            x.flip(-2).cummax(dim=-2).values.flip(-2)[..., 1:, :], (0, 0, 0, 1), value=masked_score(x)
-        )
-        largest = torch.maximum(before, after)
-        return largest.masked_fill(largest <= masked_score(x), 0.0)
+        return _without_none(torch.maximum(_largest_before(x), _largest_before(x.flip(-2)).flip(-2)))
+
+
+def _largest_before(x: Tensor) -> Tensor:
+    """Return (..., n, d): for each element the maximum of those before it, ``masked_score`` for the first."""
+    return nn.functional.pad(x.cummax(dim=-2).values[..., :-1, :], (0, 0, 1, 0), value=masked_score(x))
+
+
+def _without_none(largest: Tensor) -> Tensor:
+    """Return maxima with zero where nothing was there."""
+    return largest.masked_fill(largest <= masked_score(largest), 0.0)
 
 
 def join(terms: list[Terms]) -> Tensor:
