@@ -161,17 +161,12 @@ class Logsparse:
     def allowed(self, i: Tensor, j: Tensor) -> Tensor:
         seen = i == j
         for level in range(int(j.max()).bit_length() + 1):
-            span = i >> level
-            partner = torch.where(span % 2 == 1, (span << level) - 1, (span + 1) << level)
-            seen = seen | (j == partner)
+            seen = seen | (j == self._partner(i, level))
         return seen
 
     def columns(self, first: int, last: int, frames: int) -> Tensor:
-        i, partners = torch.arange(first, last), [torch.arange(first, last)]
-        for level in range(frames.bit_length() + 1):
-            span = i >> level
-            partners.append(torch.where(span % 2 == 1, (span << level) - 1, (span + 1) << level))
-        needed = torch.cat(partners).unique()
+        i = torch.arange(first, last)
+        needed = torch.cat([i, *(self._partner(i, level) for level in range(frames.bit_length() + 1))]).unique()
         return needed[needed < frames]
 
     def needed(self, j: Tensor, coming: Tensor) -> Tensor:
@@ -179,6 +174,12 @@ class Logsparse:
         # the frames of that span see it. They are as many as the index of the next frame has such digits.
         begin = j + 1
         return begin + (begin & -begin) > coming
+
+    @staticmethod
+    def _partner(i: Tensor, level: int) -> Tensor:
+        """Return the near end of the span of 2 ** ``level`` frames beside that of each query."""
+        span = i >> level
+        return torch.where(span % 2 == 1, (span << level) - 1, (span + 1) << level)
 
 
 @dataclass(frozen=True, slots=True)

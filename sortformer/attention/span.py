@@ -20,7 +20,9 @@ class SpanAttention(RecurrentCore):
     (section 2.3 has the input in the query's place).
     """
 
-    def __init__(self, heads: int, head_dim: int, max_frames: int, ramp_frames: int, dynamic: bool, causal: bool):
+    def __init__(
+        self, heads: int, head_dim: int, max_frames: int, ramp_frames: int, dynamic: bool, causal: bool
+    ) -> None:
         super().__init__()
         self.max_frames = max_frames
         self.ramp_frames = ramp_frames
