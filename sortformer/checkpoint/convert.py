@@ -36,18 +36,17 @@ def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> 
     if out.exists() and not overwrite and not (folder and not any(out.iterdir())):
         raise InputError(f"{out} exists already; give another name, or replace it with --overwrite")
     checkpoint = read(source)
-    # The other formats have their own dependencies.
-    if folder:
-        try:
+    try:
+        if folder:
             save(out, checkpoint.model, checkpoint.postprocess, licence=checkpoint.licence)
-        except OSError as error:
-            raise InputError(f"cannot write {out}: {refusal(error)}") from error
-    elif out.suffix == ".onnx":
-        from sortformer.checkpoint.onnx_export import write_onnx
+        elif out.suffix == ".onnx":  # imported late, as the next: each has dependencies of its own
+            from sortformer.checkpoint.onnx_export import write_onnx
 
-        write_onnx(out, checkpoint)
-    else:
-        from sortformer.checkpoint.nemo_export import write_nemo
+            write_onnx(out, checkpoint)
+        else:
+            from sortformer.checkpoint.nemo_export import write_nemo
 
-        write_nemo(out, checkpoint.model)
+            write_nemo(out, checkpoint.model)
+    except OSError as error:
+        raise InputError(f"cannot write {out}: {refusal(error)}") from error
     return checkpoint

@@ -49,6 +49,9 @@ def save(
     """Write a model and its config, each file whole or not at all.
 
     ``dtype`` float16 halves the file; ``licence`` is that of the weights.
+
+    Raises:
+        OSError: if a file cannot be written.
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

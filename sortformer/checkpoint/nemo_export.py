@@ -15,7 +15,7 @@ from sortformer.checkpoint.nemo_keys import DEAD_HEAD, front_end, key_table
 from sortformer.config.depth import StackedDepth
 from sortformer.config.model import ModelConfig
 from sortformer.draft import drafted
-from sortformer.errors import InputError, refusal
+from sortformer.errors import InputError
 from sortformer.model import Sortformer
 
 __all__ = ["nemo_values", "write_nemo"]
@@ -29,20 +29,18 @@ def write_nemo(path: Path, model: Sortformer) -> None:
 
     Raises:
         InputError: if NeMo has no such model; the message says which part of it.
+        OSError: if the file cannot be written.
     """
     _check_expressible(model.config)
     buffer = io.BytesIO()
     torch.save(_nemo_weights(model), buffer)
     config = yaml.safe_dump(nemo_values(model.config), sort_keys=False).encode()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with drafted(path) as draft, tarfile.open(draft, "w") as archive:
-            for name, content in ((CONFIG_MEMBER, config), (WEIGHTS_MEMBER, buffer.getvalue())):
-                member = tarfile.TarInfo(f"./{name}")
-                member.size = len(content)
-                archive.addfile(member, io.BytesIO(content))
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {refusal(error)}") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with drafted(path) as draft, tarfile.open(draft, "w") as archive:
+        for name, content in ((CONFIG_MEMBER, config), (WEIGHTS_MEMBER, buffer.getvalue())):
+            member = tarfile.TarInfo(f"./{name}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
 
 
 def _check_expressible(config: ModelConfig) -> None:

@@ -24,7 +24,7 @@ from sortformer.config.model import ModelConfig
 from sortformer.config.presets import model_presets
 from sortformer.config.strict import to_dict
 from sortformer.draft import drafted
-from sortformer.errors import InputError, refusal
+from sortformer.errors import InputError
 from sortformer.extras import require_extra
 from sortformer.masks import length_mask
 from sortformer.model import Sortformer
@@ -79,7 +79,8 @@ def write_onnx(path: Path, checkpoint: Checkpoint) -> None:
     """Write a model as an ONNX graph, whole or not at all; folders on the way to it are made.
 
     Raises:
-        InputError: if ONNX cannot express the model, a package is missing or too old, or the file cannot be written.
+        InputError: if ONNX cannot express the model, or a package is missing or too old.
+        OSError: if the file cannot be written.
     """
     require_extra("ONNX", "onnx", "onnx", "onnxscript")
     if torch.__version__ < _OLDEST_TORCH:
@@ -88,12 +89,9 @@ def write_onnx(path: Path, checkpoint: Checkpoint) -> None:
     program = _exported(checkpoint.model)
     for key, value in _metadata(checkpoint).items():
         program.model.metadata_props[key] = value
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with drafted(path) as draft:
-            program.save(draft)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {refusal(error)}") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with drafted(path) as draft:
+        program.save(draft)
 
 
 def _check_expressible(config: ModelConfig) -> None:
