@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -37,6 +36,7 @@ from sortformer.cli.options import (
     postprocessed,
 )
 from sortformer.cli.results import check_out, say_as_in_rttm
+from sortformer.cli.sound import Sound
 from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm
 from sortformer.formats.kinds import FORMATS
@@ -45,13 +45,10 @@ from sortformer.formats.write import write_text
 from sortformer.grid import SAMPLE_RATE
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from sortformer.streaming import Session, Update
 
 __all__ = ["stream"]
 
-_PIPE = "-"
 _LAG_S = 5.0  # by which the model may be behind what is live before that is said
 
 
@@ -141,29 +138,13 @@ def stream(
     line says all that is new, what may still change included. Ctrl-C, SIGTERM or a terminal that closes ends the stream
     in good order.
     """
-    from sortformer.audio.arrays import checked_rate
-    from sortformer.audio.encodings import encoding_named
-
-    pipe = source if source is not None and (source == _PIPE or Path(source).is_fifo()) else None
-    live = source in (None, pipe)
     tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
     with usage_errors():
         voices = clips(enroll)
         form = form.strip().lower()
         if form not in _FORMS:
             raise InputError(f"a stream has no format {form!r}; choose from {', '.join(_FORMS)}")
-        if rate is not None and not live:
-            raise InputError("--rate is for raw samples and the microphone; a file says its own")
-        if rate is not None:
-            checked_rate(rate)
-        if encoding is not None and pipe is None:
-            raise InputError("--encoding is for raw samples through a pipe; files and microphones say their own")
-        if encoding is not None:
-            encoding_named(encoding)
-        if pace and live:
-            raise InputError("--pace is for files; what is live has its own pace")
-        if channel is not None and source is None:
-            raise InputError("--channel is for recordings; of the microphone one channel is heard anyway")
+        sound = Sound(source, rate, channel, encoding, pace)
         if overwrite and out is None:
             raise InputError("--overwrite is for a file: give one with -o")
         named = next((name for name in FORMATS if out and out.name.lower().endswith(f".{name}")), form)
@@ -172,17 +153,13 @@ def stream(
             raise InputError(f"{out} is named as {named}, and would hold {form}: {fits}end its name in .{form}")
     if out is not None:
         check_out(out, overwrite)
-    if source == _PIPE and sys.stdin.isatty():
-        raise InputError("'-' reads sound from stdin: pipe some in, or leave it out for the microphone")
-    if source is None and _redirected():
-        say("note: this listens to the microphone; '-' takes what comes through stdin")
+    sound.check_stdin()
 
     with interrupts() as interrupt:
-        from sortformer.audio.files import uri_of
         from sortformer.diarizer import Diarizer
 
         diarizer = Diarizer.load(model, device)
-        uri = uri or {None: "microphone", _PIPE: "stdin"}.get(source) or uri_of(source)
+        uri = uri or sound.uri
         with usage_errors():
             settings = postprocessed(diarizer.postprocess, postprocess, clustering, *tuned)
             session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
@@ -191,8 +168,7 @@ def stream(
         told = _FORMS[form]
         if told is _RTTM:
             say_as_in_rttm(uri, *voices)
-        blocks = _piped(pipe, rate, channel, encoding) if pipe else _blocks(source, rate, channel, pace)
-        failure = _follow(session, blocks, interrupt, told, live=live, wanted=out is None)
+        failure = _follow(session, sound, interrupt, told, wanted=out is None)
         last, result = session.flush(), session.finish()
         _show(told.last(session, last, result), wanted=out is None)
         _status("")
@@ -202,61 +178,24 @@ def stream(
             raise failure
 
 
-def _redirected() -> bool:
-    """Whether something is sent to this command: a pipe, or a file."""
-    with contextlib.suppress(OSError):  # it may be closed
-        mode = os.fstat(0).st_mode
-        return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
-    return False
-
-
-def _blocks(source: str | None, rate: int | None, channel: int | None, pace: bool) -> Iterator[np.ndarray]:
-    """What the microphone hears, or is in a file."""
-    from sortformer.audio.live import microphone
-    from sortformer.audio.reading import blocks
-
-    if source is None:
-        return microphone(rate or SAMPLE_RATE)
-    found = blocks(source, channel=channel, block_s=0.1 if pace else 1.0)
-    return _paced(found) if pace else found
-
-
-def _piped(source: str, rate: int | None, channel: int | None, encoding: str | None) -> Iterator[np.ndarray]:
-    from sortformer.audio.live import piped
-
-    with contextlib.nullcontext(sys.stdin.buffer) if source == _PIPE else open(source, "rb") as pipe:
-        yield from piped(pipe, rate, channel, encoding)
-
-
-def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield each block when it would have been heard."""
-    due = time.monotonic()
-    for block in blocks:
-        due += len(block) / SAMPLE_RATE
-        time.sleep(max(0.0, due - time.monotonic()))
-        yield block
-
-
-def _follow(
-    session: Session, blocks: Iterator[np.ndarray], interrupt: Interrupt, told: _Form, *, live: bool, wanted: bool
-) -> InputError | None:
-    """Push the blocks to a session and show what is new, until they end or an interrupt comes.
+def _follow(session: Session, sound: Sound, interrupt: Interrupt, told: _Form, *, wanted: bool) -> InputError | None:
+    """Push the blocks of a sound to a session and show what is new, until they end or an interrupt comes.
 
     Return the error that ended the blocks if one did after something had been heard: what was heard is not lost.
     """
     lag_s = 0.0
     try:
-        for block in blocks:
+        for block in sound.blocks():
             interrupt.hold(True)
             begun = time.monotonic()
             update = session.push(block)
             before, lag_s = lag_s, max(0.0, lag_s + time.monotonic() - begun - len(block) / SAMPLE_RATE)
-            if live and before <= _LAG_S < lag_s:
+            if sound.live and before <= _LAG_S < lag_s:
                 _status("")
                 say(f"warning: the model is {lag_s:.0f} s behind what is heard: try a longer --preset")
             _show(told.new(session, update), wanted)
             _status(f"{clock(update.time_s)}  {', '.join(update.speaking) or '-'}")
-            interrupt.hold(not live)
+            interrupt.hold(not sound.live)
     except KeyboardInterrupt:
         if not session.duration_s:
             say(f"interrupted before anything was heard of {session.uri}: nothing was written")

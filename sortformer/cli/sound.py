@@ -1,0 +1,108 @@
+"""Where the sound of a stream comes from: the microphone, a pipe, or a file; and which options each of them takes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sortformer.cli.console import say
+from sortformer.errors import InputError
+from sortformer.grid import SAMPLE_RATE
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Sound"]
+
+_STDIN = "-"
+
+
+class Sound:
+    """What a stream hears: the microphone (None), what comes through a named pipe or stdin (``-``), or a recording.
+
+    The options are those of the command; ``pace`` takes a recording as slowly as if it were live.
+
+    Raises:
+        InputError: when an option is for another kind of source, or its value means nothing.
+    """
+
+    def __init__(
+        self, source: str | None, rate: int | None, channel: int | None, encoding: str | None, pace: bool
+    ) -> None:
+        from sortformer.audio.arrays import checked_rate
+        from sortformer.audio.encodings import encoding_named
+
+        self.source, self.rate, self.channel, self.encoding, self.pace = source, rate, channel, encoding, pace
+        self.piped = source is not None and (source == _STDIN or Path(source).is_fifo())
+        self.live = source is None or self.piped
+        if rate is not None and not self.live:
+            raise InputError("--rate is for raw samples and the microphone; a file says its own")
+        if rate is not None:
+            checked_rate(rate)
+        if encoding is not None and not self.piped:
+            raise InputError("--encoding is for raw samples through a pipe; files and microphones say their own")
+        if encoding is not None:
+            encoding_named(encoding)
+        if pace and self.live:
+            raise InputError("--pace is for files; what is live has its own pace")
+        if channel is not None and source is None:
+            raise InputError("--channel is for recordings; of the microphone one channel is heard anyway")
+
+    @property
+    def uri(self) -> str:
+        """The id of the recording, where nobody gives it another one."""
+        from sortformer.audio.files import uri_of
+
+        return {None: "microphone", _STDIN: "stdin"}.get(self.source) or uri_of(self.source)
+
+    def check_stdin(self) -> None:
+        """Make sure that something is sent through stdin where that is heard; say so where something is that is not.
+
+        Raises:
+            InputError: when nothing is.
+        """
+        if self.source == _STDIN and sys.stdin.isatty():
+            raise InputError("'-' reads sound from stdin: pipe some in, or leave it out for the microphone")
+        if self.source is None and _redirected():
+            say("note: this listens to the microphone; '-' takes what comes through stdin")
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Return what is heard, as (n,) float32 blocks at 16 kHz."""
+        from sortformer.audio.live import microphone
+        from sortformer.audio.reading import blocks
+
+        if self.source is None:
+            return microphone(self.rate or SAMPLE_RATE)
+        if self.piped:
+            return self._piped(self.source)
+        found = blocks(self.source, channel=self.channel, block_s=0.1 if self.pace else 1.0)
+        return _paced(found) if self.pace else found
+
+    def _piped(self, source: str) -> Iterator[np.ndarray]:
+        from sortformer.audio.live import piped
+
+        with contextlib.nullcontext(sys.stdin.buffer) if source == _STDIN else open(source, "rb") as pipe:
+            yield from piped(pipe, self.rate, self.channel, self.encoding)
+
+
+def _redirected() -> bool:
+    """Whether something is sent to this command: a pipe, or a file."""
+    with contextlib.suppress(OSError):  # it may be closed
+        mode = os.fstat(0).st_mode
+        return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+    return False
+
+
+def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
+    """Yield each block when it would have been heard."""
+    due = time.monotonic()
+    for block in blocks:
+        due += len(block) / SAMPLE_RATE
+        time.sleep(max(0.0, due - time.monotonic()))
+        yield block
