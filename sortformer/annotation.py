@@ -24,6 +24,7 @@ __all__ = [
     "channel_name",
     "clipped",
     "is_given_name",
+    "last_end",
     "merged",
     "moments",
     "shifted",
@@ -252,7 +253,7 @@ class Diarization:
         if uri is None or uri not in found:
             wanted = "say which one is meant, as uri" if uri is None else f"not about {uri!r}"
             raise InputError(f"{path} is about {', '.join([*found][:5])}{', ...' * (len(found) > 5)}: {wanted}")
-        return cls(found[uri], _last_end(found[uri]) if duration is None else duration, uri)
+        return cls(found[uri], last_end(found[uri]) if duration is None else duration, uri)
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Diarization:
@@ -300,10 +301,11 @@ class Diarization:
             Turn(segment.start, segment.end, str(label))
             for segment, _, label in annotation.itertracks(yield_label=True)  # pyright: ignore[reportAssignmentType]
         )
-        return cls(turns, _last_end(turns) if duration is None else duration, str(annotation.uri or "audio"))
+        return cls(turns, last_end(turns) if duration is None else duration, str(annotation.uri or "audio"))
 
 
-def _last_end(turns: Iterable[Turn]) -> float:
+def last_end(turns: Iterable[Turn]) -> float:
+    """Return the latest end of the turns in seconds, 0 where there are none."""
     return max((turn.end for turn in turns), default=0.0)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sortformer.annotation import Turn
+from sortformer.annotation import Turn, last_end
 from sortformer.audio import AudioWarning
 from sortformer.errors import InputError
 from sortformer.heard import Heard
@@ -152,7 +152,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
 def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], whole_s: float | None) -> list[str]:
     """What is wrong with the turns of the file, or with those of the entry, which may be a window of it."""
     problems = []
-    last, speakers = max((turn.end for turn in own), default=0.0), len({turn.speaker for turn in turns})
+    last, speakers = last_end(own), len({turn.speaker for turn in turns})
     if whole_s is not None and last > whole_s + SLACK_S:
         problems.append(f"the reference ends at {last:.2f} s, the recording at {whole_s:.2f} s")
     if not turns:

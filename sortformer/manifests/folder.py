@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, last_end
 from sortformer.errors import InputError
 from sortformer.formats import rttm, uem
 from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
@@ -81,9 +81,7 @@ def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
 
 def _read_rttm(path: Path) -> dict[str, str]:
     """What is said of each recording, in one way of writing it."""
-    found = rttm.read(path)
-    ends = {uri: max((turn.end for turn in turns), default=0.0) for uri, turns in found.items()}
-    return {uri: rttm.format(Diarization(turns, ends[uri])) for uri, turns in found.items()}
+    return {uri: rttm.format(Diarization(turns, last_end(turns))) for uri, turns in rttm.read(path).items()}
 
 
 def _by_id(

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, last_end
 from sortformer.errors import InputError
 from sortformer.formats import rttm
 from sortformer.formats.names import check_path, in_unicode, without_white_space
@@ -152,8 +152,7 @@ def _with_rttm(draft: Draft, folder: Path, overwrite: bool) -> Entry:
     if draft.turns is None:
         return draft.entry
     target = _target(draft, folder)
-    end = max((turn.end for turn in draft.turns), default=0.0)
-    rttm.write(target, Diarization(draft.turns, end, draft.entry.id), overwrite=overwrite)
+    rttm.write(target, Diarization(draft.turns, last_end(draft.turns), draft.entry.id), overwrite=overwrite)
     return replace(draft.entry, rttm=target)
 
 
