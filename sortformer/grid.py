@@ -16,7 +16,7 @@ LONGEST_S = 1e9
 
 @dataclass(frozen=True, slots=True)
 class FrameGrid:
-    """How one second of audio is cut into feature frames (10 ms) and output frames (80 ms).
+    """How audio is cut into feature frames (10 ms) and, ``subsampling`` of these to each, output frames (80 ms).
 
     Output frame ``t`` covers the samples ``[t * step_samples, (t + 1) * step_samples)``.
     """

@@ -19,7 +19,7 @@ from sortformer.grid import SAMPLE_RATE, FrameGrid
 from sortformer.metrics.der import der
 from sortformer.simulate import Simulator, VoiceBank
 from sortformer.simulate.dev_set import dev_simulator
-from sortformer.simulate.labels import active_runs
+from sortformer.simulate.speech_activity import active_runs
 
 LEAKS = ((None, 0), (-35, 50), (-30, 100), (-25, 50), (-25, 200), (-20, 50), (-15, 10), (-10, 10))  # dB, ms
 DURATION_S = 60.0

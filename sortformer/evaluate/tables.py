@@ -58,10 +58,9 @@ def _notes(report: Report, line_break: str) -> str:
         )
     if report.interval is not None:
         low, high = report.interval
-        lines.insert(
-            0, f"DER {_percent(report.der.rate)} %; 95 % interval {_percent(low)} to {_percent(high)} % "
-            f"(bootstrap over {len(report.rows)} recordings)."
-        )  # fmt: skip
+        interval = f"95 % interval {_percent(low)} to {_percent(high)} %"
+        basis = f"bootstrap over {len(report.rows)} recordings"
+        lines.insert(0, f"DER {_percent(report.der.rate)} %; {interval} ({basis}).")
     return line_break.join(lines) + "\n"
 
 

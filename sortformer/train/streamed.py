@@ -24,10 +24,8 @@ from sortformer.streaming.step import update
 
 __all__ = ["check_streams", "draw_stream", "streamed"]
 
-_CHUNK_FRAMES = (
-    3,
-    340,
-)  # from NVIDIA's shortest preset (ours: 2) to the longest; drawn log-uniformly, as are the others
+# From NVIDIA's shortest preset (ours: 2) to the longest; drawn log-uniformly, as are the others.
+_CHUNK_FRAMES = (3, 340)
 _RIGHT_FRAMES = (1, 40)
 _FIFO_FRAMES = (40, 188)
 _CACHE_FRAMES = (100, 264)
