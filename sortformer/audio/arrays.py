@@ -1,6 +1,7 @@
 """Samples that are already in memory: numpy arrays, and tensors through the array protocol."""
 
 import operator
+import reprlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,8 +33,8 @@ def checked_rate(sample_rate: Any) -> int:
         raise InputError("an array does not say its sample rate: pass sample_rate= in Hz, for example 16000")
     try:
         rate = operator.index(int(sample_rate) if float(sample_rate).is_integer() else sample_rate)
-    except (TypeError, ValueError):
-        raise InputError(f"sample_rate must be a whole number of Hz, got {sample_rate!r}") from None
+    except (TypeError, ValueError, OverflowError):  # the last of what is larger than any float
+        raise InputError(f"sample_rate must be a whole number of Hz, got {reprlib.repr(sample_rate)}") from None
     if not SLOWEST_RATE <= rate <= FASTEST_RATE:
         raise InputError(f"sample_rate must be between {SLOWEST_RATE} and {FASTEST_RATE} Hz, got {sample_rate!r}")
     return rate

@@ -358,6 +358,7 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
     [
         (["{wav}", "--rate", 8_000], "its own"),
         (["-", "--rate", 10], "between 1000 and 768000 Hz"),
+        (["-", "--rate", 10**400], "a whole number of Hz"),
         (["-", "--pace"], "its own pace"),
         (["--channel", 1], "of the microphone one channel is heard anyway"),
         (["{wav}", "--channel", 0], "--channel"),

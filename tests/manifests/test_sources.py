@@ -315,6 +315,14 @@ def test_a_damaged_archive_is_refused(tmp_path: Path):
         from_lhotse(tmp_path / "recordings.jsonl.gz")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_an_archive_is_read_as_what_is_in_it_would_be(tmp_path: Path, encoding: str):
+    content = json.dumps(RECORDING).encode(encoding)
+    (tmp_path / "plain.jsonl").write_bytes(content)
+    (tmp_path / "packed.jsonl.gz").write_bytes(gzip.compress(content))
+    assert from_lhotse(tmp_path / "packed.jsonl.gz") == from_lhotse(tmp_path / "plain.jsonl")
+
+
 def test_a_folder_is_no_archive(tmp_path: Path):
     (tmp_path / "cuts.jsonl.gz").mkdir()
     with pytest.raises(InputError, match=r"cannot read .*cuts\.jsonl\.gz: Is a directory$"):
