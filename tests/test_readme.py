@@ -20,6 +20,8 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict
 from sortformer.config.train import TrainConfig
 from sortformer.diarizer import Diarizer
+from sortformer.formats import rttm
+from sortformer.metrics.der import der
 from sortformer.model import Sortformer
 from tests.processes import started
 
@@ -86,6 +88,25 @@ def test_the_commands_run(checkout: Path, page: Path):
         assert out or " -o " in line, line
     if page == README:
         assert {path.suffix for path in (checkout / "results").iterdir()} == {".rttm", ".json", ".txt", ".html"}
+
+
+@with_weights
+def test_what_is_shown_of_the_demo_is_what_comes_out():
+    lines = re.findall(r"^SPEAKER .*$", README.read_text(encoding="utf-8"), re.MULTILINE)
+    shown = rttm.parse("\n".join(lines))["meeting"]
+    found = Diarizer.load(device="cpu")(ROOT / "demos" / "meeting.wav").turns
+    assert len(shown) == 3
+    for turn in shown:  # a processor may round otherwise, and a border lie a frame away
+        assert any(
+            turn.speaker == each.speaker
+            and (turn.start, turn.end, turn.confidence)
+            == pytest.approx((each.start, each.end, each.confidence), abs=0.1)
+            for each in found
+        )
+    told = re.search(r"DER of ([\d.]+) %", (ROOT / "demos" / "README.md").read_text(encoding="utf-8"))
+    assert told is not None
+    truth = rttm.read(ROOT / "demos" / "meeting.rttm")["meeting"]
+    assert float(told[1]) == pytest.approx(100 * der(truth, found).rate, abs=1.0)
 
 
 def test_there_is_something_to_run():
