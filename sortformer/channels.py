@@ -55,7 +55,7 @@ def by_channel(
             which can be read only once.
 
     Warns:
-        UserWarning: when a channel hears another so loudly that what is soft in it is lost.
+        UserWarning: when a channel is silent, or hears another so loudly that what is soft in it is lost.
     """
     name = name_of(heard.source)
     if not can_be_read_again(heard.source):
@@ -73,6 +73,8 @@ def by_channel(
         powers.append(_power(wave, len(found[0][0].data), said.step_s))
         heard.num_samples, heard.peak = part.num_samples, max(heard.peak, part.peak)
     power, (first, how) = np.stack(powers, axis=1), found[0]
+    for column in np.flatnonzero((power <= _SILENCE).all(axis=0)) if heard.peak else ():
+        warnings.warn(f"channel {column + 1} of {name} is silent", stacklevel=4)
     spoken = np.stack([np.minimum(said.data.sum(axis=1), 1.0) for said, _ in found], axis=1)
     leak = leaks(spoken, power, first.step_s)
     own = own_speech(spoken, power, leak, first.step_s)
@@ -143,18 +145,18 @@ def _check_apart(spoken: np.ndarray, own: np.ndarray, leak: np.ndarray, name: st
     together = heard.T @ heard > _TOGETHER * heard.sum(axis=0)
     mutual = np.minimum(leak, leak.T) * (together & together.T)
     one, other = np.unravel_index(mutual.argmax(), mutual.shape)
-    if (worst := mutual[one, other]) > _LEAKY:
-        both = f"channels {one + 1} and {other + 1} of {name}"
-        if worst > _SAME:
-            raise InputError(f"{both} {_SAME_VOICES}")
-        warnings.warn(
-            f"{both} hear each other ({decibels(math.sqrt(worst)):.0f} dB): what is soft in one of them is lost",
-            stacklevel=5,
-        )
+    worst, both = mutual[one, other], f"channels {one + 1} and {other + 1} of {name}"
+    if worst > _SAME:
+        raise InputError(f"{both} {_SAME_VOICES}")
     # Where one is the other, only softer, the softer one leaks into the louder for all that is known.
     somebody = (spoken > _HEARD).any(axis=1)
     if (somebody & ~(own > _HEARD).any(axis=1)).sum() > _LOST * somebody.sum():
         raise InputError(f"the channels of {name} {_SAME_VOICES}")
+    if worst > _LEAKY:
+        warnings.warn(
+            f"{both} hear each other ({decibels(math.sqrt(worst)):.0f} dB): what is soft in one of them is lost",
+            stacklevel=5,
+        )
 
 
 def _as_part(progress: Progress, part: int, parts: int, stage: str, done: float, total: float | None) -> bool | None:
