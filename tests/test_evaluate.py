@@ -147,12 +147,14 @@ def test_a_recording_on_one_side_only_is_refused(folders):
     (folders[1] / "two.rttm").unlink()
     with pytest.raises(InputError, match=r"missing in .*hyp: 'two', of"):
         score(*folders)
-    with pytest.raises(InputError, match=r"missing in .*: 'two', of .*; remove it"):
+    with pytest.raises(InputError, match=r"missing in .*: 'two', of .*; add references"):
         score(*folders[::-1])
     with pytest.raises(
         InputError, match=r"missing in .*: 'two', .*; an empty file in a folder, as `diarize -o` writes it, means"
     ):
         score(folders[0], folders[1] / "one.rttm")
+    with pytest.raises(InputError, match=r"/one.rttm is about 'one', and .*/two.rttm about 'two': .* called alike"):
+        score(folders[0] / "one.rttm", folders[0] / "two.rttm")
 
 
 def test_a_recording_in_two_files_is_refused(folders):

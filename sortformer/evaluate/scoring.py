@@ -129,9 +129,14 @@ def _check_same(
     references: Collection[str], hypotheses: Collection[str], reference: str, hypothesis: str, silence: str = ""
 ) -> None:
     missing, extra = sorted(set(references) - set(hypotheses)), sorted(set(hypotheses) - set(references))
+    if missing and extra and len(missing) == len(references):
+        raise InputError(
+            f"{reference} is about {listed(missing)}, and {hypothesis} about {listed(extra)}: "
+            "a recording is called alike on both sides"
+        )
     if missing:
         raise InputError(
             f"missing in {hypothesis}: {listed(missing)}, of {reference}; an empty file{silence} means silence"
         )
     if extra:
-        raise InputError(f"missing in {reference}: {listed(extra)}, of {hypothesis}; remove it, or add a reference")
+        raise InputError(f"missing in {reference}: {listed(extra)}, of {hypothesis}; add references, which come first")
