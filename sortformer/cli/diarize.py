@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -142,6 +143,8 @@ def diarize(
 
         def job(recording: Recording, progress: Progress) -> Diarization:
             number = recording.num_speakers if oracle_num_speakers else num_speakers
+            if oracle_num_speakers and number is None:
+                warnings.warn("no manifest says how many speakers there are: they are counted", stacklevel=2)
             result = diarizer(
                 **recording.heard(channel),
                 preset=preset,

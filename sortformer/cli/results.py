@@ -71,6 +71,11 @@ class Results:
         alone = [name for name, format in chosen.items() if format.between is None]
         if alone and self.several and self.folder is None:
             raise InputError(f"several recordings do not fit on stdout as {alone[0]}: give a folder with -o")
+        if self.folder is not None and not self.folder.is_dir() and self.folder.suffix.lower()[1:] in FORMATS:
+            raise InputError(
+                f"-o is a folder for the results, and {self.folder} is named as one of them: for a single one leave it "
+                f"out, and add > {self.folder}"
+            )
         self._transcripts = None if self.transcripts is None else Transcripts(self.transcripts, self.several)
         if self.overwrite and self.skip_existing:
             raise InputError("give either --overwrite or --skip-existing, not both")

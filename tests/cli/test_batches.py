@@ -25,7 +25,11 @@ def test_there_are_as_many_speakers_as_the_manifest_says(cli: Cli, model: Path, 
     rows = [{"audio_filepath": str(wav), "uniq_id": f"one_{number}", "num_speakers": number} for number in (1, None)]
     options = ("diarize", manifest(tmp_path / "calls.jsonl", *rows), "--model", model, "-f", "json")
     assert cli(*options, "-o", tmp_path / "free").code == 0
-    assert cli(*options, "--oracle-num-speakers", "-o", tmp_path / "told").code == 0
+    outcome = cli(*options, "--oracle-num-speakers", "-o", tmp_path / "told")
+    assert outcome.code == 0
+    assert [line for line in outcome.err.splitlines() if line.startswith("warning")] == [
+        "warning: one_None: no manifest says how many speakers there are: they are counted"
+    ]
     assert speakers_of(tmp_path / "free") == {"one_1": 2, "one_None": 2}
     assert speakers_of(tmp_path / "told") == {"one_1": 1, "one_None": 2}
 

@@ -335,6 +335,16 @@ def test_options_reach_the_model(cli: Cli, model: Path, wav: Path, options: list
     assert len(cli("diarize", wav, "--model", model, *options).out.splitlines()) == lines
 
 
+@pytest.mark.parametrize("name", ["out.rttm", "talk.JSON"])
+def test_a_folder_is_not_named_as_a_file(cli: Cli, model: Path, wav: Path, tmp_path: Path, name: str):
+    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / name)
+    assert outcome.code == 2
+    assert f"leave it out, and add > {tmp_path / name}" in " ".join(outcome.err.split())
+    assert not (tmp_path / name).exists()
+    (tmp_path / name).mkdir()  # who has one means it
+    assert cli("diarize", wav, "--model", model, "-o", tmp_path / name).code == 0
+
+
 def test_fewer_speakers_than_asked_for_is_a_warning(cli: Cli, model: Path, wav: Path):
     outcome = cli("diarize", wav, "--model", model, "--num-speakers", 3)
     assert (outcome.code, len(outcome.out.splitlines())) == (0, 2)
