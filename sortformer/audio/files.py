@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Coroutine, Iterator, Mapping
@@ -17,6 +18,7 @@ from sortformer.formats.names import in_unicode
 __all__ = ["can_be_read_again", "decoder", "is_file", "name_of", "uri_of"]
 
 _RAW = frozenset({".pcm", ".raw", ".s16", ".sw"})  # how files without a header are called
+_URL = re.compile(r"(https?|ftp|s3|gs):/+", re.IGNORECASE)
 SPOOLED_BYTES = 64 << 20  # a pipe is kept in memory up to here, then on disk
 
 
@@ -87,6 +89,9 @@ def _opened(source: str | os.PathLike[str], name: str) -> BinaryIO:
     try:
         return Path(source).open("rb")
     except FileNotFoundError:
+        if _URL.match(name):
+            url = _URL.sub(r"\1://", name)  # of which a path has one slash only
+            raise InputError(f"{url} is on the web, from where nothing is fetched: download it first") from None
         raise InputError(f"{name} does not exist: check the path") from None
     except OSError as error:
         raise InputError(f"{name} cannot be opened: {refusal(error)}") from error

@@ -102,8 +102,8 @@ def model_preset(model: ModelConfig, name: str) -> StreamConfig:
     """
     presets = _presets(model)
     if name not in presets:
-        known = f"{', '.join(presets)}, and for recordings offline"
-        raise ConfigError(f"this model has no streaming preset '{name}'; known: {known}")
+        known = f"known: {', '.join(presets)}; offline is for recordings"
+        raise ConfigError(f"this model has no streaming preset '{name}'; {known}")
     return presets[name]
 
 

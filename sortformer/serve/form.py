@@ -1,6 +1,7 @@
 """The form that asks for a recording to be diarized: what it may hold, and what it says."""
 
 import asyncio
+import reprlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -23,6 +24,8 @@ __all__ = ["MOST_FILES", "NO_FILE", "REQUEST_BODY", "Asked", "Named", "Options",
 MOST_FILES = 50
 NO_FILE = "there is no recording: send it as the file of a form (curl -F file=@talk.wav)"
 
+_WANTED = {"int": "a whole number", "bool": "true or false", "string": "text", "literal": "{expected}"}
+"""What a value must be, by how the types of pydantic's errors begin."""
 
 # A form cannot say null, so None is what it does not have; less than 1 is refused by the Diarizer.
 _COUNT = {"type": "integer", "minimum": 1}
@@ -121,8 +124,8 @@ def _checked(given: Mapping[str, Any]) -> Options:
         if name not in Options.model_fields:
             raise InputError(f"there is no option {name!r}; known: {', '.join(_FORM['properties'])}") from error
         kinds = [first, *(each for each in others if each["loc"][0] == name)]  # of values that it may have
-        reasons = ", or ".join(each["msg"] for each in kinds)
-        raise InputError(f"{name} cannot be {first['input']!r}: {reasons}") from error
+        wanted = " or ".join(_WANTED[each["type"].split("_")[0]].format(**each.get("ctx", {})) for each in kinds)
+        raise InputError(f"{name} cannot be {reprlib.repr(first['input'])}: it must be {wanted}") from error
 
 
 async def _said(words: UploadFile | str | None, recording: Named, kind: str) -> Any:

@@ -4,6 +4,8 @@ import contextlib
 import io
 import struct
 import warnings
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +52,13 @@ def test_a_playlist_cannot_make_another_file_open(tmp_path, monkeypatch, content
 def test_a_missing_file_is_named(tmp_path, read):
     with pytest.raises(InputError, match=r"gone\.wav does not exist: check the path"):
         read(tmp_path / "gone.wav")
+
+
+@pytest.mark.parametrize("path", [str, Path])
+def test_what_is_on_the_web_is_not_looked_for_on_the_disk(path: Callable[[str], str | Path]):
+    url = "https://example.org/talk.wav"
+    with pytest.raises(InputError, match=f"^{url} is on the web, from where nothing is fetched: download it first"):
+        audio.read(path(url))
 
 
 def test_a_directory_is_named(tmp_path):

@@ -186,13 +186,13 @@ def test_warnings_are_told_to_who_sent_the_recording_and_to_nobody_else(server: 
     ("options", "words"),
     [
         ({"num_speaker": 2}, "no option 'num_speaker'; known: file, words, enroll, num_speakers, "),
-        ({"num_speakers": "two"}, "num_speakers cannot be 'two'"),
+        ({"num_speakers": "two"}, "num_speakers cannot be 'two': it must be a whole number"),
         ({"num_speakers": 0}, "num_speakers must be a whole number, 1 or more"),
         ({"num_speakers": 2, "max_speakers": 3}, "num_speakers"),
         ({"response_format": "xml"}, "response_format cannot be 'xml'"),
         ({"preset": "2s"}, "no streaming preset '2s'; known: 30s, 10s, 1s, 0.3s"),
         ({"channel": 3}, "my talk.wav has 1 channel"),
-        ({"channel": "left"}, "channel cannot be 'left': Input should be a valid integer"),
+        ({"channel": "left"}, "channel cannot be 'left': it must be a whole number or 'each'"),
     ],
 )
 def test_wrong_options_are_one_sentence(server: Running, wav: Path, options: dict[str, Any], words: str):
