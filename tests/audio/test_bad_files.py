@@ -54,6 +54,14 @@ def test_a_missing_file_is_named(tmp_path, read):
         read(tmp_path / "gone.wav")
 
 
+def test_a_list_of_recordings_is_a_manifest(tmp_path):
+    (tmp_path / "calls.txt").write_text("one.wav\ntwo.wav\n")
+    with pytest.raises(
+        InputError, match=r"calls\.txt cannot be read as audio \(.*\): recordings are listed in manifests"
+    ):
+        audio.read(tmp_path / "calls.txt")
+
+
 @pytest.mark.parametrize("path", [str, Path])
 def test_what_is_on_the_web_is_not_looked_for_on_the_disk(path: Callable[[str], str | Path]):
     url = "https://example.org/talk.wav"
