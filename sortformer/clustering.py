@@ -101,11 +101,33 @@ def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int,
     wanted = max(fewest, min(sure, most, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
     labels = _joined(points, size, fcluster(tree, _BY_TURNS * threshold, "distance") - 1, threshold)
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
-        labels, least = fcluster(tree, wanted, "maxclust") - 1, 0.0
+        if wanted == fewest:
+            labels, least = _cut(tree, size, wanted, least)
+        else:  # who has a slot for sure is there, however little is said
+            labels, least = fcluster(tree, wanted, "maxclust") - 1, 0.0
     mass = np.bincount(labels, weights=size)
     spoken = np.flatnonzero(mass >= least)
     chosen = spoken[np.argsort(-mass[spoken], kind="stable")][:most] if len(spoken) else [int(mass.argmax())]
     return np.where(np.isin(labels, chosen), labels, -1)
+
+
+def _cut(tree: np.ndarray, size: np.ndarray, wanted: int, least: float) -> tuple[np.ndarray, float]:
+    """Cut a tree into the fewest groups of which so many speak enough, which is ``least`` of the stretches' ``size``.
+
+    What is nearest to no voice leaves the tree first, in groups of an odd stretch each, which are no voices. Where no
+    cut has so many, half as much is enough, and so on. Return labels (N,), and what was enough.
+    """
+    pairs, wanted = tree[:, :2].astype(int), min(wanted, len(size))
+    mass = np.concatenate([size, np.zeros(len(pairs))])
+    for group, pair in enumerate(pairs, start=len(size)):
+        mass[group] = mass[pair].sum()
+    while True:
+        enough = (mass >= least).astype(int)
+        more = enough[pairs].sum(axis=1) - enough[len(size) :]  # when a group is taken apart
+        heard = np.cumsum([enough[-1], *more[::-1]])  # of one group, two, ...
+        if heard.max() >= wanted:
+            return fcluster(tree, 1 + int(np.argmax(heard >= wanted)), "maxclust") - 1, least
+        least /= 2
 
 
 def _joined(points: np.ndarray, size: np.ndarray, labels: np.ndarray, threshold: float) -> np.ndarray:

@@ -34,7 +34,7 @@ from sortformer.heard import Heard, Progress, report
 from sortformer.model import Sortformer
 from sortformer.model.early_exit import check_exits
 from sortformer.offline import at_once, clip_voice, in_windows, probabilities, too_long, whole_output
-from sortformer.postprocess import keep_slots, speaker_range, warn_if_full
+from sortformer.postprocess import first_heard, keep_slots, speaker_range, warn_if_full
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
 __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
@@ -46,6 +46,8 @@ OFFLINE = "offline"
 
 FILE_S, LIVE_S = 30.0, 1.0
 """Latencies that a stream aims at where none is asked for: through a file, and live."""
+
+_TRIES = 4  # to find as many voices as are asked for; with dozens each takes as long as hearing the recording
 
 _Clips = Mapping[str, tuple[AudioSource, int | None]]  # to enroll, by name; and their sample rates if not in the files
 _Count = tuple[int, int | None]  # of speakers: the least and the greatest
@@ -310,7 +312,7 @@ class Diarizer:
             return Embeddings(only_row(output.emb), FrameGrid(), said)
         heard = Heard(audio, sample_rate, channel, progress)
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
-        said = probabilities(self.model, heard, found.voices(clustering)[0], found.layers)
+        said = probabilities(self.model, heard, found.voices(clustering), found.layers)
         return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
 
     def _hear(
@@ -329,7 +331,7 @@ class Diarizer:
         if preset not in (None, OFFLINE):
             return self._streamed(heard, heard.blocks(), preset, clips, settings, count[1])
         if clustering is not None:
-            return self._by_voice(heard, clips, clustering, count)
+            return self._by_voice(heard, clips, settings, clustering, count)
         if clips:
             raise InputError(
                 "voices can be enrolled only in a stream where clustering is off: leave the preset out, or give "
@@ -350,15 +352,21 @@ class Diarizer:
         )
         return self._streamed(heard, heard.again(taken, blocks), preset, {}, settings, count[1])
 
-    def _by_voice(self, heard: Heard, clips: _Clips, clustering: ClusteringConfig, count: _Count) -> _Found:
+    def _by_voice(
+        self, heard: Heard, clips: _Clips, settings: PostprocessConfig, clustering: ClusteringConfig, count: _Count
+    ) -> _Found:
         known = dict[str, np.ndarray]()
         for name, clip in clips.items():
             check_person(name, known)
             known[name] = clip_voice(self.model, name, *clip, clustering, self.exit_confidence)
         warn_of_likeness(known, clustering.threshold, stacklevel=5)
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
-        probs, emb = found.voices(clustering, *count)
-        names = names_of_voices(probs, emb, known, clustering.threshold)
+        fewest, most = count
+        tries = (
+            found.voices(clustering, voices, most and max(voices, most)) for voices in range(fewest, fewest + _TRIES)
+        )
+        probs = first_heard(tries, settings, self.model.config.grid.step_s, fewest)
+        names = names_of_voices(probs, found.fine_emb, known, clustering.threshold)
         return probabilities(self.model, heard, probs, found.layers), names, OFFLINE
 
     def _streamed(

@@ -58,17 +58,19 @@ class Whole:
     layers: int
     finer: int = 1
 
-    def voices(
-        self, clustering: ClusteringConfig, fewest: int = 1, most: int | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return probabilities (U, K) of the voices, and the embeddings (U, D) at the same rate; see ``by_voice``."""
+    @property
+    def fine_emb(self) -> np.ndarray:
+        """The embeddings at the rate of ``probs``, (U, D)."""
+        return self.emb if self.finer == 1 else np.repeat(self.emb, self.finer, axis=0)[: len(self.probs)]
+
+    def voices(self, clustering: ClusteringConfig, fewest: int = 1, most: int | None = None) -> np.ndarray:
+        """Return probabilities (U, K) of the voices; see ``by_voice``."""
         if self.finer == 1:
-            return by_voice(self.probs, self.emb, clustering, max(1, fewest), most), self.emb
+            return by_voice(self.probs, self.emb, clustering, max(1, fewest), most)
         starts = np.arange(0, len(self.probs), self.finer)
         pooled = np.add.reduceat(self.probs, starts, axis=0) / np.diff(starts, append=len(self.probs))[:, None]
         share = by_voice(pooled.astype(np.float32), self.emb, clustering, max(1, fewest), most)
-        emb = np.repeat(self.emb, self.finer, axis=0)[: len(self.probs)]
-        return in_finer_frames(share, self.probs, self.finer), emb
+        return in_finer_frames(share, self.probs, self.finer)
 
 
 def at_once(
@@ -131,9 +133,10 @@ def clip_voice(
     Raises:
         InputError: if the clip cannot be read or holds too little speech.
     """
-    probs, emb = in_windows(model, [read_clip(name, clip, sample_rate)], exit_confidence).voices(clustering)
+    found = in_windows(model, [read_clip(name, clip, sample_rate)], exit_confidence)
+    probs = found.voices(clustering)
     spoken = (probs > 0.5).sum(axis=0) * model.config.grid.step_s
-    mean = mean_voice(probs, emb, int(spoken.argmax()))
+    mean = mean_voice(probs, found.fine_emb, int(spoken.argmax()))
     if spoken.max() < LEAST_SPEECH_S or mean is None:
         raise no_voice(name)
     return mean

@@ -5,7 +5,7 @@ to 10 ms, and the slots' stretches are those of :mod:`sortformer.stretches`.
 """
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -20,6 +20,7 @@ from sortformer.stretches import stretches
 __all__ = [
     "decisive",
     "expected_gain",
+    "first_heard",
     "keep_slots",
     "only_slots",
     "speaker_range",
@@ -114,12 +115,26 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
         probs, config, step_s: as for :func:`turns`.
         fewest, most: as :func:`speaker_range` returns them.
     """
-    spoken = np.array([np.diff(spans).sum() for spans in _spoken(probs, config, step_s)])
+    spoken = _speech(probs, config, step_s)
     heard = np.count_nonzero(spoken)
     if heard < fewest:
-        asked = f"{fewest} speakers" if fewest == most else f"at least {fewest} speakers"
+        asked = counted(fewest, "speaker") if fewest == most else f"at least {counted(fewest, 'speaker')}"
         warnings.warn(f"asked for {asked}, but {f'only {heard}' if heard else 'nobody'} could be heard", stacklevel=3)
     return tuple(np.argsort(-spoken, kind="stable")[:most].tolist())
+
+
+def first_heard(tries: Iterable[np.ndarray], config: PostprocessConfig, step_s: float, fewest: int) -> np.ndarray:
+    """Return the first probabilities of the ``tries`` in which so many speak; the very first, where none are so.
+
+    Who is found by voice may say nothing that post-processing keeps; when more are looked for, others are found.
+    """
+    first = None
+    for probs in tries:
+        first = probs if first is None else first
+        if np.count_nonzero(_speech(probs, config, step_s)) >= fewest:
+            return probs
+    assert first is not None
+    return first
 
 
 def speaker_range(
@@ -162,6 +177,11 @@ def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringCon
             f"one of them: {more}max_speakers={limit} if there are no more",
             stacklevel=3,
         )
+
+
+def _speech(probs: np.ndarray, config: PostprocessConfig, step_s: float) -> np.ndarray:
+    """How long each slot speaks, (S,), in ticks of 10 ms; arguments as for :func:`turns`."""
+    return np.array([np.diff(spans).sum() for spans in _spoken(probs, config, step_s)])
 
 
 def _spoken(

@@ -78,7 +78,7 @@ def voices_by_distance(
     heard, result, last = Heard(audio, sample_rate, channel), dict[float, Probabilities](), None
     found = in_windows(diarizer.model, heard.blocks(), diarizer.exit_confidence)
     for distance in sorted({*_DISTANCES, clustering.threshold}):
-        data, _ = found.voices(replace(clustering, threshold=distance))
+        data = found.voices(replace(clustering, threshold=distance))
         if last is None or not np.array_equal(data, last.data):
             last = probabilities_of(diarizer.model, heard, data, found.layers)
         result[distance] = last

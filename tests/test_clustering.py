@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.cluster.hierarchy import fcluster, linkage
 
-from sortformer.clustering import by_turns, by_voice, shared_out, staying, unit_rows
+from sortformer.clustering import _cut, by_turns, by_voice, shared_out, staying, unit_rows
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict, to_dict
@@ -139,6 +140,34 @@ def test_who_is_asked_for_may_say_little():
     probs = slots_at_random(0, len(who))
     assert by_voice(probs, np.eye(DIM)[who], CONFIG).shape[1] == 2
     assert by_voice(probs, np.eye(DIM)[who], CONFIG, 3).shape[1] == 3
+
+
+def test_who_is_asked_for_is_no_odd_stretch():
+    who = np.repeat([0, 1, 2, 0, 1], [200, 180, 7, 100, 90])
+    voices = np.eye(DIM)[:3]
+    voices[:2] += 1.3 * np.eye(DIM)[3]  # 0.37 apart, and far from a cough
+    probs = slots_at_random(0, len(who))
+    probs[[*range(370, 380), *range(387, 397)]] = 0.0
+    found = by_voice(probs, voices[who], ClusteringConfig(0.45), 2, 2)
+    for column, voice in enumerate((0, 1)):
+        assert (found[who == voice, column] > 0.5).mean() > 0.9
+
+
+@given(seed=st.integers(0, 1000), stretches=st.integers(2, 40), wanted=st.integers(1, 12), least=st.floats(0.5, 40.0))
+@settings(max_examples=50)
+def test_a_tree_is_cut_where_first_so_many_groups_speak_enough(seed, stretches, wanted, least):
+    rng = np.random.default_rng(seed)
+    tree, size = linkage(rng.normal(size=(stretches, 3)), "average"), rng.uniform(1.0, 5.0, stretches)
+    labels, enough = _cut(tree, size, wanted, least)
+    cuts = [fcluster(tree, groups, "maxclust") - 1 for groups in range(1, stretches + 1)]
+
+    def heard(cut: np.ndarray, least: float) -> int:
+        return int((np.bincount(cut, weights=size) >= least).sum())
+
+    wanted = min(wanted, stretches)
+    first = next(cut for cut in cuts if heard(cut, enough) >= wanted)
+    np.testing.assert_array_equal(labels, first)
+    assert enough == least or (max(heard(cut, 2 * enough) for cut in cuts) < wanted and enough < least)
 
 
 def test_no_more_voices_than_the_config_allows():

@@ -148,8 +148,7 @@ def test_windows_lie_where_their_frames_do(upsampling: int, monkeypatch: pytest.
     count = grid.output_frames(len(wave))
     np.testing.assert_array_equal(found.probs[:, 0], wave[:: grid.step_samples][:count])
     np.testing.assert_array_equal(found.emb[:, 0], wave[::1280][: -(-count // upsampling)])
-    probs, emb = found.voices(ClusteringConfig(0.5))
-    np.testing.assert_array_equal(emb, found.emb.repeat(upsampling, axis=0)[: len(probs)])
+    np.testing.assert_array_equal(found.fine_emb, found.emb.repeat(upsampling, axis=0)[: len(found.probs)])
 
 
 def test_windows_leave_the_head_early_as_well(monkeypatch: pytest.MonkeyPatch):
@@ -178,7 +177,29 @@ def test_a_recording_takes_as_many_layers_as_its_hardest_window(monkeypatch: pyt
 def test_as_many_voices_are_looked_for_as_are_asked_for():
     who = np.repeat([0, 1, 2], [60, 60, 7])
     whole = Whole(np.tile([0.7, 0.0], (len(who), 1)), np.eye(3)[who], 1)
-    assert [whole.voices(ClusteringConfig(0.4), *count)[0].shape[1] for count in ((), (3,), (1, 1))] == [2, 3, 1]
+    assert [whole.voices(ClusteringConfig(0.4), *count).shape[1] for count in ((), (3,), (1, 1))] == [2, 3, 1]
+
+
+@pytest.mark.parametrize("wish", [{"num_speakers": 2}, {"min_speakers": 2}])
+@pytest.mark.parametrize(("heard", "speakers"), [((1, 2), 2), ((1, 1, 3), 3), ((1, 0), 1)])
+def test_voices_of_whom_nothing_is_heard_are_no_answer_to_how_many(
+    alone: Diarizer, wav: Path, monkeypatch: pytest.MonkeyPatch, wish: dict, heard: tuple[int, ...], speakers: int
+):
+    asked = []
+
+    def voices(whole: Whole, _: ClusteringConfig, fewest: int, most: int) -> np.ndarray:
+        asked.append((fewest, most))
+        speaking = heard[min(len(asked), len(heard)) - 1]
+        return np.repeat([[0.9] * speaking + [0.0] * (3 - speaking)], len(whole.probs), axis=0)
+
+    monkeypatch.setattr(Whole, "voices", voices)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = grouped(alone)(wav, **wish)
+    assert len(found.speakers) == min(speakers, wish.get("num_speakers", 3))
+    assert [fewest for fewest, _ in asked] == list(range(2, 2 + (len(heard) if speakers > 1 else 4)))
+    assert all(fewest <= most for fewest, most in asked)
+    assert any("could be heard" in str(each.message) for each in caught) == (speakers < 2)
 
 
 @pytest.mark.parametrize("frames", [127, 124])
@@ -189,11 +210,11 @@ def test_a_finer_output_is_of_the_voices_that_its_mean_is_of(frames: int):
     probs[:, 0] = rng.uniform(0.5, 0.9, len(probs))
     fine = Whole(probs[: 8 * frames - 3], emb[:frames], 1, 8)
     coarse = Whole(np.stack([part.mean(axis=0) for part in np.split(probs[: 8 * frames], frames)]), emb[:frames], 1)
-    (found, near), (expected, _) = (whole.voices(ClusteringConfig(0.4)) for whole in (fine, coarse))
+    found, expected = (whole.voices(ClusteringConfig(0.4)) for whole in (fine, coarse))
     assert expected.shape[1] == 2
     np.testing.assert_allclose(found.sum(axis=1), fine.probs.sum(axis=1), atol=1e-5)
     assert (found.argmax(axis=1) == expected.argmax(axis=1).repeat(8)[: len(found)]).all()
-    np.testing.assert_array_equal(near, emb[:frames].repeat(8, axis=0)[: len(found)])
+    np.testing.assert_array_equal(fine.fine_emb, emb[:frames].repeat(8, axis=0)[: len(found)])
 
 
 def test_a_stream_has_as_many_slots_as_speakers_are_asked_for(alone: Diarizer):

@@ -13,7 +13,7 @@ from sortformer.annotation import speakers
 from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
-from sortformer.postprocess import expected_gain, keep_slots, speaker_range, turns
+from sortformer.postprocess import expected_gain, first_heard, keep_slots, speaker_range, turns
 from tests.oracles.postprocess_loops import slot_segments
 from tests.strategies import probabilities
 
@@ -164,6 +164,14 @@ def test_who_is_kept_is_decided_as_the_turns_are():
 def test_as_many_speakers_as_asked_for_do_not_warn(recwarn):
     assert sorted(keep_slots(np.array([[1.0, 1.0, 0.0]] * 3), PostprocessConfig(), STEP, 2, 2)) == [0, 1]
     assert not recwarn.list
+
+
+def test_more_are_looked_for_until_as_many_speak_as_are_asked_for():
+    one, two, three = (np.repeat([row], 20, axis=0) for row in ([0.9, 0.1], [0.9, 0.2, 0.9], [0.9] * 3))
+    config = PostprocessConfig()
+    assert first_heard([one, two, three], config, STEP, 2) is two
+    assert first_heard(iter([two, three]), config, STEP, 0) is two
+    assert first_heard([two, one], config, STEP, 3) is two
 
 
 def test_fewer_speakers_than_asked_for_warns():

@@ -41,7 +41,7 @@ def found_turns(
         spoken = activity(truth, frames, max(1, speakers), grid)[0].sum(axis=1)
         whole = replace(whole, probs=shared_out(whole.probs, np.minimum(spoken, 1 if told == "one" else slots)))
         settings = replace(settings, onset=0.5, offset=0.5, min_on_s=0.0, min_off_s=0.0, decision="slots")
-    probs = whole.probs if clustering is None else whole.voices(clustering)[0]
+    probs = whole.probs if clustering is None else whole.voices(clustering)
     return turns(probs, settings, grid.step_s, duration=duration).turns
 
 
