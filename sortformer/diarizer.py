@@ -234,7 +234,7 @@ class Diarizer:
         Where the post-processing clusters, voices stand in place of slots; that is all that it does to probabilities.
         """
         heard = Heard(audio, sample_rate, channel_of(channel), progress)
-        return self._hear(heard, preset, {}, self._settings(postprocess), (1, None))[0]
+        return self._hear(heard, preset, {}, self._settings(postprocess), (0, None))[0]
 
     def stream(
         self,
@@ -320,7 +320,7 @@ class Diarizer:
     ) -> _Found:
         """Take a recording as the preset says: as a stream, in windows by voice, or at once; or channel by channel."""
         if heard.channel == EACH:
-            return by_channel(heard, lambda part: self._hear(part, preset, {}, settings, (1, None)))
+            return by_channel(heard, lambda part: self._hear(part, preset, {}, settings, (0, None)))
         clustering = settings.clustering
         if clips and clustering is None and not self.presets:
             raise InputError(

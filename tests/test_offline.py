@@ -202,6 +202,26 @@ def test_voices_of_whom_nothing_is_heard_are_no_answer_to_how_many(
     assert any("could be heard" in str(each.message) for each in caught) == (speakers < 2)
 
 
+@pytest.mark.parametrize("take", ["turns", "probabilities", "channels"])
+def test_where_nobody_asks_how_many_nobody_else_is_looked_for(
+    alone: Diarizer, monkeypatch: pytest.MonkeyPatch, take: str
+):
+    asked = []
+
+    def voices(whole: Whole, _: ClusteringConfig, fewest: int, __: int | None) -> np.ndarray:
+        asked.append(fewest)
+        return np.zeros((len(whole.probs), 2), np.float32)
+
+    monkeypatch.setattr(Whole, "voices", voices)
+    wave, voiced = np.stack([chirp(2.0, 16_000)] * 2, axis=1), grouped(alone)
+    if take == "probabilities":
+        assert not voiced.probabilities(wave, sample_rate=16_000).data.any()
+    else:
+        with pytest.warns(UserWarning, match="no speech"):
+            voiced(wave, sample_rate=16_000, channel="each" if take == "channels" else None)
+    assert asked == [0] * (2 if take == "channels" else 1)
+
+
 @pytest.mark.parametrize("frames", [127, 124])
 def test_a_finer_output_is_of_the_voices_that_its_mean_is_of(frames: int):
     who, rng = np.repeat([0, 1, 2], [60, 60, 7]), np.random.default_rng(0)
