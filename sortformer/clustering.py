@@ -101,10 +101,8 @@ def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int,
     wanted = max(fewest, min(sure, most, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
     labels = _joined(points, size, fcluster(tree, _BY_TURNS * threshold, "distance") - 1, threshold)
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
-        if wanted == fewest:
-            labels, least = _cut(tree, size, wanted, least)
-        else:  # who has a slot for sure is there, however little is said
-            labels, least = fcluster(tree, wanted, "maxclust") - 1, 0.0
+        # Who has a slot for sure is there, however little is said.
+        labels, least = _cut(tree, size, wanted, least if wanted == fewest else 0.0)
     mass = np.bincount(labels, weights=size)
     spoken = np.flatnonzero(mass >= least)
     chosen = spoken[np.argsort(-mass[spoken], kind="stable")][:most] if len(spoken) else [int(mass.argmax())]

@@ -129,7 +129,7 @@ def _check_same(
     references: Collection[str], hypotheses: Collection[str], reference: str, hypothesis: str, silence: str = ""
 ) -> None:
     missing, extra = sorted(set(references) - set(hypotheses)), sorted(set(hypotheses) - set(references))
-    if missing and extra and len(missing) == len(references):
+    if extra and missing == sorted(references):
         raise InputError(
             f"{reference} is about {listed(missing)}, and {hypothesis} about {listed(extra)}: "
             "a recording is called alike on both sides"

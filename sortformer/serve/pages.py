@@ -10,11 +10,9 @@ from starlette.websockets import WebSocket
 
 from sortformer.errors import InputError
 
-__all__ = ["ANY", "OwnPages", "check_origin"]
+__all__ = ["OwnPages", "check_origin"]
 
-ANY = "*"
-"""All pages there are."""
-
+_ANY = "*"
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#\s@A-Z]+)")
 
 
@@ -25,7 +23,7 @@ def check_origin(origin: str) -> None:
         InputError: unless it is a scheme, a host and, but for the scheme's own, a port; ``null``, as pages that were
             opened from the disk have it; or ``*``.
     """
-    if origin not in (ANY, "null") and not _ORIGIN.fullmatch(origin):
+    if origin not in (_ANY, "null") and not _ORIGIN.fullmatch(origin):
         raise InputError(
             f"{origin!r} is no origin of pages: it is as in http://localhost:3000, in lower case and without a path; "
             "'null', for pages opened from the disk; or '*', for all"
@@ -59,7 +57,7 @@ class OwnPages:
     def _foreign(self, headers: Headers) -> str | None:
         """The origin of the page that asks, if there is one and it may not."""
         origin = headers.get("origin")
-        if origin is None or ANY in self._allowed or origin in self._allowed:
+        if origin is None or _ANY in self._allowed or origin in self._allowed:
             return None
         known = _ORIGIN.fullmatch(origin)
         # Not the scheme: whoever serves this by https does so in front of it.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled
 from sortformer.formats.kinds import FORMATS
 from sortformer.serve import application
+from sortformer.serve.form import Options
 from sortformer.words import assign_speakers
 from tests.audio.makers import chirp, write
 from tests.processes import eventually
@@ -180,6 +182,14 @@ def test_warnings_are_told_to_who_sent_the_recording_and_to_nobody_else(server: 
     with pytest.warns(UserWarning, match="about something else"):
         answer = answered()
     assert json.loads(answer.headers["X-Warnings"]) == ["my talk.wav is café"]
+
+
+@pytest.mark.parametrize("name", sorted(Options.model_fields))
+def test_a_file_in_place_of_an_option_is_one_sentence(server: Running, wav: Path, name: str):
+    files = {"file": (wav.name, wav.read_bytes()), name: ("no.txt", b"2")}
+    answer = httpx.post(f"http://{server.address}/v1/diarize", files=files, timeout=60)
+    assert answer.status_code == 400
+    assert re.fullmatch(rf"{name} cannot be .*: it must be .*", answer.json()["error"])
 
 
 @pytest.mark.parametrize(
