@@ -19,6 +19,8 @@ __all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "bands_below", "
 
 FFT_SAMPLES = 512
 WINDOW_SAMPLES = 400
+# Spectra are several times as large as bands: those of more frames no longer fit the caches of a processor.
+PART_FRAMES = 2048
 PRE_EMPHASIS = 0.97
 LOG_GUARD = 2.0**-24
 STD_GUARD = 1e-5
@@ -130,6 +132,12 @@ class LogMel(nn.Module):
         return mel + (sound.clamp(min=0.0) * (factors - 1)).log1p() / FIXED_STD
 
     def _log_mel(self, emphasised: Tensor) -> Tensor:
+        step = PART_FRAMES * HOP_SAMPLES
+        size = step - HOP_SAMPLES + FFT_SAMPLES
+        starts = range(0, emphasised.shape[1] - FFT_SAMPLES + 1, step)
+        return torch.cat([self._part(emphasised[:, start : start + size]) for start in starts], dim=1)
+
+    def _part(self, emphasised: Tensor) -> Tensor:
         spectrum = torch.stft(
             emphasised, FFT_SAMPLES, HOP_SAMPLES, window=self.window, center=False, return_complex=True
         )

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sortformer import features
 from sortformer.config.model import FeatureConfig
 from sortformer.features import LogMel, mel_filterbank
 
@@ -111,6 +112,22 @@ def test_any_cut_of_the_audio_gives_the_frames_of_the_whole(wave, rows, normaliz
     stepped = torch.cat(frames, dim=1)
     assert stepped.shape == whole.shape
     torch.testing.assert_close(stepped, whole, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("more", [0, 1, 159, 160, 161, 351, 352, 511, 512])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_long_recordings_in_parts_give_what_they_give_at_once(more, parts, monkeypatch):
+    wave, front = torch.from_numpy(_speechlike(parts * 10 * 160 + more))[None], LogMel(FeatureConfig(16))
+    at_once, frames = front(wave)
+    monkeypatch.setattr(features, "PART_FRAMES", 10)
+    seen, stft = [], torch.stft
+    monkeypatch.setattr(
+        torch, "stft", lambda wave, *rest, **kept: seen.append(wave.shape[1]) or stft(wave, *rest, **kept)
+    )
+    in_parts, counted = front(wave)
+    assert max(seen) == 9 * 160 + 512
+    assert counted.tolist() == frames.tolist()
+    torch.testing.assert_close(in_parts, at_once, atol=1e-5, rtol=0)
 
 
 def test_fixed_normalisation_is_one_shift_and_one_scale():

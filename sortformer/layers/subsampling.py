@@ -8,8 +8,8 @@ from sortformer.masks import length_mask
 __all__ = ["FACTOR", "PART_FRAMES", "DepthwiseStriding", "FrameStacking"]
 
 FACTOR = 8
-# A multiple of FACTOR, and no less than the windows in which recordings are clustered.
-PART_FRAMES = 10_240
+# A multiple of FACTOR. What the convolutions make of more no longer fits the caches of a processor.
+PART_FRAMES = 2048
 
 
 class DepthwiseStriding(nn.Module):
@@ -63,7 +63,7 @@ class DepthwiseStriding(nn.Module):
 
     @staticmethod
     def _halve(convolution: nn.Module, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        x = convolution(x).relu()
+        x = convolution(x).relu_()
         lengths = (lengths + 1) // 2
         # The next kernel must not see what the biases made of the padding.
         return x.masked_fill(~length_mask(lengths, x.shape[2])[:, None, :, None], 0.0), lengths
