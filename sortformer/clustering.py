@@ -30,9 +30,9 @@ _SPEECH, _ALONE = 0.3, 1.3
 _SURE, _SURE_FRAMES, _SAME = 0.8, 25, 0.3
 # Voices that take turns are two from this share of the threshold on: one person who moves, or speaks up, sounds
 # different from then on, or for a while, but does not alternate between the two.
-_BY_TURNS = 0.9
+_ALTERNATING = 0.8
 _ASTRAY = 0.1  # share of the speech of who speaks less; more of it in the wrong place is a turn (see `by_turns`)
-_TURNS_SHARE = 0.1  # of all speech; a group that has less of it may be odd stretches of another voice
+_TURNS_SHARE = 0.15  # of all speech; a group that has less of it may be odd stretches of another voice
 _SAMPLE_FRAMES = 4  # a stretch counts once for each so many of its frames, so that longer ones count for more
 _MOST_SAMPLES = 3000  # each is compared with every other one
 _SHORTEST_VOICE_FRAMES = 8  # what speaks less, or less than this share of the speech, is no speaker
@@ -50,6 +50,7 @@ def by_voice(
     fewest: int = 1,
     most: int | None = None,
     stretch_frames: tuple[int, int] = _STRETCH_FRAMES,
+    alternating: float = _ALTERNATING,
 ) -> np.ndarray:
     """Return probabilities (T, K) of the voices that are heard, in order of arrival.
 
@@ -63,6 +64,7 @@ def by_voice(
             until there are. So it is where so many slots have, for sure, a speaker each.
         most: no more than so many voices (None: as the config says).
         stretch_frames: shortest and longest stretch of speech that is clustered as one.
+        alternating: voices that take turns are two from this share of the threshold on.
     """
     unit = unit_rows(emb)
     spoken = probs.sum(axis=1)
@@ -78,7 +80,8 @@ def by_voice(
     points, size = points[samples], (size / count).astype(np.float32)[samples]
     most = config.max_speakers if most is None else most
     sure = int(np.count_nonzero(((probs > _SURE) & single[:, None]).sum(axis=0) >= _SURE_FRAMES))
-    labels = _labels(points, size, config.threshold, fewest, most, sure)
+    distances = config.threshold, alternating * config.threshold
+    labels = _labels(points, size, distances, fewest, most, sure)
     means = np.stack(
         [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
     )
@@ -94,12 +97,17 @@ def alone(probs: np.ndarray) -> np.ndarray:
     return (probs > _SPEECH).any(axis=1) & (probs.sum(axis=1) < _ALONE)
 
 
-def _labels(points: np.ndarray, size: np.ndarray, threshold: float, fewest: int, most: int, sure: int) -> np.ndarray:
-    """Which voice each stretch is of, -1 for none that speaks enough."""
+def _labels(
+    points: np.ndarray, size: np.ndarray, distances: tuple[float, float], fewest: int, most: int, sure: int
+) -> np.ndarray:
+    """Which voice each stretch is of, -1 for none that speaks enough.
+
+    ``distances`` are those above which voices are two, and above which those that take turns are.
+    """
     tree = linkage(points, "average", metric="cosine")
     least = max(_SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
     wanted = max(fewest, min(sure, most, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
-    labels = _joined(points, size, fcluster(tree, _BY_TURNS * threshold, "distance") - 1, threshold)
+    labels = _joined(points, size, fcluster(tree, distances[1], "distance") - 1, distances[0])
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
         # Who has a slot for sure is there, however little is said.
         labels, least = _cut(tree, size, wanted, least if wanted == fewest else 0.0)

@@ -16,9 +16,9 @@ class ClusteringConfig:
     """Speech is given to whose voice it is, by the encoder's embeddings, and not to the slot that the head chose.
 
     Attributes:
-        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices. In
-            whole recordings voices that take turns are two above 0.9 times the threshold already. Streams, whose
-            stretches are shorter and scatter more, take 1.2 times the threshold for all.
+        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices.
+            Voices that take turns are two above 0.8 times the threshold already. Streams, whose stretches are shorter
+            and scatter more, take 1.2 times the threshold, and 0.9 times that.
         max_speakers: the greatest number of voices, those who speak most, unless a call asks for more; 40 at most.
 
     Raises:

@@ -27,6 +27,7 @@ _LEAST_SHARE = 0.2  # of a voice's past in a column, if it has a claim to it
 # lies further from its voice: distances are about so many times as large.
 _STRETCH_FRAMES = (3, 8)
 _SCATTER = 1.2
+_ALTERNATING = 0.9  # as in whole recordings, but a speaker cache keeps less of the order in which voices were heard
 
 
 def rows_by_voice(
@@ -99,7 +100,7 @@ def by_known_voice(
     """
     apart = replace(config, threshold=min(_SCATTER * config.threshold, 1.99))
     # With too little speech to cluster these are the slots.
-    voices = by_voice(probs, emb, apart, most=most, stretch_frames=_STRETCH_FRAMES)[:, :most]
+    voices = by_voice(probs, emb, apart, most=most, stretch_frames=_STRETCH_FRAMES, alternating=_ALTERNATING)[:, :most]
     common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
     # Of several columns that a voice has had, the first: which of them has most may change from step to step.
     claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
