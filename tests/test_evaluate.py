@@ -14,7 +14,8 @@ import pytest
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import ConfigError, InputError
 from sortformer.evaluate import Report, Row, as_csv, as_json, as_markdown, as_text, score, score_recordings, truth_in
-from sortformer.formats import rttm, textgrid, uem
+from sortformer.formats import json as json_format
+from sortformer.formats import rttm, seglst, stm, textgrid, uem
 from sortformer.manifests import Entry, write
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, changed
@@ -71,6 +72,45 @@ def test_textgrids_score_as_rttm_does(folders, tmp_path):
     alone = (tmp_path / "grids" / "one.TextGrid", folders[1] / "one.rttm")
     assert score(*alone) == score(folders[0] / "one.rttm", alone[1])
     assert truth_in(alone[0]).turns == {"one": ONE.turns}
+
+
+@pytest.mark.parametrize(
+    ("written", "suffix"),
+    [(json_format.write, "json"), (seglst.write, "seglst.json"), (stm.write, "stm"), (stm.write, "STM")],
+)
+def test_what_else_knows_turns_scores_as_rttm_does(folders, tmp_path, written, suffix):
+    mine = tmp_path / "mine"
+    for recording in (ONE, TWO):
+        written(mine / f"{recording.uri}.{suffix}", recording)
+    assert score(mine, folders[1]) == score(*folders)
+    assert score(folders[1], mine) == score(folders[1], folders[0])
+    alone = folders[1] / "one.rttm"
+    assert score(mine / f"one.{suffix}", alone) == score(folders[0] / "one.rttm", alone)
+    written(mine / f"three.{suffix}", Diarization((), 10, "three"))  # then its name says of which recording it is
+    assert truth_in(mine).turns == {"one": ONE.turns, "two": TWO.turns, "three": ()}
+
+
+def test_what_a_json_file_holds_says_whether_it_is_a_manifest(tmp_path):
+    seglst.write(tmp_path / "segments.json", ONE)
+    json_format.write(tmp_path / "result.json", ONE)
+    rttm.write(tmp_path / "one.rttm", ONE)
+    write(tmp_path / "manifest.json", [Entry("one", tmp_path / "one.wav", rttm=tmp_path / "one.rttm")])
+    for name in ("segments", "result", "manifest"):
+        assert truth_in(tmp_path / f"{name}.json").turns == {"one": ONE.turns}
+    (tmp_path / "results.jsonl").write_text("".join(json_format.format(each, one_line=True) for each in (ONE, TWO)))
+    assert truth_in(tmp_path / "results.jsonl").turns == {"one": ONE.turns, "two": TWO.turns}
+
+
+def test_a_json_file_of_something_else_is_refused(tmp_path):
+    rttm.write(tmp_path / "one.rttm", ONE)
+    for content, sentence in (
+        ('{"text": "hello"}', "is not a diarization: it has no schema_version"),
+        ('["hello"]', "segment 1: a segment of SegLST is an object, got 'hello'"),
+        ("[", "not JSON .* is this SegLST"),
+    ):
+        (tmp_path / "talk.json").write_text(content)
+        with pytest.raises(InputError, match=f"talk.json.*{sentence}"):
+            score(tmp_path / "one.rttm", tmp_path / "talk.json")
 
 
 def test_a_name_is_one_however_its_marks_are_written(tmp_path):
@@ -165,7 +205,7 @@ def test_a_recording_in_two_files_is_refused(folders):
 
 def test_missing_and_empty_folders_and_unknown_protocols_are_refused(folders, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"has no \.rttm or \.textgrid files"):
+    with pytest.raises(InputError, match=r"has no \.rttm or \.textgrid or .* or \.jsonl files"):
         score(folders[0], tmp_path / "empty")
     with pytest.raises(InputError, match="does not exist"):
         score(tmp_path / "absent", folders[1])

@@ -1,4 +1,4 @@
-"""``sortformer score``: RTTM, or TextGrids, against the same."""
+"""``sortformer score``: turns of one side against those of another."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,10 +24,10 @@ _TABLES = {
 
 def score(
     reference: Annotated[
-        Path, typer.Argument(metavar="REF", help="The truth: RTTM or TextGrid, a folder of it, or a manifest.")
+        Path, typer.Argument(metavar="REF", help="The truth: RTTM, TextGrid, STM, JSON, a folder of these, a manifest.")
     ],
     hypothesis: Annotated[
-        Path, typer.Argument(metavar="HYP", help="What a system said: RTTM or TextGrid, a folder of it, or - (RTTM).")
+        Path, typer.Argument(metavar="HYP", help="What a system said: such a file, a folder of them, or - (RTTM).")
     ],
     uem: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Which parts to score; a file or a folder of UEM.")
@@ -58,7 +58,7 @@ def score(
 
     DER with miss, false alarm and confusion, JER, speaker counts: one line a recording, and the total with its 95 %
     interval, by a bootstrap over recordings. A recording that is on one side only is an error, and so is a pipe through
-    which no turn comes; an empty file means that nobody speaks.
+    which no turn comes; an empty file means that nobody speaks. JSON is SegLST, or what diarize writes.
     """
     with usage_errors():
         chosen = changed(protocol_named(protocol), collar, skip_overlap)

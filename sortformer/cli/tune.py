@@ -42,7 +42,7 @@ def tune(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder for the model with its settings.")],
     reference: Annotated[
         Path | None,
-        typer.Option(metavar="FILE|DIR", help="Who spoke when, in RTTM or TextGrids; manifests say so themselves."),
+        typer.Option(metavar="FILE|DIR", help="Who spoke when, as score reads it; manifests say so themselves."),
     ] = None,
     uem: Annotated[Path | None, typer.Option(metavar="FILE|DIR", help="Which parts to score.")] = None,
     protocol: ProtocolName = "full",

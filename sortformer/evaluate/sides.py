@@ -1,4 +1,4 @@
-"""Where references come from: RTTM, TextGrids, folders of them, or manifests, which know lengths and scored parts."""
+"""Where references come from: turns, in files or folders of them, or manifests, which know lengths and scored parts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sortformer.annotation import Diarization, Turn, clipped
 from sortformer.errors import InputError
-from sortformer.formats.gather import turns_in, uem_in
+from sortformer.formats.gather import holds_turns, turns_in, uem_in
 from sortformer.formats.uem import Regions
 from sortformer.manifests import Entry, is_manifest, read
 from sortformer.manifests.entry import SLACK_S
@@ -33,7 +33,7 @@ class Truth:
 
 
 def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = None) -> Truth:
-    """Return what an RTTM file, a TextGrid, a folder of either or a manifest knows.
+    """Return what a manifest knows, or what turns a file or a folder gives, of any format that ``turns_in`` reads.
 
     A UEM (file or folder) goes before a manifest's. All times are those of the files, also for windows of them:
     these are scored like parts in a UEM, so that there is no border, and no collar, where a window cuts a turn. One
@@ -44,7 +44,7 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
         InputError: when a path is missing or broken, or such an entry has no duration.
     """
     given = None if uem is None else uem_in(Path(uem))
-    if not is_manifest(path):
+    if not is_manifest(path) or holds_turns(Path(path)):
         return Truth(turns_in(Path(path)), given)
     entries = read(path)
     own = {entry.id: own_turns(entry) for entry in entries}

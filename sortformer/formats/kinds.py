@@ -7,7 +7,7 @@ from typing import Literal
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
-from sortformer.formats import audacity, json, seglst, subtitles, text, textgrid
+from sortformer.formats import audacity, json, seglst, stm, subtitles, text, textgrid
 from sortformer.formats.passages import Said
 
 __all__ = ["FORMATS", "WORDY", "Format", "formats_named"]
@@ -60,6 +60,7 @@ FORMATS = {
     "txt": Format("txt", text.format, text.format, between="\n"),
     "html": Format("html", Diarization.to_html, media="text/html"),
     "seglst": Format("seglst.json", seglst.format, seglst.format, media="application/json"),
+    "stm": Format("stm", stm.format, stm.format),
     "textgrid": Format("TextGrid", textgrid.format),
     "audacity": Format("labels.txt", audacity.format),
     "srt": Format("srt", words=partial(_subtitles, "srt")),

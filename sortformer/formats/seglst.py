@@ -12,52 +12,91 @@ and what is not is escaped, because meeteval opens files in the encoding of the 
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+import reprlib
+from collections.abc import Iterable
+from typing import Any
 
-from sortformer.annotation import Diarization
-from sortformer.formats.milliseconds import in_milliseconds, last_millisecond
-from sortformer.formats.passages import Said, passages, text
+from sortformer.annotation import Diarization, Turn
+from sortformer.errors import InputError
+from sortformer.formats.names import without_white_space
+from sortformer.formats.passages import Said
+from sortformer.formats.segments import segments
+from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
+from sortformer.grid import LONGEST_S
+from sortformer.json_values import number_of, text_of
 
-__all__ = ["format", "write"]
+__all__ = ["format", "parse", "read", "write"]
 
-_NOBODY = "unknown"  # meeteval wants a name
+
+def parse(text: str, source: str = "SegLST") -> dict[str, tuple[Turn, ...]]:
+    """Return the turns of each recording, sorted, by its id in order of first mention; words are not read.
+
+    Segments of no length are left out. White space in an id becomes ``_``, as RTTM has it.
+
+    Raises:
+        InputError: with the source, when it is no such list, or a segment lacks its recording, its speaker or its
+            times.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{source}: not JSON ({error}); is this SegLST?") from error
+    if not isinstance(found, list):
+        raise InputError(f"{source}: SegLST is a list, got {reprlib.repr(found)}")
+    turns: dict[str, list[Turn]] = {}
+    for number, segment in enumerate(found, start=1):
+        try:
+            uri, own = _turn(segment)
+        except InputError as error:
+            raise InputError(f"{source}, segment {number}: {error}") from error
+        turns.setdefault(uri, []).extend(own)
+    return {uri: tuple(sorted(own)) for uri, own in turns.items()}
+
+
+def _turn(segment: Any) -> tuple[str, list[Turn]]:
+    """The recording of a segment and its turn, none where it has no length."""
+    if not isinstance(segment, dict):
+        raise InputError(f"a segment of SegLST is an object, got {reprlib.repr(segment)}")
+    if missing := [key for key in ("session_id", "speaker", "start_time", "end_time") if key not in segment]:
+        raise InputError(f"a segment of SegLST has a {missing[0]}, got {reprlib.repr(segment)}")
+    start, end = (_seconds(segment[key], key) for key in ("start_time", "end_time"))
+    if not 0 <= start <= end <= LONGEST_S:
+        raise InputError(f"0 <= start_time <= end_time <= {LONGEST_S:g} is wanted, got {start:g} and {end:g}")
+    speaker = text_of(segment["speaker"], "speaker")
+    uri = without_white_space(text_of(segment["session_id"], "session_id"))
+    return uri, [Turn(start, end, speaker)] if start < end else []
+
+
+def _seconds(value: Any, what: str) -> float:
+    try:
+        return number_of(float(value) if isinstance(value, str) else value, what)
+    except ValueError as error:
+        raise InputError(f"{what} must be seconds, got {reprlib.repr(value)}") from error
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, tuple[Turn, ...]]:
+    """Read a SegLST file (see :func:`parse`)."""
+    return parse(read_text(path), os.fspath(path))
 
 
 def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
-    """Return SegLST of a recording: its turns, or its words as ``assign_speakers`` gives them, where they are given.
-
-    Words are joined until the speaker changes or pauses for a second; of words that nobody said, where nobody speaks in
-    the whole recording, the speaker is ``unknown``. Touching turns of one speaker are joined. No time is after the end
-    of the recording, and words that begin there are left out.
+    """Return SegLST of a recording: its :func:`~sortformer.formats.segments.segments`, turns or words.
 
     Raises:
-        InputError: when an item is no such word.
+        InputError: when an item is no word as ``assign_speakers`` gives it.
     """
-    spoken = (
-        ((start, end, speaker, "") for start, end, speaker, _ in in_milliseconds(recording))
-        if words is None
-        else _said(words, last_millisecond(recording))
-    )
-    segments = [
+    found = [
         {
             "session_id": recording.uri,
-            "speaker": speaker,
-            "start_time": start / 1000,
-            "end_time": end / 1000,
-            "words": what,
+            "speaker": segment.speaker,
+            "start_time": segment.start,
+            "end_time": segment.end,
+            "words": segment.words,
         }
-        for start, end, speaker, what in spoken
+        for segment in segments(recording, words)
     ]
-    return json.dumps(segments, indent=1) + "\n"
-
-
-def _said(words: Iterable[Said], last: int) -> Iterator[tuple[int, int, str, str]]:
-    """Start, end (milliseconds), speaker and words of each passage."""
-    for passage in passages(words):
-        start, end = round(1000 * passage[0][0]), min(round(1000 * max(word[1] for word in passage)), last)
-        if start < last:
-            yield start, end, passage[0][3] or _NOBODY, text(passage)
+    return json.dumps(found, indent=1) + "\n"
 
 
 def write(

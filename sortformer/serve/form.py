@@ -41,7 +41,9 @@ class Options(BaseModel, extra="forbid"):
     exclusive: bool = False
     channel: Annotated[Channel | None, WithJsonSchema({"anyOf": [_COUNT, {"type": "string", "const": EACH}]})] = None
     preset: Annotated[str | None, WithJsonSchema({"type": "string"})] = None
-    response_format: Literal["json", "rttm", "txt", "html", "seglst", "textgrid", "audacity", "srt", "vtt"] = "json"
+    response_format: Literal["json", "rttm", "txt", "html", "seglst", "stm", "textgrid", "audacity", "srt", "vtt"] = (
+        "json"
+    )
 
 
 _SCHEMA = Options.model_json_schema()

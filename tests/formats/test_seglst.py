@@ -66,6 +66,51 @@ def test_a_segment_is_exactly_as_meeteval_has_it(tmp_path: Path):
     )
 
 
+@given(diarizations(grid=1000), st.text(min_size=1))
+def test_what_was_written_is_read_again(recording, name):
+    turns = tuple(Turn(turn.start, turn.end, turn.speaker + name) for turn in recording)
+    written = Diarization(turns, recording.duration, " S 05 ").merge()
+    expected = {"S_05": written.turns} if turns else {}
+    assert seglst.parse(seglst.format(written)) == expected
+
+
+def test_segments_are_read_as_chime_has_them():
+    text = """[
+      {"session_id": "S02", "speaker": "P06", "start_time": "12.50", "end_time": "13.75", "words": "well", "ref": 1},
+      {"session_id": "S02", "speaker": "P05", "start_time": "11", "end_time": "12.6", "words": "so", "ref": 2},
+      {"session_id": "S09", "speaker": "P05", "start_time": 4, "end_time": 4.0, "words": "", "ref": 3}
+    ]"""
+    assert seglst.parse(text) == {"S02": (Turn(11, 12.6, "P05"), Turn(12.5, 13.75, "P06")), "S09": ()}
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"session_id": 5}, "session_id must be text, got 5"),
+        ({"speaker": None}, "speaker must be text, got None"),
+        ({"start_time": "soon"}, "start_time must be seconds, got 'soon'"),
+        ({"start_time": "nan"}, "start_time must be seconds, got 'nan'"),
+        ({"start_time": -1}, "0 <= start_time <= end_time <= 1e.09 is wanted, got -1 and 2"),
+        ({"end_time": 0.5}, "0 <= start_time <= end_time <= 1e.09 is wanted, got 1 and 0.5"),
+        ({"end_time": 2e9}, "0 <= start_time <= end_time <= 1e.09 is wanted, got 1 and 2e.09"),
+        ({"end_time": True}, "end_time must be seconds, got True"),
+    ],
+)
+def test_what_is_no_segment_is_refused_with_its_place(changed, sentence):
+    good = {"session_id": "a", "speaker": "b", "start_time": 1, "end_time": 2}
+    with pytest.raises(InputError, match=f"x.json, segment 2: {sentence}"):
+        seglst.parse(json.dumps([good, good | changed]), "x.json")
+    for key in good:
+        with pytest.raises(InputError, match=f"x.json, segment 1: a segment of SegLST has a {key}, got"):
+            seglst.parse(json.dumps([{other: value for other, value in good.items() if other != key}]), "x.json")
+
+
+@pytest.mark.parametrize("text", ["{}", "3", "null"])
+def test_what_is_no_list_is_no_seglst(text):
+    with pytest.raises(InputError, match=r"x\.json: SegLST is a list, got"):
+        seglst.parse(text, "x.json")
+
+
 def test_where_nobody_speaks_the_list_is_empty():
     assert json.loads(seglst.format(Diarization((), 10))) == []
 

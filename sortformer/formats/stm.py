@@ -1,0 +1,79 @@
+"""STM, segments of speech with who says them and what: the references of NIST's sclite, which meeteval reads, too.
+
+A line a segment: recording, channel, speaker, start, end, perhaps a label such as ``<o,f0,male>``, and the words (NIST,
+"STM file format" of the SCTK; times in seconds, here in whole milliseconds). Where only the turns are known there are
+no words.
+"""
+
+import os
+from collections.abc import Iterable
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.formats.names import renamed, without_white_space
+from sortformer.formats.passages import Said
+from sortformer.formats.segments import segments
+from sortformer.formats.source import lines, quoted, read_text
+from sortformer.formats.write import write_text
+
+__all__ = ["format", "parse", "read", "write"]
+
+_NOBODY = "inter_segment_gap"
+_NOT_SCORED = "ignore_time_segment_in_scoring"
+
+
+def parse(text: str, source: str = "STM") -> dict[str, tuple[Turn, ...]]:
+    """Return the turns of each recording, sorted, by its id in order of first mention; those of all channels.
+
+    Segments of no length are left out, and those that are no speech: gaps (``inter_segment_gap``), and what is not to
+    be scored (``IGNORE_TIME_SEGMENT_IN_SCORING``), of which a UEM can tell ``score``.
+
+    Raises:
+        InputError: with source and line number, when a line is no such segment.
+    """
+    found: dict[str, list[Turn]] = {}
+    for line in lines(text, source):
+        if len(line.fields) < 5 or line.fields[0] == "SPEAKER":
+            raise line.error(
+                "a segment of STM has recording, channel, speaker, start, end and words, "
+                f"got {quoted(' '.join(line.fields))}"
+            )
+        uri, speaker, words = line.fields[0], line.fields[2], line.fields[5:]
+        start, end = line.seconds(3, "start"), line.seconds(4, "end")
+        if end < start:
+            raise line.error(f"the end, {end:g} s, is before the start, {start:g} s")
+        turns = found.setdefault(uri, [])
+        if start < end and speaker != _NOBODY and _NOT_SCORED not in map(str.lower, words):
+            turns.append(Turn(start, end, speaker))
+    return {uri: tuple(sorted(turns)) for uri, turns in found.items()}
+
+
+def read(path: str | os.PathLike[str]) -> dict[str, tuple[Turn, ...]]:
+    """Read an STM file (see :func:`parse`)."""
+    return parse(read_text(path), os.fspath(path))
+
+
+def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
+    """Return STM of a recording: its :func:`~sortformer.formats.segments.segments`, turns or words, in order of time.
+
+    White space in an id or a speaker's name becomes ``_``, because STM divides by it.
+
+    Raises:
+        InputError: when two speakers have one name then, or an item is no word as ``assign_speakers`` gives it.
+    """
+    recording = renamed(recording, without_white_space, "STM")
+    uri = without_white_space(recording.uri)
+    return "".join(
+        f"{uri} 1 {without_white_space(speaker)} {start:.3f} {end:.3f} {said}".rstrip() + "\n"
+        for start, end, speaker, said in sorted(segments(recording, words))
+    )
+
+
+def write(
+    path: str | os.PathLike[str],
+    recording: Diarization,
+    words: Iterable[Said] | None = None,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write an STM file (see :func:`format`), whole or not at all."""
+    write_text(path, format(recording, words), overwrite=overwrite)
