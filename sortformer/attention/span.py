@@ -31,11 +31,11 @@ class SpanAttention(RecurrentCore):
         self.direction = nn.Parameter(torch.zeros(heads, head_dim)) if dynamic else None
 
     def spans(self, query: Tensor) -> Tensor:
-        """Return how many frames (B, H, T) each query (B, H, T, d) looks to each side."""
+        """Return how many frames (B, H, T) each query (B, H, T, d) looks to each side, at least in float32."""
         level = self.level[:, None].expand(query.shape[:3])
         if self.direction is not None:
             level = level + (query @ self.direction[..., None])[..., 0]
-        return self.max_frames * level.sigmoid()
+        return self.max_frames * wide(level).sigmoid()  # halves know neither 2,049 nor 1e-30
 
     def losses(self, query: Tensor, context: Context) -> dict[str, Tensor]:
         """Return the sum over valid queries (B, H, T, d) of their mean spans, in shares of the longest.
@@ -43,13 +43,12 @@ class SpanAttention(RecurrentCore):
         The penalty of section 2.2, and of 2.3 where it is dynamic, but for its weight: without it nothing makes a span
         shorter than it has to be.
         """
-        share = wide(self.spans(query)).mean(dim=1) / self.max_frames
+        share = self.spans(query).mean(dim=1) / self.max_frames
         return {"span": (share if context.valid is None else share * context.valid[:, context.past :]).sum()}
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         spans, reach = self.spans(query), self.max_frames + self.ramp_frames
-        spans = wide(spans)  # halves know neither 2,049 nor 1e-30
         every, mixed = torch.arange(key.shape[2], device=query.device), []
         for rows in tiles(query.shape[2]):
             first, last = context.past + rows.start, context.past + rows.stop

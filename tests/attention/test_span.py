@@ -63,6 +63,23 @@ def test_its_step_makes_spans_shorter_and_teaches_keys_and_values_nothing(dynami
     assert layer(x, VALID).losses["span"] < before
 
 
+def test_what_half_precision_learns_of_it_is_finite():
+    """Where a frame lies at the very end of a span, the logarithm of its weight is steep, and halves end at 65,504."""
+    for seed in range(12):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            layer = MultiHeadAttention(
+                32, HEADS, AttentionConfig(SpanCore(max_frames=8, ramp_frames=4, dynamic=True), "coordinates")
+            )
+            for parameter in layer.parameters():
+                torch.nn.init.normal_(parameter, std=0.5)
+            x = torch.randn(2, 60, 32)
+        layer.half()(x.half()).out.float().square().mean().backward()
+        for name, parameter in layer.named_parameters():
+            assert parameter.grad is not None
+            assert torch.isfinite(parameter.grad).all(), (seed, name)
+
+
 def test_there_is_none_where_nothing_is_trained():
     layer = build(dynamic=True).eval()
     assert layer(draw(), VALID).losses == {}
