@@ -11,8 +11,8 @@ __all__ = ["AlibiPosition", "DistanceAwarePosition"]
 class AlibiPosition(Position):
     """Subtract a penalty in proportion to the distance: Press et al., arXiv 2108.12409, section 3.
 
-    Head h of H (from 1) has the slope 2^(-8 h / H). Whoever speaks again after minutes is out of reach of all heads but
-    the last ones.
+    Head h of H (from 1) has the slope 2^(-8 h / H), but for the last of several, which has none: it alone reaches who
+    speaks again after minutes (after five, the paper's last slope of four heads takes 15 from a score).
     """
 
     def __init__(self, heads: int, head_dim: int) -> None:
@@ -20,6 +20,8 @@ class AlibiPosition(Position):
         self.slopes: Tensor
         # Scores are divided by sqrt(d) after the bias has joined them, which the paper's bias is not.
         slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads) * head_dim**0.5
+        if heads > 1:
+            slopes[-1] = 0.0
         self.register_buffer("slopes", slopes, persistent=False)
 
     def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor:

@@ -71,7 +71,8 @@ def xl(weights: Weights, h: int, query: np.ndarray, key: np.ndarray, i: int, j: 
 
 def alibi(weights: Weights, h: int, query: np.ndarray, key: np.ndarray, i: int, j: int) -> float:
     heads = len(weights["query.weight"]) // len(query)
-    return oracle.alibi_score(query, key, 2.0 ** (-8 * (h + 1) / heads), i, j)
+    slope = 2.0 ** (-8 * (h + 1) / heads) if heads == 1 or h + 1 < heads else 0.0
+    return oracle.alibi_score(query, key, slope, i, j)
 
 
 def distance_aware(weights: Weights, h: int, query: np.ndarray, key: np.ndarray, i: int, j: int) -> float:

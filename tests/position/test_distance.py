@@ -13,15 +13,16 @@ from tests.draws import draw
 HEADS, DIM, FRAMES = 4, 4, 6
 
 
-def test_eight_heads_have_the_slopes_of_the_paper():
+def test_eight_heads_have_the_slopes_of_the_paper_but_for_the_last_which_has_none():
     slopes = AlibiPosition(8, 1).slopes
-    np.testing.assert_allclose(slopes.numpy(), [2.0**-h for h in range(1, 9)], rtol=1e-6)
+    np.testing.assert_allclose(slopes.numpy(), [*(2.0**-h for h in range(1, 8)), 0.0], rtol=1e-6)
+    assert AlibiPosition(1, 1).slopes.item() == 2.0**-8
 
 
 def test_alibi_subtracts_a_slope_times_the_distance_from_what_the_softmax_sees():
     bias = AlibiPosition(HEADS, DIM).bias(draw(0, 1, HEADS, FRAMES, DIM), Places.whole(FRAMES))
     for h, i, j in np.ndindex(HEADS, FRAMES, FRAMES):
-        expected = -(2 ** (-8 * (h + 1) / HEADS)) * abs(i - j)
+        expected = -(2 ** (-8 * (h + 1) / HEADS)) * abs(i - j) if h + 1 < HEADS else 0.0
         assert bias[0, h, i, j].item() / math.sqrt(DIM) == pytest.approx(expected, rel=1e-6)
 
 
