@@ -20,14 +20,13 @@ class RotaryPosition(Position):
 
     def rotate(self, query: Tensor, key: Tensor, places: Places) -> tuple[Tensor, Tensor]:
         """Return the rotated query (B, H, T, d) and key (B, H, S, d)."""
-        if places.query is places.key:
-            cos, sin = self._turns(places.query, query.dtype)
-            return _rotate(query, cos, sin), _rotate(key, cos, sin)
-        # Hours into a stream, float32 no longer tells the angles of neighbours apart.
-        turned = [self._turns(at.to(finest(at.device)), query.dtype) for at in (places.query, places.key)]
-        return _rotate(query, *turned[0]), _rotate(key, *turned[1])
+        turned = self._turns(places, places.query, query.dtype)
+        same = places.query is places.key
+        return _rotate(query, *turned), _rotate(key, *(turned if same else self._turns(places, places.key, key.dtype)))
 
-    def _turns(self, at: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def _turns(self, places: Places, at: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        if places.first is None:  # hours into a stream, float32 no longer tells the angles of neighbours apart
+            at = at.to(finest(at.device))
         # Not a buffer, which a model in half precision would round, and the angles with it.
         channels = torch.arange(0, self.head_dim, 2, dtype=torch.float32, device=at.device)
         angles = at[:, None, :, None] * 10_000.0 ** (-channels / self.head_dim)

@@ -1,5 +1,7 @@
 """The laws of positions, for every one that is registered, through the layer that attends by them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -93,6 +95,15 @@ def test_where_a_recording_begins_is_nothing_to_relative_positions_and_something
         moved = layer(late, valid).out[:, 4:]
         same = torch.allclose(moved, layer(x).out, atol=TOLERANCE, rtol=0)
     assert same is CASES[position].relative
+
+
+def test_days_into_a_stream_rotations_are_as_fine_as_at_its_start():
+    layer, x = build("rope", LocalCore(window_frames=3, causal=True)), draw(rows=1)
+    start = layer.init_state(x)
+    with torch.no_grad():
+        first = layer(x, None, start).out
+        later = layer(x, None, replace(start, clock=start.clock + 10_000_000)).out
+    torch.testing.assert_close(later, first, atol=1e-6, rtol=0)
 
 
 @every_position
