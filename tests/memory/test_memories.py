@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sortformer.attention import MultiHeadAttention, full_attention
-from sortformer.config.attention import AttentionConfig
+from sortformer.config.attention import AttentionConfig, Position
 from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, SpanCore
 from sortformer.config.mechanisms import MEMORIES
 from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory, NoMemory, TransformerXLMemory
 from tests.draws import draw
 from tests.oracles.memory_loops import ListMemory, attention_over, compress, nearest
+from tests.position.cases import CASES
 
 DIM, HEADS, CHUNK, FRAMES = 8, 2, 3, 14
 LAST = FRAMES // CHUNK * CHUNK  # where the last chunk begins
@@ -40,7 +41,7 @@ def label(memory: Memory) -> str:
     return memory.kind + (f"-{memory.compression}" if isinstance(memory, CompressiveMemory) else "")
 
 
-def build(memory: Memory, core: Core | None = None, position: str = "none", seed: int = 0) -> MultiHeadAttention:
+def build(memory: Memory, core: Core | None = None, position: Position = "none", seed: int = 0) -> MultiHeadAttention:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layer = MultiHeadAttention(DIM, HEADS, AttentionConfig(core or FullCore(), position, memory)).double()
@@ -64,7 +65,11 @@ def merged(layer: MultiHeadAttention, mixed: np.ndarray) -> np.ndarray:
 
 
 def by_lists(
-    layer: MultiHeadAttention, memory: Memory, x: np.ndarray, ends: Sequence[int] = range(CHUNK, FRAMES + CHUNK, CHUNK)
+    layer: MultiHeadAttention,
+    memory: Memory,
+    x: np.ndarray,
+    ends: Sequence[int] = range(CHUNK, FRAMES + CHUNK, CHUNK),
+    position: Position = "none",
 ) -> np.ndarray:
     """A whole recording (T, D), in chunks that end before these frames, every past frame projected anew."""
     if isinstance(memory, TransformerXLMemory):
@@ -79,18 +84,26 @@ def by_lists(
             if name.startswith(prefix)
         }
         squeeze = compress(memory.compression, memory.ratio, weights)
+    case, own = CASES[position], {name: value.numpy() for name, value in layer.state_dict().items()}
     mixed = np.zeros((len(x), HEADS, DIM // HEADS))
     for start, end in pairwise((0, *ends)):
-        chunk = x[start:end]
-        known = [frame for _, frame in past.frames]
-        query, key, value = projected(layer, np.array([*known, *chunk]))
+        chunk = [(start + n, frame) for n, frame in enumerate(x[start:end])]
+        seen = [*past.frames, *chunk]
+        at = [place for place, _ in seen]
+        plain = projected(layer, np.array([frame for _, frame in seen]))
+        query, key, value = projected(layer, np.array([case.embed(own, frame, place) for place, frame in seen]))
         compressed = len(past.compressed)
         for n, h in np.ndindex(len(chunk), HEADS):
-            i = len(known) + n
-            mixed[start + n, h], given = attention_over(query[i, h], list(key[:, h]), list(value[:, h]))
+            i = len(seen) - len(chunk) + n
+
+            def score(query: np.ndarray, key: np.ndarray, j: int, i: int = i, h: int = h, at: list = at) -> float:
+                return case.score(own, h, query, key, at[i], at[j])
+
+            mixed[start + n, h], _ = attention_over(query[i, h], list(key[:, h]), list(value[:, h]), score)
+            _, by_content = attention_over(plain[0][i, h], list(plain[1][:, h]), list(plain[2][:, h]))
             for m in range(len(past.recent)):
-                past.usage[m] += given[compressed + m]
-        past.push([(start + n, frame) for n, frame in enumerate(chunk)], squeeze)
+                past.usage[m] += by_content[compressed + m]
+        past.push(chunk, squeeze)
     return merged(layer, mixed)
 
 
@@ -99,11 +112,12 @@ def test_every_memory_that_is_registered_is_tested():
 
 
 @pytest.mark.parametrize("memory", WITH_FRAMES, ids=label)
-def test_it_equals_lists_of_frames(memory: Memory):
-    layer, x = build(memory), draw(1, FRAMES, DIM)
+@pytest.mark.parametrize("position", ["none", "rope", "alibi", "xl", "distance_aware", "sinusoidal"])
+def test_it_equals_lists_of_frames(memory: Memory, position: Position):
+    layer, x = build(memory, position=position), draw(1, FRAMES, DIM)
     with torch.no_grad():
         out = layer(x[None]).out[0]
-    np.testing.assert_allclose(out.numpy(), by_lists(layer, memory, x.numpy()), atol=1e-9)
+    np.testing.assert_allclose(out.numpy(), by_lists(layer, memory, x.numpy(), position=position), atol=1e-6)
 
 
 @pytest.mark.parametrize("memory", WITH_FRAMES, ids=label)
@@ -369,9 +383,15 @@ def test_what_is_rebuilt_without_error_costs_nothing():
     assert step.losses["memory_autoencoding"].item() == pytest.approx(0, abs=1e-20)
 
 
-@pytest.mark.parametrize("core", [FavorCore(features=6, causal=True), LinearCore(causal=True)], ids=lambda c: c.kind)
-@pytest.mark.parametrize("position", ["none", "rope"])
-def test_a_core_with_a_state_streams_without_a_memory(core: Core, position: str):
+@pytest.mark.parametrize(
+    ("core", "position"),
+    [
+        (FavorCore(features=6, causal=True), "none"),
+        (FavorCore(features=6, causal=True), "rope"),
+        (LinearCore(causal=True), "none"),
+    ],
+)
+def test_a_core_with_a_state_streams_without_a_memory(core: Core, position: Position):
     layer, x = build(NoMemory(), core, position), draw(16, 1, FRAMES, DIM)
     with torch.no_grad():
         state, outs = layer.init_state(x), []

@@ -82,6 +82,13 @@ def test_sharpness_brings_expected_arrivals_to_the_true_ones(sharpness, expected
     assert presence.min() > 0.99
 
 
+def test_an_hour_of_half_precision_still_tells_arrivals_that_are_seconds_apart():
+    logits = torch.full((1, 45_000, 2), -40.0)
+    logits[:, 20_010:, 0] = logits[:, 20_050:, 1] = 40.0
+    arrivals, _ = expected_arrival(logits.bfloat16(), torch.ones(1, 45_000, dtype=torch.bool), 1.0)
+    assert arrivals.tolist() == [[20_010.0, 20_050.0]]
+
+
 def test_expected_arrival_is_blind_to_the_padding():
     logits = speaking_from((3, 7, 99), frames=10)
     alone = expected_arrival(logits, torch.ones(1, 10, dtype=torch.bool), 8.0)

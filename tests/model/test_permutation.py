@@ -250,5 +250,8 @@ def test_silence_is_not_blown_up_to_unit_size():
     encoding = build("hard")
     torch.nn.init.ones_(encoding.gate)
     with torch.no_grad():
-        out = encoding(torch.full((1, 10, 4), -9.0), torch.ones(1, 10, dtype=torch.bool))[0]
-    assert out.abs().max() < 1e-2
+        logits = torch.full((1, 10, 4), -9.0)
+        logits[:, 0] = 9.0  # somebody arrives, and then is silent
+        out = encoding(logits, torch.ones(1, 10, dtype=torch.bool))[0]
+    assert out[:, 0].abs().max() > 0.5
+    assert 0 < out[:, 1:].abs().max() < 1e-2

@@ -1,6 +1,7 @@
 """Memories as plain lists of frames, one recording and one chunk at a time, in float64."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,10 +77,13 @@ def compress(kind: str, ratio: int, weights: dict[str, np.ndarray]):
 
 
 def attention_over(
-    query: np.ndarray, keys: list[np.ndarray], values: list[np.ndarray]
+    query: np.ndarray,
+    keys: list[np.ndarray],
+    values: list[np.ndarray],
+    score: Callable[[np.ndarray, np.ndarray, int], float] = lambda query, key, _: float(query @ key),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Softmax attention of one query over lists: what it reads, and the weights."""
-    scores = np.array([query @ key for key in keys]) / math.sqrt(len(query))
+    """Softmax attention of one query over lists: what it reads, and the weights. ``score(query, key, its number)``."""
+    scores = np.array([score(query, key, n) for n, key in enumerate(keys)]) / math.sqrt(len(query))
     weights = np.exp(scores - scores.max())
     weights = weights / weights.sum()
     return sum(w * v for w, v in zip(weights, values, strict=True)), weights
