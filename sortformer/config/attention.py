@@ -42,6 +42,11 @@ class AttentionConfig:
                 f"the attention core '{core.name}' does not take the position '{self.position}', which {_HOW[how]}; "
                 f"it takes 'none'{', ' if fitting else ''}{fitting}"
             )
+        if how == "rotate" and (seeing := _sees_places(self.core)):
+            raise ConfigError(
+                f"the attention core '{core.name}' does not take the position '{self.position}' with {seeing}, which "
+                "would see where a frame stands, and not how far two are apart"
+            )
         if memory.extra_frames and not core.memory:
             raise ConfigError(
                 f"the attention core '{core.name}' does not take the memory '{memory.name}', "
@@ -64,3 +69,11 @@ class AttentionConfig:
     def carries(self) -> bool:
         """Whether the layer carries anything from chunk to chunk, in its memory or its core."""
         return self.core_carries or not isinstance(self.memory, NoMemory)
+
+
+def _sees_places(core: Core) -> str | None:
+    """What of a core's options looks at queries or keys by themselves, and not at their products."""
+    pool = getattr(core, "pool", "mean")
+    if pool != "mean":
+        return f"the pool '{pool}'"
+    return "a dynamic span" if getattr(core, "dynamic", False) else None

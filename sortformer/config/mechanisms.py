@@ -91,6 +91,9 @@ class BlockFacts:
 
 
 _ROTATING: tuple[How, ...] = ("embed", "rotate")
+# Rotated queries and keys know how far two frames are apart by their product alone: the kernel elu + 1, hashes and
+# clusters would see where each one stands.
+_EMBEDDING: tuple[How, ...] = ("embed",)
 _COMBINER = "Ren et al., Combiner, arXiv 2107.05768"
 _SPARSE = "Child et al., arXiv 1904.10509"
 
@@ -131,7 +134,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 positions=_ROTATING,
             ),
             CoreFacts(
-                "linear", "kernel elu + 1", "L d", "Katharopoulos et al., 2006.16236", state=True, positions=_ROTATING
+                "linear", "kernel elu + 1", "L d", "Katharopoulos et al., 2006.16236", state=True, positions=_EMBEDDING
             ),
             CoreFacts(
                 "combiner_fixed",
@@ -176,7 +179,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 f"{_COMBINER}, 4.4",
                 needs_all="a cluster is weighed anew, frame by frame, each time it grows",
                 memory=False,
-                positions=_ROTATING,
+                positions=_EMBEDDING,
             ),
             CoreFacts(
                 "combiner_mixture",
@@ -205,7 +208,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "Ainslie et al., ETC, arXiv 2004.08483",
                 causal=False,
                 memory=False,
-                positions=("embed",),
+                positions=_EMBEDDING,
             ),
             CoreFacts(
                 "bigbird",
@@ -239,7 +242,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "L²/ratio",
                 "Wang et al., arXiv 2006.04768",
                 causal=False,
-                positions=("embed",),
+                positions=_EMBEDDING,
             ),
             CoreFacts(
                 "reformer",
@@ -248,7 +251,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "Kitaev et al., arXiv 2001.04451",
                 causal=False,
                 memory=False,
-                positions=_ROTATING,
+                positions=_EMBEDDING,
             ),
             CoreFacts(
                 "routing",
@@ -257,7 +260,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "Roy et al., arXiv 2003.05997",
                 state=True,
                 memory=False,
-                positions=_ROTATING,
+                positions=_EMBEDDING,
             ),
             CoreFacts(
                 "sinkhorn",

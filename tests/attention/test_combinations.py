@@ -6,11 +6,23 @@ import pytest
 import torch
 
 from sortformer.attention import MultiHeadAttention
+from sortformer.attention.protocol import Context
 from sortformer.config.attention import AttentionConfig
-from sortformer.config.cores import Core, DilatedCore, FullCore, GlobalLocalCore, LocalCore, SpanCore
+from sortformer.config.combiners import CombinerFixedCore
+from sortformer.config.cores import (
+    Core,
+    DilatedCore,
+    FavorCore,
+    FullCore,
+    GlobalLocalCore,
+    LocalCore,
+    RandomFeatureCore,
+    SpanCore,
+)
 from sortformer.config.mechanisms import CORES, MEMORIES, POSITIONS
 from sortformer.config.memories import CompressiveMemory, NearestMemory, NoMemory, TransformerXLMemory
 from sortformer.errors import ConfigError
+from sortformer.position import Places, RotaryPosition
 from tests.attention.cases import CASES, name
 from tests.draws import draw
 
@@ -25,9 +37,14 @@ MEMORY = {
 SCORING = [position for position, facts in POSITIONS.items() if facts.how in ("add", "multiply")]
 
 
-def legal(core: str, memory: str, position: str) -> bool:
+def takes(config: Core, position: str) -> bool:
     how = POSITIONS[position].how
-    return (how is None or how in CORES[core].positions) and (CORES[core].memory or not MEMORIES[memory].extra_frames)
+    alone = getattr(config, "pool", "mean") != "mean" or getattr(config, "dynamic", False)
+    return how is None or (how in CORES[config.kind].positions and not (how == "rotate" and alone))
+
+
+def legal(core: str, memory: str, position: str) -> bool:
+    return takes(KINDS[core], position) and (CORES[core].memory or not MEMORIES[memory].extra_frames)
 
 
 def build(config: AttentionConfig, seed: int = 0) -> MultiHeadAttention:
@@ -86,6 +103,34 @@ def test_projections_keep_their_names_whatever_the_mechanism():
     assert common == {f"{part}.{kind}" for part in ("query", "key", "value", "out") for kind in ("weight", "bias")}
     for case in CASES:
         assert common <= set(build(AttentionConfig(case.config)).state_dict())
+
+
+TURNED = [
+    case.config
+    for case in CASES
+    if takes(case.config, "rope")
+    and not isinstance(case.config, FavorCore | RandomFeatureCore)  # in expectation alone, over their directions
+]
+
+
+@pytest.mark.parametrize("config", TURNED, ids=name)
+def test_where_all_frames_stand_is_nothing_to_cores_that_take_rotations(config: Core):
+    """Queries and keys that are all turned by one angle: only how far two are apart may count."""
+    core, turn, frames = build(AttentionConfig(config)).core, RotaryPosition(8), 24
+    query, key, value = draw(4, 3, 1, HEADS, frames, 8).unbind()
+    here = torch.zeros(1, frames)
+    with torch.no_grad():
+        there = turn.rotate(query, key, Places(here + 7, here + 7))
+        torch.testing.assert_close(
+            core(*there, value, Context()), core(query, key, value, Context()), atol=1e-9, rtol=0
+        )
+
+
+def test_what_looks_at_queries_or_keys_by_themselves_takes_no_rotations():
+    with pytest.raises(ConfigError, match="does not take the position 'rope' with the pool 'max', which would see"):
+        AttentionConfig(CombinerFixedCore(pool="max"), "rope")
+    with pytest.raises(ConfigError, match="does not take the position 'rope' with a dynamic span, which would see"):
+        AttentionConfig(SpanCore(dynamic=True), "rope")
 
 
 def test_a_refusal_names_what_would_fit():

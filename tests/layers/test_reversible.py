@@ -89,7 +89,7 @@ def test_a_frozen_part_gets_no_gradient_and_the_others_theirs():
 
 
 def test_losses_of_its_layers_are_there_and_teach_what_they_teach_in_plain_ones():
-    made = blocks(3, core=SpanCore(max_frames=4, ramp_frames=3, dynamic=True))
+    made = blocks(3, position="none", core=SpanCore(max_frames=4, ramp_frames=3, dynamic=True))
     stack, other = ReversibleStack(made).double(), Stack(made).double()
     x, valid = frames()
     x.requires_grad_()
