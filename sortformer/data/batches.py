@@ -21,6 +21,7 @@ from sortformer.config.train import StageConfig, TrainConfig
 from sortformer.data.recordings import Crops
 from sortformer.data.sources import Sources
 from sortformer.errors import ConfigError, InputError, SortformerError, first_line
+from sortformer.seeds import seed_of
 from sortformer.simulate import Conversations, Simulator
 from sortformer.simulate.rerecord import rerecord
 from sortformer.simulate.simulator import Script
@@ -101,7 +102,7 @@ class Batches:
                     crops[row] = self._crop(stage, source - 1, rng)
                 else:
                     simulated.append(row)
-            generator = torch.Generator().manual_seed(self.config.seed * 1_000_003 + step)
+            generator = torch.Generator().manual_seed(seed_of(self.config.seed, step))
             script = (
                 self.simulators[stage].script(generator, stage.batch_size, stage.duration_s, simulated)
                 if simulated

@@ -7,6 +7,7 @@ import torch
 
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig
 from sortformer.errors import InputError
+from sortformer.seeds import seed_of
 from sortformer.simulate.conversations import Conversations
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.simulator import Simulator
@@ -78,7 +79,7 @@ def dev_set(
     if count < 1:
         raise InputError(f"a dev set needs one conversation or more, got {count}")
     simulator = dev_simulator(bank, kind, num_speakers, rooms, num_slots)
-    generators = [torch.Generator().manual_seed(seed * 1_000_003 + index) for index in range(count)]
+    generators = [torch.Generator().manual_seed(seed_of(seed, index)) for index in range(count)]
     rows = [_conversation(simulator, generator, num_speakers, duration_s) for generator in generators]
     return Conversations.joined(rows)
 

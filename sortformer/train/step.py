@@ -13,7 +13,7 @@ from sortformer.config.train import TrainConfig
 from sortformer.data import part_rows
 from sortformer.grid import SAMPLE_RATE
 from sortformer.model import SortformerOutput
-from sortformer.seeds import mixed_seed
+from sortformer.seeds import mixed_seed, seed_of
 from sortformer.simulate import Conversations
 from sortformer.train.count_teacher import CountTeacher
 from sortformer.train.objective import Frames, frames_of, objective
@@ -126,7 +126,7 @@ def _forward(
     rows: range,
 ) -> tuple[SortformerOutput, Tensor, Tensor | None]:
     """What the model makes of a part, whole or as a stream shows it, and labels and counts of the frames it saw."""
-    generator = torch.Generator().manual_seed(config.seed * 1_000_003 + state.step)
+    generator = torch.Generator().manual_seed(seed_of(config.seed, state.step))
     stage = config.stage(state.step)
     if float(torch.rand((), generator=generator)) >= stage.streamed_probability:
         return state.model.forward_features(feats, lengths), activity, counts
