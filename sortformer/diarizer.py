@@ -306,11 +306,10 @@ class Diarizer:
         progress: Progress | None = None,
     ) -> Embeddings:
         """Return what the encoder makes of each frame of a recording taken whole; arguments and errors as in a call."""
-        clustering = self.postprocess.clustering
+        heard, clustering = Heard(audio, sample_rate, channel, progress), self.postprocess.clustering
         if clustering is None:
-            output, said = whole_output(self.model, Heard(audio, sample_rate, channel, progress), MAX_OFFLINE_S)
+            output, said = whole_output(self.model, heard, MAX_OFFLINE_S)
             return Embeddings(only_row(output.emb), FrameGrid(), said)
-        heard = Heard(audio, sample_rate, channel, progress)
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         said = probabilities(self.model, heard, found.voices(clustering), found.layers)
         return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
