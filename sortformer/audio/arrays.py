@@ -13,7 +13,7 @@ from sortformer.errors import InputError
 __all__ = ["as_samples", "checked_rate", "float_pieces", "is_array"]
 
 MAX_CHANNELS = 64
-_FEW_CHANNELS = 8  # a block of a stream may have as few samples of so many
+_FEW_CHANNELS = 8  # up to so many, a block of a stream may have fewer samples than channels
 PIECE_SAMPLES = 1 << 16
 FULL_SCALE = {"int8": 2.0**7, "int16": 2.0**15, "int32": 2.0**31}
 

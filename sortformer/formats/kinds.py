@@ -38,7 +38,7 @@ class Format:
         """Return what a file holds, with the words where they are given and have a place."""
         if self.words is not None and words is not None:
             return self.words(result, words)
-        assert self.turns is not None  # whoever has no words has looked for it
+        assert self.turns is not None  # without the words, no format that needs them gets here
         return self.turns(result)
 
 
