@@ -21,7 +21,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import postprocess_preset
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
-from sortformer.errors import ConfigError, InputError
+from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
 from sortformer.streaming import Session
 from tests.audio.makers import chirp, write
@@ -78,6 +78,17 @@ def test_a_channel_is_as_good_as_a_file_of_its_own(diarizer: Diarizer, tmp_path:
     stereo = write(tmp_path / "stereo.wav", both, 16_000)
     mono = write(tmp_path / "mono.wav", both[:, 1], 16_000)
     np.testing.assert_array_equal(diarizer.probabilities(stereo, channel=2).data, diarizer.probabilities(mono).data)
+    for look in (diarizer.estimates, diarizer.embeddings):
+        np.testing.assert_array_equal(look(stereo, channel=2).output.data, look(mono).output.data)
+    clustered = replace(diarizer, postprocess=PostprocessConfig(clustering=ClusteringConfig(0.5)))
+    np.testing.assert_array_equal(clustered.embeddings(stereo, channel=2).data, clustered.embeddings(mono).data)
+
+
+def test_looking_inside_says_how_far_it_is(diarizer: Diarizer, wav: Path):
+    clustered = replace(diarizer, postprocess=PostprocessConfig(clustering=ClusteringConfig(0.5)))
+    for look in (diarizer.estimates, diarizer.embeddings, clustered.embeddings):
+        with pytest.raises(Cancelled, match="model"):
+            look(wav, progress=lambda stage, *_: stage != "model")
 
 
 def test_estimates_show_arrival_by_layer(diarizer: Diarizer, wav: Path):
@@ -396,6 +407,13 @@ def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):
         diarizer(wav, progress=True)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="only in a stream where clustering is off"):
         diarizer(wav, preset="offline", enroll={"chair": chirp(1.0, 16_000)})
+
+
+def test_whoever_is_enrolled_is_known_to_a_stream_by_voice_however_few_are_asked_for(diarizer: Diarizer, wav: Path):
+    voices = replace(diarizer, postprocess=PostprocessConfig(clustering=ClusteringConfig(0.5)))
+    clips = dict.fromkeys(("chair", "guest"), chirp(1.0, 16_000))
+    assert set(voices(wav, preset="1s", enroll=clips).speakers) == {"chair", "guest"}
+    assert voices(wav, preset="1s", enroll=clips, max_speakers=1).speakers == ("chair",)
 
 
 def test_threads_share_a_diarizer(diarizer: Diarizer):

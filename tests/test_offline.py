@@ -162,6 +162,8 @@ def test_windows_leave_the_head_early_as_well(monkeypatch: pytest.MonkeyPatch):
     whole, found = in_windows(model, blocks), in_windows(model, blocks, 1.0)
     assert found.layers == whole.layers == 3
     np.testing.assert_allclose(found.probs, whole.probs, atol=1e-5)  # at the level of what came before
+    looked = grouped(Diarizer(model, PostprocessConfig(), "early", exit_confidence=1e-6))
+    assert looked.embeddings(blocks[0], sample_rate=16_000).output.layers == 2
 
 
 def test_a_recording_takes_as_many_layers_as_its_hardest_window(monkeypatch: pytest.MonkeyPatch):

@@ -38,6 +38,14 @@ class Puppet(Diarizer):
         return Embeddings(emb.astype(np.float32), FrameGrid(), output)
 
 
+class StereoPuppet(Puppet):
+    """One that has to be told the rate of its numbers, and which of their channels it hears."""
+
+    def embeddings(self, audio, *, sample_rate, channel, **_how) -> Embeddings:
+        assert sample_rate == RATE
+        return super().embeddings(np.asarray(audio)[:, channel - 1])
+
+
 @pytest.fixture(scope="module")
 def puppet() -> Puppet:
     return Puppet(small_model(small_config()), PostprocessConfig(), "puppet")
@@ -186,6 +194,16 @@ def test_more_clips_of_a_name_join(puppet: Puppet):
     store = of(puppet, "ada", "bob").add("ada", clip("eve"))
     assert store.names == ("ada", "bob")
     assert store.diarize(clip("eve")).speakers == ("ada",)
+
+
+def test_whatever_hears_a_recording_hears_the_channel_that_is_meant(puppet: Puppet):
+    call, ours = np.stack([clip("bob"), clip("ada")], axis=1), {"sample_rate": RATE, "channel": 2}
+    nobody = VoiceStore(StereoPuppet(puppet.model, PostprocessConfig(), "stereo"))
+    store = nobody.add("ada", call, **ours)
+    named = store.diarize(call, **ours)
+    assert (named.speakers, store.diarize(call, sample_rate=RATE, channel=1).speakers) == (("ada",), ("speaker_0",))
+    assert store.name(named.relabel({"ada": "speaker_0"}), call, **ours).speakers == ("ada",)
+    assert nobody.learn(named, call, **ours).diarize(call, **ours).speakers == ("ada",)
 
 
 def test_whoever_is_forgotten_is_a_stranger_again(puppet: Puppet, tmp_path: Path):
