@@ -59,6 +59,25 @@ def test_who_says_nothing_has_no_turn(diarizer: Diarizer):
     quiet[:, 1] = 0
     with pytest.warns(UserWarning, match="channel 2 of the array is silent"):
         assert diarizer(quiet, sample_rate=RATE, channel="each").speakers == ("channel_1", "channel_3")
+    with pytest.warns(UserWarning, match="channel 3 of the array is silent"):
+        found = diarizer(quiet[:, [0, 2, 1]], sample_rate=RATE, channel="each")
+    assert found.speakers == ("channel_1", "channel_2")
+
+
+def test_in_a_channel_several_are_one_who_speaks_no_more_than_surely(diarizer: Diarizer):
+    talk = sides((0.0, 3.0), (3.0, 6.0))
+    slots = diarizer.probabilities(talk, sample_rate=RATE, channel=1).data
+    found = diarizer.probabilities(talk, sample_rate=RATE, channel="each").data
+    assert slots.sum(axis=1).max() > 1
+    assert found.max() == 1
+
+
+def test_a_frame_hears_the_echo_of_what_begins_in_the_next():
+    power = np.full((10, 2), 1e-6)
+    power[5, 0], power[4, 1] = 1.0, 0.1
+    own = own_speech(np.ones((10, 2)), power, np.array([[0.0, 0.1], [0.0, 0.0]]), STEP_S)
+    assert own[5, 0] == 1
+    assert own[4, 1] == 0
 
 
 def test_a_file_is_heard_as_its_samples_are(diarizer: Diarizer, tmp_path: Path):
