@@ -128,6 +128,16 @@ def test_slots_that_are_sure_only_together_keep_nobody_apart():
     assert by_voice(probs, alike, CONFIG).shape[1] == 1
 
 
+def test_who_has_a_slot_for_sure_may_say_little():
+    who = np.repeat([0, 1, 0], [700, 30, 700])
+    emb = np.eye(DIM)[who] + 0.05 * np.random.default_rng(0).normal(size=(len(who), DIM))
+    probs = np.where(who[:, None] == np.arange(2), 0.95, 0.01).astype(np.float32)
+    assert by_voice(0.75 * probs, emb, CONFIG).shape[1] == 1
+    found = by_voice(probs, emb, CONFIG)
+    assert found.shape[1] == 2
+    assert np.mean((found[:, 1] > 0.5) == (who == 1)) > 0.99
+
+
 @pytest.mark.parametrize("wanted", [1, 2, 3, 4])
 def test_the_number_of_voices_may_be_given(wanted):
     who, emb = conversation(1, 3, noise=0.3)

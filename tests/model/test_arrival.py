@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from sortformer.model.arrival import (
+    Arrivals,
     arrival_frames,
     arrival_ranks,
     expected_arrival,
@@ -119,6 +120,11 @@ def test_soft_ranks_count_who_came_before_each_by_a_sigmoid(times, temperature):
 def test_equal_arrivals_share_the_middle_rank(classes):
     ranks = soft_ranks(torch.full((1, classes), 17.0), 3.0)
     torch.testing.assert_close(ranks, torch.full((1, classes), (classes - 1) / 2))
+
+
+def test_classes_that_arrive_at_once_and_as_surely_share_the_middle_rank_of_design_a():
+    known = Arrivals.none(1, 5).after(torch.tensor([[[0.9, 0.7, 0.9, 0.1, 0.2]]]))
+    assert known.ranks().tolist() == [[0.5, 2.0, 0.5, 3.5, 3.5]]
 
 
 def test_gradients_at_a_near_tie_are_equal_and_opposite():
