@@ -140,6 +140,19 @@ def test_without_a_bank_all_conversations_are_real(mixed):
         sources.simulator(real.simulation, real.model)
 
 
+def test_each_corpus_goes_through_other_channels_as_often_as_it_says(mixed):
+    (corpus,) = mixed.data.recordings
+
+    def wave(seldom: float, often: float) -> torch.Tensor:
+        of_both = ((1e-9, seldom), (1.0, often))
+        recordings = tuple(replace(corpus, weight=weight, channel_probability=share) for weight, share in of_both)
+        real = replace(mixed, data=replace(mixed.data, bank=None, recordings=recordings))
+        return Batches(Sources.load(real.data), real, real.model)[0].wave
+
+    assert wave(1.0, 0.0).equal(wave(0.0, 0.0))
+    assert not wave(0.0, 1.0).equal(wave(0.0, 0.0))
+
+
 def test_a_repeating_run_sees_its_first_batch_for_ever(config, sources):
     repeating = Batches(sources, replace(config, repeat=True), config.model)
     assert_same(repeating[2], repeating[0])

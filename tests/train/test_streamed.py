@@ -111,6 +111,14 @@ def test_the_speakers_stand_in_the_cache_in_the_order_that_was_asked_for(model, 
     assert torch.unique_consecutive(speakers).tolist() == order
 
 
+def test_silence_in_the_cache_has_the_labels_of_most_of_its_frames(model, monkeypatch):
+    feats, lengths = features(model, batch=1)
+    activity = torch.eye(3)[[0, 0, 1]].repeat(17, 1)[None, :50]
+    monkeypatch.setattr(model, "forward_frames", lambda emb, _: SimpleNamespace(probs=torch.zeros(*emb.shape[:2], 3)))
+    _, labels, _ = streamed(model, feats, lengths, activity, CONFIG, torch.full((1,), 0.61), IN_ORDER)
+    assert labels[0, :14].equal(torch.eye(3)[[0] * 14])
+
+
 def test_gradients_reach_the_frames_of_the_cache(model):
     feats, lengths = features(model)
     feats.requires_grad_()
