@@ -47,7 +47,9 @@ OFFLINE = "offline"
 FILE_S, LIVE_S = 30.0, 1.0
 """Latencies that a stream aims at where none is asked for: through a file, and live."""
 
-_TRIES = 4  # to find as many voices as are asked for; with dozens each takes as long as hearing the recording
+# To find as many voices as are asked for: as many and more, and then fewer. With dozens each takes as long as hearing
+# the recording.
+_TRIES = 4
 
 _Clips = Mapping[str, tuple[AudioSource, int | None]]  # to enroll, by name; and their sample rates if not in the files
 _Count = tuple[int, int | None]  # of speakers: the least and the greatest
@@ -361,9 +363,8 @@ class Diarizer:
         warn_of_likeness(known, clustering.threshold, stacklevel=5)
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         fewest, most = count
-        tries = (
-            found.voices(clustering, voices, most and max(voices, most)) for voices in range(fewest, fewest + _TRIES)
-        )
+        more, fewer = range(fewest, fewest + _TRIES), range(fewest - 1, max(0, fewest - _TRIES), -1)
+        tries = (found.voices(clustering, voices, most and max(voices, most)) for voices in (*more, *fewer, 0))
         probs = first_heard(tries, settings, self.model.config.grid.step_s, fewest)
         names = names_of_voices(probs, found.fine_emb, known, clustering.threshold)
         return probabilities(self.model, heard, probs, found.layers), names, OFFLINE

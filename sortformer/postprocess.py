@@ -124,17 +124,20 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
 
 
 def first_heard(tries: Iterable[np.ndarray], config: PostprocessConfig, step_s: float, fewest: int) -> np.ndarray:
-    """Return the first probabilities of the ``tries`` in which so many speak; the very first, where none are so.
+    """Return the first probabilities of the ``tries`` in which so many speak; else the first in which most do.
 
-    Who is found by voice may say nothing that post-processing keeps; when more are looked for, others are found.
+    Who is found by voice may say nothing that post-processing keeps; when more are looked for, or fewer, others are
+    found.
     """
-    first = None
+    best, most = None, -1
     for probs in tries:
-        first = probs if first is None else first
-        if np.count_nonzero(_speech(probs, config, step_s)) >= fewest:
+        heard = np.count_nonzero(_speech(probs, config, step_s))
+        if heard >= fewest:
             return probs
-    assert first is not None
-    return first
+        if heard > most:
+            best, most = probs, heard
+    assert best is not None
+    return best
 
 
 def speaker_range(

@@ -172,6 +172,7 @@ def test_more_are_looked_for_until_as_many_speak_as_are_asked_for():
     assert first_heard([one, two, three], config, STEP, 2) is two
     assert first_heard(iter([two, three]), config, STEP, 0) is two
     assert first_heard([two, one], config, STEP, 3) is two
+    assert first_heard([one, two, one, two], config, STEP, 3) is two
 
 
 def test_fewer_speakers_than_asked_for_warns():
