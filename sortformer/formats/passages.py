@@ -31,7 +31,8 @@ Passage = list[Said]
 def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lambda *_: True) -> list[Passage]:
     """Return words in their order, joined until the speaker changes or pauses, time goes back, or one does not fit.
 
-    A pause, and time that goes back, is a second or more. Words without a letter are left out.
+    A pause, and time that goes back, is a second or more. Words without a letter are left out. Passages are in order of
+    time, also where a transcript has one channel after the other.
 
     Raises:
         InputError: when an item is no such word.
@@ -46,7 +47,7 @@ def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lamb
             last.append(word)
         else:
             found.append([word])
-    return found
+    return sorted(found, key=lambda passage: passage[0][0])
 
 
 def said(word: Said) -> Said:

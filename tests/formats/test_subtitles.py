@@ -157,7 +157,7 @@ def test_a_subtitle_is_exactly_as_players_want_it():
 def test_what_was_said_before_does_not_join_what_was_said_after():
     words = [Word(29.0, 29.5, "c", "Ada"), Word(11.0, 12.0, "b", "Ada"), Word(11.9, 12.5, "d", "Ada")]
     times = [line for line in subtitles.format(words).splitlines() if "-->" in line]
-    assert times == ["00:00:29,000 --> 00:00:29,500", "00:00:11,000 --> 00:00:12,500"]
+    assert times == ["00:00:11,000 --> 00:00:12,500", "00:00:29,000 --> 00:00:29,500"]  # nor stands before it
 
 
 @pytest.mark.parametrize(
