@@ -6,7 +6,7 @@ import os
 import reprlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,9 +49,10 @@ def assign_speakers(
     Args:
         words: (start, end, text) in seconds; or mappings or objects with ``start``, ``end``, and ``word`` or ``text``,
             as Whisper, faster-whisper and WhisperX give them. Of a segment with ``words`` these are taken; a segment
-            without is one long word. A word without times, such as a number, has the time between its neighbours, or
-            the moment at which its only neighbour begins or ends. One whose end is None, as Whisper leaves that of the
-            last, lasts a second for each word of its text, until the next begins or the recording ends at the latest.
+            without is one long word. A word without times, such as a number, has the time between its neighbours, of
+            which several have equal parts, or the moment at which its only neighbour begins or ends. One whose end is
+            None, as Whisper leaves that of the last, lasts a second for each word of its text, until the next begins or
+            the recording ends at the latest.
             No time is before 0.
             Words and turns have to be of one clock: where the sound of an MP4, MKV or WebM has gaps, turns keep the
             time of the video, and some decoders close them; then write a WAV first, and give that to both.
@@ -67,9 +68,10 @@ def assign_speakers(
             recording, or those of more than a tenth of the words run backwards.
 
     Warns:
-        UserWarning: when a word ends before it begins, and is taken for the moment at which it begins; when words begin
-            after the end of the recording, so that they are of another one, or their times no seconds; or all are left
-            out; or segments without ``words`` are long enough that others speak in them, too, for a second.
+        UserWarning: when there are turns, but no words; when a word ends before it begins, and is taken for the moment
+            at which it begins; when words begin after the end of the recording, so that they are of another one, or
+            their times no seconds; or all are left out; or segments without ``words`` are long enough that others speak
+            in them, too, for a second.
     """
     if not isinstance(diarization, Diarization):  # WhisperX has it first
         raise InputError(f"the words come first, and then their Diarization, got {type(diarization).__name__}")
@@ -80,6 +82,8 @@ def assign_speakers(
     ranks = np.array([order[turn.speaker] for turn in turns], dtype=np.int64)
     found, late, crossed = list[Word](), 0, 0
     said, backwards = _timed(words, diarization.duration)
+    if turns and not said:
+        warnings.warn(f"no word was given for {diarization.uri}, in which somebody speaks", stacklevel=2)
     if backwards:
         warnings.warn(
             f"{backwards} of {len(said)} words for {diarization.uri} end before they begin: each is taken for the "
@@ -148,6 +152,11 @@ def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]],
     starts = list(accumulate(times, _known, initial=known[0][1]))[1::2]
     # What has begun last, and whose end is not known, lasts as long as the recording.
     ends = list(accumulate(reversed(times), _known, initial=final if last % 2 else duration))[-2::-2]
+    for (before, begun), (after, ended) in pairwise(known):
+        first, past = (before + 1) // 2, (after + 1) // 2  # of the words that lack a time between these two
+        if past > first + 1 and begun < ended:
+            edges = np.linspace(begun, ended, past - first + 1).tolist()
+            starts[first:past], ends[first:past] = edges[:-1], edges[1:]
     timed, backwards = [], []
     for (start, end, text), begun, ended in zip(said, starts, ends, strict=True):
         # Segments may overlap: a time that was looked for never makes a word run backwards.
@@ -177,7 +186,9 @@ def _parts(transcript: Any) -> list[Any]:
     lists = {name: _listed(found) for name in (*_SEGMENTS, *_WORDS) if (found := _value(transcript, name)) is not None}
     if not lists and isinstance(transcript, Mapping):
         keys = ", ".join(str(key) for key, value in transcript.items() if value is not None) or "nothing"
-        raise InputError(f"a transcript needs segments, chunks or words, with times, and this one has {keys}")
+        raise InputError(
+            f"a transcript needs segments, chunks or words, with times, and this one has {keys}: ask for these"
+        )
     if not lists:
         return _listed(transcript)
     segments, words = (next((lists[name] for name in names if lists.get(name)), []) for names in (_SEGMENTS, _WORDS))

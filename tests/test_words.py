@@ -78,7 +78,7 @@ def test_words_without_times_are_spoken_between_their_neighbours():
     texts = ("12", "of", "2", "0", "them", "in", "7")
     times = {"of": (0.5, 0.7), "them": (1.5, 1.8), "in": (2.2, 2.4)}
     words = [{"word": text, **dict(zip(("start", "end"), times.get(text, ()), strict=False))} for text in texts]
-    inside = [(0.5, 0.7), (0.7, 1.5), (0.7, 1.5), (1.5, 1.8), (2.2, 2.4)]
+    inside = [(0.5, 0.7), (0.7, 1.1), (1.1, 1.5), (1.5, 1.8), (2.2, 2.4)]
     said = assign_speakers({"segments": [{"start": 0.1, "end": 19.0, "text": "", "words": words}]}, recording)
     assert [word[:2] for word in said] == [(0.1, 0.5), *inside, (2.4, 19.0)]
     assert [word.speaker for word in said] == ["ada"] * 5 + ["bob"] * 2
@@ -86,6 +86,19 @@ def test_words_without_times_are_spoken_between_their_neighbours():
         said = assign_speakers(transcript, recording)
         assert [word[:2] for word in said] == [(0.5, 0.5), *inside, (2.4, 2.4)]
         assert [word.speaker for word in said] == ["ada"] * 5 + ["bob"] * 2
+
+
+def test_words_without_times_have_equal_parts_of_a_segment():
+    recording = Diarization((Turn(0, 13, "ada"), Turn(13, 20, "bob")), 20)
+    segment = {"start": 10.0, "end": 19.0, "words": [{"word": text} for text in ("one", "two", "three")]}
+    said = assign_speakers([segment], recording)
+    assert said == [(10.0, 11.0, "one", "ada"), (13.0, 16.0, "two", "bob"), (16.0, 19.0, "three", "bob")]
+
+
+def test_a_transcript_without_words_is_told_where_somebody_speaks():
+    with pytest.warns(UserWarning, match="no word was given for talk, in which somebody speaks"):
+        assert assign_speakers([], Diarization((Turn(0, 1, "ada"),), 2, "talk")) == []
+    assert assign_speakers({"segments": []}, Diarization((), 2, "talk")) == []
 
 
 def test_a_word_without_an_end_lasts_a_second_unless_the_next_one_or_the_end_comes_first():
@@ -276,7 +289,7 @@ def test_the_words_come_first():
     ("transcript", "has"),
     [
         ({"text": "Hello 2", "language": "en"}, "text, language"),
-        ({"text": "Hello 2", "segments": None, "words": None}, "text$"),
+        ({"text": "Hello 2", "segments": None, "words": None}, "text:"),
         ({}, "nothing"),
     ],
 )
