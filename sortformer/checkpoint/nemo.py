@@ -165,8 +165,11 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
 
 
 def _check_front_end(path: Path, weights: dict[str, Tensor], features: LogMel) -> None:
-    """Refuse a window or mel filters other than those that the features are computed with here."""
+    """Refuse a window or mel filters other than those that the features are computed with here, to their precision."""
     for name, own in front_end(features).items():
         theirs = weights.get(name)
-        if theirs is not None and (theirs.shape != own.shape or not torch.allclose(theirs.float(), own, atol=1e-6)):
+        if theirs is None:
+            continue
+        exact = torch.finfo(theirs.dtype).eps if theirs.is_floating_point() else 0.0
+        if theirs.shape != own.shape or not torch.allclose(theirs.float(), own, rtol=exact, atol=1e-6):
             raise InputError(f"{path} computes its features with another '{name}' than this version does")

@@ -143,8 +143,13 @@ def test_the_dead_layer_of_the_head_may_be_missing(tmp_path):
     checkpoint.load(write_archive(tmp_path / "live.nemo", values, weights))
 
 
-def test_half_precision_weights_become_float32(tmp_path):
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("part", ["encoder.layers", ""])
+def test_half_precision_weights_become_float32(tmp_path, dtype, part):
     values, weights = recorded_parts()
-    halves = {key: tensor.half() if "encoder.layers" in key else tensor for key, tensor in weights.items()}
+    halves = {
+        key: tensor.to(dtype) if part in key and tensor.is_floating_point() else tensor
+        for key, tensor in weights.items()
+    }
     model, _ = checkpoint.load(write_archive(tmp_path / "half.nemo", values, halves))
     assert {tensor.dtype for tensor in model.state_dict().values()} == {torch.float32, torch.int64}
