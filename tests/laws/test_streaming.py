@@ -193,6 +193,10 @@ def _assert_same_row(before, after, row):
 @pytest.mark.parametrize("limit", [1, 2])
 def test_slots_past_the_limit_stay_silent(limit):
     config = StreamConfig(5, 1, fifo_frames=6, speaker_cache=SpeakerCacheConfig(12, 1), max_speakers=limit)
-    probs = stream_probabilities(Session(MODEL, config), [noise(60_000)])
+    session = Session(MODEL, config)
+    probs = stream_probabilities(session, [noise(60_000)])
     assert not probs[:, limit:].any()
     assert (probs[:, :limit] > 0.5).any()
+    kept = session._position.memory.cache_probs
+    assert kept.any()
+    assert not kept[..., limit:].any()  # nor do they take room in the cache
