@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import WebSocket, WebSocketDisconnect
 
 from sortformer.config.presets import nearest_preset
+from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import LIVE_S, Diarizer
 from sortformer.enrolled import check_person
 from sortformer.errors import InputError, SortformerError, counted
@@ -27,7 +28,7 @@ _ANOTHER = (
     'a stream takes samples, as binary messages, and the text {"type": "end"}, or, before its samples, "enroll" and '
     '"start"; got another text'
 )
-_OPTIONS = ("preset", "rate", "encoding", "uri")
+_OPTIONS = ("preset", "max_speakers", "rate", "encoding", "uri")
 # Codes with which a connection is closed (RFC 6455 and IANA's registry), and the most bytes of a reason.
 _DONE, _STOPPING, _WRONG, _FAILED, _LATER = 1000, 1001, 1008, 1011, 1013
 _REASON_BYTES = 123
@@ -35,13 +36,13 @@ _PATIENCE_S = 5.0  # of a server that stops, with what its clients have sent alr
 
 
 class Streams:
-    """All live streams, ``most`` at once; those of one preset advance together."""
+    """All live streams, ``most`` at once; those of one preset and ``max_speakers`` advance together."""
 
     def __init__(self, diarizer: Diarizer, most: int) -> None:
         self.diarizer = diarizer
         self.most = most
         self.open = 0
-        self._batches: dict[str, Batch] = {}
+        self._batches: dict[StreamConfig, Batch] = {}
         self._stopping = asyncio.Event()
         self._until = math.inf
 
@@ -75,7 +76,7 @@ class Streams:
             raise InputError(f"a stream has no option {unknown[0]!r}; known: {', '.join(_OPTIONS)}")
         sound = partial(Samples, **{name: asked[name] for name in ("encoding", "rate") if name in asked})
         samples = sound()
-        batch = self._batch(asked.get("preset"))
+        batch = self._batch(asked.get("preset"), asked.get("max_speakers"))
         session = batch.pool.open(asked.get("uri") or "audio")
         message, ended = await self._enrolled(websocket, batch, session, sound), False
         while not ended:
@@ -133,12 +134,12 @@ class Streams:
         except (ValueError, RecursionError):
             raise InputError(_ANOTHER) from None
 
-    def _batch(self, preset: str | None) -> Batch:
-        """The batch of a preset; None: of that which live streams have where they ask for none."""
+    def _batch(self, preset: str | None, most: str | None) -> Batch:
+        """The batch of a preset and a number; None: of those which live streams have where they ask for none."""
         name = preset or nearest_preset(self.diarizer.model.config, LIVE_S)
-        if name not in self._batches:
-            self._batches[name] = Batch(self.diarizer.pool(name))
-        return self._batches[name]
+        number: Any = int(most) if most and most.isdecimal() else most  # anything else is refused as from Python
+        pool = self.diarizer.pool(name, max_speakers=number)
+        return self._batches.setdefault(pool.config, Batch(pool))
 
 
 def _person(message: bytes | Any) -> str | None:

@@ -184,6 +184,17 @@ def test_a_voice_that_cannot_be_enrolled_ends_the_stream(server: Running, messag
     assert code == 1008
 
 
+def test_a_stream_may_say_how_many_speakers_there_are_at_most(server: Running):
+    with server.stream(preset="1s", max_speakers=1) as one, server.stream(preset="1s") as any_number:
+        few, many = (sent(stream, message(WAVES[0]), 3_200)[-1]["result"] for stream in (one, any_number))
+    session = DIARIZER.stream("1s", max_speakers=1)
+    session.push(np.frombuffer(message(WAVES[0]), "<i2").astype(np.float32) / 32_768)
+    session.flush()
+    assert few["turns"] == json.loads(session.finish().to_json())["turns"]
+    assert few["settings"]["max_speakers"] == len(few["speakers"]) == 1
+    assert len(many["speakers"]) > 1
+
+
 def test_silence_has_no_turns(server: Running):
     with server.stream(preset="1s") as stream:
         said = sent(stream, bytes(96_000), 3_200)
@@ -199,8 +210,10 @@ def test_silence_has_no_turns(server: Running):
         ({"encoding": "mp3"}, "no encoding 'mp3' of samples; known: s16le, f32le, mulaw, alaw"),
         ({"rate": "fast"}, "whole number of Hz, got 'fast'"),
         ({"rate": "0"}, "between 1000 and 768000 Hz"),
-        ({"num_speakers": "2"}, "no option 'num_speakers'; known: preset, rate, encoding, uri"),
+        ({"num_speakers": "2"}, "no option 'num_speakers'; known: preset, max_speakers, rate, encoding, uri"),
         ({"preset": "1s&preset=0.3s"}, "'preset' is given more than once"),
+        ({"max_speakers": "two"}, "max_speakers must be a whole number, 1 or more, got 'two'"),
+        ({"max_speakers": "0"}, "max_speakers must be a whole number, 1 or more, got 0"),
     ],
 )
 def test_wrong_options_are_one_sentence(server: Running, options: dict[str, str], words: str):
