@@ -113,7 +113,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diarization:
-    """The turns of one recording, sorted; iterating gives them one by one.
+    """The turns of one recording, sorted; iterating gives them one by one, and ``[0]`` the first.
 
     Turns are clipped to ``[0, duration]`` and those wholly outside are dropped, because annotations often run a little
     past the audio. Turns may overlap, also those of one speaker (see :meth:`merge`).
@@ -139,6 +139,9 @@ class Diarization:
 
     def __iter__(self) -> Iterator[Turn]:
         return iter(self.turns)
+
+    def __getitem__(self, index: int) -> Turn:
+        return self.turns[index]
 
     def __len__(self) -> int:
         return len(self.turns)

@@ -28,6 +28,7 @@ def spoken(recording: Diarization) -> dict[str, set[int]]:
 def test_turns_are_sorted_and_inside_the_recording(recording):
     keys = [(turn.start, turn.end, turn.speaker) for turn in recording]
     assert keys == sorted(keys)
+    assert [recording[number] for number in range(len(recording))] == list(recording)
     assert all(0 <= turn.start < turn.end <= recording.duration for turn in recording)
 
 
