@@ -7,7 +7,7 @@ from typing import Literal
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
-from sortformer.formats import audacity, json, seglst, stm, subtitles, text, textgrid
+from sortformer.formats import audacity, json, openai, seglst, stm, subtitles, text, textgrid
 from sortformer.formats.passages import Said
 
 __all__ = ["FORMATS", "WORDY", "Format", "formats_named"]
@@ -65,6 +65,7 @@ FORMATS = {
     "audacity": Format("labels.txt", audacity.format),
     "srt": Format("srt", words=partial(_subtitles, "srt")),
     "vtt": Format("vtt", words=partial(_subtitles, "vtt"), media="text/vtt"),
+    "diarized_json": Format("diarized.json", words=openai.format, media="application/json"),
 }
 
 WORDY = ", ".join(name for name, each in FORMATS.items() if each.words)

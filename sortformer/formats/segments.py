@@ -1,4 +1,4 @@
-"""Segments of speech: what SegLST and STM have in common."""
+"""Segments of speech: what SegLST, STM and OpenAI's transcriptions have in common."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

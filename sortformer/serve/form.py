@@ -27,6 +27,7 @@ NO_FILE = "there is no recording: send it as the file of a form (curl -F file=@t
 _WANTED = {"int": "a whole number", "bool": "true or false", "string": "text", "literal": "{expected}"}
 """What a value must be, by how the types of pydantic's errors begin."""
 
+_Kind = Literal["json", "rttm", "txt", "html", "seglst", "stm", "textgrid", "audacity", "srt", "vtt", "diarized_json"]
 # A form cannot say null, so None is what it does not have; less than 1 is refused by the Diarizer.
 _COUNT = {"type": "integer", "minimum": 1}
 _Count = Annotated[int | None, WithJsonSchema(_COUNT)]
@@ -41,9 +42,7 @@ class Options(BaseModel, extra="forbid"):
     exclusive: bool = False
     channel: Annotated[Channel | None, WithJsonSchema({"anyOf": [_COUNT, {"type": "string", "const": EACH}]})] = None
     preset: Annotated[str | None, WithJsonSchema({"type": "string"})] = None
-    response_format: Literal["json", "rttm", "txt", "html", "seglst", "stm", "textgrid", "audacity", "srt", "vtt"] = (
-        "json"
-    )
+    response_format: _Kind = "json"
 
 
 _SCHEMA = Options.model_json_schema()

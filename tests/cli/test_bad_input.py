@@ -248,7 +248,7 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["-o", ""], "nothing follows '-o': is a shell variable not set?"),
         (["--out="], "nothing follows '--out='"),
         (["-o", "-"], "- would be stdout"),
-        (["-f", "ctm"], "choose from rttm, json, txt, html, seglst, stm, textgrid, audacity, srt, vtt"),
+        (["-f", "ctm"], "choose from rttm, json, txt, html, seglst, stm, textgrid, audacity, srt, vtt, diarized_json"),
         (["-f", "rttm,json"], "-o"),
         (["--skip-existing"], "-o"),
         (["--shard", "0/2"], "--shard is I/N, part I of 1 to N, such as 1/4, got '0/2'"),

@@ -149,7 +149,7 @@ def test_what_is_no_transcript_is_said(cli: Cli, wav: Path, tmp_path: Path, cont
         (("-f", "srt"), "-f srt needs the words: give the transcript with --words"),
         (
             ("--words", "said.json"),
-            "these formats have no place for --words: choose one of json, txt, seglst, stm, srt, vtt with -f",
+            "have no place for --words: choose one of json, txt, seglst, stm, srt, vtt, diarized_json with -f",
         ),
     ],
 )
