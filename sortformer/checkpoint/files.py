@@ -22,7 +22,7 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot read {path}: {refusal(error)}") from error
+        raise _unread(path, error) from error
     return json_object(content, path, "the config of a model")
 
 
@@ -36,10 +36,20 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         with path.open("rb"):  # safetensors calls absent whatever does not open
             pass
     except OSError as error:
-        raise InputError(f"cannot read {path}: {refusal(error)}") from error
+        raise _unread(path, error) from error
     try:
         return load_file(path)
     except (SafetensorError, OSError, TypeError) as error:  # of sizes beyond 64 bits
         raise InputError(
             f"the weights {path} are damaged ({first_line(error)}); fetch or install them again"
         ) from error
+
+
+def _unread(path: Path, error: OSError) -> InputError:
+    """Return what to say of a file of the two that cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return InputError(
+            f"{path.parent} holds no model: it has no {path.name} (a model is config.json and "
+            "model.safetensors, or one .nemo file)"
+        )
+    return InputError(f"cannot read {path}: {refusal(error)}")

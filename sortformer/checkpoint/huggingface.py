@@ -34,7 +34,7 @@ class ModelId:
 def parse_id(text: str) -> ModelId | None:
     """Return the id that ``text`` is, or None where it can only be a path."""
     match = re.fullmatch(r"(\w[\w.-]*)/(\w[\w.-]*)(?:@([\w./-]+))?", text)
-    if match is None or match[2].endswith((".nemo", ".json", ".safetensors")):
+    if match is None or match[2].endswith((".nemo", ".json", ".onnx", ".safetensors")):
         return None
     return ModelId(match[1], match[2], match[3])
 

@@ -48,6 +48,8 @@ def _read(source: str | Path) -> Checkpoint:
         return _read_folder(path, path.name)
     if path.suffix in (".safetensors", ".json") and path.is_file():
         raise InputError(f"{path} is one of the two files of a model: give its folder, {path.parent}")
+    if path.suffix == ".onnx" and path.is_file():
+        raise InputError(f"{path} is for other runtimes (ONNX): give the model that it was made from")
     if path.is_file():
         return _read_archive(path)
     from sortformer.checkpoint.huggingface import download, parse_id

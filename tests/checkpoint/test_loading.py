@@ -58,7 +58,7 @@ def test_what_can_only_be_a_path_is_not_looked_for_elsewhere(source, monkeypatch
 
 
 def test_a_folder_of_something_else_says_of_what(tmp_path):
-    with pytest.raises(InputError, match=r"cannot read .*config\.json"):
+    with pytest.raises(InputError, match=r"holds no model: it has no config\.json \(a model is config"):
         checkpoint.load(tmp_path)
     (tmp_path / "config.json").write_text('{"model_type": "wav2vec2"}')
     with pytest.raises(InputError, match="a 'wav2vec2'"):
@@ -76,6 +76,14 @@ def test_a_file_of_a_folder_is_told_to_be_one(tmp_path):
     for name in ("config.json", "model.safetensors"):
         with pytest.raises(InputError, match=f"{name} is one of the two files of a model: give its folder, {tmp_path}"):
             checkpoint.load(tmp_path / name)
+
+
+def test_a_graph_for_other_runtimes_is_told_to_be_one(tmp_path):
+    (tmp_path / "e.onnx").write_bytes(b"\x08\x0a")
+    with pytest.raises(InputError, match=r"e\.onnx is for other runtimes \(ONNX\): give the model that it was made"):
+        checkpoint.load(tmp_path / "e.onnx")
+    with pytest.raises(InputError, match=r"there is no model out/absent\.onnx"):
+        checkpoint.load("out/absent.onnx")
 
 
 def test_a_folder_with_several_archives_says_which_there_are(tmp_path):

@@ -119,8 +119,8 @@ def test_weights_that_are_not_finite_are_refused(saved):
 
 
 DAMAGE = {
-    "no config": (lambda folder: (folder / "config.json").unlink(), r"cannot read .*config.json: No such file"),
-    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"cannot read .*safetensors: No such file"),
+    "no config": (lambda folder: (folder / "config.json").unlink(), r"holds no model: it has no config.json"),
+    "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"holds no model: it has no model.saf"),
     "empty config": (lambda folder: (folder / "config.json").write_text(""), r"config.json: not JSON"),
     "binary config": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), r"config.json: not JSON"),
     "deep config": (lambda folder: (folder / "config.json").write_text(99_999 * "["), r"config.json: not JSON"),

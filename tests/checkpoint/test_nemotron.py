@@ -110,5 +110,5 @@ def test_a_damaged_folder_names_its_file(tmp_path):
     with pytest.raises(InputError, match=r"model\.safetensors are damaged"):
         checkpoint.load(folder)
     (folder / "model.safetensors").unlink()
-    with pytest.raises(InputError, match=r"cannot read .*model\.safetensors"):
+    with pytest.raises(InputError, match=r"holds no model: it has no model\.safetensors"):
         checkpoint.load(folder)
