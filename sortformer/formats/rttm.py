@@ -35,14 +35,15 @@ def parse(text: str, source: str = "RTTM") -> dict[str, tuple[Turn, ...]]:
             turns = _turn(line)
             found.setdefault(line.fields[1], []).extend(turns)
         elif line.fields[0] not in _OTHER_TYPES:
-            raise line.error(f"RTTM has no line type {quoted(line.fields[0])}; is this an RTTM file?")
+            capitals = line.fields[0].upper()
+            hint = f"did you mean {capitals}?" if capitals in {"SPEAKER", *_OTHER_TYPES} else "is this an RTTM file?"
+            raise line.error(f"RTTM has no line type {quoted(line.fields[0])}; {hint}")
     return {uri: tuple(sorted(turns)) for uri, turns in found.items()}
 
 
 def _turn(line: Line) -> list[Turn]:
     """The turn of a SPEAKER line, none where its duration is 0."""
-    if len(line.fields) not in (9, 10):
-        raise line.error(f"a SPEAKER line has 9 or 10 fields, this one has {len(line.fields)}")
+    line.check_count("a SPEAKER line", 9, 10)
     start, duration = line.seconds(3, "onset"), line.seconds(4, "duration")
     confidence = None
     if line.fields[8] != "<NA>":

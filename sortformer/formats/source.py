@@ -56,7 +56,9 @@ def decoded(content: bytes, source: str) -> str:
         if Path(source).suffix.lower() in AUDIO_SUFFIXES:
             raise InputError(f"{source} is a recording, where a text file is wanted") from error
         name = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
-        raise InputError(f"{source} is not a text file in {name} (byte {error.start} is not valid)") from error
+        raise InputError(
+            f"{source} is not a text file in {name} (byte {error.start} is not valid); if it is text, save it as UTF-8"
+        ) from error
 
 
 def quoted(text: str) -> str:
@@ -75,6 +77,17 @@ class Line(NamedTuple):
         """Return an error that says where it is."""
         return InputError(f"{self.source}, line {self.number}: {what}")
 
+    def check_count(self, what: str, *counts: int) -> None:
+        """Refuse a line that does not have one of these numbers of fields; ``what`` names it.
+
+        Raises:
+            InputError: with the place, when it is so.
+        """
+        found = len(self.fields)
+        if found not in counts:
+            hint = "; white space in a name is written _" if found > max(counts) else ""
+            raise self.error(f"{what} has {' or '.join(map(str, counts))} fields, this one has {found}{hint}")
+
     def seconds(self, index: int, name: str) -> float:
         """Return a field as a time in seconds, not negative and not later than any recording.
 
@@ -86,7 +99,8 @@ class Line(NamedTuple):
         except ValueError:
             value = math.nan
         if not 0 <= value <= LONGEST_S:
-            raise self.error(f"the {name} must be in [0, {LONGEST_S:g}] s, got {quoted(self.fields[index])}")
+            hint = ": write a point, not a comma" if "," in self.fields[index] else ""
+            raise self.error(f"the {name} must be in [0, {LONGEST_S:g}] s, got {quoted(self.fields[index])}{hint}")
         return value
 
 

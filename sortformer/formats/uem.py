@@ -22,9 +22,7 @@ def parse(text: str, source: str = "UEM") -> dict[str, Regions]:
     """
     found: dict[str, list[tuple[float, float]]] = {}
     for line in lines(text, source):
-        if len(line.fields) != 4:
-            hint = "; white space in the name of a file is written _" if len(line.fields) > 4 else ""
-            raise line.error(f"a UEM line has 4 fields (file channel start end), this one has {len(line.fields)}{hint}")
+        line.check_count("a UEM line (file channel start end)", 4)
         start, end = line.seconds(2, "start"), line.seconds(3, "end")
         if end < start:
             raise line.error(f"the region ends at {end} s, before it starts at {start} s")

@@ -60,8 +60,7 @@ def _rows(path: Path, fields: int) -> Iterator[Line]:
     if not path.exists():
         return
     for line in lines(read_text(path), str(path)):
-        if len(line.fields) != fields:
-            raise line.error(f"a line of {path.name} has {fields} fields, this one has {len(line.fields)}")
+        line.check_count(f"a line of {path.name}", fields)
         yield line
 
 

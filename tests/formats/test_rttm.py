@@ -79,7 +79,13 @@ def test_no_speech_is_an_empty_file():
     ("line", "reason"),
     [
         ("SPEAKER m 1 0 1 <NA> <NA> anna", "9 or 10 fields, this one has 8"),
-        ("SPEAKER m 1 0 1 <NA> <NA> anna maria <NA> <NA>", "9 or 10 fields, this one has 11"),
+        (
+            "SPEAKER m 1 0 1 <NA> <NA> anna maria <NA> <NA>",
+            "9 or 10 fields, this one has 11; white space in a name is written _",
+        ),
+        ("SPEAKER m 1 3,0 1 <NA> <NA> anna <NA> <NA>", "got '3,0': write a point, not a comma"),
+        ("speaker m 1 0 1 <NA> <NA> anna <NA> <NA>", "no line type 'speaker'; did you mean SPEAKER?"),
+        ("lexeme m 1 0 1 hello <NA> anna <NA> <NA>", "no line type 'lexeme'; did you mean LEXEME?"),
         ("SPEAKER", "this one has 1"),
         (
             "SPEAKER m 1 -0.5 1 <NA> <NA> anna <NA> <NA>",
@@ -93,7 +99,7 @@ def test_no_speech_is_an_empty_file():
             "SPEAKER m 1 1e308 1e308 <NA> <NA> anna <NA> <NA>",
             "onset must be in [0, 1e+09] s, got '1e308'",
         ),
-        ("0.0 1.0 anna", "no line type '0.0'"),
+        ("0.0 1.0 anna", "no line type '0.0'; is this an RTTM file?"),
     ],
 )
 def test_a_broken_line_is_refused_with_file_and_line(tmp_path, line, reason):
@@ -131,7 +137,7 @@ def test_a_file_that_is_missing_or_no_text_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot read"):
         rttm.read(tmp_path)
     (tmp_path / "audio.rttm").write_bytes(b"RIFF\xff\xfe\x00")
-    with pytest.raises(InputError, match="not a text file"):
+    with pytest.raises(InputError, match=r"not a text file in UTF-8 \(byte 4 is not valid\); if it is text, save"):
         rttm.read(tmp_path / "audio.rttm")
     with pytest.raises(InputError, match=r"audio.WAV is a recording, where a text file is wanted"):
         rttm.read((tmp_path / "audio.rttm").rename(tmp_path / "audio.WAV"))
