@@ -18,7 +18,7 @@ from sortformer.formats.names import in_unicode
 __all__ = ["can_be_read_again", "decoder", "is_file", "name_of", "uri_of"]
 
 _RAW = frozenset({".pcm", ".raw", ".s16", ".sw"})  # how files without a header are called
-_LISTS = frozenset({".csv", ".list", ".lst", ".scp", ".tsv", ".txt"})
+_LISTS = (".csv", ".jsonl.gz", ".list", ".lst", ".scp", ".tsv", ".txt")
 _URL = re.compile(r"(https?|ftp|s3|gs):/+", re.IGNORECASE)
 SPOOLED_BYTES = 64 << 20  # a pipe is kept in memory up to here, then on disk
 
@@ -135,8 +135,11 @@ def _understood(file: BinaryIO, name: str) -> Decoder:
         except NotDecodable as error:
             reason = str(error)
     remedy = "check that it is a complete recording, or convert it to WAV"
-    if Path(name).suffix.lower() in _LISTS:
-        remedy = "recordings are listed in manifests (.jsonl), as `sortformer manifest` writes them"
+    if name.lower().endswith(_LISTS):
+        remedy = (
+            "give recordings, their folder or a manifest of them (.jsonl): `sortformer manifest kaldi` makes one of a "
+            "folder with wav.scp, `sortformer manifest lhotse` of lhotse's .jsonl or .jsonl.gz"
+        )
     if Path(name).suffix.lower() in _RAW:
         remedy = f"if these are raw samples, tell their rate: sortformer stream - --rate 16000 < {name}"
     raise InputError(f"{name} cannot be read as audio ({reason}): {remedy}")

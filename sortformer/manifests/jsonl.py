@@ -75,7 +75,9 @@ def read_lines(path: str | os.PathLike[str]) -> list[Entry]:
 def _entry(fields: dict[str, Any], base: Path) -> Entry:
     audio = _path(fields, "audio_filepath", base)
     if audio is None:
-        raise InputError("there is no 'audio_filepath'")
+        raise InputError(
+            "there is no 'audio_filepath' (of lhotse's lists `sortformer manifest lhotse` makes manifests)"
+        )
     speakers = fields.get("num_speakers")
     return Entry(
         id=without_white_space(text_of(fields.get("uniq_id") or in_unicode(audio.stem), "'uniq_id'")),

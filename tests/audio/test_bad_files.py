@@ -54,12 +54,14 @@ def test_a_missing_file_is_named(tmp_path, read):
         read(tmp_path / "gone.wav")
 
 
-def test_a_list_of_recordings_is_a_manifest(tmp_path):
-    (tmp_path / "calls.txt").write_text("one.wav\ntwo.wav\n")
-    with pytest.raises(
-        InputError, match=r"calls\.txt cannot be read as audio \(.*\): recordings are listed in manifests"
-    ):
-        audio.read(tmp_path / "calls.txt")
+@pytest.mark.parametrize("name", ["calls.txt", "wav.scp", "cuts.jsonl.gz"])
+def test_a_list_of_recordings_is_a_manifest(tmp_path, name):
+    (tmp_path / name).write_text("one.wav\ntwo.wav\n")
+    said = (
+        r"cannot be read as audio \(.*\): give recordings, .* or a manifest .* `sortformer manifest kaldi` .* lhotse`"
+    )
+    with pytest.raises(InputError, match=f"{name} {said}"):
+        audio.read(tmp_path / name)
 
 
 @pytest.mark.parametrize("path", [str, Path])

@@ -121,7 +121,7 @@ def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Pa
     [
         ("SPEAKER a 1 0 1", "not JSON"),
         ("[1]", r"no JSON object, but \[1\]; is this a manifest, with an object on each line\?"),
-        ("{}", "no 'audio_filepath'"),
+        ("{}", r"no 'audio_filepath' \(of lhotse's lists `sortformer manifest lhotse` makes manifests\)"),
         ('{"audio_filepath": ["a.wav", "b.wav"]}', "'audio_filepath' must be a path"),
         ('{"audio_filepath": "a.wav", "offset": "now"}', "'offset' must be a number"),
         ('{"audio_filepath": "a.wav", "duration": -1}', "the duration of 'a'"),
