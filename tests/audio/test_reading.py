@@ -12,6 +12,7 @@ import soundfile
 
 from sortformer import audio
 from sortformer.errors import InputError
+from sortformer.formats.names import AUDIO_SUFFIXES
 from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, piped_flac, write
 
 
@@ -31,6 +32,28 @@ def test_formats_of_ffmpeg_are_read(tmp_path, extension):
     info = audio.probe(path)
     assert (info.sample_rate, info.channels) == (48_000, 2)
     assert info.duration_s == pytest.approx(2.0, abs=0.1)
+
+
+TAKEN = {
+    "libopencore_amrnb": "amr",
+    "aac": "m4v 3g2 flv",
+    "ac3": "ac3 vob mts m2ts",
+    "eac3": "eac3",
+    "libopus": "ogv",
+    "mp2": "mp2 mpg mpeg wmv asf",
+}
+
+
+@pytest.mark.parametrize(
+    ("codec", "extension"), [(codec, extension) for codec, several in TAKEN.items() for extension in several.split()]
+)
+def test_what_is_taken_from_folders_is_read(tmp_path, codec, extension):
+    rate = {"amr": 8_000, "flv": 44_100}.get(extension, 48_000)
+    wave = chirp(2, rate)
+    heard = audio.read(encode(tmp_path / f"clip.{extension}", wave, rate, codec))
+    assert f".{extension}" in AUDIO_SUFFIXES
+    assert len(heard) == pytest.approx(32_000, abs=1_600)
+    assert abs(lag(heard, audio.read(wave, rate))) < 1_600  # not every container says how its encoder was primed
 
 
 def test_more_than_eight_channels_are_read_by_ffmpeg_too(tmp_path):
