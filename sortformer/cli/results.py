@@ -10,7 +10,7 @@ from sortformer.annotation import Diarization, clipped
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.cli.transcripts import Transcripts
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 from sortformer.formats.kinds import FORMATS, WORDY
 from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
@@ -99,16 +99,18 @@ class Results:
         """Return the formats that are still to be written for a recording.
 
         Raises:
-            InputError: when a file is there already, and neither overwriting nor skipping was asked for; or the
-                recording has no transcript that can be used, or no regions.
+            InputError: when a file is there already, and neither overwriting nor skipping was asked for; no file can
+                have that name; or the recording has no transcript that can be used, or no regions.
         """
         if self.regions is not None and self._regions(recording) is None:
             raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
         if self._transcripts is not None:
             self._transcripts.check(recording)
-        if self.folder is None or self.overwrite:
+        if self.folder is None:
             return self.formats
-        there = [name for name in self.formats if self._path(recording, name).exists()]
+        there = [name for name in self.formats if _is_there(self._path(recording, name))]
+        if self.overwrite:
+            return self.formats
         if there and not self.skip_existing:
             raise InputError(
                 f"{self._path(recording, there[0])} exists already; use --overwrite, --skip-existing or another folder"
@@ -148,6 +150,20 @@ class Results:
     def _path(self, recording: Recording, name: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{recording.name}.{FORMATS[name].extension}"
+
+
+def _is_there(path: Path) -> bool:
+    """Whether there is such a file; an InputError when there cannot be, as when its name is too long."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {refusal(error)}; rename the recording, or name it with --uri, or with "
+            "'uniq_id' in a manifest"
+        ) from error
+    return True
 
 
 def _inside(result: Diarization, regions: Regions) -> Diarization:

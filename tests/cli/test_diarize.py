@@ -260,6 +260,19 @@ def test_results_are_not_replaced_unless_asked(cli: Cli, model: Path, wav: Path,
     assert there.read_text().startswith("SPEAKER meeting ")
 
 
+@pytest.mark.parametrize("option", [[], ["--overwrite"], ["--skip-existing"]])
+def test_a_name_too_long_for_a_result_is_known_before_the_work(
+    cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path, option: list[str]
+):
+    wav = make(f"{'n' * 245}.wav")
+    to = (wav, "-o", tmp_path / "out", "-f", "rttm,seglst", *option)
+    outcome = cli("diarize", *to, "--model", "absent")
+    assert (outcome.code, len(outcome.errors), list((tmp_path / "out").iterdir())) == (1, 1, [])
+    assert "seglst.json: File name too long; rename the recording, or name it with --uri" in outcome.errors[0]
+    assert cli("diarize", *to, "--model", model, "--uri", "talk").code == 0
+    assert len(list((tmp_path / "out").iterdir())) == 2
+
+
 def test_skipping_writes_only_what_is_missing(cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path):
     there = tmp_path / "out" / "meeting.rttm"
     there.parent.mkdir()
