@@ -93,7 +93,8 @@ def _opened(source: str | os.PathLike[str], name: str) -> BinaryIO:
         if _URL.match(name):
             url = _URL.sub(r"\1://", name)  # of which a path has one slash only
             raise InputError(f"{url} is on the web, from where nothing is fetched: download it first") from None
-        raise InputError(f"{name} does not exist: check the path") from None
+        hint = ", and write it out: ~ and file:// mean nothing here" if name.startswith(("~", "file:")) else ""
+        raise InputError(f"{name} does not exist: check the path{hint}") from None
     except OSError as error:
         raise InputError(f"{name} cannot be opened: {refusal(error)}") from error
     except ValueError as error:

@@ -54,6 +54,14 @@ def test_a_missing_file_is_named(tmp_path, read):
         read(tmp_path / "gone.wav")
 
 
+@pytest.mark.parametrize("path", ["~/x.wav", Path("~/x.wav"), "file:///x.wav", Path("file:///x.wav")])
+def test_what_only_shells_and_browsers_resolve_is_told(path: str | Path):
+    with pytest.raises(
+        InputError, match=r"x\.wav does not exist: check the path, and write it out: ~ and file:// mean"
+    ):
+        audio.read(path)
+
+
 @pytest.mark.parametrize("name", ["calls.txt", "wav.scp", "cuts.jsonl.gz"])
 def test_a_list_of_recordings_is_a_manifest(tmp_path, name):
     (tmp_path / name).write_text("one.wav\ntwo.wav\n")

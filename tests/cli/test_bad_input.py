@@ -255,6 +255,7 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["--shard", "3/2"], "got '3/2'"),
         (["--shard", "2"], "got '2'"),
         (["--uri", "../x"], "the id '../x' is to name files"),
+        (["--uri", ""], "nothing follows '--uri'"),
         (["--uri", " "], "a recording needs a name"),
         (["--uri", ".."], "the id '..' is to name files, so it may not be dots alone"),
         (["--overwrite"], "replaces results in a folder: give one with -o"),
