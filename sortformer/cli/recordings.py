@@ -57,8 +57,8 @@ class Recording:
         Warns:
             UserWarning: when the file ends before the window does.
         """
-        self._warn_of_the_end()
         if not self.is_window():
+            self._warn_of_the_end()
             return {"audio": self.source, "channel": channel}
         import numpy as np
 
@@ -74,6 +74,7 @@ class Recording:
             raise InputError(
                 f"{self.name} holds only {len(wave) / SAMPLE_RATE:.3f} s of audio: at least {SHORTEST_S} s is needed"
             )
+        self._warn_of_the_end()
         audio = {"waveform": wave, "sample_rate": SAMPLE_RATE, "uri": self.name}
         return {"audio": audio, "channel": channel if each else None}
 

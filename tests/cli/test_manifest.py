@@ -136,6 +136,7 @@ def test_a_window_is_diarized_alone_and_in_the_time_of_its_file(cli: Cli, calls:
     outcome = cli("diarize", window, "-o", tmp_path / "more", "--model", model)
     assert outcome.code == 1
     assert "ends before 5 s, where 'one' starts in it" in outcome.errors[0]
+    assert outcome.err.splitlines() == [f"error: {outcome.errors[0]}", "0 recordings diarized, 1 failed: one"]
 
 
 @pytest.mark.parametrize("uem", [False, True])
