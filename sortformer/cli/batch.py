@@ -69,7 +69,7 @@ def run(
     if found and not part:
         say(f"note: shard {number} of {shards} has nothing to do, of {counted(len(found), 'recording')}")
     for recording in part:
-        with tally.past_errors(recording.name):
+        with tally.past_errors(recording.path if recording in refused else recording.name):
             if recording in refused:
                 raise refused[recording]
             wanted = results.wanted(recording)

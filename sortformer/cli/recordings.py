@@ -29,6 +29,11 @@ class Recording:
     num_speakers: int | None = None  # how many speak, where a manifest says it
 
     @property
+    def path(self) -> str:
+        """The path of its file, or the name of what has none."""
+        return in_unicode(str(self.source)) if isinstance(self.source, Path) else self.name
+
+    @property
     def file_name(self) -> str:
         """The name of its file."""
         return in_unicode(self.source.stem) if isinstance(self.source, Path) else self.name
@@ -142,7 +147,7 @@ def namesakes(found: Iterable[Recording]) -> dict[Recording, InputError]:
         named.setdefault(each.id, []).append(each)
     return {
         each: InputError(
-            f"{_shown(each)} is called {each.id!r} as {_shown(other)} is, and so would be their results: rename one, "
+            f"{each.path} is called {each.id!r} as {other.path} is, and so would be their results: rename one, "
             "give each a 'uniq_id' in a manifest, or diarize them one by one, into two folders"
         )
         for alike in named.values()
@@ -153,7 +158,3 @@ def namesakes(found: Iterable[Recording]) -> dict[Recording, InputError]:
 
 def _place(recording: Recording) -> str:
     return os.path.realpath(recording.source) if isinstance(recording.source, Path) else recording.name
-
-
-def _shown(recording: Recording) -> Path | str:
-    return recording.source if isinstance(recording.source, Path) else recording.name

@@ -155,7 +155,7 @@ def test_two_files_of_one_name_are_errors_and_the_others_are_done(
     for error, (one, two) in zip(outcome.errors, [(first, second), (second, first)], strict=True):
         assert error.startswith(f"{one} is called 'meeting' as {two} is, and so would be their results: ")
         assert "'uniq_id' in a manifest" in error
-    assert outcome.err.splitlines()[-1] == "1 recording diarized, 2 failed: meeting, meeting"
+    assert outcome.err.splitlines()[-1] == f"1 recording diarized, 2 failed: {first}, {second}"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["talk.rttm"]
 
 
