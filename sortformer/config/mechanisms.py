@@ -383,6 +383,8 @@ ABSENT: Mapping[str, str] = MappingProxyType(
         "attractor decoder": "reads speakers off one by one; slots are outputs, and clustering finds further voices",
         "Set Transformer's pooling": "asks a set by learned queries for each slot; slots are told apart by arrival",
         "learned exits": "classifiers with targets of their own; that estimates agree needs none",
+        "annealed order temperatures": "the gate, closed at first, lets soft orders in by degrees",
+        "rates halved in stale epochs, early stopping": "no epochs: the rate falls by a cosine, and `best` is kept",
     }
 )
 """What the papers describe and is not here, with the reason."""
