@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sortformer.annotation import Turn
 from sortformer.config.clustering import ClusteringConfig
+from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
@@ -73,6 +74,23 @@ def test_what_is_best_stays(tuned, probabilities, references):
     again = tune(probabilities, references, tuned.postprocess)
     assert again.postprocess == tuned.postprocess
     assert again.gain == 0
+
+
+def test_a_confidence_that_was_set_stays_where_there_are_too_few_turns_to_fit_another(tuned, probabilities, references):
+    start = replace(tuned.postprocess, confidence=ConfidenceConfig(2.0, 0.5))
+    assert tune(probabilities, references, start).postprocess == start
+
+
+def test_confidence_is_fitted_to_probabilities_and_not_to_the_confidence_before(
+    tuned, probabilities, references, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sortformer.metrics.calibration.FEWEST_TURNS", 2)
+    before = (ConfidenceConfig(), ConfidenceConfig(0.5, 3.0))
+    first, second = (
+        tune(probabilities, references, replace(tuned.postprocess, confidence=each)).postprocess for each in before
+    )
+    assert first == second
+    assert first.confidence not in before
 
 
 def test_the_spread_is_around_the_gain(probabilities, references):
@@ -163,24 +181,29 @@ def test_the_middle_of_good_distances_goes_before_one_that_is_good_alone():
     assert _surely_better(np.tile([9, 0, 9, 4, 4, 4, 9], (3, 1)), np.arange(7) == 6) == 4
 
 
+def test_the_first_and_the_last_distance_gain_nothing_by_a_neighbour_that_they_lack():
+    assert _surely_better(np.tile([6, 5, 5, 5, 6], (3, 1)), np.arange(5) == 2) == 2
+
+
 def test_a_distance_that_gains_nothing_stays(references, by_distance):
     start = PostprocessConfig(clustering=ClusteringConfig(0.4))
     assert tune(at(0.4, by_distance), references, start, by_distance=by_distance).postprocess == start
 
 
 def test_voices_by_distance_are_those_of_a_diarizer_of_each(monkeypatch: pytest.MonkeyPatch):
-    diarizer = Diarizer.load()
-    noise = np.random.default_rng(0).normal(0, 0.1, 160_000).astype(np.float32)
+    diarizer = replace(Diarizer.load(), exit_confidence=0.05)
+    noise = np.random.default_rng(0).normal(0, 0.1, (160_000, 2)).astype(np.float32)
     times = []
     monkeypatch.setattr("sortformer.tune.in_windows", lambda *given: (times.append(1), in_windows(*given))[1])
-    found = voices_by_distance(diarizer, noise, sample_rate=16_000)
+    found = voices_by_distance(diarizer, noise, sample_rate=16_000, channel=2)
     assert len(times) == 1
     assert diarizer.postprocess.clustering.threshold in found
     for distance in (min(found), max(found)):
         settings = PostprocessConfig(clustering=ClusteringConfig(distance))
-        alone = diarizer.probabilities(noise, sample_rate=16_000, postprocess=settings)
+        alone = diarizer.probabilities(noise, sample_rate=16_000, channel=2, postprocess=settings)
         np.testing.assert_array_equal(found[distance].data, alone.data)
-        assert found[distance].duration == alone.duration
+        assert (found[distance].duration, found[distance].layers) == (alone.duration, alone.layers)
+        assert alone.layers < len(diarizer.model.head.blocks)
     with pytest.raises(InputError, match="does not cluster"):
         voices_by_distance(replace(diarizer, postprocess=PostprocessConfig()), noise, sample_rate=16_000)
 
