@@ -79,6 +79,24 @@ def test_where_even_the_surest_are_wrong_nothing_stops():
     assert (found.confidence, found.loss, found.layers) == (None, 0.0, 4.0)
 
 
+def test_an_exit_exactly_as_sure_as_the_confidence_found_is_taken():
+    estimates = recordings(wrong_below=0.0)
+    for found in estimates.values():
+        object.__setattr__(found.layers[1], "confidence", 0.05)
+    found = calibrate(estimates, SETTINGS)
+    assert (found.confidence, found.loss, found.layers) == (0.05, 0.0, 2.0)
+
+
+def test_a_recording_that_loses_more_than_all_counts_as_one_that_loses_all():
+    estimates = recordings(wrong_below=0.0)
+    little, much = np.zeros((80, 2), np.float32), np.ones((80, 2), np.float32)
+    little[:10, 0] = 1
+    output = Probabilities(little, STEP_S, len(little) * STEP_S, layers=4)
+    estimates["call_0"] = Estimates((layer(1, much, None), layer(2, much, 1.0)), output)
+    found = calibrate(estimates, SETTINGS)
+    assert (found.confidence, found.loss) == (0.05, pytest.approx(1 / 40))
+
+
 def test_too_few_recordings_are_refused_with_how_many_it_takes():
     with pytest.raises(InputError, match="takes at least 59 recordings to calibrate, and there are 20"):
         calibrate_exit(recordings(20), SETTINGS)
