@@ -88,7 +88,10 @@ def test_post_processing_stays_as_far_as_all_agree(tmp_path: Path):
     average([one, two], tmp_path / "same")
     with pytest.warns(UserWarning, match="the default onset: tune it"):
         average([one, two, other], tmp_path / "mixed")
+    with pytest.warns(UserWarning, match="the default onset: tune it"):
+        average([other, one, two], tmp_path / "first")
     assert checkpoint.load(tmp_path / "same")[1] == settings
+    assert checkpoint.load(tmp_path / "first")[1] == PostprocessConfig(clustering=ClusteringConfig(0.4))
     assert checkpoint.load(tmp_path / "mixed")[1] == PostprocessConfig(clustering=ClusteringConfig(0.4))
 
 
