@@ -9,7 +9,7 @@ import torch
 
 from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.simulation import SimulationConfig
-from sortformer.config.train import TrainConfig
+from sortformer.config.train import StageConfig, TrainConfig
 from sortformer.data import Batches, Sources, batches
 from sortformer.errors import InputError
 from sortformer.losses import align
@@ -151,6 +151,32 @@ def test_each_corpus_goes_through_other_channels_as_often_as_it_says(mixed):
 
     assert wave(1.0, 0.0).equal(wave(0.0, 0.0))
     assert not wave(0.0, 1.0).equal(wave(0.0, 0.0))
+
+
+def test_what_a_stage_changes_of_the_simulation_holds_for_its_conversations_and_crops(mixed):
+    (corpus,) = mixed.data.recordings
+    data = replace(mixed.data, recordings=(replace(corpus, channel_probability=1.0),))
+    plain = StageConfig(1, 2.0, 6)
+    changed = replace(plain, speaker_weights=(0.0, 1.0), clean_probability=1.0)
+    run = replace(mixed, steps=1, data=data, stages=(changed,))
+    whole = replace(run, stages=(plain,), simulation=changed.simulation(mixed.simulation))
+    sources = Sources.load(data)
+    found = Batches(sources, run, run.model)[0]
+    simulated = (found.voice >= 0).any(dim=1)
+    assert 0 < simulated.sum() < 6
+    assert_same(found, Batches(sources, whole, run.model)[0])
+    as_in_the_run = Batches(sources, replace(run, stages=(plain,)), run.model)[0]
+    assert all(not ours.equal(theirs) for ours, theirs in zip(found.wave, as_in_the_run.wave, strict=True))
+
+
+def test_a_batch_leaves_torch_the_threads_that_it_had(config, sources):
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        Batches(sources, config, config.model)[0]
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_a_repeating_run_sees_its_first_batch_for_ever(config, sources):
