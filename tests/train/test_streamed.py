@@ -180,6 +180,16 @@ def test_a_run_that_is_partly_streamed_resumes_and_learns_both_ways(run_config, 
     assert log_of(tmp_path / "offline") != log_of(tmp_path / "whole")
 
 
+def test_the_log_has_the_losses_of_the_frames_that_a_stream_shows_alone(run_config, tmp_path, monkeypatch):
+    few = StreamConfig(2, right_context_frames=0, fifo_frames=1, speaker_cache=SpeakerCacheConfig(frames=8))
+    monkeypatch.setattr("sortformer.train.step.draw_stream", lambda *_: few)
+    monkeypatch.setattr(
+        "sortformer.losses.nn.functional.binary_cross_entropy_with_logits", lambda logits, *_, **__: logits * 0 + 1
+    )
+    train(replace(run_config, stages=(replace(run_config.stages[0], streamed_probability=1.0),), steps=3), tmp_path)
+    assert [line["output"] for line in log_of(tmp_path)] == pytest.approx([1.0] * 3)
+
+
 def test_a_model_that_cannot_stream_is_refused(run_config: TrainConfig):
     config = small_config()
     check_streams(config)
