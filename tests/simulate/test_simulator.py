@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,22 @@ def test_turns_of_another_speed_keep_their_place(bank):
     assert ((plain - varied).sum(1).abs() < 0.1 * plain.sum(1)).all()
     with pytest.raises(ConfigError, match="turn_speed"):
         made(1.0)
+
+
+def test_what_a_voice_says_slower_is_over_before_it_says_more(bank, monkeypatch: pytest.MonkeyPatch):
+    said, play = list[tuple[int, int, float, float]](), Stage.play
+
+    def noted_down(stage: Stage, row: int, slot: int, source: int, at: int, length: int, delivery: Delivery) -> None:
+        said.append((row, slot, at, at + length / delivery.speed))
+        play(stage, row, slot, source, at, length, delivery)
+
+    monkeypatch.setattr(Stage, "play", noted_down)
+    casting = replace(DRY.casting, turn_speed=0.4)
+    Simulator(bank, replace(DRY, casting=casting)).batch(seeded(3), 8, 30.0)
+    said.sort()
+    assert len(said) > 50
+    for (row, slot, _, end), (next_row, next_slot, start, _) in pairwise(said):
+        assert (row, slot) != (next_row, next_slot) or end < start + 2
 
 
 def _loudest_hz(sound: np.ndarray) -> float:
