@@ -53,6 +53,16 @@ def test_a_word_is_of_who_shares_most_time_with_it_else_of_the_nearest(recording
             assert word.speaker == min(recording.speakers, key=lambda name: away[name])
 
 
+def test_time_in_which_two_turns_of_one_speaker_overlap_counts_once():
+    recording = Diarization((Turn(0, 2, "ada"), Turn(1, 2, "ada"), Turn(2.5, 4, "bob")), 4)
+    assert assign_speakers([(1, 4, "yes")], recording)[0].speaker == "bob"
+
+
+def test_of_equal_times_that_binary_fractions_tell_apart_it_is_who_arrives_first():
+    recording = Diarization((Turn(0, 0.3, "zoe"), Turn(0.3, 0.4, "ada"), Turn(0.5, 0.7, "ada")), 1)
+    assert assign_speakers([(0, 0.7, "yes")], recording)[0].speaker == "zoe"
+
+
 @given(diarizations())
 def test_the_words_of_single_turns_are_their_speakers(recording):
     alone = Diarization(tuple(turn for turn in recording.turns if turn.speaker == "a"), recording.duration)
@@ -115,12 +125,16 @@ def test_a_time_before_the_beginning_is_the_beginning():
     said = assign_speakers([(-0.01, 1.0, "yes")], Diarization((Turn(0, 2, "a"),), 2))
     assert said[0][:3] == (0.0, 1.0, "yes")
     assert "00:00:00,000 --> 00:00:01,000" in subtitles.format(said)
+    said = assign_speakers([(-0.9, -0.2, "oh")], Diarization((Turn(0, 2, "a"),), 2))
+    assert said == [(0.0, 0.0, "oh", "a")]
 
 
 def test_a_time_that_is_looked_for_makes_no_word_run_backwards():
     recording = Diarization((Turn(0, 9, "ada"),), 9)
     late, early = ({"start": start, "text": "x", "words": [{"word": "x"}]} for start in (5.0, 1.0))
     assert [word[:2] for word in assign_speakers([late, early], recording)] == [(5.0, 5.0), (1.0, 2.0)]
+    words = [{"word": "x", "start": 5.0, "end": 6.0}, {"word": "2"}, {"word": "y", "start": 4.0, "end": 4.5}]
+    assert [word[:2] for word in assign_speakers(words, recording)] == [(5.0, 6.0), (4.0, 4.0), (4.0, 4.5)]
     after_the_end = {"text": "x", "timestamp": (12.0, None)}
     with pytest.warns(UserWarning, match=r"words begin after the end of audio \(9 s\), 1 of 1"):
         assert [word[:2] for word in assign_speakers([after_the_end], recording)] == [(12.0, 12.0)]
@@ -130,6 +144,17 @@ def test_times_that_are_no_seconds_are_noticed():
     recording = Diarization((Turn(0, 2, "ada"),), 2)
     with pytest.warns(UserWarning, match="words begin after the end .*, 2 of 3: are they of this .* seconds"):
         assign_speakers([(0.0, 400.0, "Hello"), (400.0, 900.0, "there"), (1200.0, 1600.0, "Ada")], recording)
+
+
+def test_a_word_may_begin_a_second_after_the_end(recwarn):
+    assert assign_speakers([(3.0, 3.2, "Bye")], Diarization((Turn(0, 2, "ada"),), 2))[0].speaker == "ada"
+    assert not recwarn.list
+
+
+def test_one_word_in_which_several_speak_is_no_segment(recwarn):
+    recording = Diarization((Turn(0, 5, "ada"), Turn(5, 9, "bob")), 9)
+    assert assign_speakers([(0.0, 9.0, " Hm ")], recording)[0].speaker == "ada"
+    assert not recwarn.list
 
 
 def test_a_segment_in_which_several_speak_is_noticed():
@@ -249,6 +274,8 @@ def test_a_word_that_runs_backwards_costs_no_other_one():
         found = assign_speakers(words, recording)
     assert [word.speaker for word in found] == 10 * ["ada"] + 10 * ["bob"]
     assert found[13] == (6.5, 6.5, "w13", "bob")
+    with pytest.warns(UserWarning, match="1 of 10 words for audio end before they begin"):
+        assert len(assign_speakers(words[10:], recording)) == 10
     words[1:3] = [(index, 0.4, "as if they were durations") for index in (1.0, 2.0)]
     with pytest.raises(
         InputError, match=r"'as if they were durations' needs start <= end in seconds, got 1\.0 to 0\.4"
@@ -261,6 +288,13 @@ def test_tokens_that_have_no_text_or_times_leave_the_segment(tokens):
     recording = Diarization((Turn(0, 1, "ada"),), 1)
     segment = {"start": 0.0, "end": 0.5, "text": "hi", "tokens": tokens}
     assert assign_speakers([segment], recording) == [(0.0, 0.5, "hi", "ada")]
+
+
+def test_what_a_recogniser_puts_in_brackets_is_a_word():
+    tokens = [("[_BEG_]", 0, 0), ("[", 100, 200), ("laughs", 200, 500), ("]", 500, 600)]
+    segment = {"tokens": [{"text": text, "offsets": {"from": start, "to": end}} for text, start, end in tokens]}
+    said = assign_speakers({"transcription": [segment]}, Diarization((Turn(0, 1, "ada"),), 1))
+    assert said == [(0.1, 0.6, "[laughs]", "ada")]
 
 
 def test_half_a_character_costs_no_other_word():
