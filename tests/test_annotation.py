@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.annotation import Diarization, Origin, Turn, arrival_name, channel_name, is_given_name, moments
+from sortformer.annotation import (
+    Diarization,
+    Origin,
+    TimeAxis,
+    Turn,
+    arrival_name,
+    channel_name,
+    is_given_name,
+    moments,
+)
 from sortformer.errors import InputError
 from tests.strategies import diarizations
 
@@ -57,6 +66,14 @@ def test_a_window_is_shifted_back_into_its_recording(recording, one, other):
     start, end = sorted((one / 100, other / 100))
     moved = recording.crop(start, end).shift(start)
     assert spoken(moved) == spoken(recording.within([(start, end)]))
+
+
+def test_the_frames_of_a_window_that_is_shifted_go_with_it():
+    recording = Diarization((Turn(0, 1, "a"),), 2, origin=Origin(time_axis=TimeAxis(0.5, 0.08, 25)))
+    moved = recording.shift(3)
+    assert moved.origin is not None
+    assert moved.origin.time_axis == TimeAxis(3.5, 0.08, 25)
+    assert moved.duration == 5
 
 
 @given(diarizations())
@@ -143,6 +160,12 @@ def test_turns_past_the_end_are_clipped_or_dropped():
 def test_without_a_duration_a_pyannote_annotation_ends_with_its_last_turn():
     annotation = Diarization((Turn(0, 3, "a"), Turn(1, 2, "b")), 30, "x").to_pyannote()
     assert Diarization.from_pyannote(annotation) == Diarization((Turn(0, 3, "a"), Turn(1, 2, "b")), 3, "x")
+
+
+def test_a_pyannote_annotation_without_a_name_is_called_as_other_recordings_are():
+    annotation = Diarization((Turn(0, 3, "a"),), 3).to_pyannote()
+    annotation.uri = None
+    assert Diarization.from_pyannote(annotation).uri == "audio"
 
 
 def test_values_do_not_change_and_can_be_keys():

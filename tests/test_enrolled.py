@@ -49,6 +49,13 @@ def test_one_name_is_given_once_and_to_the_nearest():
     assert names_of_voices(probs, emb, {"Bob": close, "Ada": between}, 0.4) == {0: "Ada", 1: "Bob"}
 
 
+def test_a_name_that_is_left_over_decides_nothing_between_the_others():
+    probs, emb, directions = recording(0, 2, noise=0.0)
+    ada = 0.8 * directions[0] + 0.6 * directions[1]
+    far = 0.5 * directions[0] - 0.5 * directions[1]
+    assert names_of_voices(probs, emb, {"Ada": ada, "Bob": far}, 0.45) == {0: "Ada"}
+
+
 def test_a_clip_is_of_nobody_who_is_as_far_from_it_as_two_voices_are():
     probs, emb, directions = recording(0, 2)
     near = 0.7 * directions[0] + np.sqrt(1 - 0.49) * np.linalg.qr(directions.T, mode="complete")[0][:, -1]

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from sortformer.annotation import speakers
+from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
 from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
-from sortformer.postprocess import expected_gain, first_heard, keep_slots, speaker_range, turns
+from sortformer.postprocess import expected_gain, first_heard, keep_slots, speaker_range, turns, warn_if_full
 from tests.oracles.postprocess_loops import slot_segments
 from tests.strategies import probabilities
 
@@ -97,6 +98,11 @@ def test_exclusive_gives_the_instant_to_the_most_probable():
     assert [(t.start, t.end, t.speaker) for t in found] == [(0, 0.16, "speaker_0"), (0.16, 0.32, "speaker_1")]
 
 
+def test_exclusive_gives_the_instant_to_the_first_of_equals():
+    (only,) = turns(np.full((3, 2), 0.9), PostprocessConfig(), STEP, exclusive=True, names={0: "Ada", 1: "Bob"})
+    assert only.speaker == "Ada"
+
+
 def test_exclusive_gives_nothing_to_a_slot_whose_turn_there_was_too_short():
     probs = np.array([[0.6, 0.0], [0.6, 0.9], [0.6, 0.0]])
     found = turns(probs, PostprocessConfig(min_on_s=0.16), STEP, exclusive=True)
@@ -156,6 +162,11 @@ def test_exactly_n_keeps_the_most_active_slots():
     assert sorted(kept) == [1, 2]
 
 
+def test_of_equally_active_slots_the_first_are_kept():
+    probs = np.array([[1.0, 1.0, 1.0]] * 3)
+    assert [keep_slots(probs, PostprocessConfig(), STEP, 0, most) for most in (1, 2)] == [(0,), (0, 1)]
+
+
 def test_who_is_kept_is_decided_as_the_turns_are():
     probs = np.concatenate([np.tile([0.48, 0.45, 0.02], (90, 1)), np.tile([0.0, 0.0, 0.9], (10, 1))])
     assert keep_slots(probs, PostprocessConfig(decision="least_error"), STEP, 0, 1) == (0,)
@@ -172,7 +183,7 @@ def test_more_are_looked_for_until_as_many_speak_as_are_asked_for():
     assert first_heard([one, two, three], config, STEP, 2) is two
     assert first_heard(iter([two, three]), config, STEP, 0) is two
     assert first_heard([two, one], config, STEP, 3) is two
-    assert first_heard([one, two, one, two], config, STEP, 3) is two
+    assert first_heard([one, two, one, two.copy()], config, STEP, 3) is two
 
 
 def test_fewer_speakers_than_asked_for_warns():
@@ -204,6 +215,20 @@ def test_impossible_speaker_counts_are_refused(wanted, reason):
 def test_no_more_speakers_than_the_model_can_tell_apart():
     assert speaker_range(8, max_speakers=20) == (0, 8)
     assert speaker_range(8, min_speakers=2, max_speakers=3) == (2, 3)
+    assert speaker_range(8, min_speakers=8, max_speakers=20) == (8, 8)
+
+
+def test_the_least_and_the_greatest_number_may_be_one():
+    assert speaker_range(8, min_speakers=3, max_speakers=3) == speaker_range(8, num_speakers=3) == (3, 3)
+
+
+def test_nobody_is_told_to_ask_for_more_speakers_than_there_can_be(recwarn):
+    for limit in (8, MOST_SPEAKERS):
+        warn_if_full("talk", limit, limit, ClusteringConfig(0.5))
+        warn_if_full("talk", limit - 1, limit, ClusteringConfig(0.5))
+    more, most = (str(warning.message) for warning in recwarn)
+    assert f"give max_speakers, up to {MOST_SPEAKERS}, if there may be more, or max_speakers=8 if" in more
+    assert f"one of them: max_speakers={MOST_SPEAKERS} if there are no more" in most
 
 
 def test_a_step_off_the_grid_and_broken_probabilities_are_refused():
