@@ -197,6 +197,19 @@ def test_a_recording_on_one_side_only_is_refused(folders):
         score(folders[0] / "one.rttm", folders[0] / "two.rttm")
 
 
+def test_names_that_some_recordings_have_on_both_sides_are_no_other_way_of_naming():
+    with pytest.raises(InputError, match="missing in the hypotheses: 'one', of the references"):
+        score_recordings({"one": ONE, "two": TWO}, {"two": TWO, "three": ONE})
+
+
+def test_pages_of_errors_show_what_is_said_after_the_scored_parts_too(folders, tmp_path):
+    uem.write(tmp_path / "one.uem", {"one": [(0, 5)], "two": [(0, 5)]})
+    score(*folders, uem=tmp_path / "one.uem", errors=tmp_path / "errors")
+    page = (tmp_path / "errors" / "one.html").read_text()
+    assert '"start": 5.0, "end": 9.0, "speaker": "y"' in page
+    assert (tmp_path / "errors" / "one.errors.txt").read_text() == "4.000\t5.000\tconfusion: b as x\n"
+
+
 def test_a_recording_in_two_files_is_refused(folders):
     (folders[0] / "again.rttm").write_text((folders[0] / "one.rttm").read_text())
     with pytest.raises(InputError, match=r"again.rttm and .*one.rttm both hold the recording 'one'"):
@@ -435,9 +448,11 @@ def test_a_manifest_without_what_scoring_needs_is_refused(folders, tmp_path):
     uem.write(tmp_path / "one.uem", {"one": [(0, 4)]})
     one = Entry("one", tmp_path / "x.wav", rttm=folders[0] / "one.rttm", uem=tmp_path / "one.uem")
     two = Entry("two", tmp_path / "x.wav", rttm=folders[0] / "two.rttm")
-    write(tmp_path / "m.jsonl", [one, two], overwrite=True)
-    with pytest.raises(InputError, match="gives 'two' neither a UEM nor a duration"):
-        score(tmp_path / "m.jsonl", folders[1])
+    window = Entry("one", tmp_path / "x.wav", 2, 4, rttm=folders[0] / "one.rttm")
+    for first in (one, window):
+        write(tmp_path / "m.jsonl", [first, two], overwrite=True)
+        with pytest.raises(InputError, match="gives 'two' neither a UEM nor a duration"):
+            score(tmp_path / "m.jsonl", folders[1])
 
 
 @pytest.mark.data

@@ -82,6 +82,11 @@ def test_speakers_are_counted_where_they_are_scored(reference, hypothesis):
     assert speaker_counts(reference, hypothesis, uem) == expected
 
 
+def test_who_only_touches_what_is_scored_is_not_counted():
+    reference, hypothesis = (Turn(0, 2, "a"), Turn(2, 4, "b"), Turn(4, 6, "c")), (Turn(4, 5, "x"),)
+    assert speaker_counts(reference, hypothesis, [(2, 4)]) == (1, 0)
+
+
 def test_the_collar_is_on_each_side():
     reference, hypothesis = [Turn(1, 3, "a")], [Turn(0.75, 3.25, "a")]
     assert der(reference, hypothesis, [(0, 4)], FAIR) == DerCounts(1.5, 0, 0, 0)
