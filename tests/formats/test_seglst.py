@@ -47,9 +47,17 @@ def test_every_word_is_in_one_segment_of_its_speaker_and_time(words):
 
 
 def test_words_behind_the_end_are_left_out():
-    words = [Word(1.5, 2.2, "last", "Ada"), Word(2.5, 2.9, "late", "Bob")]
+    words = [Word(1.5, 2.2, "last", "Ada"), Word(2.0, 2.3, "then", "Zoe"), Word(2.5, 2.9, "late", "Bob")]
     (segment,) = json.loads(seglst.format(Diarization((), 2), words))
     assert (segment["words"], segment["start_time"], segment["end_time"]) == ("last", 1.5, 2.0)
+
+
+def test_a_pause_of_a_second_divides_segments_and_each_lasts_until_all_of_its_words_have_ended():
+    words = [Word(0, 1.5, "a", "Ada"), Word(0.5, 1, "b", "Ada"), Word(1.999, 2.5, "c", "Ada"), Word(3.5, 4, "d", "Ada")]
+    segments = json.loads(seglst.format(Diarization((), 9), words[:2]))
+    assert [(each["start_time"], each["end_time"], each["words"]) for each in segments] == [(0, 1.5, "a b")]
+    segments = json.loads(seglst.format(Diarization((), 9), words))
+    assert [(each["start_time"], each["end_time"]) for each in segments] == [(0, 2.5), (3.5, 4)]
 
 
 def test_a_speech_is_one_segment_however_long():

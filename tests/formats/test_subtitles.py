@@ -116,8 +116,15 @@ def test_what_is_said_twice_is_there_twice():
     again, later = "00:02.01 --> 00:03.0\nyes\nyes\n", "00:04.0 --> 00:05.0\nso<00:04.5> well\n"
     assert [said for *_, said in subtitles.parse(once + again)] == ["so", "well", "yes", "yes"]
     assert [said for *_, said in subtitles.parse(once + later)] == ["so", "well", "yes", "so", "well"]
+    repeated = "00:04.0 --> 00:05.0\nyes\n"
+    assert [said for *_, said in subtitles.parse(once + repeated)] == ["so", "well", "yes", "yes"]
     chorus = subtitles.format([Word(0, 0, "yes", "Ada"), Word(0, 0, "yes", "Bob")], "vtt")
     assert [said for *_, said in subtitles.parse(chorus)] == ["yes", "yes"]
+
+
+def test_times_within_a_subtitle_that_are_not_its_own_make_no_part_longer_than_it():
+    text = "WEBVTT\n\n00:01.0 --> 00:02.0\nso <00:00.5>well <00:09.0>yes\n"
+    assert subtitles.parse(text) == [(1.0, 1.0, "so"), (1.0, 2.0, "well"), (2.0, 2.0, "yes")]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +165,11 @@ def test_what_was_said_before_does_not_join_what_was_said_after():
     words = [Word(29.0, 29.5, "c", "Ada"), Word(11.0, 12.0, "b", "Ada"), Word(11.9, 12.5, "d", "Ada")]
     times = [line for line in subtitles.format(words).splitlines() if "-->" in line]
     assert times == ["00:00:11,000 --> 00:00:12,500", "00:00:29,000 --> 00:00:29,500"]  # nor stands before it
+
+
+def test_a_subtitle_lasts_until_the_last_of_its_words_has_ended():
+    words = [Word(0.5, 2.0, "hello", "Ada"), Word(0.6, 1.0, "Bob", "Ada")]
+    assert subtitles.format(words) == "1\n00:00:00,500 --> 00:00:02,000\nAda: hello Bob\n"
 
 
 @pytest.mark.parametrize(

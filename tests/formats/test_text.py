@@ -4,6 +4,7 @@ import pytest
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.formats import text
+from sortformer.words import Word
 
 
 @pytest.mark.parametrize(
@@ -41,6 +42,12 @@ def test_of_a_window_the_shares_are_those_of_the_window():
     )
     odd = Diarization((Turn(0, 5, "Anna"),), 10, "call", Origin(time_axis=TimeAxis(10.0, 0.08, 125)))
     assert " 50.0 %" in text.format(odd)
+
+
+def test_what_was_said_lasts_until_the_last_of_its_words_has_ended():
+    words = [Word(0.5, 2.0, "hello", "Ada"), Word(0.6, 1.0, "Bob", "Ada")]
+    shown = text.format(Diarization((Turn(0, 2, "Ada"),), 2), words)
+    assert shown.splitlines()[-1] == "0:00:00.50 - 0:00:02.00  Ada: hello Bob"
 
 
 def test_a_name_takes_one_line():
