@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, Turn
 from sortformer.cli.batch import run
+from sortformer.cli.recordings import Recording, once
 from sortformer.cli.results import Results
 from tests.cli.conftest import Cli
 
@@ -65,6 +66,63 @@ def test_shards_share_out_the_recordings(cli: Cli, make: Callable[..., Path], mo
         assert ("note: shard 4 of 4 has nothing to do, of 3 recordings" in outcome.err) is (number == 4)
         shares.append({path.stem for path in out.iterdir()})
     assert shares == [{"a"}, {"b"}, {"c"}, set()]
+
+
+def test_a_shard_and_what_is_left_beside_an_empty_folder_are_of_several(
+    cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path
+):
+    one, two = make("one.wav"), make("two.wav")
+    (tmp_path / "empty").mkdir()
+    options = ("--model", model, "-f", "json")
+    assert len(cli("diarize", one, two, *options, "--shard", "1/2").out.splitlines()) == 1
+    outcome = cli("diarize", tmp_path / "empty", one, *options)
+    assert (outcome.code, len(outcome.out.splitlines())) == (1, 1)
+
+
+def test_texts_begin_without_a_blank_line_where_the_first_recording_failed(
+    cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path
+):
+    (tmp_path / "broken.wav").write_bytes(b"no sound")
+    one = make("one.wav")
+    alone = cli("diarize", one, "--model", model, "-f", "txt").out
+    assert cli("diarize", tmp_path / "broken.wav", one, "--model", model, "-f", "txt").out == alone
+
+
+def test_recordings_of_one_name_are_refused_whatever_shard_they_are_in(
+    cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path
+):
+    waves = [make(f"{folder}/talk.wav") for folder in "ab"]
+    for number in (1, 2):
+        outcome = cli("diarize", *waves, "--model", model, "-o", tmp_path / "out", "--shard", f"{number}/2")
+        assert (outcome.code, "is called 'talk' as" in outcome.err) == (1, True)
+
+
+def test_windows_that_begin_together_are_two():
+    short, long = (Recording(Path("talk.wav"), "talk", 1.0, seconds) for seconds in (2.0, 3.0))
+    assert once([short, long, short]) == [short, long]
+
+
+def test_a_duration_that_was_rounded_is_that_of_the_whole_file(wav: Path, recwarn: pytest.WarningsRecorder):
+    for seconds in (1.95, 2.0, 2.05):
+        rounded = Recording(wav, "meeting", 0.0, seconds)
+        assert not rounded.is_window()
+        assert rounded.heard()["audio"] == wav
+    assert not recwarn.list
+    assert Recording(wav, "meeting", 0.0, 1.8).is_window()
+
+
+def test_white_space_in_the_name_of_a_speaker_is_said(capfd: pytest.CaptureFixture[str]):
+    recording = Diarization((Turn(0, 1, "the chair"),), 2, "talk")
+    Results(None, ("rttm",)).write(Recording(Path("talk.wav"), "talk"), recording, ("rttm",))
+    assert capfd.readouterr().err == (
+        "note: 'the chair' is called 'the_chair' in RTTM, which cannot express white space\n"
+    )
+
+
+def test_where_nobody_speaks_at_all_the_regions_are_not_to_blame(recwarn: pytest.WarningsRecorder):
+    results = Results(None, ("rttm",), regions={"talk": ((0.0, 1.0),)})
+    results.write(Recording(Path("talk.wav"), "talk"), Diarization((), 2, "talk"), ("rttm",))
+    assert not recwarn.list
 
 
 def test_what_another_run_has_done_meanwhile_is_skipped(

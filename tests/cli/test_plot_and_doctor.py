@@ -67,6 +67,11 @@ def test_a_stream_and_voices_are_drawn_as_asked(
     assert cli("plot", wav, "--model", model, "-o", tmp_path / "x.png", "--preset", "7s").code == 2
 
 
+def test_one_channel_is_drawn_where_it_is_asked_for(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    outcome = cli("plot", wav, "--model", model, "-o", tmp_path / "x.png", "--channel", "2")
+    assert (outcome.code, "has 1 channel" in outcome.err) == (1, True)
+
+
 def test_a_reference_of_another_recording_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     (tmp_path / "other.rttm").write_text(RTTM.replace("meeting", "lecture"))
     outcome = cli("plot", wav, "--model", model, "--reference", tmp_path / "other.rttm")

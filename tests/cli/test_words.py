@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, Turn
+from sortformer.cli.recordings import Recording
+from sortformer.cli.results import Results
 from tests.cli.conftest import Cli
 
 WORDS = {
@@ -195,3 +197,32 @@ def test_words_are_those_of_the_regions_and_of_the_window(cli: Cli, model: Path,
     uem.write_text("meeting 1 0 1.9\n")
     outcome = cli("diarize", window, *options, "--uem", uem)
     assert (outcome.err, outcome.out) == ("", hello)
+
+
+def test_words_in_the_regions_are_of_who_speaks_also_before_these(tmp_path: Path):
+    said = tmp_path / "said.json"
+    said.write_text(json.dumps([{"word": "yes", "start": 0.6, "end": 1.0}]))
+    results = Results(tmp_path, ("srt",), transcripts=said, regions={"talk": ((0.75, 1.9),)})
+    recording = Diarization((Turn(0, 0.85, "ada"), Turn(0.85, 2, "bob")), 2, "talk")
+    results.write(Recording(Path("talk.wav"), "talk"), recording, ("srt",))
+    assert "ada: yes" in (tmp_path / "talk.srt").read_text()
+
+
+def test_of_a_window_only_its_words_are_in_the_regions(tmp_path: Path):
+    said = tmp_path / "said.json"
+    said.write_text(json.dumps([{"word": text, "start": at, "end": at + 0.5} for at, text in enumerate("abcd")]))
+    results = Results(tmp_path, ("srt",), transcripts=said, regions={"late": ((2.0, 9.0),)})
+    recording = Diarization((Turn(1, 3, "ada"),), 3, "late")
+    results.write(Recording(Path("talk.wav"), "late", 1.0, 2.0), recording, ("srt",))
+    assert (tmp_path / "late.srt").read_text() == "1\n00:00:02,000 --> 00:00:02,500\nada: c\n"
+
+
+def test_in_a_folder_a_ctm_about_one_recording_is_about_that_of_its_name(
+    cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path
+):
+    (tmp_path / "said").mkdir()
+    for name in ("meeting", "other"):
+        (tmp_path / "said" / f"{name}.ctm").write_text(f"call 1 0.1 0.4 {name}\n")
+    options = ("--model", model, "--words", tmp_path / "said", "-f", "srt", "-o", tmp_path / "out")
+    assert cli("diarize", wav, make("other.wav"), *options).code == 0
+    assert ": other" in (tmp_path / "out" / "other.srt").read_text()

@@ -124,7 +124,7 @@ def test_known_voices_bear_their_names(server: Running, wav: Path, tmp_path: Pat
     clip = write(tmp_path / "clip.flac", noise(30_000, seed=7), 16_000)
     people = {"Dr. Ada": clip, "Zoë": write(tmp_path / "other.wav", noise(32_000, seed=8), 16_000)}
     result = DIARIZER(wav, preset="1s", enroll=people)
-    sent = [("Dr. Ada", clip.read_bytes()), ("Zoë.wav", people["Zoë"].read_bytes())]
+    sent = [("Dr. Ada", clip.read_bytes()), ("Zoë.WAV", people["Zoë"].read_bytes())]
     answer = server.post(wav.name, wav.read_bytes(), preset="1s", enroll=sent)
     assert answer.json() == json.loads(result.to_json()) | {"warnings": []}
     assert set(people) & set(result.speakers)
