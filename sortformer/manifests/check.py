@@ -141,8 +141,9 @@ def _look(entry: Entry, listen: bool) -> _Look:
         except InputError as error:
             problems.append(str(error))
     try:
-        late = [end for _, end in regions_of(entry) or () if whole_s is not None and end > whole_s + SLACK_S]
-        problems += [f"the UEM ends at {max(late):.2f} s, the recording at {whole_s:.2f} s"] if late else []
+        last = max((entry.offset + end for _, end in regions_of(entry) or ()), default=0.0)
+        if whole_s is not None and last > whole_s + SLACK_S:
+            problems.append(f"the UEM ends at {last:.2f} s, the recording at {whole_s:.2f} s")
     except InputError as error:
         problems.append(str(error))
     rest_s = None if whole_s is None else max(0.0, whole_s - entry.offset)

@@ -93,7 +93,9 @@ def test_a_reference_past_the_end_or_without_speech_is_found(tmp_path: Path, ent
     assert problems(tmp_path, replace(entry, rttm=tmp_path / "empty.rttm")) == ["nobody speaks in its reference"]
     (tmp_path / "one.uem").write_text("one 1 0 2\n")
     assert problems(tmp_path, entry) == []  # the entry's own duration bounds what is scored
-    assert problems(tmp_path, replace(entry, duration=None)) == ["the UEM ends at 2.00 s, the recording at 1.00 s"]
+    for offset in (0.0, 0.05):  # of a window the UEM has the time of the file, too
+        late = replace(entry, duration=None, offset=offset)
+        assert problems(tmp_path, late) == ["the UEM ends at 2.00 s, the recording at 1.00 s"]
 
 
 def test_of_a_window_only_what_is_in_it_counts(tmp_path: Path, entry: Entry):
