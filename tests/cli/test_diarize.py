@@ -362,6 +362,8 @@ def test_fewer_speakers_than_asked_for_is_a_warning(cli: Cli, model: Path, wav: 
     outcome = cli("diarize", wav, "--model", model, "--num-speakers", 3)
     assert (outcome.code, len(outcome.out.splitlines())) == (0, 2)
     assert outcome.err == f"warning: {wav.stem}: asked for 3 speakers, but only 2 could be heard\n"
+    outcome = cli("diarize", wav, "--model", model, "--min-speakers", 3)
+    assert outcome.err == f"warning: {wav.stem}: asked for at least 3 speakers, but only 2 could be heard\n"
 
 
 def test_warnings_name_each_recording_once(cli: Cli, model: Path, wav: Path, tmp_path: Path):

@@ -42,16 +42,21 @@ def test_it_writes_a_model_with_its_settings_and_says_what_they_gain(cli: Cli, m
     assert cli("diarize", wav, "--model", out).code == 0
 
 
-def test_one_channel_is_tuned_on(cli: Cli, model: Path, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_one_channel_is_tuned_on_and_heard_as_the_preset_says(
+    cli: Cli, model: Path, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     heard, inside = [], Diarizer.probabilities
-    monkeypatch.setattr(
-        Diarizer,
-        "probabilities",
-        lambda self, audio, **options: (heard.append(options["channel"]), inside(self, audio, **options))[1],
-    )
+
+    def listened(self: Diarizer, audio, **options) -> Probabilities:
+        heard.append((options["channel"], options["preset"]))
+        return inside(self, audio, **options)
+
+    monkeypatch.setattr(Diarizer, "probabilities", listened)
     two = make("meeting.wav", np.stack([chirp(2.0, 16_000), np.zeros(32_000, np.float32)], axis=1))
     arguments = ("tune", two, "--reference", truth(tmp_path, "meeting"), "--model", model, "-o", tmp_path / "tuned")
-    assert (cli(*arguments, "--channel", 1).code, heard) == (0, [1])
+    assert (cli(*arguments, "--channel", 1).code, heard) == (0, [(1, None)])
+    assert cli(*arguments, "--preset", "1s", "--overwrite").code == 0
+    assert heard[1:] == [(None, "1s")]
     outcome = cli(*arguments, "--channel", 3, "--overwrite")
     assert (outcome.code, outcome.errors) == (1, [f"{two} has 2 channels: channel 3 does not exist"])
 
