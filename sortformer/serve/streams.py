@@ -137,7 +137,9 @@ class Streams:
     def _batch(self, preset: str | None, most: str | None) -> Batch:
         """The batch of a preset and a number; None: of those which live streams have where they ask for none."""
         name = preset or nearest_preset(self.diarizer.model.config, LIVE_S)
-        number: Any = int(most) if most and most.isdecimal() else most  # anything else is refused as from Python
+        number: Any = most
+        with contextlib.suppress(TypeError, ValueError):  # what is no number is refused as from Python
+            number = int(number)
         pool = self.diarizer.pool(name, max_speakers=number)
         return self._batches.setdefault(pool.config, Batch(pool))
 

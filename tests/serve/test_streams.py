@@ -213,6 +213,7 @@ def test_silence_has_no_turns(server: Running):
         ({"num_speakers": "2"}, "no option 'num_speakers'; known: preset, max_speakers, rate, encoding, uri"),
         ({"preset": "1s&preset=0.3s"}, "'preset' is given more than once"),
         ({"max_speakers": "two"}, "max_speakers must be a whole number, 1 or more, got 'two'"),
+        ({"max_speakers": 5_000 * "9"}, "max_speakers must be a whole number, 1 or more, got '999"),
         ({"max_speakers": "0"}, "max_speakers must be a whole number, 1 or more, got 0"),
     ],
 )
