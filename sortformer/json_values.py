@@ -13,17 +13,22 @@ from typing import Any, TypeVar
 
 from sortformer.errors import InputError
 
-__all__ = ["json_lines", "json_object", "number_of", "path_of", "text_of", "whole_number_of"]
+__all__ = ["json_lines", "json_object", "json_value", "number_of", "path_of", "text_of", "whole_number_of"]
 
 Value = TypeVar("Value")
 
 
-def json_object(content: str | bytes, where: str | Path, kind: str) -> dict[str, Any]:
-    """Return the one object of a JSON document; an InputError when it is something else."""
+def json_value(content: str | bytes, where: str | Path, kind: str) -> Any:
+    """Return what a JSON document holds; an InputError when it is none."""
     try:
-        found = json.loads(content)
+        return json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not JSON ({error}); is this {kind}?") from error
+
+
+def json_object(content: str | bytes, where: str | Path, kind: str) -> dict[str, Any]:
+    """Return the one object of a JSON document; an InputError when it is something else."""
+    found = json_value(content, where, kind)
     if not isinstance(found, dict):
         raise InputError(f"{where}: no JSON object, but {reprlib.repr(found)}; is this {kind}?")
     return found

@@ -66,9 +66,9 @@ def _json(file: Path) -> dict[str, tuple[Turn, ...]]:
     content = read_text(file)
     if content.lstrip().startswith("["):
         return seglst.parse(content, str(file))
-    lines = content.strip().split("\n")
-    documents = lines if lines[0].rstrip().endswith("}") else [content]
-    recordings = [json.parse(document, str(file)) for document in documents]
+    first = content.strip().partition("\n")[0]
+    several = first.rstrip().endswith("}")  # of an indented document the first line does not end it
+    recordings = json.parse_lines(content, str(file)) if several else [json.parse(content, str(file))]
     return {without_white_space(recording.uri): recording.turns for recording in recordings}
 
 

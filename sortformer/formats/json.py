@@ -24,9 +24,9 @@ from sortformer.formats.milliseconds import rounded
 from sortformer.formats.passages import Said, said
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
-from sortformer.json_values import json_object, number_of, text_of, whole_number_of
+from sortformer.json_values import json_lines, json_object, number_of, text_of, whole_number_of
 
-__all__ = ["SCHEMA_VERSION", "document", "format", "parse", "read", "turns", "write"]
+__all__ = ["SCHEMA_VERSION", "document", "format", "parse", "parse_lines", "read", "turns", "write"]
 
 SCHEMA_VERSION = 1
 
@@ -108,7 +108,15 @@ def parse(text: str, source: str = "JSON") -> Diarization:
     Raises:
         InputError: with the source, when it is no JSON, of another schema version, or a value is missing or wrong.
     """
-    found = json_object(text, source, "a diarization")
+    return _checked(json_object(text, source, "a diarization"), source)
+
+
+def parse_lines(text: str, source: str = "JSON") -> list[Diarization]:
+    """Return the diarizations of documents that follow each other as JSON lines; errors as of :func:`parse`."""
+    return json_lines(text, source, "a diarization", lambda found: _checked(found, "it"))
+
+
+def _checked(found: dict[str, Any], source: str) -> Diarization:
     if "schema_version" not in found:
         raise InputError(f"{source} is not a diarization: it has no schema_version")
     version = found["schema_version"]

@@ -24,7 +24,7 @@ from sortformer.formats.segments import segments
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.grid import LONGEST_S
-from sortformer.json_values import number_of, text_of
+from sortformer.json_values import json_value, number_of, text_of
 
 __all__ = ["format", "parse", "read", "write"]
 
@@ -38,10 +38,7 @@ def parse(text: str, source: str = "SegLST") -> dict[str, tuple[Turn, ...]]:
         InputError: with the source, when it is no such list, or a segment lacks its recording, its speaker or its
             times.
     """
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{source}: not JSON ({error}); is this SegLST?") from error
+    found = json_value(text, source, "SegLST")
     if not isinstance(found, list):
         raise InputError(f"{source}: SegLST is a list, got {reprlib.repr(found)}")
     turns: dict[str, list[Turn]] = {}
