@@ -18,8 +18,6 @@ from sortformer.position import Places, build_position
 
 __all__ = ["AttentionState", "MultiHeadAttention"]
 
-_ALL = slice(None)
-
 
 @dataclass(frozen=True, slots=True)
 class AttentionState:
@@ -145,18 +143,14 @@ class MultiHeadAttention(nn.Module):
         return self.out(mixed.transpose(1, 2).clone(memory_format=torch.contiguous_format).flatten(2))
 
     def _context(self, query: Tensor, places: Places, valid: Tensor | None, past: int = 0) -> Context:
-        def part(rows: slice, columns: Tensor | None) -> Places:
-            return places if rows == _ALL and columns is None else places.part(rows, columns)
-
         codes = cache(lambda: self.position.codes(places))
 
         def bias(rows: slice, columns: Tensor | None) -> Tensor:
-            of = part(rows, columns)
-            shared = None if of.first is None else codes()
-            return _there(self.position.bias(query[:, :, rows], of, shared))
+            part = places.part(rows, columns)
+            return self.position.bias(query[:, :, rows], part, None if part.first is None else codes())
 
         def factor(rows: slice, columns: Tensor | None) -> Tensor:
-            return _there(self.position.factor(part(rows, columns)))
+            return self.position.factor(places.part(rows, columns))
 
         return Context(valid, past, bias if self.how == "add" else None, factor if self.how == "multiply" else None)
 
@@ -183,9 +177,3 @@ class MultiHeadAttention(nn.Module):
 def _silenced(x: Tensor, valid: Tensor | None) -> Tensor:
     """Return ``x`` with zeros where it is not valid: a weight of zero does not silence NaN."""
     return x if valid is None else x.masked_fill(~valid[..., None], 0.0)
-
-
-def _there(found: Tensor | None) -> Tensor:
-    if found is None:
-        raise ValueError("the position mechanism has no scores for pairs of frames")
-    return found

@@ -56,13 +56,13 @@ class Position(nn.Module):
         """Return what ``bias`` has to know of the keys of ``places`` whichever of them ask, to be computed once."""
         del places
 
-    def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor | None:
+    def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor:
         """Return what is added (B or 1, H, T, S) to the scores before they are divided by sqrt(d).
 
         ``query`` is as it was before ``rotate``; ``codes`` are those of any places with these keys, if known.
         """
-        del query, places, codes
+        raise NotImplementedError
 
-    def factor(self, places: Places) -> Tensor | None:
+    def factor(self, places: Places) -> Tensor:
         """Return what multiplies (B or 1, H, T, S) the rectified scores."""
-        del places
+        raise NotImplementedError
