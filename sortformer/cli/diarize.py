@@ -126,7 +126,8 @@ def diarize(
         if oracle_num_speakers and channel == EACH:
             raise InputError("--channel each has a speaker a channel: leave out --oracle-num-speakers")
         part = _shard(shard)
-    tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
+    tuned = {"decision": decision, "onset": onset, "offset": offset}
+    tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
         from sortformer.diarizer import Diarizer
@@ -138,7 +139,7 @@ def diarize(
         diarizer = Diarizer.load(model, device)
         with usage_errors():
             check_preset(diarizer, preset)
-            settings = postprocessed(diarizer.postprocess, postprocess, clustering, *tuned).with_room_for(*wanted)
+            settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned).with_room_for(*wanted)
             speaker_range(diarizer.speaker_limit(preset, settings), *wanted)
 
         def job(recording: Recording, progress: Progress) -> Diarization:

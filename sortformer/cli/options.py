@@ -144,18 +144,11 @@ def clustered(settings: PostprocessConfig, distance: float | None) -> Postproces
 
 
 def postprocessed(
-    own: PostprocessConfig,
-    name: str | None,
-    distance: float | None,
-    decision: str | None,
-    onset: float | None,
-    offset: float | None,
-    pad_on: float | None,
-    pad_off: float | None,
-    min_on: float | None,
-    min_off: float | None,
+    own: PostprocessConfig, name: str | None, distance: float | None, **given: str | float | None
 ) -> PostprocessConfig:
-    """Return a model's own settings, or those of a name, with what the other options say; None says nothing.
+    """Return a model's own settings, or those of a name, changed by what the options say; None says nothing.
+
+    ``distance`` is that of ``--clustering``, and the others are ``given`` by the names of their fields.
 
     Raises:
         ConfigError: when there are none of that name, or a value means nothing.
@@ -163,9 +156,8 @@ def postprocessed(
     from sortformer.config.presets import postprocess_preset
 
     base = own if name is None else postprocess_preset(name)
-    given = {"decision": decision, "onset": onset, "offset": offset}
-    given |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
-    settings = clustered(replace(base, **{key: value for key, value in given.items() if value is not None}), distance)
+    changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
+    settings = clustered(replace(base, **changes), distance)
     if settings.clustering is None and own.clustering is not None and distance is None:
         say(
             f"note: '{name}' has no clustering, which this model goes by: add --clustering {own.clustering.threshold:g}"

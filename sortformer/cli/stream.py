@@ -138,7 +138,8 @@ def stream(
     line says all that is new, what may still change included. Ctrl-C, SIGTERM or a terminal that closes ends the stream
     in good order.
     """
-    tuned = (decision, onset, offset, pad_on, pad_off, min_on, min_off)
+    tuned = {"decision": decision, "onset": onset, "offset": offset}
+    tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
     with usage_errors():
         voices = clips(enroll)
         form = form.strip().lower()
@@ -161,7 +162,7 @@ def stream(
         diarizer = Diarizer.load(model, device)
         uri = uri or sound.uri
         with usage_errors():
-            settings = postprocessed(diarizer.postprocess, postprocess, clustering, *tuned)
+            settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned)
             session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
         for name, clip in voices.items():
             session.enroll(name, clip)
