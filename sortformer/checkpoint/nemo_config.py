@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sortformer.checkpoint.speaker_cache import read_speaker_cache
+from sortformer.checkpoint.cache_settings import read_speaker_cache
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.errors import ConfigError

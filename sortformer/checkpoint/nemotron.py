@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from sortformer.checkpoint.cache_settings import read_speaker_cache
 from sortformer.checkpoint.contents import Checkpoint, build
 from sortformer.checkpoint.files import read_weights
 from sortformer.checkpoint.keys import KeyTable
 from sortformer.checkpoint.licences import licence_of
-from sortformer.checkpoint.speaker_cache import read_speaker_cache
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import STREAM_PRESETS

@@ -1,4 +1,4 @@
-"""What foreign configs say of how the speaker cache chooses."""
+"""How the speaker cache chooses its frames, as the configs of NVIDIA's checkpoints say it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
