@@ -7,7 +7,7 @@ from types import MappingProxyType
 from sortformer.config.carrying import carries, check_carries, memory_chunk_frames, memory_obstacle
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig, StreamConfig
+from sortformer.config.stream import STREAM_PRESETS, StreamConfig
 from sortformer.errors import ConfigError, InputError
 
 __all__ = [
@@ -34,8 +34,6 @@ POSTPROCESS_PRESETS: Mapping[str, PostprocessConfig] = MappingProxyType(
 )
 """Named post-processing; "none" is a plain threshold of one half, as Nemotron 3 and v2.1 are published with."""
 
-# What the names of STREAM_PRESETS begin with, for whose models.
-_OURS, _NVIDIA, _NEMOTRON3 = "", "nvidia-", "nemotron3-"
 # Where the length of a chunk is a matter of latency and of work at once alone.
 _ANY_CHUNK_FRAMES = {"30s": 375, "10s": 125, "1s": 12, "0.3s": 4}
 
@@ -77,21 +75,18 @@ def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
         return {} if memory_obstacle(model) else _memory_presets(model)
     if model.features.whole:
         return {}
-    if model.labelling != "nemo":
-        family = _OURS
-    else:
-        family = _NEMOTRON3 if model.encoder.learned_silence else _NVIDIA
-    cache = model.speaker_cache
-    return {
-        name.removeprefix(family): config if cache is None else _choosing(config, cache)
-        for name, config in STREAM_PRESETS.items()
-        if (name.startswith(family) if family else "-" not in name)
-    }
-
-
-def _choosing(config: StreamConfig, cache: SpeakerCacheConfig) -> StreamConfig:
-    """The stream with a speaker cache that chooses its frames, as many as before, by the settings of another."""
-    return replace(config, speaker_cache=replace(cache, frames=config.speaker_cache.frames))
+    family = ""  # what stands before the latency in the name of a preset
+    if model.labelling == "nemo":
+        family = "nemotron3" if model.encoder.learned_silence else "nvidia"
+    found = dict[str, StreamConfig]()
+    for name, config in STREAM_PRESETS.items():
+        prefix, _, latency = name.rpartition("-")
+        if prefix == family:
+            if model.speaker_cache is not None:
+                cache = replace(model.speaker_cache, frames=config.speaker_cache.frames)
+                config = replace(config, speaker_cache=cache)
+            found[latency] = config
+    return found
 
 
 def model_preset(model: ModelConfig, name: str) -> StreamConfig:
