@@ -61,15 +61,13 @@ class Whole:
     @property
     def fine_emb(self) -> np.ndarray:
         """The embeddings at the rate of ``probs``, (U, D)."""
-        return self.emb if self.finer == 1 else np.repeat(self.emb, self.finer, axis=0)[: len(self.probs)]
+        return np.repeat(self.emb, self.finer, axis=0)[: len(self.probs)]
 
     def voices(self, clustering: ClusteringConfig, fewest: int = 1, most: int | None = None) -> np.ndarray:
         """Return probabilities (U, K) of the voices; see ``by_voice``."""
-        if self.finer == 1:
-            return by_voice(self.probs, self.emb, clustering, max(1, fewest), most)
         starts = np.arange(0, len(self.probs), self.finer)
         pooled = np.add.reduceat(self.probs, starts, axis=0) / np.diff(starts, append=len(self.probs))[:, None]
-        share = by_voice(pooled.astype(np.float32), self.emb, clustering, max(1, fewest), most)
+        share = by_voice(pooled.astype(self.probs.dtype), self.emb, clustering, max(1, fewest), most)
         return in_finer_frames(share, self.probs, self.finer)
 
 
