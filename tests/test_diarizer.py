@@ -18,7 +18,7 @@ from sortformer import audio, checkpoint
 from sortformer.annotation import Diarization, TimeAxis
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.presets import postprocess_preset
+from sortformer.config.presets import as_postprocess
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, ConfigError, InputError
@@ -290,7 +290,7 @@ def test_who_may_not_speak_in_a_stream_still_counts_in_how_many_do():
 def test_post_processing_goes_by_its_name_wherever_it_is_given(tmp_path: Path):
     diarizer = Diarizer.load(tiny_model(tmp_path / "model"))
     named = replace(diarizer, postprocess="v2-dihard3")  # pyright: ignore[reportArgumentType]
-    assert named.postprocess == postprocess_preset("v2-dihard3")
+    assert named.postprocess == as_postprocess("v2-dihard3")
     session = Session(diarizer.model, StreamConfig(chunk_frames=12), "v2-dihard3")  # pyright: ignore[reportArgumentType]
     assert session.postprocess == named.postprocess
     with pytest.raises(InputError, match="PostprocessConfig, or a name, got dict"):
@@ -369,7 +369,7 @@ def test_a_file_streams_by_a_configuration_as_a_live_stream_does(diarizer: Diari
 
 
 def test_post_processing_goes_by_its_published_name_too(diarizer: Diarizer, wav: Path):
-    known = postprocess_preset("v2-dihard3")
+    known = as_postprocess("v2-dihard3")
     assert diarizer(wav, postprocess="v2-dihard3") == diarizer(wav, postprocess=known)
     assert diarizer.stream(postprocess="v2-dihard3").postprocess == known
     with pytest.raises(ConfigError, match="there is no post-processing 'x'"):

@@ -153,11 +153,10 @@ def postprocessed(
     Raises:
         ConfigError: when there are none of that name, or a value means nothing.
     """
-    from sortformer.config.presets import postprocess_preset
+    from sortformer.config.presets import as_postprocess
 
-    base = own if name is None else postprocess_preset(name)
     changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
-    settings = clustered(replace(base, **changes), distance)
+    settings = clustered(replace(as_postprocess(own if name is None else name), **changes), distance)
     if settings.clustering is None and own.clustering is not None and distance is None:
         say(
             f"note: '{name}' has no clustering, which this model goes by: add --clustering {own.clustering.threshold:g}"

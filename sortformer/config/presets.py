@@ -16,7 +16,6 @@ __all__ = [
     "model_preset",
     "model_presets",
     "nearest_preset",
-    "postprocess_preset",
     "streams_files",
 ]
 
@@ -38,26 +37,17 @@ POSTPROCESS_PRESETS: Mapping[str, PostprocessConfig] = MappingProxyType(
 _ANY_CHUNK_FRAMES = {"30s": 375, "10s": 125, "1s": 12, "0.3s": 4}
 
 
-def postprocess_preset(name: str) -> PostprocessConfig:
-    """Return the named post-processing.
-
-    Raises:
-        ConfigError: if there is none of that name; the message lists them.
-    """
-    if name not in POSTPROCESS_PRESETS:
-        raise ConfigError(f"there is no post-processing '{name}'; known: {', '.join(POSTPROCESS_PRESETS)}")
-    return POSTPROCESS_PRESETS[name]
-
-
 def as_postprocess(wanted: PostprocessConfig | str) -> PostprocessConfig:
     """Return a post-processing, which may be given by its name.
 
     Raises:
-        ConfigError: if there is none of that name.
+        ConfigError: if there is none of that name; the message lists them.
         InputError: if it is something else.
     """
     if isinstance(wanted, str):
-        return postprocess_preset(wanted)
+        if wanted not in POSTPROCESS_PRESETS:
+            raise ConfigError(f"there is no post-processing '{wanted}'; known: {', '.join(POSTPROCESS_PRESETS)}")
+        return POSTPROCESS_PRESETS[wanted]
     if not isinstance(wanted, PostprocessConfig):
         raise InputError(f"postprocess must be a PostprocessConfig, or a name, got {type(wanted).__name__}")
     return wanted

@@ -8,10 +8,10 @@ from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import (
     POSTPROCESS_PRESETS,
+    as_postprocess,
     model_preset,
     model_presets,
     nearest_preset,
-    postprocess_preset,
     streams_files,
 )
 from sortformer.config.stream import STREAM_PRESETS, StreamConfig
@@ -84,10 +84,10 @@ def test_files_go_through_nvidias_streams_and_whole_into_other_models():
 )
 def test_post_processing_is_as_published(name, numbers):
     fields = ("onset", "offset", "pad_on_s", "pad_off_s", "min_on_s", "min_off_s")
-    assert postprocess_preset(name) == PostprocessConfig(**dict(zip(fields, numbers, strict=True)))
+    assert as_postprocess(name) == PostprocessConfig(**dict(zip(fields, numbers, strict=True)))
 
 
 def test_post_processing_by_name():
     with pytest.raises(ConfigError, match="no post-processing 'v3'; known: none, v1-callhome"):
-        postprocess_preset("v3")
+        as_postprocess("v3")
     assert len(POSTPROCESS_PRESETS) == 5
