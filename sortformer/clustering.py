@@ -1,4 +1,4 @@
-"""Who, by voice: the frames of a whole recording grouped by the encoder's embeddings.
+"""Speaker clustering: the speech of a whole recording is assigned to voices by the encoder's embeddings.
 
 A head tells when somebody speaks, and how many at once; over minutes the encoder's embeddings tell better than its
 slots whose voice it is. So stretches in which one voice speaks are clustered (agglomerative, average linkage of cosine

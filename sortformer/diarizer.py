@@ -1,4 +1,4 @@
-"""The API: a model that is loaded once, and recordings that go in."""
+"""The main API: a diarizer, which is loaded once and applied to many recordings."""
 
 import warnings
 from collections.abc import Iterator, Mapping

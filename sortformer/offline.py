@@ -1,4 +1,4 @@
-"""A recording that is there already: what the model gives for all of it at once, or window by window."""
+"""Offline inference: a model's output for a whole recording, at once or window by window."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -44,13 +44,13 @@ Output = TypeVar("Output")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """What a model gives for a recording.
+    """A model's output for a recording.
 
     Attributes:
-        probs: (U, S) probabilities of the slots, in order of arrival; of the slots of each window if there are several.
+        probs: (U, S) probabilities of the slots, in order of arrival (within each window, if there are several).
         emb: (T, D) the encoder's embeddings.
-        layers: blocks of the head that it took.
-        finer: frames of ``probs`` to each of ``emb``; the last one may lack some.
+        layers: blocks of the head that were run.
+        finer: frames of ``probs`` for each frame of ``emb``; the last may have fewer.
     """
 
     probs: np.ndarray
@@ -78,7 +78,7 @@ def at_once(
     progress: Progress | None = None,
     level: float | None = None,
 ) -> Whole:
-    """Run a model over all samples, and as much of its head as ``exit_confidence`` asks for (None: all).
+    """Run a model over all samples, with an early exit from its head at ``exit_confidence`` (None: no early exit).
 
     ``level`` is that of the whole recording, as for ``forward``.
 
@@ -95,9 +95,9 @@ def at_once(
 
 
 def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence: float | None = None) -> Whole:
-    """Run a model over a recording of any length, each window at once with what surrounds it.
+    """Run a model over a recording of any length, in windows with a margin of context on both sides.
 
-    Its level is that of what has been read so far.
+    The level of a window is that of the audio read so far.
     """
     grid, parts, finer = model.config.grid, list[Whole](), model.config.head.upsampling
     step, level, start, heard = FrameGrid().step_samples, UNHEARD, 0, 0
@@ -126,7 +126,7 @@ def clip_voice(
     clustering: ClusteringConfig,
     exit_confidence: float | None = None,
 ) -> np.ndarray:
-    """Return the direction (D,) of the embeddings of who speaks most in a clip, to be known by ``name``.
+    """Return the mean direction (D,) of the embeddings of the main speaker of a clip, to be called ``name``.
 
     Raises:
         InputError: if the clip cannot be read or holds too little speech.
@@ -141,11 +141,11 @@ def clip_voice(
 
 
 def whole_output(model: Sortformer, heard: Heard, limit_s: float) -> tuple[SortformerOutput, Probabilities]:
-    """Return all that a model gives for a recording taken at once, and its probabilities.
+    """Run a model over a whole recording at once; return its output, and the probabilities of the recording.
 
     Raises:
         InputError: if it is longer than the limit, in seconds, or cannot be read.
-        Cancelled: if its progress wants no more.
+        Cancelled: if its progress callback cancels.
     """
     blocks = heard.blocks()
     taken = up_to(blocks, limit_s)
@@ -156,7 +156,7 @@ def whole_output(model: Sortformer, heard: Heard, limit_s: float) -> tuple[Sortf
 
 
 def too_long(source: AudioSource, limit_s: float) -> InputError:
-    """Return the error for a recording that has to be taken at once, and is longer than the limit, in seconds."""
+    """Return the error for a recording that is longer than the limit, in seconds, for inference at once."""
     return InputError(
         f"{name_of(source)} is longer than {limit_s / 60:g} minutes, the most that memory and "
         "time allow to take whole: cut it, or stream through it with a model and a preset that can"
@@ -164,7 +164,7 @@ def too_long(source: AudioSource, limit_s: float) -> InputError:
 
 
 def probabilities(model: Sortformer, heard: Heard, data: np.ndarray, layers: int | None = None) -> Probabilities:
-    """Return what a model gave, (T, S), with ``layers`` blocks of its head, for a recording that has been heard."""
+    """Wrap a model's output (T, S), from ``layers`` blocks of its head, for a recording that has been read."""
     if heard.peak < INAUDIBLE:
         # What a model says about digital silence is an accident of its training.
         data = np.zeros_like(data)
@@ -178,7 +178,7 @@ def forward(
     progress: Progress | None = None,
     level: float | None = None,
 ) -> Output:
-    """Return what ``run`` makes of the features of all samples, in two steps between which it can be stopped.
+    """Compute the features of all samples, and return ``run`` of them; it can be cancelled in between.
 
     Where the features want it (``FeatureConfig.alike_loud``), all recordings are made alike loud first (the function of
     that name). ``level`` is that of the whole recording (None: of these samples).

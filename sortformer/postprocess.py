@@ -1,4 +1,4 @@
-"""The bridge from probabilities to turns: whose voice it is, when each speaks, one speaker at a time.
+"""Post-processing, the bridge from probabilities to turns: thresholds, exclusive turns, and numbers of speakers.
 
 Follows NVIDIA's post-processing step by step, so that its tuned settings mean the same here: probabilities are repeated
 to 10 ms, and the slots' stretches are those of :mod:`sortformer.stretches`.
@@ -40,7 +40,7 @@ def turns(
     names: Mapping[int, str] = MappingProxyType({}),
     slots: Collection[int] | None = None,
 ) -> Diarization:
-    """Return the turns that the probabilities of a whole recording amount to.
+    """Return the turns of a whole recording, given its probabilities.
 
     Speakers are called ``speaker_0``, ``speaker_1``, ... in order of arrival (first turn), unless they have ``names``;
     slots that never speak get none. The confidence of a turn is what ``config`` makes of the slot's mean probability
@@ -75,7 +75,7 @@ def turns(
 
 
 def decisive(probs: np.ndarray, config: PostprocessConfig, slots: Collection[int] | None = None) -> np.ndarray:
-    """Return what the thresholds are compared with, (T, S), as ``config.decision`` says.
+    """Return the values (T, S) that the thresholds apply to, according to ``config.decision``.
 
     It is 0 except for the ``slots`` that may speak (None: all); the others still count in how many speak at once.
     """

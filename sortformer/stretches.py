@@ -1,8 +1,8 @@
-"""When one slot speaks, as its probabilities come: hysteresis, padding, shortest durations, rounding.
+"""Segments of one slot, computed as its probabilities arrive: hysteresis, padding, minimum durations, rounding.
 
-Stretches of speech go through NVIDIA's stages: padded and joined where they touch, dropped when too short, joined
-across short gaps, rounded to ticks of 10 ms and joined where they touch. Each stage holds back its last stretch until
-whatever may still come starts too late to join it. All comparisons are strict, and times are whole microseconds.
+A stretch is a segment of speech. Stretches go through NVIDIA's stages: padded and merged where they touch, dropped if
+too short, merged across short gaps, rounded to ticks of 10 ms and merged where they touch. Each stage holds back its
+last stretch until no later one can be merged with it. All comparisons are strict, and times are whole microseconds.
 """
 
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ _NEVER = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Stretches:
-    """What is known of a slot and not yet certain."""
+    """The stretches of a slot that later audio may still change, one for each stage."""
 
     since: int | None = None  # tick at which it began to speak; None while silent
     padded: Span | None = None  # the last padded stretch, in microseconds
@@ -30,10 +30,10 @@ class Stretches:
     rounded: Span | None = None  # the last one in ticks
 
     def hear(self, config: PostprocessConfig, column: np.ndarray, before: int) -> tuple[Self, np.ndarray]:
-        """Take in the slot's values at some more ticks (t,), after ``before`` others.
+        """Process the slot's values in the next ticks (t,), after ``before`` earlier ones.
 
         Returns:
-            The new state, and the stretches that have become certain: (K, 2) start and end in ticks.
+            The new state, and the stretches that are now final: (K, 2) start and end in ticks.
         """
         now = before + len(column)
         borders = _borders(column, config, self.since is not None) + before
@@ -50,7 +50,7 @@ class Stretches:
         return replace(self, since=None)._settle(config, closed, _NEVER, now)
 
     def earliest(self, config: PostprocessConfig, now: int) -> int:
-        """Return the first tick that a stretch not yet certain may begin at, after ``now`` ticks."""
+        """Return the earliest tick at which a stretch that is not final may begin, after ``now`` ticks."""
         if self.rounded:
             return self.rounded[0]
         if pending := self.bridged or self.padded:

@@ -12,10 +12,10 @@ _WHOLE_FRAMES = 1024  # up to here all scores at once take little memory, and le
 
 
 class FullAttention(Core):
-    """Every frame attends to every frame, or to those up to itself.
+    """Every frame attends to every frame or, if causal, to those up to itself.
 
-    Where pairs have scores or masks of their own and no gradient is wanted, long recordings are taken by tiles of
-    queries, so that memory is linear in the length.
+    With a bias, a factor or a causal mask, and without gradient, long recordings are processed in tiles of queries, so
+    that memory is linear in the length.
     """
 
     def __init__(self, causal: bool) -> None:

@@ -13,7 +13,7 @@ __all__ = ["LocalAttention", "LocalState", "local_attention"]
 
 @dataclass(frozen=True, slots=True)
 class LocalState:
-    """The last frames, at most as many as are in reach, oldest first."""
+    """Keys and values of the last frames within reach, oldest first."""
 
     key: Tensor  # (B, H, n, d)
     value: Tensor  # (B, H, n, d)
@@ -21,12 +21,12 @@ class LocalState:
 
     @classmethod
     def start(cls, query: Tensor) -> "LocalState":
-        """Return the state of a stream without frames, fit for queries (B, H, T, d) like this one."""
+        """Return the empty state, for queries of the shape (but for T) and type of ``query`` (B, H, T, d)."""
         none = query[:, :, :0]
         return cls(none, none, torch.zeros(query.shape[0], 0, dtype=torch.bool, device=query.device))
 
     def then(self, key: Tensor, value: Tensor, valid: Tensor | None) -> "LocalState":
-        """Return these frames with others (B, H, T, d) behind them, of which ``valid`` (B, T) count."""
+        """Return the state with frames (B, H, T, d) appended, of which ``valid`` (B, T) count."""
         return LocalState(
             torch.cat((self.key, key), dim=2),
             torch.cat((self.value, value), dim=2),
@@ -34,13 +34,13 @@ class LocalState:
         )
 
     def last(self, frames: int) -> "LocalState":
-        """Return the last ``frames`` of them."""
+        """Return the state cut to its last ``frames``."""
         kept = slice(max(0, self.key.shape[2] - frames), None)
         return LocalState(self.key[:, :, kept], self.value[:, :, kept], self.valid[:, kept])
 
 
 class LocalAttention(RecurrentCore):
-    """A frame attends to a window around it, or to the half of it that ends in the frame."""
+    """A frame attends to a window centred on it or, if causal, to the half that ends with it."""
 
     def __init__(self, window: int, causal: bool) -> None:
         super().__init__()
@@ -52,13 +52,13 @@ class LocalAttention(RecurrentCore):
         return local_attention(query, key, value, context.valid, self.window, causal=self.causal)
 
     def init_state(self, query: Tensor) -> LocalState:
-        """Return the state of a stream without frames."""
+        """Return the empty state."""
         return LocalState.start(query)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: LocalState
     ) -> tuple[Tensor, LocalState]:
-        """Return (B, H, T, d) and the last frames."""
+        """Return (B, H, T, d) and the next state."""
         past, known = state.key.shape[2], state.then(key, value, context.valid)
         at = torch.arange(known.key.shape[2], device=query.device)
         out = [query[:, :, :0]]

@@ -21,7 +21,7 @@ __all__ = ["AttentionState", "MultiHeadAttention"]
 
 @dataclass(frozen=True, slots=True)
 class AttentionState:
-    """What a layer carries from chunk to chunk."""
+    """The state of a layer between chunks."""
 
     clock: Tensor  # (B,) how many frames each row has seen
     core: Any
@@ -29,9 +29,9 @@ class AttentionState:
 
 
 class MultiHeadAttention(nn.Module):
-    """Self-attention of a legal combination of core, position and memory.
+    """Self-attention with a valid combination of core, position and memory.
 
-    Weights of the projections mean the same whatever the combination, so they can be copied from one to another.
+    The projections are the same in all combinations, so their weights can be copied from one to another.
     """
 
     def __init__(
@@ -51,11 +51,10 @@ class MultiHeadAttention(nn.Module):
         self.recurrent = attention.core_carries
 
     def forward(self, x: Tensor, valid: Tensor | None = None, state: AttentionState | None = None) -> LayerStep:
-        """Attend from a chunk ``x`` (B, T, D) to itself and to what the state remembers; None: a whole recording.
+        """Attend from a chunk ``x`` (B, T, D) to itself and to the past in ``state``; None: a whole recording.
 
-        What is not ``valid`` (B, T) is never attended to. With a memory, a whole recording is cut into chunks that are
-        taken one after the other. A loss is a mean over the valid frames: a batch's is the mean of its rows', weighted
-        by their frames, and padding changes nothing.
+        Frames that are not ``valid`` (B, T) are never attended to. With a memory, a whole recording is processed chunk
+        by chunk. Losses are means over the valid frames of the batch, so padding does not change them.
         """
         step = self._whole(x, valid) if state is None else self._chunk(x, valid, state)
         frames = x[..., 0].numel() if valid is None else valid.sum().clamp(min=1)
@@ -155,7 +154,7 @@ class MultiHeadAttention(nn.Module):
         return Context(valid, past, bias if self.how == "add" else None, factor if self.how == "multiply" else None)
 
     def _read(self, x: Tensor, old: Tensor, valid: Tensor) -> Tensor:
-        """Read old frames (B, n, D) by content alone, with weights and queries that learn nothing from it."""
+        """Attend to old frames (B, n, D) without positions, and without gradient to queries and weights."""
         query = self._heads(self.query, x.detach()).detach()
         key, value = (
             nn.functional.linear(old, layer.weight.detach(), None if layer.bias is None else layer.bias.detach())
@@ -167,7 +166,7 @@ class MultiHeadAttention(nn.Module):
 
     @torch.no_grad()
     def _usage(self, x: Tensor, valid: Tensor, recall: Recall) -> Tensor:
-        """Return the attention by content (B, M) that the past gets from a chunk which also attends to itself."""
+        """Return the attention (B, M), without positions, that a chunk pays to the past when it also sees itself."""
         everything, seen = torch.cat((recall.frames, x), dim=1), torch.cat((recall.valid, valid), dim=1)
         query, key = self._heads(self.query, x), self._heads(self.key, everything)
         weights = masked(scores(query, key), seen[:, None, None]).softmax(dim=-1)

@@ -1,4 +1,4 @@
-"""What an attention core is given and gives back."""
+"""The interface of attention cores: what they are given and what they return."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -10,35 +10,35 @@ from torch import Tensor, nn
 __all__ = ["Context", "Core", "LayerStep", "RecurrentCore", "add_losses"]
 
 Scored = Callable[[slice, Tensor | None], Tensor]
-"""From some queries and the indices (s,) of some keys (None: all) to something (B or 1, H, t, s) for each pair."""
+"""Takes a slice of the queries and indices (s,) of keys (None: all); returns a value per pair, (B or 1, H, t, s)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a core has to know beside queries, keys and values."""
+    """What a core is given beside queries, keys and values."""
 
     valid: Tensor | None = None  # (B, S) True where a key may be attended to (None: everywhere)
     past: int = 0
-    """How many of the keys stand before the first query: the frames of a memory, which causal cores see as well."""
+    """How many keys precede the first query: the frames of a memory, which causal cores see too."""
     bias: Scored | None = None
-    """What is added to the scores before they are divided by sqrt(d)."""
+    """Added to the scores before they are divided by sqrt(d)."""
     factor: Scored | None = None
-    """What multiplies the rectified scores."""
+    """Multiplies the rectified scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerStep:
-    """What a layer, or a stack of them, makes of a chunk or of a whole recording."""
+    """The output of a layer, or of a stack of layers, for a chunk or for a whole recording."""
 
     out: Tensor  # (B, T, D)
     state: Any
-    """What it carries to the next chunk."""
+    """The state for the next chunk."""
     losses: Mapping[str, Tensor] = field(default_factory=dict)
-    """What it has to be trained with beside the task, by name."""
+    """Auxiliary losses, by name."""
 
 
 def add_losses(*parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the sum of the losses of each name."""
+    """Sum losses by name."""
     total: dict[str, Tensor] = {}
     for part in parts:
         for name, loss in part.items():
@@ -47,30 +47,30 @@ def add_losses(*parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 class Core(nn.Module, ABC):
-    """Mix values by how well queries and keys fit: no projections, no norm, no positions of its own."""
+    """Attention itself: its projections, norm and positions are outside."""
 
     @abstractmethod
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d) from query (B, H, T, d), key and value (B, H, S, d); the last T keys are the queries'.
 
-        What stands where a row has no valid key is finite and means nothing.
+        The output of a row without a valid key is finite, and arbitrary.
         """
 
     def losses(self, query: Tensor, context: Context) -> dict[str, Tensor]:
-        """Return losses that train what the core does with queries (B, H, T, d), beside the task, by name.
+        """Return the core's auxiliary losses, by name, for queries (B, H, T, d).
 
-        Each is a sum over the valid queries, of their means over the heads.
+        Each is averaged over the heads and summed over the valid queries.
         """
         del query, context
         return {}
 
 
 class RecurrentCore(Core):
-    """A core that can run over chunks: its state holds all that it has to know of the past."""
+    """A core that can run chunk by chunk, with a state that holds what it needs of the past."""
 
     @abstractmethod
     def init_state(self, query: Tensor) -> Any:
-        """Return the state before the first frame, fit for queries (B, H, T, d) like this one."""
+        """Return the initial state, for queries of the shape (but for T) and type of ``query`` (B, H, T, d)."""
 
     @abstractmethod
     def step(self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: Any) -> tuple[Tensor, Any]:

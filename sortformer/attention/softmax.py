@@ -1,4 +1,4 @@
-"""What cores do with scores: the softmax over keys that may be seen, and queries by tiles."""
+"""Softmax attention under masks, and long sequences of queries in tiles."""
 
 from collections.abc import Iterator
 
@@ -37,7 +37,7 @@ def full_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | No
 
 
 def may_see(allowed: Tensor, valid: Tensor | None) -> Tensor:
-    """Return which pairs count: ``allowed`` (B or 1, H or 1, T, S) where the key is ``valid`` (B, S)."""
+    """Return the pairs that are ``allowed`` (B or 1, H or 1, T, S) and whose key is ``valid`` (B, S)."""
     return allowed if valid is None else allowed & valid[:, None, None]
 
 
@@ -74,16 +74,16 @@ def masked(scores: Tensor, allowed: Tensor) -> Tensor:
 
 
 def masked_score(scores: Tensor) -> float:
-    """Return what stands in the place of scores like these where a key is not to be seen.
+    """Return the value of masked scores, for the dtype of ``scores``.
 
-    It is finite, and half of what the dtype can hold at most: so a row of which nothing is valid gives a finite (and
-    later masked) mean instead of NaN gradients, whatever is added to it.
+    It is finite, at most half of the dtype's range: a row without a valid key then gives a finite mean, which is masked
+    later, instead of NaN gradients, whatever is added to it.
     """
     return max(-1e9, torch.finfo(scores.dtype).min / 2)
 
 
 def validity(key: Tensor, valid: Tensor | None) -> Tensor:
-    """Return which keys (B, H, S, d) count, as (B, S)."""
+    """Return ``valid`` (B, S), all True where it is None, for keys (B, H, S, d)."""
     if valid is not None:
         return valid
     return torch.ones(key.shape[0], key.shape[2], dtype=torch.bool, device=key.device)

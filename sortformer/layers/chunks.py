@@ -1,4 +1,4 @@
-"""Parts that look at each frame alone, some frames at a time: less memory, the same result."""
+"""Frame-wise modules, a chunk of frames at a time: less memory, the same result."""
 
 from collections.abc import Callable
 
@@ -10,10 +10,10 @@ __all__ = ["in_chunks"]
 
 
 def in_chunks(part: Callable[[Tensor], Tensor], x: Tensor, frames: int | None) -> Tensor:
-    """Apply a part to ``x`` (B, T, D) ``frames`` at a time (None: to all at once).
+    """Apply a frame-wise ``part`` to ``x`` (B, T, D), ``frames`` at a time (None: all at once).
 
-    Kitaev et al., Reformer, arXiv 2001.04451, section 3, "chunking". In training what is inside the part is computed a
-    second time on the way back, so that there too the memory is that of one chunk.
+    Kitaev et al., Reformer, arXiv 2001.04451, section 3, "chunking". In training, activations are recomputed
+    in the backward pass, so that there too the memory is that of one chunk.
     """
     if frames is None or x.shape[1] <= frames:
         return part(x)

@@ -15,10 +15,10 @@ __all__ = ["ConformerBlock", "ConformerState"]
 
 @dataclass(frozen=True, slots=True)
 class ConformerState:
-    """What a block carries from chunk to chunk."""
+    """The state of a block between chunks."""
 
     attention: AttentionState
-    convolution: Tensor  # (B, D, kernel - 1) what a causal convolution has heard last
+    convolution: Tensor  # (B, D, kernel - 1) the last inputs of a causal convolution
 
 
 class ConformerBlock(nn.Module):
@@ -54,14 +54,14 @@ class ConformerBlock(nn.Module):
         """Return the state before the first frame, for frames like ``x`` (B, T, D).
 
         Raises:
-            ValueError: if the convolution hears what comes, or the attention carries nothing.
+            ValueError: if the convolution is not causal, or the attention has no state.
         """
         return ConformerState(self.attention.init_state(x), self.convolution.init_state(x))
 
     def forward(self, x: Tensor, valid: Tensor | None = None, state: ConformerState | None = None) -> LayerStep:
         """Take a chunk ``x`` (B, T, D) after those that left the state; None: a whole recording.
 
-        Frames that are not ``valid`` (B, T) touch no other.
+        Frames that are not ``valid`` (B, T) do not affect the others.
         """
         first, second, third, fourth = self.residuals
         x = first(x, 0.5 * in_chunks(self.feed_forward_1, x, self.ff_chunk_frames))
@@ -96,9 +96,9 @@ class ConvolutionModule(nn.Module):
         return x.new_zeros(len(x), x.shape[2], self.past)
 
     def forward(self, x: Tensor, valid: Tensor | None, tail: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return (B, T, D), and what a causal convolution has heard last; ``tail`` is what it had heard before.
+        """Return (B, T, D) and the next ``tail``, the last inputs of a causal convolution.
 
-        What is not ``valid`` (B, T) is zero to the convolution.
+        Frames that are not ``valid`` (B, T) are zero to the convolution.
         """
         x = nn.functional.glu(self.expand(self.input_norm(x)), dim=-1)
         if valid is not None:

@@ -16,7 +16,7 @@ __all__ = ["build_stack"]
 
 
 def build_stack(config: EncoderConfig | HeadConfig, kind: Callable[..., nn.Module]) -> Stack:
-    """Return the blocks of an encoder or head, of a ``kind`` that is given what all kinds have in common."""
+    """Return the blocks of an encoder or head; ``kind`` makes one, given the options that all kinds share."""
     attention, depth = config.layer_attention, config.depth
 
     def block(each: AttentionConfig, layer: int) -> nn.Module:

@@ -1,4 +1,4 @@
-"""How what a block's branch computes joins the frames that pass by it."""
+"""Residual connections: plain sums, or the gates of GTrXL."""
 
 import torch
 from torch import Tensor, nn
@@ -7,18 +7,18 @@ __all__ = ["GruResidual", "SumResidual", "build_residual"]
 
 
 class SumResidual(nn.Module):
-    """Add it: He et al., arXiv 1512.03385."""
+    """Add the branch: He et al., arXiv 1512.03385."""
 
     def forward(self, x: Tensor, branch: Tensor) -> Tensor:
-        """Return (B, T, D) from the frames ``x`` and what their branch gave, both of that shape."""
+        """Return (B, T, D) from the input ``x`` and the output of its ``branch``, both of that shape."""
         return x + branch
 
 
 class GruResidual(nn.Module):
-    """Let a gated recurrent unit choose what to take of it (GTrXL: Parisotto et al., arXiv 1910.06764, section 3.2).
+    """Merge the branch through a gated recurrent unit (GTrXL: Parisotto et al., arXiv 1910.06764, section 3.2).
 
     r = s(W_r y + U_r x), z = s(W_z y + U_z x - b), h = tanh(W_h y + U_h (r x)), and the result is (1 - z) x + z h, for
-    frames x and their branch y. The bias b starts at 2, so that a block begins near to nothing at all.
+    the input x and its branch y. The bias b starts at 2, so that a block starts close to the identity.
     """
 
     def __init__(self, dim: int) -> None:
@@ -29,7 +29,7 @@ class GruResidual(nn.Module):
         self.bias = nn.Parameter(torch.full((dim,), 2.0))
 
     def forward(self, x: Tensor, branch: Tensor) -> Tensor:
-        """Return (B, T, D) from the frames ``x`` and what their branch gave, both of that shape."""
+        """Return (B, T, D) from the input ``x`` and the output of its ``branch``, both of that shape."""
         reset, update, new = self.of_branch(branch).chunk(3, dim=-1)
         kept, taken = self.of_frames(x).chunk(2, dim=-1)
         proposed = torch.tanh(new + self.of_kept(torch.sigmoid(reset + kept) * x))
@@ -37,5 +37,5 @@ class GruResidual(nn.Module):
 
 
 def build_residual(kind: str, dim: int) -> nn.Module:
-    """Return the way ``kind`` ("sum" or "gru") for frames of ``dim`` channels."""
+    """Return the residual connection of a ``kind`` ("sum" or "gru") for ``dim`` channels."""
     return GruResidual(dim) if kind == "gru" else SumResidual()

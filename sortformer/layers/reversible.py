@@ -1,4 +1,4 @@
-"""Reversible layers: memory for training that does not grow with their number."""
+"""Reversible layers: training memory that does not grow with depth."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,14 +19,13 @@ __all__ = ["ReversibleStack"]
 class ReversibleStack(Stack):
     """Pre-norm Transformer blocks as couplings of two streams (Reformer: Kitaev et al., arXiv 2001.04451, section 3).
 
-    Both streams begin as the input, and their mean is the output. A block adds its attention to the second stream to
-    the first, and then its feed-forward part of the first to the second. Going back, both are subtracted again, and
-    each part is computed a second time, with the same dropout. Where a head makes estimates, each stretch between two
-    of them has streams of its own.
+    Both streams start as the input, and their mean is the output. A block adds the attention of the second stream to
+    the first, then the feed-forward of the first to the second. The backward pass recomputes both, with the same
+    dropout, and subtracts them again. The layers between two estimates of a head have streams of their own.
     """
 
     def through(self, layers: range, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None) -> LayerStep:
-        """Run some layers; there are no ``states``, for it takes recordings whole."""
+        """Run some layers on whole recordings; there are no ``states``."""
         del states
         blocks = [self[layer] for layer in layers]
         if not blocks:
@@ -39,9 +38,9 @@ class ReversibleStack(Stack):
 
 
 class _Couplings(torch.autograd.Function):
-    """The blocks as one step of differentiation, which keeps what comes out of the last.
+    """All blocks as one autograd function, which saves the output of the last block alone.
 
-    It gives the mean of the streams, the names of the losses, and the losses.
+    Returns the mean of the streams, the names of the losses, and the losses.
     """
 
     @staticmethod
@@ -84,7 +83,7 @@ Part = Callable[[Tensor], LayerStep]
 
 
 def _parts(block: Any, valid: Tensor | None) -> tuple[Part, Part]:
-    """What a block adds to the first stream, and then to the second."""
+    """Return the functions whose outputs a block adds to the first stream, and then to the second."""
     return (
         lambda x: block.attend(block.attention_norm(x), valid),
         lambda x: LayerStep(block.transform(block.feed_forward_norm(x)), None),
@@ -99,9 +98,9 @@ def _again(
     parameters: Sequence[Tensor],
     circumstances: "_Circumstances",
 ) -> tuple[Tensor, tuple[Any, ...]]:
-    """Compute a part again; return it, and the gradients of its input and of the parameters.
+    """Recompute a part; return its output, and the gradients of its input and of the parameters.
 
-    None is for those that have no part in it, or are frozen.
+    The gradient of a parameter that is frozen, or that the part does not use, is None.
     """
     x = x.detach().requires_grad_()
     with torch.enable_grad(), circumstances.restored():
@@ -119,7 +118,7 @@ def _sum(one: Tensor | None, other: Tensor | None) -> Tensor | None:
 
 @dataclass(frozen=True, slots=True)
 class _Circumstances:
-    """What, beside its input, decides what a part gives: random numbers and the precision of products."""
+    """What the output of a part depends on beside its input: random generators and autocast."""
 
     device: torch.device
     generator: Tensor

@@ -1,4 +1,4 @@
-"""A stack of blocks: what an encoder or a head runs, whole or from one estimate to the next."""
+"""A stack of blocks, which an encoder runs as a whole, and a head from one estimate to the next."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -32,8 +32,8 @@ class Stack(nn.ModuleList):
     ) -> LayerStep:
         """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T).
 
-        With ``states`` of all layers ``x`` is a chunk that comes after those that left them, and the step has the next
-        states of the layers that were run; without, it is a whole recording.
+        With the ``states`` of all layers, ``x`` is the next chunk, and the result has the new states of the layers that
+        were run; without, it is a whole recording.
         """
         return self.through(range(begin, self.layers if end is None else end), x, valid, states)
 

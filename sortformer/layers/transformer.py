@@ -62,12 +62,12 @@ class TransformerBlock(nn.Module):
         return replace(attended, out=out)
 
     def attend(self, x: Tensor, valid: Tensor | None, state: AttentionState | None = None) -> LayerStep:
-        """Return what the attention branch gives, (B, T, D), to a chunk or to a whole recording."""
+        """Return the output (B, T, D) of the attention branch for a chunk or a whole recording."""
         attended = self.attention(x, valid, state)
         return replace(attended, out=self.dropout(attended.out))
 
     def transform(self, x: Tensor) -> Tensor:
-        """Return what the feed-forward branch gives, (B, T, D)."""
+        """Return the output (B, T, D) of the feed-forward branch."""
         return in_chunks(self._feed_forward, x, self.ff_chunk_frames)
 
     def _feed_forward(self, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""A Universal Transformer: one layer, time and again, until each frame is done."""
+"""The Universal Transformer: one layer applied repeatedly, with adaptive computation time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,8 +16,8 @@ __all__ = ["HaltingStack", "UniversalStack"]
 class UniversalStack(Stack):
     """One block in place of ``layers`` (Dehghani et al., arXiv 1807.03819, section 2.1).
 
-    Before each time the sinusoids of its number are added to the frames and, with ``coordinates``, those of the frames'
-    places (equation 6).
+    Before each step the sinusoids of its number are added to the frames and, with ``coordinates``, those of the frames'
+    positions (equation 6).
     """
 
     def __init__(self, block: nn.Module, layers: int, *, coordinates: bool) -> None:
@@ -37,10 +37,10 @@ class UniversalStack(Stack):
 class HaltingStack(UniversalStack):
     """The same with adaptive computation time for each frame: section 2.2; Graves, arXiv 1603.08983, section 2.
 
-    After each time a frame has a probability of being done. It is when their sum reaches ``halt_at``, or after
-    ``layers`` times; the last probability then becomes what the others left of 1. The output is the mean of the frame's
-    states, weighted by these probabilities. A frame that is done stays as it is, for the others to attend to. The
-    loss "ponder" is the mean over valid frames of how often the block ran and of that rest.
+    After each step a frame has a halting probability. It halts when the sum of these reaches ``halt_at``, or after
+    ``layers`` steps; its last probability is then the remainder, 1 minus the sum of the earlier ones. The output is the
+    mean of the frame's states, weighted by these probabilities. A halted frame keeps its state, which others may attend
+    to. The loss "ponder" is the number of steps plus the remainder, averaged over the valid frames.
     """
 
     def __init__(self, block: nn.Module, layers: int, dim: int, *, coordinates: bool, halt_at: float) -> None:
@@ -50,7 +50,7 @@ class HaltingStack(UniversalStack):
         self.done_bias = nn.Parameter(torch.ones(()))
 
     def through(self, layers: range, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None) -> LayerStep:
-        """Run some layers; there are no ``states``, for it takes recordings whole."""
+        """Run some layers on whole recordings; there are no ``states``."""
         del states
         counted = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if valid is None else valid
         running, spent = counted, self.done_bias.new_zeros(x.shape[:2])

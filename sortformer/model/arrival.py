@@ -28,11 +28,11 @@ _NEVER = torch.iinfo(torch.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Who has come in B streams so far; rows are independent."""
+    """Which classes have arrived in B streams so far; rows are independent."""
 
     clock: Tensor  # (B,) int64: frames that have been seen
-    frames: Tensor  # (B, K) int64: the first frame of each class; beyond all frames for a class that has not come
-    probs: Tensor  # (B, K) the probability in that frame; 0 for a class that has not come
+    frames: Tensor  # (B, K) int64: the first frame of each class; beyond all frames for one that has not arrived
+    probs: Tensor  # (B, K) the probability in that frame; 0 for a class that has not arrived
 
     @classmethod
     def none(cls, rows: int, classes: int, device: torch.device | None = None) -> "Arrivals":
@@ -42,7 +42,7 @@ class Arrivals:
         return cls(clock, frames, torch.zeros(rows, classes, device=device))
 
     def after(self, probs: Tensor) -> "Arrivals":
-        """Return the state after frames with the probabilities ``probs`` (B, T, K); an arrival stays as it was."""
+        """Return the state after frames of probabilities ``probs`` (B, T, K); known arrivals stay."""
         count = probs.shape[1]
         first = arrival_frames(probs)
         comes = (first < count) & (self.frames == _NEVER)
@@ -54,9 +54,9 @@ class Arrivals:
         )
 
     def ranks(self) -> Tensor:
-        """Return the rank (B, K) of each class, as float32; of those that come at once, the surer one stands first.
+        """Return the rank (B, K) of each class by arrival, as float32; ties are broken by probability.
 
-        Those that come at once and as surely have the mean of their ranks: so nothing depends on the order of classes.
+        Classes tied in both share the mean of their ranks: so nothing depends on the order of classes.
         """
         frame, other_frame = self.frames[:, :, None], self.frames[:, None, :]
         prob, other_prob = self.probs[:, :, None], self.probs[:, None, :]

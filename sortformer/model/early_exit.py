@@ -1,12 +1,12 @@
-"""Early exit: a head that stops where its estimates no longer change.
+"""Early exit: stop in the head once its estimates no longer change.
 
 The confidence in an estimate is its agreement with the one before it (Schuster et al., CALM, arXiv 2207.07061, section
-3.3, with what the layers say in place of their hidden states); from a first estimate nobody leaves. A recording leaves
-whole (Elbayad et al., Depth-Adaptive Transformer, arXiv 1910.10073, section 3.1): frames that left alone would still
-have to be keys and values of the others.
+3.3, with the layers' outputs in place of their hidden states); so none exits at the first estimate. A recording exits
+as a whole (Elbayad et al., Depth-Adaptive Transformer, arXiv 1910.10073, section 3.1): single frames would still be
+needed as keys and values of the others.
 
-Estimates between blocks are trained with their classes in any order. An estimate that is given out, or compared, is
-first put in order of arrival, in which the model's own output stands.
+Estimates between blocks are trained with their classes in any order. Before they are compared or returned, they are
+sorted by arrival, as the model's own output is.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ __all__ = ["EarlyOutput", "agreement", "check_exits", "in_order_of_arrival", "le
 
 @dataclass(frozen=True, slots=True)
 class EarlyOutput:
-    """What a model that may stop early gives."""
+    """The output of a model that may exit early."""
 
     probs: Tensor  # (B, T, S) slots in order of arrival, zero where not valid
     layers: Tensor  # (B,) int64 blocks of the head that each recording went through
@@ -32,7 +32,7 @@ class EarlyOutput:
 
 
 def check_exits(model: Sortformer, confidence: float) -> None:
-    """Refuse a model that cannot stop early, and a confidence that is none.
+    """Refuse a model that cannot exit early, and an invalid confidence.
 
     Raises:
         ConfigError: if fewer than two layers of the head make estimates, or the confidence is not in (0, 1].
@@ -47,8 +47,8 @@ def check_exits(model: Sortformer, confidence: float) -> None:
 def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: float) -> EarlyOutput:
     """Diarize features (B, T, M) of the given lengths (B,), each recording by as many blocks as it needs.
 
-    A recording leaves with the first estimate that agrees with the one before by ``confidence`` or more, whatever the
-    others of its batch do; those that stay go on among themselves.
+    A recording exits at the first estimate whose agreement with the one before is ``confidence`` or more, whatever the
+    rest of its batch does; the others go on without it.
 
     Raises:
         ConfigError: if the model cannot stop early, or the confidence is not in (0, 1].

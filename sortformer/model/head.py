@@ -19,7 +19,7 @@ __all__ = ["Head", "HeadState", "HeadStep"]
 
 @dataclass(frozen=True, slots=True)
 class HeadState:
-    """What the head carries from chunk to chunk."""
+    """The state of the head between chunks."""
 
     blocks: tuple[AttentionState, ...]
     arrivals: tuple[Arrivals | None, ...]
@@ -28,7 +28,7 @@ class HeadState:
 
 @dataclass(frozen=True, slots=True)
 class HeadStep:
-    """What the head makes of a chunk or of a whole recording."""
+    """The output of the head for a chunk or a whole recording."""
 
     logits: Tensor  # (B, T * upsampling, S)
     estimates: tuple[Tensor, ...]  # each (B, T, S), by ``estimate_layers``
@@ -61,9 +61,9 @@ class Head(nn.Module):
         return HeadState(self.blocks.init_state(x), tuple(encoding.init_state(classes) for encoding in encodings))
 
     def forward(self, emb: Tensor, valid: Tensor, state: HeadState | None = None) -> HeadStep:
-        """Take a chunk ``emb`` (B, T, D), of which ``valid`` (B, T) count, after those that left the state.
+        """Run the head on the next chunk ``emb`` (B, T, D), of which ``valid`` (B, T) count.
 
-        Without a state it is a whole recording.
+        Without a state, ``emb`` is a whole recording.
         """
         blocks = None if state is None else state.blocks
         stretches, estimates, arrivals = [self.stretch(0, self.input(emb), valid, blocks)], [], []

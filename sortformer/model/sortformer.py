@@ -24,7 +24,7 @@ __all__ = ["ModelState", "Sortformer", "SortformerOutput"]
 
 @dataclass(frozen=True, slots=True)
 class ModelState:
-    """What the layers of a model carry from chunk to chunk, of B streams; rows are independent."""
+    """The state of a model's layers between chunks, for B streams; rows are independent."""
 
     encoder: tuple[Any, ...]
     """Of each block: a ``ConformerState`` or an ``AttentionState``."""
@@ -33,7 +33,7 @@ class ModelState:
 
 @dataclass(frozen=True, slots=True)
 class SortformerOutput:
-    """What a forward pass gives; frames where ``valid`` is False mean nothing.
+    """The output of a forward pass; frames that are not ``valid`` are arbitrary.
 
     U output frames: as many as T, or more where the head upsamples.
     """
@@ -43,7 +43,7 @@ class SortformerOutput:
     emb: Tensor  # (B, T, D) the encoder's embeddings
     valid: Tensor  # (B, U)
     losses: Mapping[str, Tensor] = field(default_factory=dict)
-    """What the model has to be trained with beside its logits, by name: scalars."""
+    """Auxiliary losses, by name: scalars."""
 
     @property
     def probs(self) -> Tensor:
@@ -85,7 +85,7 @@ class Sortformer(nn.Module):
         return self._run(emb, valid, None)[0]
 
     def start(self, rows: int = 1) -> ModelState:
-        """Return the state of ``rows`` streams before the first frame, of a model that streams by what its layers keep.
+        """Return the initial state of ``rows`` streams, for a model whose layers carry a state.
 
         Raises:
             ConfigError: if it does not (``config.carrying`` says why).

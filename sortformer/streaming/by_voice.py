@@ -1,10 +1,9 @@
-"""Who, by voice, in a stream: its speech goes to the voices that it has heard, or to new ones.
+"""Speaker clustering in a stream: its speech is assigned to the voices heard so far, or to new ones.
 
-A stream remembers how its voices sounded: the encoder's embeddings of frames that have left the FIFO, as they were
-among their neighbours (what the speaker cache holds has lost them). In each step these, the FIFO and the new frames are
-clustered anew, as if they were a recording, and each voice that is found keeps the column that most of its past has. So
-one voice that was taken for two becomes one again, and two that were taken for one are told apart as soon as there is
-enough of them.
+A stream keeps the encoder's embeddings of frames that have left the FIFO, computed in their original context (which
+frames in the speaker cache have lost). In each step these, the FIFO and the new frames are clustered anew, as if they
+were a recording, and each cluster keeps the column that most of its past has. So a speaker who was split in two is
+merged again, and two who were merged are split as soon as enough of them has been heard.
 """
 
 from dataclasses import replace
@@ -33,7 +32,7 @@ _ALTERNATING = 0.9  # as in whole recordings, but a speaker cache keeps less of 
 def rows_by_voice(
     probs: Tensor, emb: Tensor, state: StreamState, chunk: Chunk, config: ClusteringConfig, most: int
 ) -> tuple[Tensor, Tensor]:
-    """Return who speaks in the frames that a step looks at, and in those that ``state.voice_emb`` remembers.
+    """Return speaker activity in the frames that a step looks at, and in those of ``state.voice_emb``.
 
     These are (B, T, S) and (B, V, S), with a column for each slot of the stream, of which there may be more than the
     model's. :func:`by_known_voice` decides, except in the speaker cache, whose speakers stay as they were.
@@ -67,8 +66,8 @@ def rows_by_voice(
 def worth_keeping(probs: np.ndarray, frames: int) -> np.ndarray:
     """Return which frames (n,) of a past (T, S) tell voices apart, in order, ``frames`` at most.
 
-    Those in which one speaks alone, and one after each stretch of them, which keeps it from the next one. Where they
-    are too many, the oldest of those who have said most are left out, so that who says little is remembered as well.
+    Those in which one speaker is alone, and one after each run of them, which separates it from the next. If these are
+    too many, the oldest frames of the speakers who have most are dropped, so that everybody is remembered.
     """
     index = np.flatnonzero(_and_after(alone(probs)))
     if len(index) <= frames:
@@ -86,9 +85,9 @@ def worth_keeping(probs: np.ndarray, frames: int) -> np.ndarray:
 def by_known_voice(
     probs: np.ndarray, emb: np.ndarray, before: np.ndarray, config: ClusteringConfig, most: int
 ) -> np.ndarray:
-    """Return probabilities (T, S) of voices, in which each column stays with the voice that it had.
+    """Cluster (T, S) probabilities by voice, with each voice in the column that it had before.
 
-    The sum of a frame's probabilities, how many speak, is kept (up to the number of voices). Who is new gets the first
+    The sum of a frame's probabilities, how many speak, is kept (up to the number of voices). A new voice gets the first
     column that nobody has had.
 
     Args:

@@ -1,4 +1,4 @@
-"""Forget a speaker: what a stream does when somebody leaves and the slot is wanted for somebody else."""
+"""Forget a speaker who has left, so that another one can have the slot."""
 
 from dataclasses import replace
 
@@ -15,8 +15,8 @@ __all__ = ["forget"]
 def forget(state: StreamState, channel: int) -> StreamState:
     """Return the state without the frames in which the speaker of an output channel of the model speaks (p > 1/2).
 
-    To the model the frames that are left are those of a conversation in which that speaker never was: those who arrived
-    later move up by one channel, and the last channel becomes free.
+    To the model, the remaining frames are a conversation without that speaker: those who arrived later move up by one
+    channel, and the last channel becomes free.
     """
     cache, cache_probs, cache_length = _without(state.cache, state.cache_probs, state.cache_length, channel)
     fifo, fifo_probs, fifo_length = _without(state.fifo, state.fifo_probs, state.fifo_length, channel)
@@ -37,10 +37,10 @@ def forget(state: StreamState, channel: int) -> StreamState:
 
 
 def _silenced(emb: Tensor, probs: Tensor, channel: int) -> tuple[Tensor, Tensor]:
-    """Return frames (B, V, D) and who spoke in them (B, V, S), the first of each stretch of a speaker's emptied.
+    """Return frames (B, V, D) and activity (B, V, S) with the first frame of each of the speaker's stretches zeroed.
 
-    It stays, so that what was said before and after the speaker's stretch is not taken for one. The FIFO has no such
-    frames: the model hears it, and they would be pauses to it.
+    These frames stay, to separate what was said before and after. The FIFO has none: it is input to the model, which
+    would take them for pauses.
     """
     said = probs[..., channel] > 0.5
     first = said & ~nn.functional.pad(said[:, :-1], (1, 0))

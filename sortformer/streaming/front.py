@@ -1,4 +1,4 @@
-"""From samples to chunks of subsampled frames, at places in the stream that do not depend on how it was cut."""
+"""From samples to chunks of subsampled frames, whose boundaries do not depend on how the samples were pushed."""
 
 from dataclasses import dataclass, replace
 
@@ -28,27 +28,27 @@ _SPEECH = 0.7  # speakers expected in a frame, more than which are speech: what 
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """What one stream remembers of its samples; frames are subsampled ones (80 ms)."""
+    """The state of one stream's front end; frames are subsampled ones (80 ms)."""
 
     level: StreamLevel | Level | None  # None: samples are taken as they come
     offset: tuple[float, float] | None  # see `centred`; None before the first sample
     features: FeatureState
-    sounds: Tensor  # (1, 2) frames of 10 ms that sounded below and above 4 kHz, in each chunk that they were new to
+    sounds: Tensor  # (1, 2) frames of 10 ms with sound below and above 4 kHz, summed over the chunks
     mel: Tensor  # (1, n, M) log-mel features from frame `first` on, not equalised
     first: int
-    next_frame: int  # the first frame that no chunk has had
+    next_frame: int  # the first frame of the next chunk
     received: int  # samples
     peak: float  # of them
-    spectrum: Tensor  # (1, M) power of the mel bands where somebody spoke, which tells the tilt
-    open: Tensor  # (t, M) that of the frames of the last chunk, of which it is not known yet whether somebody speaks
+    spectrum: Tensor  # (1, M) power of the mel bands in speech, from which the tilt is estimated
+    open: Tensor  # (t, M) that of the last chunk's frames, whose speaker probabilities are not known yet
     ended: bool
 
 
 def start_front(log_mel: LogMel, level: StreamLevel | Level = NEW) -> Front:
     """Return the state before the first sample.
 
-    Where the features want it, streams are made alike loud, as recordings are: all samples of a chunk by one factor,
-    that of the level as far as it is known by then.
+    If the features ask for it, the loudness of streams is normalised, as that of recordings is: all samples of a chunk
+    by one factor, from the level as estimated by then.
     """
     features = log_mel.start()
     mel = features.tail.new_zeros(1, 0, log_mel.config.num_mels)
@@ -75,7 +75,7 @@ def missing_samples(config: StreamConfig, front: Front) -> int:
 
 
 def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = False) -> Front:
-    """Take in ``samples`` (n,), the stream's ``last`` ones or not."""
+    """Process ``samples`` (n,), the stream's ``last`` ones or not."""
     level, offset, highest = front.level, front.offset, max(front.peak, peak(samples))
     if level is not None:
         level = level.after(samples)
@@ -100,7 +100,7 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
 
 
 def told(front: Front, probs: np.ndarray) -> Front:
-    """Take note of who speaks in the last chunk, (t, outputs of a frame, S): speech tells the level and the tilt."""
+    """Update level and tilt by the speech in the last chunk, given its probabilities (t, outputs of a frame, S)."""
     if not isinstance(front.level, StreamLevel):
         return front
     spoken = probs.sum(axis=2).mean(axis=1) > _SPEECH

@@ -1,4 +1,4 @@
-"""Streams through models whose layers remember by themselves: a chunk passes each layer once."""
+"""Streams through models whose layers carry a state: each chunk passes each layer once."""
 
 from dataclasses import dataclass, replace
 
@@ -15,9 +15,9 @@ __all__ = ["LayerMemory"]
 
 @dataclass(frozen=True, slots=True)
 class LayerMemory:
-    """What XL, compressive and kNN memories, running sums and arrivals hold; see ``Sortformer.step``.
+    """A stream's memory is the states of the layers (memories, running sums, arrivals); see ``Sortformer.step``.
 
-    Nothing is looked at twice and nothing that is to come is seen: a chunk is final when it has been heard.
+    No frame is processed twice and there is no look-ahead: a chunk is final at once.
     """
 
     model: Sortformer

@@ -1,4 +1,4 @@
-"""How loud a stream is, as far as it is known by now: by the speech that the model has heard in it."""
+"""The level of a stream, estimated from the speech that the model has found in it so far."""
 
 from dataclasses import dataclass, replace
 
@@ -19,15 +19,15 @@ _QUIETER_DB_S = 0.25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamLevel:
-    """The level of a stream: a guess at first, and then, the more speech there is, the more by that.
+    """The level of a stream: a prior at first, which the levels of speech frames gradually outweigh.
 
     The level of speech is what the highest samples of its frames do not exceed in 95 % of them.
 
     Attributes:
-        every: of all that has been heard, with speech or without.
+        every: the level of all audio so far, with speech or without.
         begun: (n,) samples of the next frame.
-        open: (t,) highest samples of the frames of which it is not known yet whether somebody speaks.
-        spoken: those of the frames in which somebody does.
+        open: (t,) peaks of the frames whose speaker probabilities are not known yet.
+        spoken: peaks of the frames with speech.
     """
 
     every: Level
@@ -36,12 +36,12 @@ class StreamLevel:
     spoken: Peaks
 
     def after(self, samples: np.ndarray) -> "StreamLevel":
-        """Return the level when samples (N,) have been heard, too."""
+        """Return the level after samples (N,)."""
         found, begun = peaks_of(self.begun, samples, _FRAME_SAMPLES)
         return StreamLevel(self.every.after(samples), begun, np.concatenate([self.open, found]), self.spoken)
 
     def told(self, spoken: np.ndarray) -> "StreamLevel":
-        """Return the level when it is known in which of the next frames somebody speaks, (t,)."""
+        """Return the level after learning which of the next frames (t,) have speech."""
         known, still_open = np.split(self.open, [len(spoken)])
         return replace(self, open=still_open, spoken=self.spoken.also(known[spoken]))
 

@@ -1,4 +1,4 @@
-"""What a stream needs of a model's memory, whatever that is: a start, a step, and how to forget somebody."""
+"""The interface of a stream's memory: an initial state, a step, and how to forget a speaker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ __all__ = ["Chunk", "StreamMemory", "together"]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """New frames of B streams; a row of length 0 sits the step out."""
+    """New frames of B streams; a row of length 0 is skipped in this step."""
 
     emb: Tensor  # (B, T, D) subsampled frames: left context, chunk, right context, padding
     left: Tensor  # (B,) int64: frames of left context

@@ -1,4 +1,4 @@
-"""States of streams, whatever they are made of: dataclasses and tuples of tensors (B, ...), and None."""
+"""Batching of stream states: nested dataclasses and tuples of tensors (B, ...), and None."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
@@ -13,7 +13,7 @@ State = TypeVar("State")
 
 
 def side_by_side(states: Sequence[State]) -> State:
-    """Return the streams of several states as the rows of one; but for their rows, they have the same ``shapes``."""
+    """Concatenate states of the same ``shapes`` along their rows."""
     return _zipped(torch.cat, states)
 
 

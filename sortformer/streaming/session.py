@@ -61,9 +61,9 @@ class _Position:
 class Session:
     """One stream of 16 kHz audio through a model in evaluation mode, which many sessions may share: one thread in each.
 
-    The audio is worked on in chunks at fixed places of the stream, so the result does not depend on how it was cut into
-    pushes, to the last bit. Whatever a call raises, the session stays usable: a refused block is not taken in, and
-    where the model failed in the middle of a block, the next call goes on from there and gives what that one could not.
+    Audio is processed in chunks with fixed boundaries, so how it was cut into pushes does not change a bit of the
+    result. The session stays usable whatever a call raises: a refused block is ignored, and where the model failed
+    in the middle of a block, the next call resumes there and returns what that one could not.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class Session:
         return slot
 
     def push(self, samples: Any, sample_rate: int | None = None) -> Update:
-        """Take in any number of samples, also none, and return what has become final.
+        """Process any number of samples, also none, and return what has become final.
 
         ``samples`` is (n,) or (n, channels) with up to 64 channels, float in [-1, 1] or integers, at 16 kHz;
         ``sample_rate`` is only checked.

@@ -1,4 +1,4 @@
-"""What streams remember between steps.
+"""The state of streams with a speaker cache between steps.
 
 Axes: B streams, M frames of speaker cache, L frames of FIFO, V frames of voices, D channels, S slots of the stream.
 """
@@ -15,7 +15,7 @@ __all__ = ["StreamState", "start"]
 
 @dataclass(frozen=True, slots=True)
 class StreamState:
-    """What B streams remember of the past; rows are independent."""
+    """The state of B streams; rows are independent."""
 
     cache: Tensor  # (B, M, D) speaker cache: subsampled frames, by slot once compressed
     cache_probs: Tensor  # (B, M, S) their probabilities

@@ -24,7 +24,7 @@ __all__ = ["SpeakerCache", "step", "update"]
 
 @dataclass(frozen=True, slots=True)
 class SpeakerCache:
-    """Streams through a model that looks at its past anew in each step."""
+    """A stream's memory is frames of the past, which the model processes anew in each step."""
 
     model: Sortformer
     config: StreamConfig
@@ -100,7 +100,7 @@ def update(
     silence: Tensor | None = None,
     slots: int | None = None,
 ) -> StreamState:
-    """Return the state after a chunk, given what the model thinks of [cache | FIFO | chunk with its contexts].
+    """Return the state after a chunk, given the probabilities of [cache | FIFO | chunk with its contexts].
 
     ``probs`` are (B, T, S), one for each subsampled frame; ``silence`` (D,) is the model's embedding of silence, where
     it has learned one. The cache has room for the model's own ``slots`` (None: all of a stream's), and for others once

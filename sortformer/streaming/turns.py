@@ -1,7 +1,7 @@
-"""Post-processing as the frames come: the turns of :func:`sortformer.postprocess.turns`, each as soon as it is certain.
+"""Incremental post-processing: the turns of :func:`sortformer.postprocess.turns`, each as soon as it is final.
 
-A slot's stretches of speech are those of :mod:`sortformer.stretches`, as there. Slots are named in order of arrival, as
-far as that is certain, and it is when a stretch is: who began earlier has by then spoken for at least as long.
+The segments of a slot are those of :mod:`sortformer.stretches`, as there. Slots are named in order of arrival, as
+far as that is final, and it is once a stretch is: whoever began earlier has by then spoken for at least as long.
 """
 
 from collections.abc import Collection, Sequence
@@ -19,7 +19,7 @@ __all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "st
 
 @dataclass(frozen=True, slots=True)
 class SlotState(Stretches):
-    """What is known, and not yet given, of one slot."""
+    """The pending stretches of one slot, and its name."""
 
     name: str | None = None
 
@@ -47,7 +47,7 @@ def add_frames(
     frame_ticks: int,
     speakers: Collection[int] | None = None,
 ) -> tuple[TurnState, tuple[Turn, ...]]:
-    """Take in final probabilities (t, S); return the new state and the turns that have become certain.
+    """Process final probabilities (t, S); return the new state and the turns that are now final.
 
     A frame lasts ``frame_ticks`` of 10 ms. Only the slots ``speakers`` have turns (None: all).
     """
