@@ -116,7 +116,7 @@ def up_to(blocks: Iterator[np.ndarray], limit_s: float) -> deque[np.ndarray]:
 def num_channels(source: AudioSource, sample_rate: int | None = None) -> int:
     """Return how many channels a recording has; sources and errors are those of ``read``."""
     with _opened(source, sample_rate) as recording:
-        return next((piece.shape[1] for piece in recording.pieces), 1)
+        return next(iter(recording.pieces)).shape[1]
 
 
 def crop(
