@@ -1,7 +1,7 @@
 """Windows: every sample once, in order, with its surroundings; little is held at a time."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sortformer.audio.windows import windows
@@ -12,16 +12,18 @@ from sortformer.audio.windows import windows
     length=st.integers(1, 50),
     margin=st.integers(0, 40),
 )
+@example(sizes=[30, 30], length=20, margin=5)
 def test_every_sample_counts_once_and_sees_its_surroundings(sizes, length, margin):
     wave = np.arange(sum(sizes), dtype=np.float32)
     found = list(windows(np.split(wave, np.cumsum(sizes)[:-1]) if sizes else [], length, margin))
     own = [window.samples[window.before : window.before + window.length] for window in found]
     assert np.array_equal(np.concatenate(own), wave)
+    assert (len(found) == 1) == (len(wave) <= length + margin)
     for window, first in zip(found, np.cumsum([0, *(len(part) for part in own)]), strict=False):
         low, high = max(0, first - margin), min(len(wave), first + window.length + margin)
         if len(found) > 1:
             assert np.array_equal(window.samples, wave[low:high])
-        assert window.length <= length or len(found) == 1
+        assert 0 < window.length <= length or len(found) == 1
     assert all(len(window.samples) <= length + 2 * margin for window in found) or len(found) == 1
 
 
