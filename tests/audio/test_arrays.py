@@ -33,7 +33,12 @@ def test_a_block_with_less_samples_than_many_channels_is_refused(shape):
     with pytest.raises(InputError, match="has fewer samples than channels"):
         as_samples(np.zeros(shape, np.float32), block=True)
     assert as_samples(np.zeros(shape[::-1], np.float32), block=True).shape == shape[::-1]
-    assert as_samples(np.zeros((1, 8), np.float32), block=True).shape == (1, 8)
+    for square_or_few in ((1, 8), (9, 9)):
+        assert as_samples(np.zeros(square_or_few, np.float32), block=True).shape == square_or_few
+
+
+def test_a_block_of_too_many_columns_for_channels_has_them_as_samples():
+    assert as_samples(np.zeros((2, 65), np.float32), block=True).shape == (65, 2)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -67,8 +72,14 @@ def test_tensors_are_read_through_the_array_protocol(tensor):
     np.testing.assert_allclose(audio.read(samples[None], 16_000), wave, atol=1e-4)
 
 
+def test_what_offers_the_older_array_protocol_is_read_too():
+    wave = chirp(0.5, 16_000)
+    older = SimpleNamespace(__array_interface__=wave.__array_interface__)
+    np.testing.assert_array_equal(audio.read(older, 16_000), wave)
+
+
 def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
-    quiet = np.full((160, 1), 2**15, np.int32)
+    quiet = np.full((160, 1), 12_345, np.int32)
     assert as_samples(quiet, block=True) is quiet
     assert np.abs(audio.read(np.full(16_000, 2**16, np.int32), 16_000)).max() == 2.0**-15
     assert not audio.read(np.zeros(16_000, np.int32), 16_000).any()
@@ -81,6 +92,9 @@ def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
         (np.zeros(16_000, np.float32), None, "pass sample_rate= in Hz"),
         (np.zeros(16_000, np.float32), 0, "between 1000 and 768000"),
         (np.zeros(16_000, np.float32), 16, "between 1000 and 768000"),
+        (np.zeros(16_000, np.float32), 999, "between 1000 and 768000"),
+        (np.zeros(16_000, np.float32), 768_001, "between 1000 and 768000"),
+        (np.zeros(16_000, np.float32), 10**400, "whole number"),
         (np.zeros(16_000, np.float32), 16_000.5, "whole number"),
         (np.zeros(16_000, np.float32), "16k", "whole number"),
         (np.zeros(16_000, np.float32), float("nan"), "whole number"),
@@ -89,12 +103,18 @@ def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
         (np.zeros(16_000, complex), 16_000, "complex128 has no audio scale"),
         (np.array("hello"), 16_000, "no audio scale"),
         (np.full(16_000, 1 - 2**15, np.int32), 16_000, "the loudest of these is 32767: if they are 16-bit samples"),
+        (
+            np.arange(-(2**15), 1, 5, dtype=np.int32),
+            16_000,
+            "the loudest of these is 32768: if they are 16-bit samples",
+        ),
         (np.zeros(0, np.float32), 16_000, "is empty"),
         (np.zeros((0, 2), np.float32), 16_000, "is empty"),
         (np.zeros((), np.float32), 16_000, r"got \(\)"),
         (np.zeros((1, 2, 16_000), np.float32), 16_000, r"got \(1, 2, 16000\)"),
         (np.zeros((100, 100), np.float32), 16_000, "which axis is the channels"),
         (np.zeros((2, 2), np.float32), 16_000, "which axis is the channels"),
+        (np.zeros((16_000, 65), np.float32), 16_000, "which axis is the channels"),
         (np.zeros(800, np.float32), 16_000, r"only 0\.050 s"),
         (np.full(16_000, np.nan, np.float32), 16_000, r"NaN\) at 0\.000 s"),
         (np.full(16_000, 1e300), 16_000, "infinite"),
@@ -102,6 +122,7 @@ def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
         (torch.zeros(16_000, requires_grad=True), 16_000, "detached float32 tensor"),
         ([0.0] * 16_000, 16_000, "lists in numpy.asarray"),
         (b"RIFF", None, "got bytes: wrap bytes in io.BytesIO"),
+        (memoryview(b"RIFF"), None, "got memoryview: wrap bytes in io.BytesIO"),
         ((np.zeros(16_000), 16_000), None, "got tuple: pass the array, and its rate as sample_rate="),
         (["one.wav", Path("two.wav")], None, "got list: pass one recording at a time"),
         ({"audio": "one.wav"}, None, r"^one\.wav does not exist"),
@@ -110,12 +131,25 @@ def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
         ({"waveform": np.full(16_000, np.nan), "sample_rate": 16_000, "uri": "monday"}, None, "monday .*NaN"),
         ({"waveform": np.zeros(16_000)}, None, "does not say its sample rate"),
         ({"waveform": np.zeros(16_000), "sample_rate": 16_000}, 8_000, "comes with the waveform already"),
+        ({"waveform": np.zeros(16_000), "sample_rate": 16_000, "channel": 0}, None, "pass channel=, counted from 1"),
         (None, None, "got NoneType$"),
     ],
 )
 def test_a_bad_array_is_refused_in_one_sentence(source, rate, message):
     with pytest.raises(InputError, match=message):
         audio.read(source, rate)
+
+
+@pytest.mark.parametrize("content", [bytes(640), bytearray(640), memoryview(bytes(640))])
+def test_bytes_in_place_of_samples_are_told_how_to_be_some(content):
+    with pytest.raises(InputError, match=r"pass numpy\.frombuffer\(them, 'int16'\), for example"):
+        as_samples(content, block=True)
+    assert len(as_samples(np.zeros(320, np.int16).data, block=True)) == 320
+
+
+@pytest.mark.parametrize("rate", [1_000, 768_000, 16_000.0, np.int16(16_000), np.float32(16_000)])
+def test_a_rate_is_any_whole_number_of_hertz_that_sound_has(rate):
+    assert len(audio.read(chirp(0.5, int(rate)), rate)) == 8_000
 
 
 @pytest.mark.parametrize("channel", [0, -1, 1.0, True, "1"])
@@ -150,7 +184,9 @@ def test_a_file_in_a_mapping_is_read_as_the_file(tmp_path: Path):
     path = write(tmp_path / "one.wav", chirp(0.5, 16_000), 16_000)
     np.testing.assert_array_equal(audio.read({"audio": path, "uri": "monday"}), audio.read(path))
     with path.open("rb") as file:
-        np.testing.assert_array_equal(audio.read({"audio": file}), audio.read(path))
+        np.testing.assert_array_equal(audio.read({"audio": file, "path": "absent.wav"}), audio.read(path))
+    with pytest.raises(InputError, match="says its own"):
+        audio.read({"audio": path}, 16_000)
 
 
 def test_a_row_of_a_dataset_that_is_not_decoded_is_its_bytes_or_its_file(tmp_path: Path):
