@@ -1,12 +1,15 @@
 """Progress: who waits for a recording is told how far it is, and may end the work."""
 
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled
+from sortformer.heard import Heard
 
 
 def test_progress_goes_forward_through_the_stages(diarizer: Diarizer, wav: Path):
@@ -36,3 +39,30 @@ def test_what_progress_raises_comes_out(diarizer: Diarizer, wav: Path):
 
     with pytest.raises(KeyboardInterrupt):
         diarizer(wav, progress=stop)
+
+
+def test_what_is_known_of_a_recording_is_of_all_that_was_read():
+    wave = np.zeros(25 * 8_000, np.float32)
+    wave[0] = -0.5
+    heard = Heard(np.repeat(wave, 2), 16_000)
+    assert (heard.seconds, heard.total_s) == (0, None)
+    assert [len(block) for block in heard.blocks()] == [160_000, 160_000, 80_000]
+    assert (heard.peak, heard.seconds, heard.total_s) == (0.5, 25, 25)
+
+
+def test_what_works_on_blocks_as_they_come_is_told_after_each():
+    seen: list[tuple[str, float, float | None]] = []
+    heard = Heard(np.zeros(240_000, np.float32), 16_000, progress=lambda *report: seen.append(report))
+    list(heard.worked_through(heard.blocks()))
+    assert seen == [("model", 10, 15), ("read", 10, 15), ("model", 15, 15), ("read", 15, 15)]
+
+
+def test_what_is_held_already_is_given_up_block_by_block_and_may_be_left():
+    heard = Heard(np.zeros(400_000, np.float32), 16_000)
+    taken = deque(heard.blocks())
+    heard.progress = lambda *_: False
+    again = heard.again(taken, iter(()))
+    assert len(next(again)) == 160_000
+    assert len(taken) == 2
+    with pytest.raises(Cancelled):
+        next(again)

@@ -49,6 +49,33 @@ def test_what_does_not_sound_does_not_set_the_level():
     assert decibels_of(speech + np.float32(0.5)) == pytest.approx(decibels_of(speech), abs=0.2)
 
 
+def level_in_decibels(*pieces: tuple[int, float]) -> float:
+    """That of so many pieces of 0.1 s, each of a loudness."""
+    loudness = np.concatenate([np.full(count, decibels) for count, decibels in pieces])
+    swing = np.tile(np.float32([1, -1]), 800)
+    return decibels_of(np.repeat(10 ** (loudness / 20), 1600).astype(np.float32) * np.tile(swing, len(loudness)))
+
+
+@pytest.mark.parametrize(("louder", "level"), [(4, -20), (6, -10)])
+def test_the_level_is_what_95_pieces_of_100_do_not_exceed(louder: int, level: float):
+    assert level_in_decibels((100 - louder, -20), (louder, -10)) == pytest.approx(level, abs=0.2)
+
+
+@pytest.mark.parametrize(("words", "level"), [(5, -35), (6, -15)])
+def test_six_pieces_are_a_word_to_which_the_level_keeps_at_15_db(words: int, level: float):
+    assert level_in_decibels((200, -35), (words, 0)) == pytest.approx(level, abs=0.2)
+
+
+@pytest.mark.parametrize(("softer", "level"), [(-34, -10), (-36, 0)])
+def test_what_is_25_db_softer_is_silence_and_does_not_count(softer: float, level: float):
+    assert level_in_decibels((90, -10), (10, 0), (200, softer)) == pytest.approx(level, abs=0.2)
+
+
+def test_of_what_is_no_whole_piece_the_level_with_silence_is_its_peak():
+    assert UNHEARD.after(np.float32([0.0, -0.1])).with_silence == pytest.approx(-20)
+    assert UNHEARD.with_silence == -120
+
+
 @pytest.mark.parametrize("seconds", [10, 1000])
 @pytest.mark.parametrize("softer", [0, 0.01])
 def test_how_long_it_is_silent_does_not_set_the_level(seconds: int, softer: float):
@@ -95,8 +122,9 @@ def test_silence_stays_silence():
     [
         (0.0, ": it is silent"),
         (2.0**-16, ": it is silent"),
+        (2.0**-15, ": it is quiet, no sample exceeds -90 dB of full scale"),
         (0.001, ": it is quiet, no sample exceeds -60 dB of full scale"),
-        (0.02, ""),
+        (0.01, ""),
         (1.0, ""),
     ],
 )
