@@ -13,7 +13,7 @@ from sortformer.bandwidth import is_narrow, sounding
 from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError
-from sortformer.features import LogMel, bands_below
+from sortformer.features import FIXED_MEAN, FIXED_STD, LogMel, bands_below
 from sortformer.streaming import Session
 from sortformer.streaming.front import hear, next_chunk, start_front
 from tests.small_models import SHAPES, small_model
@@ -50,6 +50,22 @@ def test_a_click_makes_no_call_wide_and_a_second_voice_does():
     assert found_narrow(call)
     call[40_000:56_000] = noise(16_000, seed=1)
     assert not found_narrow(call)
+
+
+def test_frames_are_counted_in_which_each_half_sounds():
+    lower, upper = torch.tensor([-14.0, -14.0, -15.0, -14.0]), torch.tensor([-15.0, -14.0, -15.0, -14.0])
+    bands = bands_below(80, 4_000)
+    log_power = torch.cat([lower[:, None].expand(-1, bands), upper[:, None].expand(-1, 80 - bands)], dim=1)
+    valid = torch.tensor([[True, True, True, False]])
+    assert sounding(((log_power - FIXED_MEAN) / FIXED_STD)[None], valid).tolist() == [[2, 1]]
+
+
+def test_a_recording_is_narrow_if_one_frame_in_twenty_sounds_above_at_most():
+    assert is_narrow(torch.tensor([[100, 0], [100, 5], [100, 6], [0, 0], [0, 5]])).tolist() == [
+        True,
+        True,
+        *3 * [False],
+    ]
 
 
 def test_silence_is_not_narrow():

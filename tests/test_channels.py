@@ -80,6 +80,41 @@ def test_a_frame_hears_the_echo_of_what_begins_in_the_next():
     assert own[4, 1] == 0
 
 
+@pytest.mark.parametrize(("frames", "lost"), [(0, True), (4, True), (5, False)])
+def test_an_echo_may_be_late_by_a_third_of_a_second_and_no_more(frames: int, lost: bool):
+    power = np.full((10, 2), 1e-6)
+    power[2, 0], power[2 + frames, 1] = 1.0, 0.1
+    own = own_speech(np.ones((10, 2)), power, np.array([[0.0, 0.1], [0.0, 0.0]]), STEP_S)
+    assert (own[2 + frames, 1] == 0) == lost
+
+
+@pytest.mark.parametrize(("louder", "kept"), [(2.9, 0.0), (3.1, 1.0)])
+def test_speech_of_its_own_is_three_times_as_loud_as_what_may_leak_in(louder: float, kept: float):
+    power = np.tile([1.0, 0.1 * louder], (10, 1))
+    own = own_speech(np.ones((10, 2)), power, np.array([[0.0, 0.1], [0.0, 0.0]]), STEP_S)
+    assert (own == [1.0, kept]).all()
+
+
+def leak_of(one: np.ndarray | float, other: np.ndarray | float, said: float = 1.0) -> float:
+    """How much of the first of two channels is heard in the second."""
+    power = np.stack(np.broadcast_arrays(np.ones(100), one, other)[1:], axis=1)
+    return leaks(np.tile([said, 0.0], (100, 1)), power, STEP_S)[0, 1]
+
+
+def test_a_leak_is_what_is_always_there():
+    begun = np.arange(100)
+    assert leak_of(1.0, 0.01) == pytest.approx(0.01)
+    assert leak_of(1.0, 4.0) == 1  # as loud as its source, at most
+    assert leak_of(1.0, np.where(begun < 40, 0.01, 0.5)) == pytest.approx(0.01 * 10**0.9)  # and somebody, 9 dB above
+    assert leak_of(1.0, np.where(begun < 60, 0.01, 0.5)) == pytest.approx(0.01)
+    assert leak_of(1.0, 0.01, said=0.4) == 0  # of nobody
+
+
+def test_a_leak_is_told_by_what_is_as_loud_as_who_speaks():
+    loud = np.arange(100) < 40
+    assert leak_of(np.where(loud, 1.0, 0.09), np.where(loud, 0.01, 0.09)) == pytest.approx(0.01)
+
+
 def test_a_file_is_heard_as_its_samples_are(diarizer: Diarizer, tmp_path: Path):
     talk = sides((0.0, 3.0), (3.0, 5.0))
     found = diarizer(write(tmp_path / "talk.wav", talk, RATE), channel="each")
@@ -122,6 +157,13 @@ def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: P
         diarizer(same, sample_rate=RATE, channel="each")
     with pytest.warns(UserWarning, match=r"hear each other \(-10 dB\)"):
         diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.32), sample_rate=RATE, channel="each")
+
+
+@pytest.mark.filterwarnings("error")
+def test_how_loud_one_channel_is_in_another_tells_if_they_are_apart(diarizer: Diarizer):
+    assert len(diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.22), sample_rate=RATE, channel="each").speakers) == 2
+    with pytest.raises(InputError, match="channels 1 and 2 of the array hold the same voices"):
+        diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.56), sample_rate=RATE, channel="each")
 
 
 def test_one_recording_twice_once_softer_is_refused():

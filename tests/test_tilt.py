@@ -51,6 +51,21 @@ def test_what_lies_within_is_the_same_to_the_bit():
     np.testing.assert_array_equal(heard(EQUALISED, MEETING), heard(AS_IT_IS, MEETING))
 
 
+def test_what_is_below_speech_and_above_telephones_does_not_count():
+    power = spectrum(-7)
+    power[:, HZ < 240] *= 1e3
+    power[:, HZ > 4_100] *= 1e-3
+    assert (equaliser(power, HZ, (-9.0, -5.0)) == 1).all()
+
+
+def test_bands_that_lie_unevenly_count_by_their_octaves():
+    hz = torch.linspace(100, 7_900, 400)
+    octaves = (hz / 1_000).log2()
+    power = 1e6 * 10 ** (torch.where(hz < 1_000, -4, -12) * octaves / 10)
+    factors = equaliser(power[None], hz, (-8.0, -8.0))[0]
+    assert factors[-1] / factors[0] == pytest.approx(1, rel=0.2)  # 4 dB an octave below 1 kHz, and 12 above
+
+
 def test_it_stays_as_loud():
     power = torch.cat([spectrum(-14), spectrum(0)])
     found = power * equaliser(power, HZ, (-9.0, -5.0))
