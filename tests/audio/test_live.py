@@ -4,12 +4,14 @@ import contextlib
 import errno
 import io
 import os
+import sys
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import BinaryIO
 
 import av
@@ -18,7 +20,7 @@ import pytest
 import soundfile
 
 from sortformer import audio
-from sortformer.audio.live import piped
+from sortformer.audio.live import microphone, piped
 from sortformer.errors import InputError
 from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, write
 
@@ -123,7 +125,22 @@ def test_an_index_that_comes_too_late_asks_for_the_file(tmp_path: Path):
         sent(content)
 
 
-@pytest.mark.parametrize("head", [b"RIFF", b"fLaC", b"\x1aE\xdf\xa3", b"caff", b"\0\0\0\x20ftypM4A "])
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"RIFF",
+        b"RF64",
+        b"riff",
+        b"FORM",
+        b"fLaC",
+        b"OggS",
+        b"ID3",
+        b".snd",
+        b"caff",
+        b"\x1aE\xdf\xa3",
+        b"\0\0\0\x20ftypM4A ",
+    ],
+)
 def test_what_only_begins_like_a_recording_asks_for_the_file(head: bytes):
     with pytest.raises(InputError, match="give its file"):
         sent(head + bytes(4_000))
@@ -138,9 +155,9 @@ def test_a_page_in_place_of_the_sound_is_refused(text: str):
         sent(text.encode())
 
 
-@pytest.mark.parametrize("loudest", [0, 1, 100, 3_000])
+@pytest.mark.parametrize("loudest", [0, 1, 100, 3_000, 16_000])
 @pytest.mark.parametrize("count", [1_600, 4_000])
-def test_samples_are_no_text(loudest: int, count: int):
+def test_samples_are_no_text_and_no_recording(loudest: int, count: int):
     samples = np.random.default_rng(0).integers(-loudest, loudest, count, "<i2", endpoint=True)
     assert len(sent(samples.tobytes())) == count
 
@@ -149,6 +166,32 @@ def test_samples_are_no_text(loudest: int, count: int):
 def test_next_to_nothing_is_refused(content: bytes):
     with pytest.raises(InputError, match=rf"only {len(content) // 2} samples, less than 0\.1 s, came through the pipe"):
         sent(content)
+
+
+@pytest.mark.parametrize("rate", [1_000, 8_000, 48_000])
+def test_next_to_nothing_is_less_than_a_tenth_of_a_second_of_any_rate(rate: int):
+    assert len(sent(bytes(2 * rate // 10), rate=rate)) == pytest.approx(1_600, abs=1)
+    with pytest.raises(InputError, match=rf"only {rate // 10 - 1} samples, less than 0\.1 s"):
+        sent(bytes(2 * rate // 10 - 2), rate=rate)
+
+
+def test_of_nothing_at_all_it_is_said_that_nothing_came():
+    with pytest.raises(InputError, match=r"^no samples came through the pipe"):
+        sent(b"")
+
+
+class Slow(io.BytesIO):
+    """A pipe of which the first bytes come alone, and the rest while these are looked at."""
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        return super().read1(size if self.tell() else 1_999)
+
+
+@pytest.mark.parametrize("header", [44, 0])
+def test_nothing_is_lost_of_what_comes_while_the_first_is_looked_at(tmp_path: Path, header: int):
+    path = write(tmp_path / "meeting.wav", chirp(3, 16_000), 16_000)
+    heard = np.concatenate(list(piped(Slow(path.read_bytes()[44 - header :]))))
+    np.testing.assert_array_equal(heard, audio.read(path))
 
 
 @pytest.mark.parametrize(("extension", "codec"), [("mp3", "libmp3lame"), ("aac", "aac"), ("ts", "aac")])
@@ -191,6 +234,25 @@ def test_what_came_before_a_pipe_fails_is_heard(tmp_path: Path, capfd: pytest.Ca
         heard.extend(piped(Failing(content[44 - header :])))
     assert sum(map(len, heard)) >= 4 * 16_000
     assert capfd.readouterr().err == ""
+
+
+class Interrupted(io.BytesIO):
+    """A pipe whose hearer is interrupted where it would end."""
+
+    def read1(self, size: int | None = -1, /) -> bytes:
+        if content := super().read1(size):
+            return content
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("header", [44, 0])
+@pytest.mark.filterwarnings("error")
+def test_what_came_before_an_interrupt_is_heard(tmp_path: Path, header: int):
+    content = write(tmp_path / "meeting.wav", chirp(5, 16_000), 16_000).read_bytes()
+    heard = []
+    with pytest.raises(KeyboardInterrupt):
+        heard.extend(piped(Interrupted(content[44 - header :])))
+    assert sum(map(len, heard)) >= 4 * 16_000
 
 
 @pytest.mark.parametrize("count", [0, 100])
@@ -243,3 +305,40 @@ def test_a_rate_is_for_raw_samples(tmp_path: Path):
     with pytest.raises(InputError, match="says its own rate, so leave it out"):
         sent(content, rate=16_000)
     assert len(sent(content)) == len(sent(content[44:], rate=8_000)) == 16_000
+
+
+def test_a_channel_is_of_recordings_alone(tmp_path: Path):
+    samples = chirp(1, 16_000, channels=2)
+    content = write(tmp_path / "meeting.wav", samples, 16_000, subtype="FLOAT").read_bytes()
+    np.testing.assert_array_equal(sent(content, channel=2), samples[:, 1])
+    with pytest.raises(InputError, match="has 2 channels: channel 3 does not exist"):
+        sent(content, channel=3)
+    with pytest.raises(InputError, match="a channel is for recordings, and these are raw samples"):
+        sent(bytes(4_000), channel=1)
+
+
+@pytest.mark.parametrize("rate", [16_000, 48_000])
+def test_a_microphone_is_heard_at_its_rate_until_it_goes_away(monkeypatch: pytest.MonkeyPatch, rate: int):
+    samples = chirp(1, rate)
+
+    @contextlib.contextmanager
+    def opened(hertz: int, callback: Callable, finished_callback: Callable, **_: object) -> Iterator[None]:
+        assert hertz == rate
+        buffer = np.empty((rate // 2, 1), np.float32)
+        for part in np.split(samples, 2):
+            buffer[:, 0] = part  # there is one, which is written again and again
+            callback(buffer, len(buffer), None, None)
+        finished_callback()
+        yield
+
+    module = SimpleNamespace(InputStream=opened, PortAudioError=OSError)
+    monkeypatch.setitem(sys.modules, "sounddevice", module)  # pyright: ignore[reportArgumentType]
+    np.testing.assert_array_equal(np.concatenate(list(microphone(rate))), audio.read(samples, rate))
+
+
+def test_without_portaudio_one_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "sounddevice.py").write_text("raise OSError('PortAudio library not found')")
+    monkeypatch.delitem(sys.modules, "sounddevice", raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match="needs PortAudio: install it"):
+        next(microphone())
