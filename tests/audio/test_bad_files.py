@@ -62,7 +62,7 @@ def test_what_only_shells_and_browsers_resolve_is_told(path: str | Path):
         audio.read(path)
 
 
-@pytest.mark.parametrize("name", ["calls.txt", "wav.scp", "cuts.jsonl.gz"])
+@pytest.mark.parametrize("name", ["calls.txt", "wav.scp", "cuts.jsonl.gz", "Calls.CSV"])
 def test_a_list_of_recordings_is_a_manifest(tmp_path, name):
     (tmp_path / name).write_text("one.wav\ntwo.wav\n")
     said = (
@@ -73,8 +73,8 @@ def test_a_list_of_recordings_is_a_manifest(tmp_path, name):
 
 
 @pytest.mark.parametrize("path", [str, Path])
-def test_what_is_on_the_web_is_not_looked_for_on_the_disk(path: Callable[[str], str | Path]):
-    url = "https://example.org/talk.wav"
+@pytest.mark.parametrize("url", ["https://example.org/talk.wav", "S3://bucket/talk.wav"])
+def test_what_is_on_the_web_is_not_looked_for_on_the_disk(path: Callable[[str], str | Path], url: str):
     with pytest.raises(InputError, match=f"^{url} is on the web, from where nothing is fetched: download it first"):
         audio.read(path(url))
 
@@ -230,8 +230,9 @@ def test_the_length_of_what_is_cut_may_need_more_than_32_bits(tmp_path, kind, at
         audio.read(path)
 
 
-def test_an_mp4_that_was_cut_gives_what_is_left_and_a_warning(tmp_path):
-    path = encode(tmp_path / "cut.mp4", chirp(5, 16_000), 16_000, "aac", movflags="faststart")
+@pytest.mark.parametrize(("name", "options"), [("cut.mp4", {"movflags": "faststart"}), ("cut.flv", {})])
+def test_a_video_that_was_cut_gives_what_is_left_and_a_warning(tmp_path, name, options):
+    path = encode(tmp_path / name, chirp(5, 44_100), 44_100, "aac", **options)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) * 7 // 10])
     with pytest.warns(audio.AudioWarning, match=r"using [23]\.\d s of the 5\.\d s that its header promises"):
@@ -350,6 +351,7 @@ def test_a_ragged_end_is_left_out(tmp_path, extra):
     assert len(audio.read(path)) == 15_999
 
 
+@pytest.mark.filterwarnings("error")
 def test_what_follows_the_samples_is_left_out(tmp_path):
     path = write(tmp_path / "tail.wav", chirp(1, 16_000), 16_000)
     path.write_bytes(path.read_bytes() + NOISE)

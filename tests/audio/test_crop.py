@@ -58,6 +58,17 @@ def test_a_damaged_file_is_said_to_be_so(tmp_path: Path):
     assert 1.0 < len(found) / 16_000 < 2.1
 
 
+def test_what_comes_after_it_is_not_looked_at(tmp_path: Path):
+    wave = chirp(4, 16_000)
+    path = write(tmp_path / "cut.flac", wave, 16_000)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
+    wave[48_000:] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(audio.crop(path, 1.0, 1.0)) == 16_000
+        assert len(audio.crop(write(tmp_path / "broken.wav", wave, 16_000, subtype="FLOAT"), 1.0, 2.0)) == 32_000
+
+
 @pytest.mark.parametrize("extension", ["flac", "ogg"])
 def test_compressed_files_are_entered_in_the_middle(tmp_path: Path, extension: str):
     path = write(tmp_path / f"clip.{extension}", chirp(2, 16_000), 16_000, **SOUNDFILE_FORMATS[extension])

@@ -2,15 +2,20 @@
 
 import io
 import os
+import struct
 import threading
 import tracemalloc
 import warnings
+from fractions import Fraction
 
+import av
 import numpy as np
 import pytest
 import soundfile
 
 from sortformer import audio
+from sortformer.audio.files import can_be_read_again
+from sortformer.audio.reading import opened, up_to
 from sortformer.errors import InputError
 from sortformer.formats.names import AUDIO_SUFFIXES
 from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, piped_flac, write
@@ -98,6 +103,17 @@ def test_an_ogg_of_several_streams_behind_each_other_is_read_to_its_end(tmp_path
     assert audio.probe(path).duration_s is None  # no header says it
 
 
+def test_tracks_side_by_side_in_an_ogg_are_no_chain(tmp_path):
+    with av.open(str(tmp_path / "talk.ogg"), "w") as made:
+        for track in [made.add_stream("flac", rate=16_000, layout="mono") for _ in range(2)]:
+            samples = (2**15 * chirp(2, 16_000)).astype(np.int16)
+            frame = av.AudioFrame.from_ndarray(samples[None], format="s16", layout="mono")
+            frame.sample_rate, frame.pts, frame.time_base = 16_000, 0, Fraction(1, 16_000)
+            made.mux([*track.encode(frame), *track.encode(None)])
+    assert audio.probe(tmp_path / "talk.ogg").duration_s == pytest.approx(2.0, abs=0.1)
+    assert len(audio.read(tmp_path / "talk.ogg")) == pytest.approx(32_000, abs=100)
+
+
 @pytest.mark.parametrize("seconds", [0.2, 3.0])
 def test_a_flac_from_a_pipe_is_read_to_its_end(tmp_path, seconds):
     wave = chirp(seconds, 16_000)
@@ -106,6 +122,17 @@ def test_a_flac_from_a_pipe_is_read_to_its_end(tmp_path, seconds):
         warnings.simplefilter("error")
         np.testing.assert_allclose(audio.read(path), wave, atol=1e-4)
     assert audio.probe(path).duration_s is None
+
+
+@pytest.mark.parametrize("riff", [0, 784_044])
+@pytest.mark.filterwarnings("error")
+def test_a_wav_is_as_long_as_either_of_its_sizes_says(tmp_path, riff):
+    """Notes of any length may follow the samples, and some programs forget to say how long the whole is."""
+    path = write(tmp_path / "call.wav", chirp(12, 16_000), 16_000)
+    content = path.read_bytes()
+    notes = struct.pack("<4sI", b"note", 400_000) + bytes(400_000) if riff else b""
+    path.write_bytes(content[:4] + struct.pack("<I", riff) + content[8:] + notes)
+    assert len(audio.read(path)) == 12 * 16_000
 
 
 def test_an_mp3_in_a_wav_is_read_without_a_word_on_the_terminal(tmp_path, capfd):
@@ -117,7 +144,7 @@ def test_an_mp3_in_a_wav_is_read_without_a_word_on_the_terminal(tmp_path, capfd)
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(("rate", "channels"), [(8_000, 1), (44_100, 2), (16_000, 32), (48_000, 6), (96_000, 1)])
+@pytest.mark.parametrize(("rate", "channels"), [(1_000, 1), (44_100, 2), (16_000, 32), (48_000, 6), (768_000, 1)])
 def test_path_file_object_and_array_give_the_same_samples(tmp_path, rate, channels):
     wave = chirp(1.5, rate, channels)
     path = write(tmp_path / "clip.wav", wave, rate, subtype="FLOAT")
@@ -181,6 +208,14 @@ def test_a_named_pipe_is_read(tmp_path):
     wave = audio.read(pipe)
     writer.join()
     np.testing.assert_array_equal(wave, audio.read(path))
+    for source, again in (
+        (pipe, False),
+        ({"audio": pipe}, False),
+        (path, True),
+        (tmp_path / "absent", True),
+        (wave, True),
+    ):
+        assert can_be_read_again(source) == again
 
 
 @pytest.mark.parametrize("name", ["my meeting 1.wav", "会议 réunion.wav", "-.wav", "wav"])
@@ -212,18 +247,29 @@ def test_blocks_are_the_recording_cut_in_equal_parts(tmp_path, block_s):
 
 
 def test_blocks_must_have_a_length():
-    for block_s in (0.0, -1.0, 1e-5, np.nan, np.inf, 1e308):
+    for block_s in (0.0, -1.0, 0.5 / 16_000, np.nan, np.inf, 1e308):
         with pytest.raises(InputError, match="block_s must be positive and finite"):
             next(audio.blocks(np.zeros(16_000, np.float32), 16_000, block_s=block_s))
 
 
+def test_how_long_an_array_is_is_known_before_it_is_read():
+    with opened(chirp(1.5, 8_000, channels=2), 8_000) as (duration_s, _):
+        assert duration_s == 1.5
+
+
+@pytest.mark.parametrize(("limit_s", "taken"), [(0.5, 1), (1.0, 2), (1.5, 2), (9.0, 3)])
+def test_of_a_long_recording_no_more_is_taken_than_shows_that_it_is_long(limit_s: float, taken: int):
+    assert len(up_to(iter([np.zeros(16_000, np.float32)] * 3), limit_s)) == taken
+
+
 def test_a_recording_is_in_memory_once(tmp_path):
     path = write(tmp_path / "long.wav", np.tile(chirp(60, 44_100), 5), 44_100)
-    tracemalloc.start()
-    wave = audio.read(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < wave.nbytes + 2_000_000
+    for source, rate in ((path, None), (np.zeros(4_800_000, np.int16), 16_000)):
+        tracemalloc.start()
+        wave = audio.read(source, rate)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < wave.nbytes + 4_000_000
 
 
 def test_probe_tells_what_the_header_says(tmp_path):
