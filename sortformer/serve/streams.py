@@ -10,15 +10,14 @@ from typing import Any
 
 from fastapi import WebSocket, WebSocketDisconnect
 
-from sortformer.config.presets import nearest_preset
 from sortformer.config.stream import StreamConfig
-from sortformer.diarizer import LIVE_S, Diarizer
+from sortformer.diarizer import Diarizer
 from sortformer.enrolled import check_person
 from sortformer.errors import InputError, SortformerError, counted
 from sortformer.serve.batch import Batch
 from sortformer.serve.options import check_clip, given_once
 from sortformer.serve.samples import Samples
-from sortformer.streaming import Session
+from sortformer.streaming import Session, SessionPool
 from sortformer.streaming.messages import done_message, update_message
 
 __all__ = ["Streams"]
@@ -76,8 +75,8 @@ class Streams:
             raise InputError(f"a stream has no option {unknown[0]!r}; known: {', '.join(_OPTIONS)}")
         sound = partial(Samples, **{name: asked[name] for name in ("encoding", "rate") if name in asked})
         samples = sound()
-        batch = self._batch(asked.get("preset"), asked.get("max_speakers"))
-        session = batch.pool.open(asked.get("uri") or "audio")
+        pool = self._pool(asked.get("preset"), asked.get("max_speakers"))
+        batch, session = self._batches.setdefault(pool.config, Batch(pool)), pool.open(asked.get("uri") or "audio")
         message, ended = await self._enrolled(websocket, batch, session, sound), False
         while not ended:
             if not (isinstance(message, bytes) or message == _END):
@@ -134,14 +133,12 @@ class Streams:
         except (ValueError, RecursionError):
             raise InputError(_ANOTHER) from None
 
-    def _batch(self, preset: str | None, most: str | None) -> Batch:
-        """The batch of a preset and a number; None: of those which live streams have where they ask for none."""
-        name = preset or nearest_preset(self.diarizer.model.config, LIVE_S)
+    def _pool(self, preset: str | None, most: str | None) -> SessionPool:
+        """What opens a stream of a preset, and of so many speakers at most, as its client asks for them."""
         number: Any = most
         with contextlib.suppress(TypeError, ValueError):  # what is no number is refused as from Python
             number = int(number)
-        pool = self.diarizer.pool(name, max_speakers=number)
-        return self._batches.setdefault(pool.config, Batch(pool))
+        return self.diarizer.pool(preset or None, max_speakers=number)
 
 
 def _person(message: bytes | Any) -> str | None:

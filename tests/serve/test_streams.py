@@ -195,6 +195,12 @@ def test_a_stream_may_say_how_many_speakers_there_are_at_most(server: Running):
     assert len(many["speakers"]) > 1
 
 
+def test_a_result_says_what_its_own_client_has_asked_for(server: Running):
+    for most in (9, 3):  # more than three are not told apart: both streams advance in one batch
+        with server.stream(preset="1s", max_speakers=most) as stream:
+            assert sent(stream, b"", 1)[-1]["result"]["settings"]["max_speakers"] == most
+
+
 def test_silence_has_no_turns(server: Running):
     with server.stream(preset="1s") as stream:
         said = sent(stream, bytes(96_000), 3_200)
