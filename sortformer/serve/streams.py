@@ -86,7 +86,6 @@ class Streams:
             while len(samples) >= (chunk := session.missing_samples):
                 update = await batch.push(session, samples.take(chunk))
                 await websocket.send_json(update_message(session, update))
-            await asyncio.sleep(0)  # who sends thousands of messages at once shall not stop the others
             message = message if ended else await self._next(websocket)
         update, result, warnings = await batch.end(session, samples.take(len(samples)))
         last = done_message(session, update, result)
@@ -113,6 +112,8 @@ class Streams:
 
     async def _next(self, websocket: WebSocket) -> bytes | Any:
         """What the client sends next, samples or what a text says; or the end where the server stops.
+
+        It lets the others go on, also where thousands of messages are there at once: a task is waited for.
 
         Raises:
             WebSocketDisconnect: when it has gone.
