@@ -53,7 +53,6 @@ def _check_expressible(config: ModelConfig) -> None:
         (encoder.kind == "conformer", f"its encoder is a {encoder.kind}, not a Conformer"),
         (encoder.subsampling == "dw_striding", f"its subsampling is '{encoder.subsampling}', not 'dw_striding'"),
         (encoder.position == "xl", f"its encoder's positions are '{encoder.position}', not 'xl'"),
-        (encoder.window_frames is None, "its encoder attends to a window"),
         (not (encoder.attention or head.attention), "its layers say themselves what they attend with"),
         (encoder.residual == head.residual == "sum", "the residuals of its blocks have gates"),
         (encoder.depth == head.depth == StackedDepth(), "its layers are not stacked plainly"),
