@@ -93,6 +93,11 @@ def test_a_byte_at_a_time_is_a_stream_of_the_preset_next_to_a_second(server: Run
         assert sent(stream, message(wave), 1) == expected(wave, None) == expected(wave, "1s")
 
 
+def test_an_option_without_a_value_is_none(server: Running):
+    with server.stream(preset="", uri="") as stream:
+        assert sent(stream, message(WAVES[0][:16_100]), 9_999) == expected(WAVES[0][:16_100], None)
+
+
 def test_floats_are_heard_as_they_are(server: Running):
     wave = noise(40_000)
     with server.stream(encoding="f32le", preset="0.3s") as stream:
@@ -116,6 +121,17 @@ def test_two_clients_at_once_get_what_they_would_get_alone(server: Running, pres
         found = list(clients.map(call, WAVES))
     for said, wave in zip(found, WAVES, strict=True):
         assert [news(each) for each in said] == [news(each) for each in expected(wave, preset)]
+
+
+def test_streams_that_ask_for_the_same_make_their_steps_together(server: Running, monkeypatch: pytest.MonkeyPatch):
+    pools, push = list[SessionPool](), SessionPool.push
+    monkeypatch.setattr(SessionPool, "push", lambda pool, blocks: (pools.append(pool), push(pool, blocks))[1])
+    for options in ({"preset": "1s"}, {"uri": "talk"}, {"preset": "0.3s"}):
+        with server.stream(**options) as stream:
+            sent(stream, message(WAVES[0][:40_000]), 40_000)
+    alike, config = pools.count(pools[0]), DIARIZER.pool("1s").config
+    assert [pool.config == config for pool in pools] == [True] * alike + [False] * (len(pools) - alike)
+    assert 1 < alike < len(pools)
 
 
 @pytest.mark.parametrize("samples", [0, 1, 100])
@@ -213,6 +229,7 @@ def test_silence_has_no_turns(server: Running):
     ("options", "words"),
     [
         ({"preset": "2s"}, "no streaming preset '2s'; known: 30s, 10s, 1s, 0.3s"),
+        ({"encoding": 99 * "%E2%82%AC"}, "no encoding '€€"),  # the reason of a close holds no whole number of these
         ({"encoding": "mp3"}, "no encoding 'mp3' of samples; known: s16le, f32le, mulaw, alaw"),
         ({"rate": "fast"}, "whole number of Hz, got 'fast'"),
         ({"rate": "0"}, "between 1000 and 768000 Hz"),
@@ -355,6 +372,16 @@ def test_a_server_that_is_stopped_does_not_wait_for_who_sends_faster_than_it_wor
     asyncio.run(talk())
     assert json.loads(said[-2]["text"])["type"] == "done"
     assert said[-1]["code"] == 1001
+
+
+def test_a_server_that_is_stopped_enrolls_nobody_by_a_part_of_a_clip():
+    with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as server, server.stream() as stream:
+        stream.send(enrolling("Ada"))
+        stream.send(bytes(3_200))
+        eventually(lambda: server.state()["streams"] == 1)
+        server.serving.should_exit = True
+        (said,) = map(json.loads, stream)
+    assert (said["type"], said["result"]["duration"], stream.close_code) == ("done", 0, 1001)
 
 
 def test_what_is_not_foreseen_is_told_without_the_server_s_affairs(server: Running, monkeypatch: pytest.MonkeyPatch):
