@@ -71,7 +71,9 @@ def test_its_own_those_let_in_and_what_is_no_page_are_answered(server: Running):
 
 
 def test_only_pages_that_are_let_in_may_read_the_answer(server: Running):
-    assert asked(server, FRIEND).headers["access-control-allow-origin"] == FRIEND
+    let_in = asked(server, FRIEND).headers
+    assert let_in["access-control-allow-origin"] == FRIEND
+    assert let_in["access-control-expose-headers"] == "X-Warnings, Retry-After"
     assert "access-control-allow-origin" not in asked(server, f"http://{server.address}").headers
     before = {"Origin": FRIEND, "Access-Control-Request-Method": "POST"}
     assert httpx.options(f"http://{server.address}/v1/diarize", headers=before, timeout=60).status_code == 200
@@ -83,8 +85,23 @@ def test_a_star_lets_all_in(open_to_all: Running, origin: str):
     assert asked(open_to_all, origin).headers["access-control-allow-origin"] == "*"
 
 
+def test_pages_that_were_opened_from_the_disk_may_be_let_in():
+    for server in served("null"):
+        assert streamed(server, "null") == "done"
+
+
 @pytest.mark.parametrize(
-    "origin", ["", "localhost:3000", "http://localhost:3000/", "http://Example.org", "http://", "*.org"]
+    "origin",
+    [
+        "",
+        "localhost:3000",
+        "http://localhost:3000/",
+        "http://localhost:3000?talk",
+        "http://ada@localhost:3000",
+        "http://Example.org",
+        "http://",
+        "*.org",
+    ],
 )
 def test_what_no_browser_says_is_refused(origin: str):
     with pytest.raises(InputError, match="is no origin of pages"):
