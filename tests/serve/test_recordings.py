@@ -165,8 +165,8 @@ def test_warnings_are_told_to_who_sent_the_recording_and_to_nobody_else(server: 
     heard = threading.Event()
 
     def hear(_: Diarizer, audio: Any, **__: Any) -> Diarization:
-        warnings.warn(f"{audio.name} is café", stacklevel=2)
-        warnings.warn(f"{audio.name} is café", stacklevel=1)  # as of another channel
+        warnings.warn(f"{audio.name} is 日本", stacklevel=2)
+        warnings.warn(f"{audio.name} is 日本", stacklevel=1)  # as of another channel
         assert heard.wait(60)
         return Diarization((), 1.0, "talk")
 
@@ -181,7 +181,7 @@ def test_warnings_are_told_to_who_sent_the_recording_and_to_nobody_else(server: 
     monkeypatch.setattr(Diarizer, "__call__", hear)
     with pytest.warns(UserWarning, match="about something else"):
         answer = answered()
-    assert json.loads(answer.headers["X-Warnings"]) == ["my talk.wav is café"]
+    assert json.loads(answer.headers["X-Warnings"]) == ["my talk.wav is 日本"]
 
 
 @pytest.mark.parametrize("name", sorted(Options.model_fields))
@@ -356,7 +356,7 @@ def held(folder: Path) -> list[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc says which files are open")
 def test_who_goes_away_is_not_worked_for_and_leaves_no_file(
-    slow: Slow, busy: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    slow: Slow, busy: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     worked_on = begin(busy)
@@ -368,6 +368,7 @@ def test_who_goes_away_is_not_worked_for_and_leaves_no_file(
         gone.close()
         eventually(lambda count=count: busy.state()["recordings"] == count == len(held(tmp_path)))
     assert (slow.begun, slow.cancelled) == (1, 1)
+    assert not caplog.records
 
 
 def test_a_server_that_is_stopped_answers_all_who_wait(slow: Slow, caplog: pytest.LogCaptureFixture, capfd):

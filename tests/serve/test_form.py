@@ -1,0 +1,55 @@
+"""A form may hold all that is offered, and no more, whatever its parts are called."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.diarizer import Diarizer
+from sortformer.serve import application
+from sortformer.serve.form import MOST_FILES, REQUEST_BODY
+from tests.serve.running import Running, running
+from tests.streaming.tiny import tiny_model
+
+WORDS = '[{"start": 0, "end": 1, "text": "Hello"}]'
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    diarizer = Diarizer(tiny_model(), PostprocessConfig(), "tiny")
+    with running(application(diarizer, max_streams=1, max_upload_mb=1)) as found:
+        yield found
+
+
+def test_as_many_voices_as_are_offered_are_looked_at_and_no_more(server: Running):
+    form = REQUEST_BODY["content"]["multipart/form-data"]["schema"]["properties"]
+    most = form["enroll"]["maxItems"]
+    for count, says in ((most, "the clip of 'person 0'"), (most + 1, f"Maximum number of files is {MOST_FILES}")):
+        clips = [(f"person {number}.wav", b"no sound") for number in range(count)]
+        answer = server.post(words=("words.json", WORDS.encode()), enroll=clips)
+        assert (answer.status_code, says in answer.json()["error"]) == (400, True)
+
+
+def test_all_options_go_together_and_nobody_sends_more(server: Running):
+    options = {"min_speakers": 1, "max_speakers": 2, "exclusive": True, "channel": 1, "preset": "1s"}
+    answer = server.post("talk.wav", b"no sound", response_format="txt", **options)
+    assert answer.json()["error"].startswith("talk.wav")
+    answer = server.post("talk.wav", **{f"option {number}": number for number in range(21)})
+    assert (answer.status_code, "Too many fields" in answer.json()["error"]) == (400, True)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "says"),
+    [
+        ("", WORDS, "audio is empty"),
+        ("talk.wav", "{", "words: not JSON"),
+        ("talk.wav", '[{"text": "Hello"}]', "words: "),
+    ],
+)
+def test_what_has_no_name_is_called_by_what_it_is(server: Running, name: str, words: str, says: str):
+    parts = ((f'name="file"; filename="{name}"', ""), ('name="words"', words))
+    body = "".join(f"--x\r\nContent-Disposition: form-data; {head}\r\n\r\n{content}\r\n" for head, content in parts)
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = httpx.post(f"http://{server.address}/v1/diarize", content=f"{body}--x--\r\n", headers=headers, timeout=60)
+    assert (answer.status_code, answer.json()["error"].startswith(says)) == (400, True), answer.text
