@@ -106,6 +106,21 @@ def test_a_model_is_fetched_once_and_then_needs_no_hub(hub, name):
     assert again.config == model.config
 
 
+def test_all_is_asked_of_the_revision_that_is_named(hub):
+    checkpoint.load(f"acme/v1@{COMMIT}")
+    asked = {path.partition(COMMIT)[0] for path in hub.asked if "/acme/" in path}
+    assert asked == {"/api/models/acme/v1/revision/", "/acme/v1/resolve/"}
+
+
+def test_of_several_archives_the_one_that_lies_in_no_folder_is_the_model(hub):
+    hub.repositories["acme/older"] = V1 | {"older/v0.nemo": GOLDEN / "absent"}
+    model, _ = checkpoint.load("acme/older")
+    assert model.config.features.normalize == "per_feature"
+    hub.repositories["acme/two"] = V1 | {"v0.nemo": GOLDEN / "absent"}
+    with pytest.raises(InputError, match=r"nor one \.nemo file"):
+        checkpoint.load("acme/two")
+
+
 def with_foreign_form(folder: Path, files: dict[str, Path]) -> dict[str, Path]:
     """Return the files of a repository that holds its model for another library too, whose weights nobody fetches."""
     folder.mkdir()
@@ -121,6 +136,13 @@ def test_an_archive_goes_before_the_form_of_another_library(hub, tmp_path):
     hub.fails = True
     again, _ = checkpoint.load("acme/both")
     assert again.config == model.config
+
+
+def test_a_model_of_another_library_is_said_to_be_one(hub, tmp_path):
+    files = with_foreign_form(tmp_path / "other", {}) | {"model.safetensors": GOLDEN / "README.md"}
+    hub.repositories["acme/other"] = files
+    with pytest.raises(InputError, match="it is of a 'sortformer'"):
+        checkpoint.load("acme/other")
 
 
 def test_a_form_that_is_read_here_goes_before_an_archive(hub):

@@ -98,7 +98,8 @@ def test_an_id_is_an_owner_a_name_and_a_revision():
     assert parse_id("nvidia/diar_streaming_sortformer_4spk-v2.1@main") == ModelId(
         "nvidia", "diar_streaming_sortformer_4spk-v2.1", "main"
     )
-    for path in ("one", "a/b/c", "a/b.nemo", "../a", "~/a", "/a/b", "a/", "a b/c", "a/b@"):
+    files = ("a/b.nemo", "a/b.onnx", "a/b.json", "a/b.safetensors")
+    for path in (*files, "one", "a/b/c", "../a", "~/a", "/a/b", "a/", "a b/c", "a/b@"):
         assert parse_id(path) is None, path
 
 
