@@ -106,6 +106,7 @@ def test_a_streaming_model_stays_one(tmp_path, gain):
     ("config", "reason"),
     [
         (ModelConfig(), "permutation encodings"),
+        (replace(NEMO, head=replace(NEMO.head, estimate_layers=(0,))), "it has estimates"),
         (replace(NEMO, features=replace(NEMO.features, normalize="fixed")), "by constants"),
         (replace(NEMO, head=replace(NEMO.head, num_slots=8)), "8 slots"),
         (replace(NEMO, head=replace(NEMO.head, upsampling=8)), "finer than 80 ms"),
@@ -117,7 +118,9 @@ def test_a_streaming_model_stays_one(tmp_path, gain):
         (replace(NEMO, head=replace(NEMO.head, attention=(AttentionConfig(position="none"),))), "what they attend"),
         (replace(NEMO, encoder=replace(NEMO.encoder, conv_norm="layer")), "by layer"),
         (replace(NEMO, encoder=replace(NEMO.encoder, residual="gru")), "have gates"),
+        (replace(NEMO, head=replace(NEMO.head, residual="gru", norm="pre")), "have gates"),
         (replace(NEMO, encoder=replace(NEMO.encoder, depth=UniversalDepth())), "not stacked plainly"),
+        (replace(NEMO, head=replace(NEMO.head, depth=UniversalDepth())), "not stacked plainly"),
         (replace(NEMO, encoder=replace(NEMO.encoder, conv_causal=True)), "causal"),
         (replace(NEMO, encoder=replace(NEMO.encoder, ff_dim=40)), "no multiple"),
         (replace(NEMO, encoder=replace(NEMO.encoder, learned_silence=True)), "silence"),
@@ -146,6 +149,12 @@ def test_nothing_is_overwritten(tmp_path):
         with pytest.raises(InputError, match="exists already"):
             checkpoint.convert(GOLDEN / "tiny_v1.nemo", out)
     assert (tmp_path / "there.nemo").read_text() == "mine"
+
+
+def test_a_folder_that_is_empty_may_be_filled(tmp_path):
+    (tmp_path / "ours").mkdir()
+    checkpoint.convert(GOLDEN / "tiny_v1.nemo", tmp_path / "ours")
+    assert_same_model(checkpoint.load(tmp_path / "ours")[0], checkpoint.load(GOLDEN / "tiny_v1.nemo")[0])
 
 
 @pytest.mark.parametrize("name", ["model.nemo", "model"])
