@@ -178,7 +178,8 @@ def test_its_metadata_say_what_else_is_to_be_known(ours: Graph, nemotron: Graph)
     assert from_dict(StreamConfig, said["sortformer.presets"]["1s"], "1s").latency_s == 0.96
     assert "sortformer.silence" not in said
     said = {name: json.loads(value) for name, value in nemotron.session.get_modelmeta().custom_metadata_map.items()}
-    assert (said["chunk_len"], said["right_context"], said["fifo_len"], said["spkcache_len"]) == (340, 40, 40, 264)
+    assert (said["chunk_len"], said["left_context"], said["right_context"]) == (340, 0, 40)
+    assert (said["fifo_len"], said["spkcache_len"], said["spkcache_update_period"]) == (40, 264, 300)
     silence = nemotron.model.encoder.silence
     assert silence is not None
     torch.testing.assert_close(torch.tensor(said["sortformer.silence"]), silence.detach(), atol=0, rtol=0)
