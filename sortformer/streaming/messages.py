@@ -20,5 +20,5 @@ def update_message(session: Session, update: Update) -> dict[str, Any]:
 
 
 def done_message(session: Session, update: Update, result: Diarization) -> dict[str, Any]:
-    """Return the last message: the update of what was not final yet, at whose end nobody speaks, and the result."""
-    return update_message(session, update) | {"type": "done", "speaking": [], "result": document(result)}
+    """Return the last message: the update of what was not final yet, after which nobody speaks, and the result."""
+    return update_message(session, update) | {"type": "done", "result": document(result)}
