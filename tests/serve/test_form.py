@@ -1,5 +1,6 @@
 """A form may hold all that is offered, and no more, whatever its parts are called."""
 
+import socket
 from collections.abc import Iterator
 
 import httpx
@@ -53,3 +54,11 @@ def test_what_has_no_name_is_called_by_what_it_is(server: Running, name: str, wo
     headers = {"Content-Type": "multipart/form-data; boundary=x"}
     answer = httpx.post(f"http://{server.address}/v1/diarize", content=f"{body}--x--\r\n", headers=headers, timeout=60)
     assert (answer.status_code, answer.json()["error"].startswith(says)) == (400, True), answer.text
+
+
+def test_what_is_said_to_be_too_large_is_refused_before_it_comes(server: Running):
+    head = "POST /v1/diarize HTTP/1.1\r\nHost: here\r\nContent-Type: multipart/form-data; boundary=x\r\n"
+    host, port = server.address.split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as client:
+        client.sendall(f"{head}Content-Length: {(1 << 20) + 1}\r\n\r\n".encode())
+        assert b" 413 " in client.recv(1_000)
