@@ -149,6 +149,17 @@ def test_a_name_that_was_packed_to_nearly_nothing(tmp_path):
         tracemalloc.stop()
 
 
+def test_a_member_that_is_said_to_have_large_holes(tmp_path):
+    member = tarfile.TarInfo("holes.bin")
+    member.type = tarfile.GNUTYPE_SPARSE
+    head = bytearray(member.tobuf(tarfile.GNU_FORMAT))
+    head[483:495] = b"%011o\0" % 2**32  # its size with them
+    head[148:156] = 8 * b" "
+    head[148:156] = b"%06o\0 " % sum(head)
+    (tmp_path / "holes.nemo").write_bytes(head + bytes(1024))
+    assert "unpacks to 100 times its size or more" in refusal(tmp_path / "holes.nemo")
+
+
 def test_weights_that_were_packed_in_their_zip(tmp_path):
     values, weights = recorded_parts()
     packed = io.BytesIO()
