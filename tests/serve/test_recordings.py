@@ -113,13 +113,6 @@ def test_the_type_of_a_form_may_be_written_in_capitals(server: Running, wav: Pat
     assert answer.status_code == 200
 
 
-def test_a_form_in_no_charset_is_one_sentence(server: Running, wav: Path):
-    sent = httpx.Request("POST", f"http://{server.address}/v1/diarize", files={"file": (wav.name, wav.read_bytes())})
-    headers = {"Content-Type": f"{sent.headers['Content-Type']}; charset=undefined"}
-    answer = httpx.post(sent.url, content=sent.read(), headers=headers, timeout=60)
-    assert (answer.status_code, "in the charset that it names" in answer.json()["error"]) == (400, True)
-
-
 def test_known_voices_bear_their_names(server: Running, wav: Path, tmp_path: Path):
     clip = write(tmp_path / "clip.flac", noise(30_000, seed=7), 16_000)
     people = {"Dr. Ada": clip, "Zoë": write(tmp_path / "other.wav", noise(32_000, seed=8), 16_000)}
