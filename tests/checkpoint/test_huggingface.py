@@ -14,6 +14,7 @@ import pytest
 from huggingface_hub import constants, file_download
 
 from sortformer import checkpoint
+from sortformer.checkpoint.loading import read
 from sortformer.errors import InputError
 from tests.checkpoint.goldens import GOLDEN
 
@@ -185,6 +186,12 @@ def test_a_token_that_is_refused_and_a_full_disk_are_told(hub, monkeypatch):
     monkeypatch.setattr("huggingface_hub.hf_hub_download", full)
     with pytest.raises(InputError, match=r"\(No space left on device \(make room, or choose another place\)\)$"):
         checkpoint.load("acme/nemotron")
+
+
+def test_a_licence_goes_by_the_name_on_the_hub(hub):
+    hub.repositories["acme/Nemotron-3-Diarization"] = NEMOTRON
+    assert read("acme/Nemotron-3-Diarization").licence == "OpenMDW-1.1"
+    assert read("acme/nemotron").licence is None
 
 
 def test_offline_mode_asks_nobody(hub, monkeypatch):
