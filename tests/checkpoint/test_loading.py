@@ -10,6 +10,7 @@ import torch
 from sortformer import checkpoint
 from sortformer.checkpoint.huggingface import ModelId, parse_id
 from sortformer.checkpoint.licences import licence_of
+from sortformer.checkpoint.loading import read
 from sortformer.checkpoint.nemo_config import model_config
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.errors import InputError
@@ -41,12 +42,16 @@ def test_loading_draws_no_random_numbers(tmp_path):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_our_folders_keep_their_bits_and_counters(tmp_path, norm, dtype):
     model = Sortformer(replace(SMALL, encoder=replace(SMALL.encoder, conv_norm=norm)))
+    for name, tensor in model.state_dict().items():
+        if name.endswith("num_batches_tracked"):
+            tensor.fill_(70_001)  # more than half precision can say
     checkpoint.save(tmp_path, model, dtype=dtype)
     loaded, _ = checkpoint.load(tmp_path)
     for name, tensor in model.state_dict().items():
         own = loaded.state_dict()[name]
         assert own.dtype == tensor.dtype, name
-        assert torch.equal(own, tensor.to(dtype).to(tensor.dtype)), name
+        kept = tensor.to(dtype).to(tensor.dtype) if tensor.is_floating_point() else tensor
+        assert torch.equal(own, kept), name
 
 
 @pytest.mark.parametrize("source", ["nothing here", "models/mine.nemo", "./models/mine", "/no/such/folder", "mine"])
@@ -93,6 +98,20 @@ def test_a_folder_with_several_archives_says_which_there_are(tmp_path):
         checkpoint.load(tmp_path)
 
 
+def test_our_model_goes_before_archives_beside_it(tmp_path):
+    checkpoint.save(tmp_path, Sortformer(SMALL))
+    for name in ("v1.nemo", "v2.nemo"):
+        shutil.copyfile(GOLDEN / "tiny_v1.nemo", tmp_path / name)
+        assert checkpoint.load(tmp_path)[0].config == SMALL
+
+
+def test_the_folder_of_a_training_run_says_where_its_model_is(tmp_path):
+    checkpoint.save(tmp_path / "model", Sortformer(SMALL))
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(InputError, match=f"is the folder of a training run; its model is in {tmp_path / 'model'}"):
+        checkpoint.load(tmp_path)
+
+
 def test_an_id_is_an_owner_a_name_and_a_revision():
     assert parse_id("nvidia/Nemotron-3-Diarization") == ModelId("nvidia", "Nemotron-3-Diarization")
     assert parse_id("nvidia/diar_streaming_sortformer_4spk-v2.1@main") == ModelId(
@@ -114,6 +133,12 @@ def test_v1_reminds_of_its_licence_by_name_and_by_shape(tmp_path):
     published["encoder"] |= {"n_layers": 18, "d_model": 512, "n_heads": 8}
     published["sortformer_modules"]["fc_d_model"] = 512
     assert licence_of("renamed", model_config(published)) == "CC-BY-NC-4.0"
+
+
+def test_nemotron_has_the_licence_of_the_name_that_it_is_published_by(tmp_path):
+    for name, licence in (("Nemotron-3-Diarization", "OpenMDW-1.1"), ("mine", None)):
+        shutil.copytree(GOLDEN / "tiny_nemotron3", tmp_path / name)
+        assert read(tmp_path / name).licence == licence
 
 
 def test_other_models_load_in_silence(tmp_path):
