@@ -136,12 +136,18 @@ def check_words(words: Iterable[Any] | Mapping[str, Any] | Any, source: str) -> 
 
 def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]], int]:
     """All words, each with both times; and how many ended before they began."""
-    said: list[tuple[float | None, float | None, str]] = []
+    said = list[tuple[float | None, float | None, str]]()
+    whole = set[int]()  # which of them are segments without words
     for item in _parts(items):
         try:
+            if not _value(item, "words"):
+                whole.add(len(said))
             said += _words(item)
         except (OverflowError, TypeError, ValueError):
             raise InputError(f"{_WORD}, got {reprlib.repr(item)}") from None
+    # Words of WhisperX bring no spaces, but a segment that it could not align has one: with it, all would be joined.
+    if len(whole) < len(said) and not any(text[:1].isspace() for at, (*_, text) in enumerate(said) if at not in whole):
+        said = [(start, end, text.lstrip()) for start, end, text in said]
     times = [time for start, end, _ in said for time in (start, end)]
     known = [(index, time) for index, time in enumerate(times) if time is not None]
     if not known:

@@ -83,6 +83,25 @@ def test_segments_of_whisperx_are_taken_apart():
     assert said == [(0.1, 0.6, "Hello", "ada"), (0.6, 2.9, "2", "bob")]
 
 
+def test_a_segment_that_whisperx_could_not_align_leaves_the_words_beside_it_apart():
+    recording = Diarization((Turn(0, 3, "ada"),), 3)
+    words = [{"word": "sold", "start": 0.1, "end": 0.4}, {"word": "in", "start": 0.5, "end": 0.9}]
+    segments = [
+        {"start": 0.1, "end": 0.9, "text": " sold in", "words": words},
+        {"start": 1.0, "end": 2.0, "text": " 2014", "words": []},
+    ]
+    said = assign_speakers({"segments": segments}, recording)
+    assert "ada: sold in 2014\n" in subtitles.format(said)
+
+
+def test_a_segment_without_words_keeps_its_space_beside_words_that_bring_theirs():
+    recording = Diarization((Turn(0, 3, "ada"),), 3)
+    words = [{"word": " sold", "start": 0.1, "end": 0.4}, {"word": ".", "start": 0.4, "end": 0.4}]
+    segments = [{"text": " sold.", "words": words}, {"start": 1.0, "end": 2.0, "text": " In 2014", "words": []}]
+    said = assign_speakers({"segments": segments}, recording)
+    assert "ada: sold. In 2014\n" in subtitles.format(said)
+
+
 def test_words_without_times_are_spoken_between_their_neighbours():
     recording = Diarization((Turn(0, 2, "ada"), Turn(2, 20, "bob")), 20)
     texts = ("12", "of", "2", "0", "them", "in", "7")
