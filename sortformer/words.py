@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import reprlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +20,7 @@ from sortformer.grid import LONGEST_S
 __all__ = ["Word", "assign_speakers", "check_words"]
 
 _WORD = "a word is (start, end, text), or has start, end, and word or text, or is in the words of such a segment"
+_TORN = re.compile("[\udc80-\udcff]+")
 _SEGMENTS, _WORDS = ("segments", "chunks", "transcription"), ("words", "word_segments")
 
 _WORD_S = 1.0  # a word lasts no longer where nobody says when it ends
@@ -246,7 +248,14 @@ def _of_tokens(tokens: Any) -> list[dict[str, Any]]:
             words.append({"text": "", "offsets": {"from": _value(at, "from", 0)}})
         words[-1]["text"] += text
         words[-1]["offsets"]["to"] = _value(at, "to", 0)
+    for word in words:
+        word["text"] = _TORN.sub(_mended, word["text"])
     return words
+
+
+def _mended(halves: re.Match[str]) -> str:
+    """The characters whose bytes, as surrogates, were in two tokens."""
+    return halves[0].encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
 
 
 def _times(word: Any) -> tuple[Any, Any]:

@@ -20,8 +20,10 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = 80
 
 
-def read_text(path: str | os.PathLike[str]) -> str:
+def read_text(path: str | os.PathLike[str], torn: bytes | None = None) -> str:
     """Return the text of a file in UTF-8, or in UTF-16 where a byte-order mark says so; the mark is dropped.
+
+    Where ``torn`` is in a file, so may be halves of characters: their bytes are surrogates then, as in file names.
 
     Raises:
         InputError: when the file is missing, cannot be read or is no text; or what is given is no path.
@@ -32,7 +34,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
             "(sortformer.formats)"
         )
     try:
-        return decoded(Path(path).read_bytes(), os.fspath(path))
+        return decoded(Path(path).read_bytes(), os.fspath(path), torn)
     except OSError as error:
         if isinstance(path, str) and "\n" in path:
             raise InputError(
@@ -43,15 +45,16 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
 
 
-def decoded(content: bytes, source: str) -> str:
+def decoded(content: bytes, source: str, torn: bytes | None = None) -> str:
     """Return the text of a file's content, as :func:`read_text` does.
 
     Raises:
         InputError: when it is no text.
     """
     encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    errors = "surrogateescape" if torn and torn in content else "strict"
     try:
-        return io.StringIO(content.decode(encoding), newline=None).read()
+        return io.StringIO(content.decode(encoding, errors), newline=None).read()
     except UnicodeDecodeError as error:
         if Path(source).suffix.lower() in AUDIO_SUFFIXES:
             raise InputError(f"{source} is a recording, where a text file is wanted") from error

@@ -11,17 +11,20 @@ from sortformer.errors import InputError
 from sortformer.formats import ctm, subtitles
 from sortformer.formats.source import read_text
 
-__all__ = ["SUFFIXES", "parse", "read", "words_of"]
+__all__ = ["SUFFIXES", "TORN", "parse", "read", "words_of"]
 
 SUFFIXES = (".json", ".ctm", ".srt", ".vtt")
 """How the names of transcripts end, in the order in which one is looked for in a folder."""
+
+TORN = b'"transcription"'
+"""What whisper.cpp writes has this; where a character is of two tokens, many versions write half of it in each."""
 
 Timed = tuple[float, float, str]
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any] | list[Any]:
     """Read a transcript (see :func:`parse`); what its name ends in says which kind it is."""
-    return parse(read_text(path), os.fspath(path))
+    return parse(read_text(path, TORN), os.fspath(path))
 
 
 def parse(text: str, source: str, uris: Sequence[str] = ()) -> dict[str, Any] | list[Any]:

@@ -141,7 +141,7 @@ async def _said(words: UploadFile | str | None, recording: Named, kind: str) -> 
     name = "words" if isinstance(words, str) else words.filename or "words"
 
     def read() -> Any:
-        text = content if isinstance(content, str) else decoded(content, name)
+        text = content if isinstance(content, str) else decoded(content, name, transcript.TORN)
         said = transcript.parse(text, name, [without_white_space(Path(recording.name).stem)])
         check_words(said, name)
         return said

@@ -31,6 +31,19 @@ def test_subtitles_name_who_speaks(cli: Cli, model: Path, wav: Path, tmp_path: P
     assert "<v speaker_0>Hello Ada." in (tmp_path / "out" / "meeting.vtt").read_text()
 
 
+def test_characters_that_whisper_cpp_tears_between_two_tokens_are_whole(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path
+):
+    torn = [b" \xe4\xbc", b"\x9a\xe8\xad\xb0", b"\xc3"]  # the last of them has its other half nowhere
+    tokens = b",".join(b'{"text": "%s", "offsets": {"from": 100, "to": 900}}' % part for part in torn)
+    words = tmp_path / "said.json"
+    words.write_bytes(b'{"transcription": [{"text": " x", "tokens": [%s]}]}' % tokens)
+    outcome = cli("diarize", wav, "--model", model, "--words", words, "-f", "srt")
+    assert outcome.out.endswith("speaker_0: \u4f1a\u8b70?\n")
+    words.write_bytes(b'[{"start": 0, "end": 1, "text": "\xe4\xbc"}]')  # another recogniser tears none
+    assert "is not a text file in UTF-8" in cli("diarize", wav, "--model", model, "--words", words, "-f", "srt").err
+
+
 def test_segments_have_words_where_there_are_any(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     options = ("diarize", wav, "--model", model, "-f", "seglst")
     assert {each["words"] for each in json.loads(cli(*options).out)} == {""}
