@@ -15,6 +15,5 @@ def require_extra(what: str, extra: str, *packages: str) -> None:
     """
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        raise InputError(
-            f'{what} needs the packages {", ".join(missing)}: pip install ".[{extra}]", sortformer with its extra'
-        )
+        how = f"pip install {' '.join(missing)}, or sortformer with its extra [{extra}]"
+        raise InputError(f"{what} needs {', '.join(missing)}: {how}")

@@ -12,8 +12,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from sortformer.annotation import Diarization, Turn, speakers
-from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
+from sortformer.extras import require_extra
 from sortformer.formats.svg import COLOURS
 from sortformer.metrics.compared import KINDS, Stretch, compared
 
@@ -49,13 +49,10 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
     Raises:
         InputError: when matplotlib is not installed.
     """
-    try:
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-    except ImportError as error:
-        raise InputError(
-            "pictures need matplotlib: pip install matplotlib, or sortformer with its extra [plot]"
-        ) from error
+    require_extra("a picture", "plot", "matplotlib")
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
     rows = [speakers(diarization), *([] if reference is None else [speakers(reference), KINDS])]
     heights = [2.4, *(0.4 + 0.3 * max(1, len(names)) for names in rows)]
     dpi = min(max(_FEWEST_DPI, probabilities.duration / 60 * _DOTS_A_MINUTE / _WIDTH_IN), _MOST_DPI)

@@ -112,8 +112,8 @@ def test_a_picture_is_what_it_is_called(probabilities: Probabilities, format: st
 
 
 def test_without_matplotlib_the_way_to_it_is_named(probabilities: Probabilities, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(InputError, match="pip install matplotlib"):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r"a picture needs matplotlib: pip install matplotlib, or"):
         figure(probabilities, RESULT)
 
 

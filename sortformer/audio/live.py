@@ -18,6 +18,7 @@ from sortformer.audio.files import name_of
 from sortformer.audio.reading import SHORTEST_S, signal_of
 from sortformer.audio.signal import check_channel, resampled
 from sortformer.errors import InputError, refusal
+from sortformer.extras import require_extra
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["HEADER_BYTES", "begins_recording", "microphone", "piped"]
@@ -195,12 +196,9 @@ def microphone(rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
 
 
 def _recorded(rate: int) -> Iterator[np.ndarray]:
+    require_extra("the microphone", "mic", "sounddevice")
     try:
         import sounddevice  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise InputError(
-            "the microphone needs the package sounddevice: pip install sounddevice, or sortformer with its extra [mic]"
-        ) from error
     except OSError as error:
         raise InputError("the microphone needs PortAudio: install it (on Debian and Ubuntu, libportaudio2)") from error
     heard: queue.SimpleQueue[np.ndarray | None] = queue.SimpleQueue()

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from sortformer.errors import InputError
+from sortformer.extras import require_extra
 from sortformer.grid import SAMPLE_RATE
 from sortformer.simulate.cache import cached
 
@@ -51,10 +52,9 @@ class Rooms:
 
 def _room(rng: np.random.Generator, t60: float, positions: int) -> np.ndarray:
     """Return (positions, ROOM_SAMPLES) float32."""
-    try:
-        import pyroomacoustics
-    except ImportError as error:
-        raise InputError("making rooms needs pyroomacoustics: pip install pyroomacoustics") from error
+    require_extra("making rooms", "train", "pyroomacoustics")
+    import pyroomacoustics
+
     size = np.array([rng.uniform(3, 9), rng.uniform(3, 7), rng.uniform(2.4, 3.6)])
     absorption = _absorption(size, t60)
     room = pyroomacoustics.ShoeBox(

@@ -214,7 +214,7 @@ def test_a_torch_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     found = importlib.util.find_spec
     monkeypatch.setattr("sortformer.extras.find_spec", lambda name: None if name == "onnxscript" else found(name))
-    with pytest.raises(InputError, match=r"ONNX needs the packages onnxscript: pip install"):
+    with pytest.raises(InputError, match=r"ONNX needs onnxscript: pip install"):
         convert(GOLDEN / "tiny_v1.nemo", tmp_path / "model.onnx")
 
 

@@ -82,5 +82,5 @@ def test_without_its_extra_one_sentence_says_what_to_install(cli: Cli, monkeypat
     outcome = cli("serve")
     assert outcome.code == 1
     assert outcome.errors == [
-        'a server needs the packages fastapi, uvicorn: pip install ".[serve]", sortformer with its extra'
+        "a server needs fastapi, uvicorn: pip install fastapi uvicorn, or sortformer with its extra [serve]"
     ]

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -298,6 +299,8 @@ def test_where_nobody_is_heard_it_says_how_quiet_it_was(cli: Cli, deaf_model: Pa
 class Microphone:
     """Stands in for sounddevice: two pieces of sound, and then it is unplugged."""
 
+    __spec__ = ModuleSpec("sounddevice", None)
+
     class PortAudioError(Exception):
         pass
 
@@ -333,7 +336,7 @@ def test_without_sounddevice_one_sentence_says_what_to_install(cli: Cli, model: 
     outcome = cli("stream", "--model", model)
     assert outcome.code == 1
     assert outcome.errors == [
-        "the microphone needs the package sounddevice: pip install sounddevice, or sortformer with its extra [mic]"
+        "the microphone needs sounddevice: pip install sounddevice, or sortformer with its extra [mic]"
     ]
 
 

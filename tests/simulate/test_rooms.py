@@ -36,5 +36,5 @@ def test_the_cache_gives_the_same_rooms_and_another_seed_others(made):
 
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyroomacoustics", None)
-    with pytest.raises(InputError, match="pip install pyroomacoustics"):
+    with pytest.raises(InputError, match="needs pyroomacoustics: pip install pyroomacoustics, or"):
         Rooms.make(1)
