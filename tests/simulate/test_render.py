@@ -51,10 +51,11 @@ def tracks() -> torch.Tensor:
     return made
 
 
-def run(tracks, plan, rooms=None, seed=0) -> torch.Tensor:
+def run(tracks, plan, rooms=None, seed=0, active=NUM_SAMPLES) -> torch.Tensor:
     occupied = tracks.view(1, SLOTS + 1, -1, BLOCK_SAMPLES).abs().amax(-1).numpy() > 0
-    active = torch.full((1,), float(NUM_SAMPLES))
-    return render(tracks, occupied, active, plan, rooms, NUM_SAMPLES, [torch.Generator().manual_seed(seed)])
+    return render(
+        tracks, occupied, torch.tensor([float(active)]), plan, rooms, NUM_SAMPLES, [torch.Generator().manual_seed(seed)]
+    )
 
 
 def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
@@ -85,6 +86,48 @@ def test_rooms_equal_direct_convolution(tracks, rooms, direct, wet):
     assert relative_error(run(tracks, plan, rooms)[0], torch.from_numpy(expected[:NUM_SAMPLES])) < 1e-4
 
 
+def test_babble_has_a_place_in_the_room_and_a_filter_of_its_own(tracks, rooms):
+    murmur = torch.zeros_like(tracks)
+    murmur[0, -1] = tracks[0].sum(0)
+    magnitude = np.ones((1, SLOTS + 2, 257), np.float32)
+    magnitude[0, -2, 128:] = 0.1
+    plan = plain(
+        magnitude=magnitude,
+        direct=np.zeros(1, np.float32),
+        wet=np.ones(1, np.float32),
+        response=np.array([[[2, 1], [2, 3], [2, 0]]]),
+    )
+    heard = run(murmur, replace(plan, babble_snr_db=np.zeros(1, np.float32)), rooms)[0]
+    as_a_voice = replace(plan, magnitude=magnitude[:, [2, 1, 0, 3]], response=plan.response[:, ::-1])
+    assert relative_error(heard, run(murmur.flip(1), as_a_voice, rooms)[0]) < 1e-4
+
+
+def test_noise_has_its_filter(tracks):
+    magnitude = np.ones((1, SLOTS + 2, 257), np.float32)
+    magnitude[0, -1, 128:] = 0.1
+    noise = run(0 * tracks, plain(magnitude=magnitude, snr_db=np.zeros(1, np.float32)))[0]
+    low, high = torch.fft.rfft(noise).abs().square().chunk(2)
+    assert float(10 * (low.sum() / high.sum()).log10()) == pytest.approx(20, abs=1)
+
+
+@pytest.mark.parametrize(("swing_db", "least", "most"), [(0.0, 0.0, 0.5), (6.0, 2.5, 6.0)])
+def test_noise_wanders_as_asked_for_and_is_as_loud_on_average(tracks, swing_db, least, most):
+    wandering = {"noise_swing_db": np.full(1, swing_db, np.float32), "snr_db": np.zeros(1, np.float32)}
+    power = run(0 * tracks, plain(**wandering))[0].unfold(0, 1600, 1600).square().mean(1)
+    assert float(10 * power.mean().log10()) == pytest.approx(-20, abs=1)
+    assert least <= float(10 * power.log10().std()) <= most
+
+
+@pytest.mark.parametrize("mains_hz", [50.0, 60.0])
+def test_hum_is_the_mains_and_its_first_harmonics_but_the_fourth(tracks, mains_hz):
+    humming = {"hum_snr_db": np.zeros(1, np.float32), "hum_hz": np.full(1, mains_hz, np.float32)}
+    wave = run(0 * tracks, plain(**humming))[0][: 4 * 16_000]
+    power = torch.fft.rfft(wave * torch.hann_window(len(wave))).abs().square()
+    lines = (power > 0.01 * power.max()).nonzero().flatten() / 4
+    assert set((lines / mains_hz).round().int().tolist()) == {1, 2, 3, 5}
+    assert ((lines / mains_hz).round() * mains_hz - lines).abs().max() <= 0.25
+
+
 @pytest.mark.parametrize("snr_db", [0.0, 10.0, 25.0])
 @pytest.mark.parametrize("kind", ["snr_db", "babble_snr_db", "hum_snr_db"])
 def test_disturbances_have_the_drawn_level(tracks, kind, snr_db):
@@ -107,11 +150,19 @@ def test_bursts_come_as_often_and_as_loud_as_drawn(tracks):
     scale = (clean * soft).sum() / clean.square().sum()
     assert float((soft - scale * clean).abs().max()) > 0.01
     assert (loud - soft).square().sum() > (soft - scale * clean).square().sum()
+    low = {"level_dbfs": np.full(1, -60, np.float32)} | drawn
+    alone = [run(0 * tracks, plain(burst_snr_db=np.full(1, snr, np.float32), **low)) for snr in (0, 20)]
+    torch.testing.assert_close(alone[0], 10 * alone[1])
 
 
-def test_the_level_is_that_of_the_active_speech(tracks):
-    wave = run(tracks, plain(level_dbfs=np.full(1, -30, np.float32)))
-    assert float(10 * torch.log10(wave.square().mean())) == pytest.approx(-30, abs=0.2)
+def test_a_recording_that_would_be_too_loud_is_as_loud_as_it_can_be(tracks):
+    assert float(run(tracks, plain(level_dbfs=np.full(1, 10, np.float32))).abs().max()) == pytest.approx(0.99)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+def test_the_level_is_that_of_the_active_speech(tracks, share):
+    wave = run(tracks, plain(level_dbfs=np.full(1, -30, np.float32)), active=share * NUM_SAMPLES)
+    assert float(10 * (wave.square().mean() / share).log10()) == pytest.approx(-30, abs=0.2)
 
 
 def test_a_telephone_leaves_nothing_above_4_khz(tracks):
