@@ -14,7 +14,8 @@ from sortformer.data import Sources, batches
 from sortformer.errors import InputError
 from sortformer.simulate import Conversations
 from sortformer.train import train
-from tests.train.runs import after, assert_same, log_of, state_of
+from sortformer.train.objective import objective
+from tests.train.runs import after, assert_same, log_of, state_of, write_counting_network, write_voice_table
 
 
 def test_a_batch_that_repeats_is_that_of_the_first_stage_to_the_end(run_config, tmp_path):
@@ -22,6 +23,39 @@ def test_a_batch_that_repeats_is_that_of_the_first_stage_to_the_end(run_config, 
     stages = replace(first, batch_size=3), replace(second, batch_size=2)
     train(replace(run_config, stages=stages, repeat=True), tmp_path)
     assert {line["audio_s"] for line in log_of(tmp_path)} == {6.0}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, float, int]]:
+    """Of each part of each step the weights of the teachers of voices and of counts, and the seed of dropout."""
+    found = []
+
+    def note(*arguments: Any) -> dict[str, torch.Tensor]:
+        found.append((arguments[4], arguments[7], torch.initial_seed()))
+        return objective(*arguments)
+
+    monkeypatch.setattr("sortformer.train.step.objective", note)
+    return found
+
+
+def test_what_teachers_ask_for_falls_from_step_to_step(run_config, tmp_path, asked):
+    taught = write_counting_network(tmp_path / "counts.npz", write_voice_table(tmp_path / "voices.npz", run_config))
+    assert taught.teacher is not None
+    stages = (replace(run_config.stages[0], until_step=3),)
+    taught = replace(taught, teacher=replace(taught.teacher, weight=1.0, final_weight=0.4), stages=stages, steps=3)
+    train(taught, tmp_path / "run")
+    voices, counts, _ = zip(*asked, strict=True)
+    assert voices == pytest.approx([1.0, 0.7, 0.4])
+    assert counts == pytest.approx([0.4, 0.3, 0.2])
+
+
+def test_every_part_of_every_step_drops_out_by_a_seed_of_its_own(run_config, tmp_path, asked):
+    config = replace(run_config, stages=(replace(run_config.stages[0], until_step=3),), steps=3, accumulate=2)
+    train(config, tmp_path / "once")
+    once = asked.copy()
+    train(config, tmp_path / "again")
+    assert asked == 2 * once
+    assert len({seed for _, _, seed in once}) == 6
 
 
 def poisoned(

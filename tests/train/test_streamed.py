@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
-from sortformer.config.train import TrainConfig
+from sortformer.config.train import LossConfig, OptimizerConfig, TrainConfig
+from sortformer.data import Batches
 from sortformer.errors import ConfigError
 from sortformer.losses import hybrid_loss
 from sortformer.model import Sortformer
@@ -16,12 +17,16 @@ from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.state import start
 from sortformer.streaming.step import step
 from sortformer.train import train
+from sortformer.train.processes import Processes
+from sortformer.train.state import TrainState
+from sortformer.train.step import take_step
 from sortformer.train.streamed import check_streams, draw_stream, streamed
 from tests.small_models import SHAPES, small_config, small_model
 from tests.train.runs import after, log_of, state_of
 
 IN_ORDER = torch.arange(3)
 CONFIG = StreamConfig(7, 2, fifo_frames=5, speaker_cache=SpeakerCacheConfig(frames=14))
+FEW = StreamConfig(2, right_context_frames=0, fifo_frames=1, speaker_cache=SpeakerCacheConfig(frames=8))
 
 
 @pytest.fixture
@@ -181,13 +186,30 @@ def test_a_run_that_is_partly_streamed_resumes_and_learns_both_ways(run_config, 
 
 
 def test_the_log_has_the_losses_of_the_frames_that_a_stream_shows_alone(run_config, tmp_path, monkeypatch):
-    few = StreamConfig(2, right_context_frames=0, fifo_frames=1, speaker_cache=SpeakerCacheConfig(frames=8))
-    monkeypatch.setattr("sortformer.train.step.draw_stream", lambda *_: few)
+    monkeypatch.setattr("sortformer.train.step.draw_stream", lambda *_: FEW)
     monkeypatch.setattr(
         "sortformer.losses.nn.functional.binary_cross_entropy_with_logits", lambda logits, *_, **__: logits * 0 + 1
     )
     train(replace(run_config, stages=(replace(run_config.stages[0], streamed_probability=1.0),), steps=3), tmp_path)
     assert [line["output"] for line in log_of(tmp_path)] == pytest.approx([1.0] * 3)
+
+
+def test_the_gradient_is_that_of_a_mean_over_the_frames_that_a_stream_shows(run_config, sources, monkeypatch):
+    """With logits for losses the bias of each of two slots moves its half of the mean, however few frames there are."""
+    monkeypatch.setattr("sortformer.train.step.draw_stream", lambda *_: FEW)
+    monkeypatch.setattr(
+        "sortformer.losses.nn.functional.binary_cross_entropy_with_logits", lambda logits, *_, **__: logits
+    )
+    config = replace(
+        run_config,
+        loss=LossConfig(deep_weight=0.0),
+        optimizer=OptimizerConfig(clip_norm=1e9),
+        stages=(replace(run_config.stages[0], streamed_probability=1.0),),
+        steps=3,
+    )
+    state = TrainState.start(Sortformer(config.model), config.optimizer, None, torch.device("cpu"))
+    take_step(state, [Batches(sources, config, config.model)[0]], config, Processes(torch.device("cpu")))
+    torch.testing.assert_close(state.model.head.out.bias.grad, torch.full((2,), 0.5))
 
 
 def test_a_model_that_cannot_stream_is_refused(run_config: TrainConfig):
