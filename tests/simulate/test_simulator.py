@@ -1,6 +1,9 @@
+from collections import defaultdict
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +14,8 @@ from hypothesis import strategies as st
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import BurstPool, Pauses, Simulator, TurnPatterns, VoiceBank, dev_set
-from sortformer.simulate.events import Delivery, noted, played
+from sortformer.simulate.events import Delivery
+from sortformer.simulate.outline import Outline, parametric_outline
 from sortformer.simulate.stage import Stage
 from tests.simulate.makers import PITCHES_HZ
 
@@ -36,11 +40,6 @@ DRY = SimulationConfig(channel=STILL, casting=CastingConfig(voice_gain_db=3))
 
 def seeded(seed: int) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
-
-
-def tracks(bank: VoiceBank, stage: Stage) -> np.ndarray:
-    """What the one row of a stage of one slot sounds like: its voice, and its babble."""
-    return played(noted(stage.notes), bank.audio, 1, 2, stage.num_hops * 160)[0].numpy()
 
 
 @pytest.fixture(scope="module")
@@ -134,24 +133,6 @@ def test_turns_are_tilted_only_where_asked_for(bank):
         made(1.0)
 
 
-def test_a_tilt_is_a_filter_of_two_taps(bank):
-    stages = [Stage(bank, 1, 1, 100) for _ in range(2)]
-    for stage, tilt in zip(stages, (0.0, 0.5), strict=True):
-        stage.play(0, 0, 0, 0, 100, Delivery(tilt=tilt))
-    plain, tilted = (tracks(bank, stage)[0, 200:-200] for stage in stages)  # without the fades
-    np.testing.assert_allclose(tilted[1:], (plain[1:] + 0.5 * plain[:-1]) / 1.25**0.5, atol=1e-6)
-
-
-def test_what_would_murmur_after_the_end_is_not_heard(bank):
-    stage = Stage(bank, 1, 1, 100)
-    stage.murmur(0, 0, 105, 20)
-    assert not tracks(bank, stage).any()
-    stage.murmur(0, 30, 90, 20)
-    babble = tracks(bank, stage)[-1]
-    assert babble[90 * 160 :].any()
-    assert not babble[: 90 * 160].any()
-
-
 def test_what_a_device_plays_all_at_once_sounds_the_same(bank, rooms, monkeypatch: pytest.MonkeyPatch):
     channel = ChannelConfig(burst_probability=1.0, noise_swing_db=(0.0, 0.0))
     casting = CastingConfig(turn_tilt=0.5, turn_speed=0.1)
@@ -162,38 +143,6 @@ def test_what_a_device_plays_all_at_once_sounds_the_same(bank, rooms, monkeypatc
     monkeypatch.setattr("sortformer.simulate.simulator._audio", lambda sounds, _: torch.from_numpy(sounds.audio))
     power = expected.square().mean(dim=1)
     assert ((simulator.render(script).wave - expected).square().mean(dim=1) < 1e-4 * power).all()
-
-
-@pytest.mark.parametrize("speed", [1.0, 1.25])
-def test_the_last_phrase_of_a_bank_may_be_played_to_its_end(bank, speed):
-    stage, hops = Stage(bank, 1, 1, 100), len(bank.activity)
-    stage.play(0, 0, hops - 50, 0, 50, Delivery(speed=speed))
-    (note,) = stage.notes
-    assert note.source + note.stored == len(bank.audio)
-    assert np.flatnonzero(tracks(bank, stage)[0])[-1] < note.length
-
-
-@pytest.mark.parametrize("speed", [0.5, 0.95, 1.0, 1.5])
-def test_what_is_heard_before_a_phrase_keeps_its_time_at_any_speed(bank, speed):
-    stage, phrase = Stage(bank, 1, 1, 300), 1
-    start, length = int(bank.phrase_start[phrase]), int(bank.phrase_end[phrase] - bank.phrase_start[phrase])
-    stage.play(0, 0, start, 50, length, Delivery(speed=speed))
-    (note,) = stage.notes
-    before = start * 160 - note.source
-    assert before == 480
-    assert note.at + before / speed == pytest.approx(50 * 160, abs=80)
-
-
-def test_a_turn_that_is_said_faster_is_shorter_and_higher(bank):
-    stages = {speed: Stage(bank, 1, 1, 300) for speed in (0.8, 1.0, 1.25)}
-    for speed, stage in stages.items():
-        stage.play(0, 0, 0, 0, 200, Delivery(speed=speed))
-        spoken = stage.activity[0, 0].nonzero()[0]
-        assert spoken[-1] + 1 == pytest.approx(200 / speed, abs=0.1 * 200)  # the bank may pause at the end
-        heard = np.flatnonzero(tracks(bank, stage)[0])[-1] / 160
-        assert heard == pytest.approx(200 / speed, abs=4)
-    pitch = {speed: _loudest_hz(tracks(bank, stage)[0, :8000]) for speed, stage in stages.items()}
-    assert pitch[0.8] < pitch[1.0] < pitch[1.25]
 
 
 def test_turns_of_another_speed_keep_their_place(bank):
@@ -222,10 +171,6 @@ def test_what_a_voice_says_slower_is_over_before_it_says_more(bank, monkeypatch:
     assert len(said) > 50
     for (row, slot, _, end), (next_row, next_slot, start, _) in pairwise(said):
         assert (row, slot) != (next_row, next_slot) or end < start + 2
-
-
-def _loudest_hz(sound: np.ndarray) -> float:
-    return float(np.abs(np.fft.rfft(sound)).argmax()) * 16_000 / len(sound)
 
 
 def _pauses(activity: torch.Tensor) -> list[int]:
@@ -297,6 +242,61 @@ def test_replayed_turns_shape_the_activity(bank, tmp_path):
     assert (made.activity.sum(-1) <= 1).all()
     assert float(made.activity.sum(-1).mean()) == pytest.approx(0.5, abs=0.08)
     assert ((made.voice >= 0).sum(1) == 2).all()
+
+
+@pytest.fixture
+def played_by(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, float]]:
+    """Row, slot and gain of all that is said."""
+    said = []
+    monkeypatch.setattr(Stage, "play", lambda _stage, row, slot, *place: said.append((row, slot, place[-1].gain)))
+    return said
+
+
+def test_voices_are_as_loud_as_they_are_and_turns_around_it(bank, played_by):
+    def levels_db(**casting: float) -> list[np.ndarray]:
+        played_by.clear()
+        Simulator(bank, replace(DRY, casting=CastingConfig(**casting))).script(seeded(0), 20, 30.0)
+        gains = defaultdict(list)
+        for row, slot, gain in played_by:
+            gains[row, slot].append(20 * np.log10(gain))
+        return [np.array(levels) for levels in gains.values()]
+
+    voices = levels_db(voice_gain_db=6.0, turn_gain_db=0.0)
+    assert all(np.ptp(levels) < 1e-6 for levels in voices)
+    assert np.std([levels[0] for levels in voices]) == pytest.approx(6 / 3**0.5, rel=0.2)
+    assert len({round(float(levels[0]), 6) for levels in voices}) == len(voices)
+    turns = levels_db(voice_gain_db=0.0, turn_gain_db=2.0)
+    assert np.std(np.concatenate(turns)) == pytest.approx(2.0, rel=0.2)
+
+
+@pytest.mark.parametrize(("bystander", "most"), [(0.0, 2), (1.0, 1)])
+def test_who_murmurs_is_nobody_of_the_conversation(bank, monkeypatch, bystander, most):
+    heard = defaultdict(set)
+
+    def note(_stage: Stage, row: int, source: int, _at: int, _length: int) -> None:
+        utterance = np.searchsorted(bank.utterance_end, source, side="right")
+        heard[row].add(int(bank.utterance_voice[utterance]))
+
+    monkeypatch.setattr(Stage, "murmur", note)
+    channel = replace(STILL, babble_probability=1.0, babble_voices=(1, 2), bystander_probability=bystander)
+    script = Simulator(bank, replace(DRY, channel=channel)).script(seeded(0), 30, 20.0)
+    assert max(map(len, heard.values())) == most
+    assert len(heard) > 15
+    assert not any(heard[row] & set(voices) for row, voices in enumerate(script.voice.tolist()))
+
+
+def test_windows_of_meetings_are_as_frequent_and_as_lively_as_asked_for(bank):
+    asked = []
+
+    def window(rng: np.random.Generator, count: int, num_hops: int, lively: bool) -> Outline:
+        asked.append(lively)
+        return parametric_outline(rng, count, num_hops, TurnTakingConfig())
+
+    patterns: Any = SimpleNamespace(window=window)
+    config = replace(DRY, replay_probability=0.7, lively_probability=0.2)
+    Simulator(bank, config, patterns).script(seeded(0), 200, 2.0)
+    assert len(asked) / 200 == pytest.approx(0.7, abs=0.1)
+    assert np.mean(asked) == pytest.approx(0.2, abs=0.08)
 
 
 def test_nobody_talks_over_themselves(bank, monkeypatch):
