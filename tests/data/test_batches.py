@@ -199,6 +199,7 @@ def test_a_pool_limits_training_voices_and_no_others(config):
     assert len(pool) == 2
     assert pool != {voice.speaker for voice in Sources.load(replace(data, pool_seed=2)).bank.voices}
     assert Sources.load(data, "dev").bank.voices == Sources.load(config.data, "dev").bank.voices
+    assert Sources.load(data).content != Sources.load(config.data).content
 
 
 def test_real_turn_taking_is_gathered_from_all_folders(config, tmp_path):
@@ -211,11 +212,19 @@ def test_real_turn_taking_is_gathered_from_all_folders(config, tmp_path):
         ]
         (folder / f"{name}.rttm").write_text("\n".join(lines) + "\n")
     data = replace(config.data, turns=(str(tmp_path / "one"), str(tmp_path / "two")))
-    both = Sources.load(data).patterns
-    alone = Sources.load(replace(data, turns=data.turns[:1])).patterns
+    sources, single = Sources.load(data), Sources.load(replace(data, turns=data.turns[:1]))
+    both, alone = sources.patterns, single.patterns
+    assert sources.content == Sources.load(data).content != single.content
     assert both is not None
     assert alone is not None
     assert len(both.recordings) == len(alone.recordings) + 1
+
+
+def test_a_simulator_has_all_that_its_sources_hold(config, sources, monkeypatch):
+    monkeypatch.setattr("sortformer.data.sources.Simulator", lambda *given: given)
+    held = Sources(sources.bank, *(object() for _ in range(2)), (), object())  # pyright: ignore[reportArgumentType]
+    given = held.simulator(config.simulation, config.model)
+    assert given == (held.bank, config.simulation, held.patterns, held.rooms, config.model, held.bursts)
 
 
 def test_too_few_voices_are_refused_before_training(config):

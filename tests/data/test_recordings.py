@@ -1,6 +1,6 @@
 """Crops of real recordings: the samples and the turns that are there, in order of arrival, and a slot for everyone."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +210,21 @@ def test_another_channel_leaves_labels_and_padding(recordings):
     wave = rerecord(batch, clean, np.random.default_rng(0)).wave[0, 1_000:31_000]
     gain = (wave * batch.wave[0, 1_000:31_000]).sum() / batch.wave[0, 1_000:31_000].square().sum()
     torch.testing.assert_close(wave, gain * batch.wave[0, 1_000:31_000], atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize(("spoken", "snr_db"), [(0.0, 10.0), (1.0, 10.0), (0.5, 7.0)])
+def test_noise_is_measured_against_speech_and_where_there_is_none_against_the_recording(recordings, spoken, snr_db):
+    probabilities = [field.name for field in fields(ChannelConfig) if field.name.endswith("_probability")]
+    still = ChannelConfig(equaliser_db=0.0, **dict.fromkeys(probabilities, 0.0))
+    noisy = replace(still, noise_probability=1.0, snr_db=(10.0, 10.0), noise_swing_db=(0.0, 0.0))
+    batch = Crops(recordings, 3.0, 2, MODEL).read(Crop(0, 1.0, 3.0))
+    active = (torch.arange(batch.activity.shape[1]) < spoken * batch.activity.shape[1]).float()
+    batch = replace(batch, activity=active[None, :, None].expand_as(batch.activity))
+    wave = rerecord(batch, noisy, np.random.default_rng(0)).wave
+    gain = (wave * batch.wave).sum() / batch.wave.square().sum()
+    rest = wave - gain * batch.wave
+    measured = 10 * ((gain * batch.wave).square().sum() / rest.square().sum()).log10()
+    assert float(measured) == pytest.approx(snr_db, abs=0.5)
 
 
 def test_sources_are_the_same_wherever_they_lie_and_others_with_another_border(tmp_path: Path):
