@@ -161,7 +161,13 @@ def test_what_is_drawn_covers_the_presets():
     assert min(config.chunk_frames for config in drawn) <= 4
     assert max(config.chunk_frames for config in drawn) >= 300
     assert min(config.right_context_frames for config in drawn) == 1
-    assert len({config.speaker_cache.frames for config in drawn}) > 20
+    assert max(config.right_context_frames for config in drawn) >= 38
+    for frames, least, most in (
+        ([config.fifo_frames for config in drawn], 40, 188),
+        ([config.speaker_cache.frames for config in drawn], 100, 264),
+    ):
+        assert least <= min(frames) < least + 5
+        assert most - 5 < max(frames) <= most
 
 
 @pytest.mark.parametrize("slots", [26, 80])
