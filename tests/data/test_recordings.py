@@ -113,6 +113,15 @@ def test_nobody_is_ever_without_a_slot_and_nothing_else_is_left_out(recordings, 
     assert all(crop.duration_s == pytest.approx(length) for crop in drawn)
 
 
+def test_a_crop_of_one_slot_ends_before_and_begins_behind_another_turn_however_it_lies_between_hops(recordings):
+    turns = (Turn(0.0, 10.0, "ann"), Turn(5.006, 6.004, "bob"))
+    alone = Recordings("made up", recordings.entries[:1], (Diarization(turns, 10.0),), (((0.0, 10.0),),))
+    crops, rng = Crops(alone, 1.0, 1, MODEL), np.random.default_rng(0)
+    starts = {round(100 * crops.draw(rng).start_s) for _ in range(8000)}
+    assert max(start for start in starts if start < 500) == 400
+    assert min(start for start in starts if start > 500) == 601
+
+
 def test_every_second_is_as_likely_as_any_other(tmp_path):
     found = Recordings.read(corpus(tmp_path, {"a": (30.0, MEETING[:1]), "b": (10.0, ()), "c": (1.0, SHORT)}))
     crops, rng = Crops(found, 2.0, 2, MODEL), np.random.default_rng(0)
@@ -121,10 +130,10 @@ def test_every_second_is_as_likely_as_any_other(tmp_path):
 
 
 def test_crops_stay_inside_the_uem(tmp_path):
-    parts = {"a": [(1.0, 4.0), (8.0, 8.5)]}
+    parts = {"a": [(1.004, 4.006), (8.0, 8.5)]}
     found = Recordings.read(corpus(tmp_path, {"a": (12.0, MEETING)}, parts=parts))
     crops, rng = Crops(found, 2.0, 2, MODEL), np.random.default_rng(0)
-    drawn = [crops.draw(rng) for _ in range(200)]
+    drawn = [crops.draw(rng) for _ in range(1000)]
     assert all(
         any(a <= crop.start_s and crop.start_s + crop.duration_s <= b + 1e-6 for a, b in parts["a"]) for crop in drawn
     )
