@@ -1,4 +1,4 @@
-"""Attention: one wrapper that owns the projections, one small file a core; what a core is, is in ``protocol``."""
+"""Attention: one wrapper with the projections, and one file per core; ``protocol`` defines the interface of cores."""
 
 from sortformer.attention.build import build_core
 from sortformer.attention.drawn import DrawnAttention, drawn, redraw

@@ -1,4 +1,4 @@
-"""Blockwise attention: each block of queries attends to one block of keys, another one in each head."""
+"""Blockwise attention: each block of queries attends to one block of keys, a different one in each head."""
 
 import torch
 from torch import Tensor
@@ -13,7 +13,7 @@ __all__ = ["BlockwiseAttention"]
 class BlockwiseAttention(Core):
     """Qiu et al., arXiv 1911.02972, section 3, with the shifts by 0, 1, 2, ... blocks as the heads' permutations.
 
-    The shift goes around a recording's own last block, whatever it is padded to.
+    Shifts wrap around after the recording's own last block, whatever it is padded to.
     """
 
     def __init__(self, block: int) -> None:

@@ -1,4 +1,4 @@
-"""From the config of a core to the module."""
+"""Building attention cores from their configs."""
 
 from sortformer.attention import patterns
 from sortformer.attention.blockwise import BlockwiseAttention

@@ -1,4 +1,4 @@
-"""Clusters of frames by k-means: centroids that follow the frames in training, and who belongs to which."""
+"""Clusters of frames by k-means: centroids, which training updates, and the frames of each cluster."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ __all__ = ["Clusters", "latest", "members", "take"]
 
 
 class Clusters(nn.Module):
-    """Roy et al., arXiv 2003.05997, section 4: spherical k-means in each head, over frames without learned weights."""
+    """Roy et al., arXiv 2003.05997, section 4: spherical k-means per head, over frames without learned weights."""
 
     def __init__(self, heads: int, head_dim: int, number: int, decay: float) -> None:
         super().__init__()
@@ -19,13 +19,13 @@ class Clusters(nn.Module):
         self.register_buffer("centroids", nn.functional.normalize(torch.randn(heads, number, head_dim), dim=-1))
 
     def similarity(self, frames: Tensor) -> Tensor:
-        """Return how near each centroid is to each of the frames (B, H, T, d): (B, H, T, k)."""
+        """Return the similarity (B, H, T, k) of the frames (B, H, T, d) and the centroids, by dot product."""
         return frames @ self.centroids.to(frames.dtype).transpose(-1, -2)
 
     def nearest(self, frames: Tensor, valid: Tensor) -> Tensor:
-        """Return the cluster (B, H, T) of each frame (B, H, T, d); those not ``valid`` (B, T) are in one past the last.
+        """Return the cluster (B, H, T) of each frame (B, H, T, d); that of frames not ``valid`` (B, T) is ``number``.
 
-        In training the centroids then move, by :meth:`follow`.
+        In training, :meth:`follow` then updates the centroids.
         """
         cluster = self.similarity(frames).argmax(dim=-1).masked_fill(~valid[:, None], self.number)
         if self.training:
@@ -34,7 +34,7 @@ class Clusters(nn.Module):
 
     @torch.no_grad()
     def follow(self, frames: Tensor, valid: Tensor) -> None:
-        """Move each centroid towards the mean of the ``valid`` (B, T) frames (B, H, T, d) that it is the nearest of."""
+        """Move each centroid towards the mean of the ``valid`` (B, T) frames (B, H, T, d) nearest to it."""
         frames = frames.transpose(0, 1).flatten(1, 2).to(self.centroids.dtype)
         nearest = (frames @ self.centroids.transpose(-1, -2)).argmax(dim=-1)  # (H, B * T)
         member = nn.functional.one_hot(nearest, self.number).to(frames.dtype) * valid.flatten()[:, None]
@@ -45,14 +45,14 @@ class Clusters(nn.Module):
 
     @torch.no_grad()
     def rescale(self) -> None:
-        """Bring the centroids back to length one, as when they were made: a mean of several models is shorter."""
+        """Normalise the centroids to length one again: their mean over several models is shorter."""
         self.centroids.copy_(nn.functional.normalize(self.centroids, dim=-1))
 
 
 def members(cluster: Tensor, number: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Yield for each of ``number`` clusters the indices (B, H, w) of its frames in time, and which of the w there are.
+    """Yield, for each of ``number`` clusters, the indices (B, H, w) of its frames by time, and which of them exist.
 
-    ``cluster`` (B, H, T) tells where each frame belongs.
+    ``cluster`` (B, H, T) is the cluster of each frame; w is the largest size of the cluster in any row and head.
     """
     order, starts, sizes = _sorted(cluster, number)
     for one in range(number):
@@ -62,9 +62,9 @@ def members(cluster: Tensor, number: int) -> Iterator[tuple[Tensor, Tensor]]:
 
 
 def latest(cluster: Tensor, number: int, count: int) -> tuple[Tensor, Tensor]:
-    """Return the indices (B, H, number * count) of the last ``count`` frames of each cluster, and which there are.
+    """Return the indices (B, H, number * count) of the last ``count`` frames of each cluster, and which of them exist.
 
-    Those of one cluster stand together, in time.
+    They are sorted by cluster, then by time.
     """
     order, starts, sizes = _sorted(cluster, number)
     place = sizes[..., :number, None] - count + torch.arange(count, device=cluster.device)  # within the cluster
@@ -73,7 +73,7 @@ def latest(cluster: Tensor, number: int, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _sorted(cluster: Tensor, number: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the frames (B, H, T) by cluster and time, and where each cluster starts there and its size (B, H, n)."""
+    """Return frame indices (B, H, T) sorted by cluster and time, and the clusters' starts and sizes there (B, H, n)."""
     order = cluster.argsort(dim=-1, stable=True)
     sizes = cluster.new_zeros(*cluster.shape[:2], number + 1).scatter_add(2, cluster, torch.ones_like(cluster))
     return order, sizes.cumsum(dim=-1) - sizes, sizes

@@ -1,8 +1,8 @@
-"""What all Combiners share: every key is attended to, near ones directly, the others through abstractions of groups.
+"""The parts that all Combiners share: nearby keys are attended to directly, the rest through abstractions of groups.
 
-Ren et al., arXiv 2107.05768, equations 7 to 9: a group is given the weight exp(q . k_group), in one softmax with the
-keys that are attended to directly, and shares it out by softmax(q_group . k). ``k_group`` and ``q_group`` are pooled
-from its keys and queries, so what a group says does not depend on who asks.
+Ren et al., arXiv 2107.05768, equations 7 to 9: a group gets the weight exp(q . k_group), in one softmax with the
+keys that are attended to directly, and distributes it by softmax(q_group . k). ``k_group`` and ``q_group`` are pooled
+from its keys and queries, so the value of a group does not depend on the query.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ __all__ = ["Abstraction", "Groups", "Terms", "join"]
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Groups of frames as queries see them."""
+    """The abstract keys and values of groups of frames."""
 
     key: Tensor  # (B, H, ..., d)
     value: Tensor  # (B, H, ..., d)
-    valid: Tensor  # (B, 1, ...) whether there is a valid frame in the group
+    valid: Tensor  # (B, 1, ...) whether the group has a valid frame
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Some terms of a softmax for queries (B, H, r, T): the scores, which of them count, and the values."""
+    """Some terms of a softmax for queries (B, H, r, T): scores, mask and values."""
 
     scores: Tensor  # (B, H, r, T, n)
     allowed: Tensor  # broadcast to the scores
@@ -34,14 +34,14 @@ class Terms:
     by_column: bool = False
 
     def mix(self, weights: Tensor) -> Tensor:
-        """Return the values (B, H, r, T, d) summed with weights like the scores."""
+        """Return the sums (B, H, r, T, d) of the values, with weights of the shape of the scores."""
         if self.by_column:
             return (weights.transpose(2, 3) @ self.value).transpose(2, 3)
         return weights @ self.value
 
 
 class Abstraction(nn.Module):
-    """One key and one query for a group: their maximum or mean, or those of ReLU(W x) (DeepSets, section 5.1)."""
+    """Pooling of a group's keys and queries, or of ReLU(W x) of them (DeepSets, section 5.1), by maximum or mean."""
 
     def __init__(self, head_dim: int, pool: str) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Abstraction(nn.Module):
         self.query_map = nn.Linear(head_dim, head_dim, bias=False) if deep else None
 
     def elements(self, key: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what is pooled, of the same shapes."""
+        """Return the keys and queries to be pooled, of the same shapes."""
         if self.key_map is None or self.query_map is None:
             return key, query
         return self.key_map(key).relu(), self.query_map(query).relu()
@@ -71,7 +71,7 @@ class Abstraction(nn.Module):
         return masked(x, there).amax(dim=-2) * valid.any(-1)[..., None]
 
     def before(self, x: Tensor, valid: Tensor) -> Tensor:
-        """Return (..., n, d): for each element the pool of those before it along the last axis but one."""
+        """Return (..., n, d): for each element the pool of all elements before it along the second-last axis."""
         there = valid[..., None]
         if self.pool == "mean":
             summed, count = (x * there).cumsum(dim=-2) - x * there, there.cumsum(dim=-2) - there.long()
@@ -79,7 +79,7 @@ class Abstraction(nn.Module):
         return _without_none(_largest_before(masked(x, there)))
 
     def others(self, x: Tensor, valid: Tensor) -> Tensor:
-        """Return (..., n, d): for each element the pool of all but itself."""
+        """Return (..., n, d): for each element the pool of all others."""
         there = valid[..., None]
         if self.pool == "mean":
             count = there.sum(dim=-2, keepdim=True) - there.long()
@@ -94,7 +94,7 @@ def _largest_before(x: Tensor) -> Tensor:
 
 
 def _without_none(largest: Tensor) -> Tensor:
-    """Return maxima with zero where nothing was there."""
+    """Return maxima, with zero for those over no valid element."""
     return largest.masked_fill(largest <= masked_score(largest), 0.0)
 
 

@@ -1,4 +1,4 @@
-"""Combiner-Axial: time as a grid of rows; one axis or two directly, the rest through abstractions."""
+"""Combiner-Axial: time as a grid; one or both axes attended to directly, the rest through abstractions."""
 
 import torch
 from torch import Tensor, nn
@@ -14,14 +14,15 @@ _TILE_FRAMES = 512
 
 
 class CombinerAxial(Core):
-    """Ren et al., arXiv 2107.05768, section 4.3; without causality the groups lie on both sides.
+    """Ren et al., arXiv 2107.05768, section 4.3; if not causal, groups lie on both sides of the query.
 
-    - "vertical": row and column directly; each other column through what of it lies above one's row, and below it;
-    - "horizontal": row and column directly; each other row, without one's column, as a group;
-    - "rowmajor": the row directly; each other row as a group, whose abstraction is what its frame in one's column
-      would attend to;
-    - "joint": row and column directly, and the groups of "vertical" and of "horizontal", all in one softmax: what the
-      authors' code calls the mixture (there a row is two groups, before and after one's column).
+    - "vertical": own row and column directly; of each other column, the part above the query's row and the part below
+      it as groups;
+    - "horizontal": own row and column directly; each other row, without the query's column, as a group;
+    - "rowmajor": own row directly; each other row as a group, abstracted by the attention, within that row, of its
+      frame in the query's column;
+    - "joint": own row and column directly, and the groups of "vertical" and "horizontal", all in one softmax: the
+      mixture of the authors' code (there a row is two groups, before and after the query's column).
     """
 
     def __init__(self, head_dim: int, row: int, plan: str, pool: str, causal: bool) -> None:
@@ -36,7 +37,7 @@ class CombinerAxial(Core):
         frames, there = query.shape[2], validity(key, context.valid)[:, None]
         row = fitting(self.row, frames)
         query, key, value, there = (cut(x, row) for x in (query, key, value, there))
-        query = query * there[..., None]  # what a group of frames asks for is not for padding to say
+        query = query * there[..., None]  # padding must not enter the pooled queries of groups
         by_row = None if self.plan == "vertical" else self._row_groups(query, key, value, there)
         tiles = []
         step = max(1, _TILE_FRAMES // row)
@@ -59,25 +60,25 @@ class CombinerAxial(Core):
         return Terms(scores(query, key), (allowed.tril() if self.causal else allowed) & valid[..., None, :], value)
 
     def _columns(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, first: int) -> Terms:
-        """The frames (B, H, r, m, n) in the column of each query (B, H, r, m, d), without its own row."""
+        """Return the terms (B, H, r, m, n) of the column of each query (B, H, r, m, d), without its own row."""
         by_column = scores(query.transpose(2, 3), key.transpose(2, 3)).transpose(2, 3)
         allowed = self._foreign(query, key, first)[:, None] & valid.transpose(2, 3)[:, :, None]
         return Terms(by_column, allowed, value.transpose(2, 3), by_column=True)
 
     def _foreign(self, query: Tensor, key: Tensor, first: int) -> Tensor:
-        """Which rows (r, n) a row of queries may see beside itself."""
+        """Return which other rows each row of queries may see, (r, n)."""
         mine = torch.arange(first, first + query.shape[2], device=query.device)[:, None]
         every = torch.arange(key.shape[2], device=query.device)
         return every < mine if self.causal else every != mine
 
     def _other_rows(self, query: Tensor, groups: Groups, first: int) -> Terms:
-        """The groups (B, H, n, m) of other rows, each as the query's column sees them."""
+        """Return the terms of the groups (B, H, n, m) of other rows, those of the query's column."""
         by_row = scores(query.transpose(2, 3), groups.key.transpose(2, 3)).transpose(2, 3)
         allowed = self._foreign(query, groups.key, first)[:, None] & groups.valid.transpose(2, 3)[:, :, None]
         return Terms(by_row, allowed, groups.value.transpose(2, 3), by_column=True)
 
     def _row_groups(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Groups:
-        """One group (B, H, n, m, d) for each row and each column that looks at it."""
+        """Return one group (B, H, n, m, d) for each row and each column of queries."""
         others, row = valid[..., None, :], query.shape[3]
         if self.plan == "rowmajor":
             return Groups(
@@ -90,7 +91,7 @@ class CombinerAxial(Core):
     def _other_columns(
         self, asked: Tensor, key: Tensor, query: Tensor, value: Tensor, valid: Tensor, rows: slice
     ) -> list[Terms]:
-        """What of each other column is above the row of a query, and below it."""
+        """Return the terms of each other column's parts above the row of a query and, if not causal, below it."""
         pooled = [x.transpose(2, 3) for x in self.abstraction.elements(key, query)]  # (B, H, m, n, d)
         key, value, there = key.transpose(2, 3), value.transpose(2, 3), valid.transpose(2, 3)
         above = torch.ones(key.shape[3], key.shape[3], dtype=torch.bool, device=key.device).tril(-1)

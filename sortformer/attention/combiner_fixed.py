@@ -1,4 +1,4 @@
-"""Combiner-Fixed: the own block directly, each other block through its abstraction."""
+"""Combiner-Fixed: own block directly, each other block through its abstraction."""
 
 import sys
 
@@ -17,9 +17,9 @@ _TILE_BLOCKS = 8
 
 
 class CombinerFixed(CombinerHierarchical):
-    """Ren et al., arXiv 2107.05768, section 4.1: causal as there, or with the blocks after one's own as groups too.
+    """Ren et al., arXiv 2107.05768, section 4.1: causal as there, or with later blocks as groups too.
 
-    The tree whose one group has all blocks: it streams as a tree does, and as a whole it takes its blocks in tiles.
+    A tree whose root holds all blocks: it streams as other trees do, but processes whole recordings in tiles of blocks.
     """
 
     def __init__(self, head_dim: int, block: int, pool: str, causal: bool) -> None:

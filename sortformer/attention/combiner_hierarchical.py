@@ -1,4 +1,4 @@
-"""Combiner-Hierarchical: the tree of groups whose causal form streams, for a group is made of its parts alone."""
+"""Combiner-Hierarchical: a tree whose causal form can stream, since a group is computed from its parts alone."""
 
 from dataclasses import dataclass
 
@@ -14,31 +14,31 @@ __all__ = ["CombinerHierarchical", "Parts", "TreeState"]
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Groups that are over and have not yet become a larger one, oldest first."""
+    """Complete groups that are not yet merged into a larger one, oldest first."""
 
     key: Tensor  # (B, H, n, d)
     query: Tensor  # (B, H, n, d)
     value: Tensor  # (B, H, n, d)
-    count: Tensor  # (B, 1, n) of their valid frames
+    count: Tensor  # (B, 1, n) their numbers of valid frames
 
     def then(self, other: "Parts") -> "Parts":
-        """Return these groups with others behind them."""
+        """Return these groups with others appended."""
         mine, more = ((x.key, x.query, x.value, x.count) for x in (self, other))
         return Parts(*(torch.cat(pair, dim=2) for pair in zip(mine, more, strict=True)))
 
     def part(self, where: slice) -> "Parts":
-        """Return some of the groups."""
+        """Return the groups of a slice."""
         return Parts(*(x[:, :, where] for x in (self.key, self.query, self.value, self.count)))
 
 
 @dataclass(frozen=True, slots=True)
 class TreeState:
-    """What a frame sees before its block, and the block that is not over: about s + fan out * log(L / s) entries."""
+    """The groups before the current block, and the current block so far: about s + fan out * log(L / s) entries."""
 
     levels: tuple[Parts, ...]
     """Blocks, groups of blocks, and so on: fewer than ``fan_out`` of each."""
     open: Parts
-    """The frames of the block."""
+    """The frames of the current block."""
 
 
 class CombinerHierarchical(CombinerTree, RecurrentCore):
@@ -48,7 +48,7 @@ class CombinerHierarchical(CombinerTree, RecurrentCore):
         super().__init__(head_dim, block, fan_out, pool, nested=True, causal=causal)
 
     def init_state(self, query: Tensor) -> TreeState:
-        """Return the state of a stream without frames."""
+        """Return the empty state."""
         none = query[:, :, :0]
         nothing = Parts(none, none, none, none[:, :1, :, 0].long())
         return TreeState((nothing,), nothing)
@@ -56,7 +56,7 @@ class CombinerHierarchical(CombinerTree, RecurrentCore):
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: TreeState
     ) -> tuple[Tensor, TreeState]:
-        """Return (B, H, T, d), block by block, and the state with the blocks that ended."""
+        """Return (B, H, T, d), block by block, and the next state."""
         frames = Parts(key, query, value, validity(key, context.valid)[:, None].long())
         out, start = [], 0
         while start < query.shape[2]:
@@ -68,7 +68,7 @@ class CombinerHierarchical(CombinerTree, RecurrentCore):
         return torch.cat(out, dim=2) if out else query, state
 
     def _read(self, query: Tensor, begun: int, open_block: Parts, levels: tuple[Parts, ...]) -> Tensor:
-        """Attend from frames of a block, ``begun`` after its first, to it and to all groups before it."""
+        """Attend from the frames of a block, from frame ``begun`` on, to the block and to all groups before it."""
         frames = query.shape[2]
         within = torch.ones(frames, begun + frames, dtype=torch.bool, device=query.device).tril(begun)
         seen = [within & (open_block.count > 0)[:, :, None]]
@@ -77,7 +77,7 @@ class CombinerHierarchical(CombinerTree, RecurrentCore):
         return expectation(query, key, value, torch.cat(seen, dim=-1))
 
     def _closed(self, levels: tuple[Parts, ...], open_block: Parts) -> TreeState:
-        """Return the state after some frames: full blocks and groups become one group of the next level."""
+        """Return the next state: a full block or level is merged into one group of the next level."""
         if open_block.key.shape[2] < self.block:
             return TreeState(levels, open_block)
         key, query = self.abstraction.elements(open_block.key, open_block.query)
@@ -91,7 +91,7 @@ class CombinerHierarchical(CombinerTree, RecurrentCore):
         return TreeState((*after, carried), open_block.part(slice(0)))
 
     def _group(self, key: Tensor, query: Tensor, parts: Parts) -> Parts:
-        """Return the one group of some parts, whose abstract keys and queries (B, H, n, d) are these."""
+        """Merge parts, with abstract keys and queries (B, H, n, d), into one group."""
         keys, queries = (self._pooled(x, parts.count)[:, :, None] for x in (key, query))
         value = expectation(queries, parts.key, parts.value, (parts.count > 0)[:, :, None])
         return Parts(keys, queries, value, parts.count.sum(dim=2, keepdim=True))

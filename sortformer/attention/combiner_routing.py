@@ -1,4 +1,4 @@
-"""Combiner-Routing: the frames of the own cluster directly, each other cluster through its abstraction."""
+"""Combiner-Routing: own cluster directly, each other cluster through its abstraction."""
 
 import torch
 from torch import Tensor, nn
@@ -14,8 +14,8 @@ __all__ = ["CombinerRouting"]
 class CombinerRouting(Core):
     """Ren et al., arXiv 2107.05768, section 4.4, equations 11 and 12.
 
-    A frame belongs to the centroid that is nearest to its key, normalised without learned weights. Where it is causal,
-    a group is what came of a cluster so far: as many abstractions as the cluster has frames.
+    A frame belongs to the centroid that is nearest to its key, normalised without learned weights. If causal, a group
+    is a cluster up to the query, so that a cluster has as many abstractions as frames.
     """
 
     def __init__(self, heads: int, head_dim: int, clusters: int, decay: float, pool: str, causal: bool) -> None:
@@ -48,7 +48,7 @@ class CombinerRouting(Core):
         return sum((weight * mixed for weight, mixed in zip(weights[1:], values, strict=True)), weights[0] * own)
 
     def _direct(self, key: Tensor, query: Tensor, value: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what the members (B, H, w, d) of a cluster weigh together (B, H, w) to each of them, and mix to."""
+        """Attend among the members (B, H, w, d) of a cluster; return log-sum-exps (B, H, w) of scores, and outputs."""
         allowed = there[..., None, :]
         if self.causal:
             allowed = allowed & torch.ones(*allowed.shape[-1:] * 2, dtype=torch.bool, device=key.device).tril()
@@ -56,11 +56,11 @@ class CombinerRouting(Core):
         return logits.logsumexp(dim=-1), logits.softmax(dim=-1) @ value
 
     def _whole(self, key: Tensor, query: Tensor, value: Tensor, there: Tensor) -> Groups:
-        """Return the one group (B, H, 1, d) that the members are to all other frames."""
+        """Return the members as the one group (B, H, 1, d) that all other frames see."""
         return self.abstraction(key[:, :, None], query[:, :, None], value[:, :, None], there[:, :, None])
 
     def _so_far(self, key: Tensor, query: Tensor, value: Tensor, there: Tensor, seen: Tensor) -> Groups:
-        """Return the group (B, H, T, d) of the first ``seen`` (B, H, T) members, for each frame of the recording."""
+        """Return, for each frame of the recording, the group (B, H, T, d) of the first ``seen`` (B, H, T) members."""
         elements = (nn.functional.pad(x, (0, 0, 0, 1)) for x in self.abstraction.elements(key, query))
         keys, queries = (self.abstraction.before(x, nn.functional.pad(there, (0, 1))) for x in elements)
         size = torch.arange(there.shape[-1] + 1, device=key.device)

@@ -1,4 +1,4 @@
-"""Combiners on a tree: the own block directly, all others through groups that grow with the distance."""
+"""Combiners on a tree: own block directly, all others through groups that grow with the distance."""
 
 import torch
 from torch import Tensor
@@ -12,15 +12,15 @@ __all__ = ["CombinerTree"]
 
 
 class CombinerTree(Core):
-    """Blocks are the leaves of a tree in which ``fan_out`` neighbours make a group, and so on up to all frames.
+    """Blocks are the leaves of a tree in which ``fan_out`` neighbours form a group, up to a root with all frames.
 
-    A frame attends to its block directly, and to the siblings of its block, of the group that this lies in, and so on:
-    to the siblings before it alone where it is causal.
+    A frame attends to its block directly, and to the siblings of its block, of the group around it, and so on; if
+    causal, to earlier siblings only.
 
     - Combiner-Logsparse (Ren et al., arXiv 2107.05768, section 4.2) has blocks and groups of two, so that the siblings
-      before a frame are the spans of its index's binary digits; a group shares its weight out to all of its frames.
-    - Hierarchical (``nested``, section 3.1, "further hierarchical decomposition"): a group shares its weight out to its
-      parts by softmax(q_group . k_part), and these to theirs.
+      before a frame are the spans of its index's binary digits; a group distributes its weight over all of its frames.
+    - Hierarchical (``nested``, section 3.1, "further hierarchical decomposition"): a group distributes its weight over
+      its parts by softmax(q_group . k_part), and these over theirs.
     """
 
     def __init__(self, head_dim: int, block: int, fan_out: int, pool: str, nested: bool, causal: bool) -> None:
@@ -50,7 +50,7 @@ class CombinerTree(Core):
             siblings.append((parts.value, size * fan))
             size *= fan
             if nodes == fan:
-                break  # nobody asks for the group of all frames
+                break  # the root has no sibling that attends to it
             groups = self._parents(parts, *(cut(x, size) for x in (query, key, value, there)))
         weights = torch.cat(logits, dim=-1).softmax(dim=-1).split([x.shape[-1] for x in logits], dim=-1)
         out = joined(cut(weights[0], block) @ values, frames)
@@ -59,14 +59,14 @@ class CombinerTree(Core):
         return out
 
     def _until(self, allowed: Tensor, size: int = 1) -> Tensor:
-        """Leave of what a frame (rows) may see of parts of ``size`` frames (columns) those up to its own."""
+        """Restrict ``allowed`` (frames, parts of ``size`` frames), if causal, to the parts up to each frame's own."""
         if not self.causal:
             return allowed
         at = torch.arange(allowed.shape[0], device=allowed.device)[:, None] // size
         return allowed & (torch.arange(allowed.shape[1], device=allowed.device) <= at)
 
     def _parents(self, parts: Groups, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Groups:
-        """Return one group (B, H, n, d) for each family of parts (B, H, n, fan out, d), whose frames these are."""
+        """Return one group (B, H, n, d) for each family of parts (B, H, n, fan out, d), given its frames."""
         if not self.nested:
             return self.abstraction(key, query, value, valid)
         keys, queries = (self.abstraction.pooled(x, valid) for x in self.abstraction.elements(key, query))

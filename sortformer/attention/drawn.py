@@ -1,4 +1,4 @@
-"""Kernels whose features are random: directions that are drawn once, or anew now and then while a model is trained."""
+"""Kernels with random features: directions are drawn once, or redrawn at intervals in training."""
 
 import torch
 from torch import Tensor, nn
@@ -8,15 +8,14 @@ from sortformer.seeds import mixed_seed
 
 __all__ = ["DrawnAttention", "drawn", "orthogonal_directions", "redraw"]
 
-_PURPOSE = 1  # tells these draws from others that are seeded by the run and the step
+_PURPOSE = 1  # separates these draws from others seeded by the run and the step
 
 
 class DrawnAttention(KernelAttention):
-    """Features of random ``directions``, any draw of which is as good as another.
+    """Random features along ``directions``; all draws are equally valid.
 
-    What a model learns with one draw alone it may learn about that draw, so they can be drawn anew every
-    ``redraw_every`` steps of training (0: never): Choromanski et al., arXiv 2009.14794, section 4.2. They travel with
-    the weights.
+    A model may overfit to a single draw, so directions can be redrawn every ``redraw_every`` training steps (0: never):
+    Choromanski et al., arXiv 2009.14794, section 4.2. They are saved with the weights.
     """
 
     def __init__(self, head_dim: int, count: int, redraw_every: int, causal: bool) -> None:
@@ -32,10 +31,10 @@ class DrawnAttention(KernelAttention):
 
 
 def redraw(model: nn.Module, seed: int, step: int) -> None:
-    """Let the cores of a model that are due before a ``step`` of training (from 0) draw.
+    """Redraw the directions of the cores that are due before training ``step`` (from 0).
 
-    What they draw depends on the seed, the step and their place among those that ever do so: it is the same in every
-    process, in a copy of the model, and in a run that was stopped and goes on.
+    A draw depends on the seed, the step and the index of the core among those that redraw: it is the same in every
+    process, in a copy of the model, and in a resumed run.
     """
     cores = [module for module in model.modules() if isinstance(module, DrawnAttention) and module.redraw_every]
     for number, core in enumerate(cores):
@@ -44,15 +43,15 @@ def redraw(model: nn.Module, seed: int, step: int) -> None:
 
 
 def drawn(model: nn.Module) -> set[str]:
-    """Return the names of the tensors of a model that were drawn: their mean over several models is no draw."""
+    """Return the names of the drawn tensors of a model, whose mean over several models is not a valid draw."""
     return {f"{name}.directions" for name, module in model.named_modules() if isinstance(module, DrawnAttention)}
 
 
 def orthogonal_directions(count: int, dim: int, generator: torch.Generator | None = None) -> Tensor:
-    """Draw (count, dim) directions as long as Gaussian vectors are, orthogonal within each group of ``dim``.
+    """Draw (count, dim) directions with the lengths of Gaussian vectors, orthogonal within each group of ``dim``.
 
-    Orthonormal matrices by QR are uniform only once the signs of R's diagonal are taken out: Mezzadri,
-    arXiv math-ph/0609050, section 5. Without a generator it draws as modules do when they are made.
+    Orthonormal matrices by QR are uniform only after correction by the signs of R's diagonal: Mezzadri,
+    arXiv math-ph/0609050, section 5. Without a generator, torch's global one is used.
     """
     groups = []
     for _ in range(-(-count // dim)):

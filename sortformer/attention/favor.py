@@ -1,7 +1,7 @@
 """FAVOR+: softmax attention by positive orthogonal random features (Performer).
 
 Choromanski et al., arXiv 2009.14794, section 2. Two things differ from the public implementations: the orthogonal
-directions are uniform (Haar), without which the estimate is biased, and nothing looks at keys that come later.
+directions are uniform (Haar), without which the estimate is biased, and no later keys are used.
 """
 
 from torch import Tensor
@@ -22,19 +22,19 @@ class FavorAttention(DrawnAttention):
         self.kernel = kernel
 
     def query_features(self, query: Tensor) -> Tensor:
-        """Return (B, H, T, m); their factor |x|^2 / 2 is the query's own and cancels."""
+        """Return (B, H, T, m), without the term |x|^2 / 2, which is constant for each query and cancels."""
         projected = self._project(query)
         if self.kernel == "relu":
             return projected.relu() + _RELU_FLOOR
         return (projected - projected.amax(dim=-1, keepdim=True).detach()).exp()
 
     def key_features(self, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features (B, H, T, m) of which the largest is one, and their scale."""
+        """Return features (B, H, T, m) and their scale; the softmax kernel scales a key's largest feature to one."""
         projected = self._project(key)
         if self.kernel == "relu":
             return projected.relu() + _RELU_FLOOR, projected.new_zeros(projected.shape[:-1])
         projected = projected - 0.5 * key.shape[-1] ** -0.5 * key.square().sum(dim=-1, keepdim=True)
-        # The scale takes part in the gradient: the features are divided by what it multiplies them with.
+        # Not detached: features are divided by exp(scale) here and multiplied by it later, so its gradient cancels.
         scale = projected.amax(dim=-1)
         return (projected - scale[..., None]).exp(), scale
 

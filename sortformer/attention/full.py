@@ -8,7 +8,7 @@ from sortformer.attention.softmax import attend, full_attention, may_see, tiles
 
 __all__ = ["FullAttention"]
 
-_WHOLE_FRAMES = 1024  # up to here all scores at once take little memory, and less time
+_WHOLE_FRAMES = 1024  # up to this length, all scores at once need little memory, and are faster
 
 
 class FullAttention(Core):

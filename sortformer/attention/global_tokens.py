@@ -1,4 +1,4 @@
-"""Local attention and learned global tokens, which read the whole recording and are read by every frame."""
+"""Local attention and learned global tokens, which attend to the whole recording and which every frame attends to."""
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +12,10 @@ __all__ = ["GlobalTokenAttention"]
 
 
 class GlobalTokenAttention(Core):
-    """Ainslie et al., "ETC", arXiv 2004.08483, section 2, in one layer: frames alone go from layer to layer.
+    """Ainslie et al., "ETC", arXiv 2004.08483, section 2, in one layer: only frames are passed to the next layer.
 
-    First the tokens, with a learned query each, attend to all frames and to the tokens' learned keys and values; then a
-    frame attends to its window and to the tokens, by their learned keys, for what they have read.
+    First the tokens, with learned queries, attend to all frames and to the tokens' learned keys and values; then each
+    frame attends to its window and to the tokens, with their learned keys and, as values, their outputs.
     """
 
     def __init__(self, heads: int, head_dim: int, window: int, tokens: int) -> None:

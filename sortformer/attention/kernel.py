@@ -1,8 +1,8 @@
-"""Attention by a kernel phi(q) . phi(k) in the place of the exponential: sums of the past are all that it has to keep.
+"""Attention by a kernel phi(q) . phi(k) in place of the exponential: its state is running sums over the past.
 
 Features of keys come with a logarithmic scale: phi(k_j) = exp(s_j) features_j. Sums are kept relative to the largest
-scale so far, which grows while a stream runs and never looks ahead. Sums and scales are float32 at least: in half
-precision the sums of some minutes no longer change by what another frame adds, and those of an hour are infinite.
+scale so far, so they do not depend on later frames. Sums and scales are float32 at least: in half precision, sums of
+some minutes no longer change when a frame is added, and those of an hour overflow.
 """
 
 from abc import abstractmethod
@@ -17,13 +17,13 @@ from sortformer.precision import wide
 
 __all__ = ["KernelAttention", "KernelState"]
 
-_NO_SCALE = -1e9  # finite, so that differences of scales are
+_NO_SCALE = -1e9  # finite, so that differences of scales are finite too
 _LEAST_SUM = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
 class KernelState:
-    """What has been summed up of the past: m features, d channels."""
+    """Running sums over the past: m features, d channels."""
 
     mixed: Tensor  # (B, H, m, d) the sum of phi(k) v, divided by exp(scale)
     total: Tensor  # (B, H, m) the sum of phi(k), divided likewise
@@ -31,7 +31,7 @@ class KernelState:
 
 
 class KernelAttention(RecurrentCore):
-    """The sums of Katharopoulos et al., arXiv 2006.16236, equations 5 and 9, for any feature map."""
+    """Linear attention, Katharopoulos et al., arXiv 2006.16236, equations 5 and 9, for any feature map."""
 
     features: int
 
@@ -48,7 +48,7 @@ class KernelAttention(RecurrentCore):
         """Return features (B, H, T, m) and their logarithmic scale (B, H, T)."""
 
     def init_state(self, query: Tensor) -> KernelState:
-        """Return empty sums."""
+        """Return the empty sums."""
         batch, heads, _, dim = query.shape
         query = wide(query)
         return KernelState(
@@ -85,7 +85,7 @@ class KernelAttention(RecurrentCore):
 
     def _absorb(self, state: KernelState, key: Tensor, value: Tensor, valid: Tensor) -> KernelState:
         features, scales = self._valid_features(key, valid)
-        scale = torch.maximum(state.scale, scales.amax(dim=-1, keepdim=True)).detach()  # it cancels in the quotient
+        scale = torch.maximum(state.scale, scales.amax(dim=-1, keepdim=True)).detach()  # cancels in the quotient
         features = features * (scales - scale).exp()[..., None].to(features.dtype)
         kept = (state.scale - scale).exp()
         return KernelState(
@@ -99,10 +99,10 @@ class KernelAttention(RecurrentCore):
         return _quotient(features @ state.mixed, features @ state.total[..., None]).to(query.dtype)
 
     def _read_within(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState) -> Tensor:
-        """Read the past and, up to each query, its own block."""
+        """Attend to the past in ``state`` and, within the block, to keys up to each query."""
         asked = self.query_features(query)
         features, scales = self._valid_features(key, valid)
-        scale = torch.maximum(scales.cummax(dim=-1).values, state.scale).detach()  # (B, H, T): none looks ahead
+        scale = torch.maximum(scales.cummax(dim=-1).values, state.scale).detach()  # (B, H, T): no look-ahead
         weights = (asked @ features.transpose(-1, -2)).tril()
         weights = weights * (scales[:, :, None] - scale[..., None]).clamp(max=0.0).exp().to(weights.dtype)
         kept = (state.scale - scale).exp()[..., None]
@@ -117,6 +117,6 @@ class KernelAttention(RecurrentCore):
 
 
 def _quotient(mixed: Tensor, total: Tensor) -> Tensor:
-    """Divide by the sum of weights; where that is next to nothing, of either sign, nothing was heard."""
+    """Divide by the sum of weights; return 0 where that is close to 0, of either sign, as when no key is valid."""
     nothing = total.abs() < _LEAST_SUM
     return mixed.masked_fill(nothing, 0.0) / total.masked_fill(nothing, 1.0)

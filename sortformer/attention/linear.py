@@ -19,5 +19,5 @@ class LinearAttention(KernelAttention):
         return nn.functional.elu(query) + 1
 
     def key_features(self, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features (B, H, T, d), and no scale."""
+        """Return features (B, H, T, d), with scale 0."""
         return nn.functional.elu(key) + 1, key.new_zeros(key.shape[:-1])

@@ -1,4 +1,4 @@
-"""Linformer: few keys and values in the place of many, each a sum of frames with weights of their places."""
+"""Linformer: keys and values shortened along time, by sums of frames with weights that depend on position."""
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +13,9 @@ __all__ = ["LinformerAttention"]
 class LinformerAttention(Core):
     """Wang et al., arXiv 2006.04768, section 4, for any length: every chunk of frames becomes ``slots`` frames.
 
-    With chunks as long as the recordings this is the paper's projection by learned E and F, which the heads share; with
-    one slot a chunk it is its "general projection", a convolution, or a mean where nothing is learned. Weights start as
-    the means of equal parts of the chunk. Frames that are not valid count as nothing, and a chunk of them alone is not
+    With chunks as long as the recordings this is the paper's projection by learned E and F, shared by the heads; with
+    one slot a chunk it is its "general projection", a convolution, or a mean if not learned. Weights are initialised to
+    the means of equal parts of the chunk. Invalid frames contribute nothing; a chunk of invalid frames only is not
     attended to.
     """
 
@@ -29,7 +29,7 @@ class LinformerAttention(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        # Learned weights are of places, and go with the chunk's length.
+        # Learned weights belong to positions in the chunk, whose length is therefore fixed.
         chunk = fitting(self.chunk, key.shape[2]) if self.key_weight is None else self.chunk
         there = cut(validity(key, context.valid)[:, None], chunk)
         key, value = (

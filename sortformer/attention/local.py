@@ -1,4 +1,4 @@
-"""Local attention: a frame sees a fixed number of frames on each side, in time and memory linear in the length."""
+"""Local attention: a frame attends to a fixed number of frames on each side, in linear time and memory."""
 
 from dataclasses import dataclass
 
@@ -74,18 +74,18 @@ class LocalAttention(RecurrentCore):
 def local_attention(
     query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None, window: int, *, causal: bool = False
 ) -> Tensor:
-    """Return attention (B, H, T, d) over the keys with ``|i - j| <= window``, and ``j <= i`` where it is causal.
+    """Return attention (B, H, T, d) over the keys with ``|i - j| <= window``, and ``j <= i`` if causal.
 
     Beltagy et al., "Longformer", arXiv 2004.05150, section 3.1, without global tokens. Computed in blocks of ``window``
-    queries against their own block of keys and its two neighbours; all at once where no frame is out of reach.
+    queries against their own block of keys and its two neighbours; as full attention if every frame is within reach.
     """
     batch, _, frames, _ = query.shape
-    if isinstance(frames, int):  # and not a symbol, as in a graph for recordings of any length
+    if isinstance(frames, int):  # not a symbol, as in the export of a graph for any length
         window = max(1, min(window, frames))  # no frame is further away
         if frames <= window + 1 and not causal:
             return full_attention(query, key, value, valid, None)
     valid = validity(key, valid)
-    blocks = (frames + window - 1) // window  # of no negative number: in ONNX those are rounded up
+    blocks = (frames + window - 1) // window  # not of a negative number: ONNX rounds those up
     tail = blocks * window - frames
     query = nn.functional.pad(query, (0, 0, 0, tail)).unflatten(2, (blocks, window))
     key, value, reachable = (
@@ -96,12 +96,12 @@ def local_attention(
     near = (offset.abs() <= window) & (offset <= 0) if causal else offset.abs() <= window
     allowed = near & reachable.transpose(-1, -2)  # (B, 1, blocks, window, 3 * window)
     mask = masked(query.new_zeros(allowed.shape), allowed)
-    # Blocks go where the fused kernels expect the batch.
+    # Blocks become rows of the batch, as the fused kernels expect.
     query, key, value, mask = (x.transpose(1, 2).flatten(0, 1) for x in (query, key, value, mask))
     out = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
     return out.unflatten(0, (batch, blocks)).transpose(1, 2).flatten(2, 3)[:, :, :frames]
 
 
 def _with_neighbours(x: Tensor) -> Tensor:
-    """Join each block of (B, H, n + 2, w, d) but the first and the last with those beside it: (B, H, n, 3 w, d)."""
+    """Join each block of (B, H, n + 2, w, d), but for the first and last, with its neighbours: (B, H, n, 3 w, d)."""
     return torch.cat((x[:, :, :-2], x[:, :, 1:-1], x[:, :, 2:]), dim=3)

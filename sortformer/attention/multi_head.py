@@ -61,7 +61,7 @@ class MultiHeadAttention(nn.Module):
         return replace(step, losses={name: loss / frames for name, loss in step.losses.items()})
 
     def _whole(self, x: Tensor, valid: Tensor | None) -> LayerStep:
-        """Take a whole recording; losses are sums over its frames, here and in ``_chunk``."""
+        """Process a whole recording; losses are sums over its frames, here and in ``_chunk``."""
         if self.chunk_frames is None:
             x = _silenced(x, valid)
             places = Places.whole(x.shape[1], x.device)
@@ -81,7 +81,7 @@ class MultiHeadAttention(nn.Module):
         """Return the state before the first frame, for frames like ``x`` (B, T, D).
 
         Raises:
-            ValueError: if neither the core nor a memory carries anything from chunk to chunk.
+            ValueError: if neither the core nor the memory has a state.
         """
         if self.chunk_frames is None and not self.recurrent:
             raise ValueError("this attention has no memory, and its core no state: it takes recordings whole")
@@ -138,7 +138,7 @@ class MultiHeadAttention(nn.Module):
         return layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _merged(self, mixed: Tensor) -> Tensor:
-        # Copied, since kernels differ in how they lay frames out, and a graph is to run with any of them.
+        # Copied, since the memory layout differs between kernels, and an exported graph must not depend on it.
         return self.out(mixed.transpose(1, 2).clone(memory_format=torch.contiguous_format).flatten(2))
 
     def _context(self, query: Tensor, places: Places, valid: Tensor | None, past: int = 0) -> Context:
@@ -174,5 +174,5 @@ class MultiHeadAttention(nn.Module):
 
 
 def _silenced(x: Tensor, valid: Tensor | None) -> Tensor:
-    """Return ``x`` with zeros where it is not valid: a weight of zero does not silence NaN."""
+    """Return ``x`` with zeros where it is not valid: a weight of zero would not remove NaN."""
     return x if valid is None else x.masked_fill(~valid[..., None], 0.0)

@@ -1,4 +1,4 @@
-"""Sparse attention by a pattern of pairs, computed for one tile of queries at a time: memory linear in the length."""
+"""Sparse attention by a pattern of pairs, computed one tile of queries at a time: memory is linear in the length."""
 
 from typing import Protocol
 
@@ -12,14 +12,14 @@ __all__ = ["Pattern", "PatternAttention"]
 
 
 class Pattern(Protocol):
-    """Which frames attend to which, without regard to validity and causality."""
+    """The allowed pairs of queries and keys, before validity and causality are applied."""
 
     def allowed(self, i: Tensor, j: Tensor) -> Tensor:
         """Return (t, s), True where the query with index ``i`` (t, 1) attends to the key with index ``j`` (1, s)."""
         ...
 
     def columns(self, first: int, last: int, frames: int) -> Tensor | None:
-        """Return the indices (s,), rising, of all keys that queries ``first`` to ``last - 1`` need (None: all)."""
+        """Return the sorted indices (s,) of all keys that queries ``first`` to ``last - 1`` need (None: all)."""
         ...
 
 

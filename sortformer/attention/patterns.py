@@ -1,6 +1,6 @@
-"""The sparse patterns, each as its paper draws it, made symmetric where the paper has the causal half alone.
+"""Sparse attention patterns, as in their papers, made symmetric where a paper has only the causal half.
 
-None of them depends on the length of the recording: what follows a frame's last partner changes nothing.
+None depends on the length of the recording: frames after the last key of a query do not affect it.
 """
 
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class BlockLocal:
 
 @dataclass(frozen=True, slots=True)
 class Strided:
-    """The nearest ``stride`` frames and all multiples of it away: Child et al., arXiv 1904.10509, section 4.3."""
+    """The ``stride`` frames on each side, and all at its multiples: Child et al., arXiv 1904.10509, section 4.3."""
 
     stride: int
 
@@ -51,7 +51,7 @@ class Strided:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """The own block and the last ``summary`` frames of all: Child et al., arXiv 1904.10509, section 4.3."""
+    """Own block and the last ``summary`` frames of every block: Child et al., arXiv 1904.10509, section 4.3."""
 
     block: int
     summary: int
@@ -87,7 +87,7 @@ class Dilated:
 
 @dataclass(frozen=True, slots=True)
 class GlobalLocal:
-    """A window, and the first ``tokens`` frames, which see all and are seen by all: arXiv 2004.05150, section 3.1."""
+    """A window; the first ``tokens`` frames attend to all and are attended to by all: arXiv 2004.05150, section 3.1."""
 
     window: int
     tokens: int
@@ -109,8 +109,8 @@ class GlobalLocal:
 class BigBird:
     """Neighbouring, global and random blocks: Zaheer et al., arXiv 2007.14062, section 2.
 
-    Each block draws among the blocks before it, and both ends of a draw see each other: so the graph of a recording's
-    beginning does not depend on its end.
+    Each block draws among earlier blocks, and both attend to each other: so the pattern among the first blocks
+    does not depend on the length of the recording.
     """
 
     block: int
@@ -131,7 +131,7 @@ class BigBird:
         return j[near | (block < self.global_blocks) | (own[0] < self.global_blocks) | drawn[block]]
 
     def _drawn(self, blocks: int) -> Tensor:
-        # A power of two, so that the tiles of a recording share one table: its beginning does not depend on its size.
+        # A power of two, so that tiles share one cached table: its entries do not depend on its size.
         return _drawn_pairs(self.seed, self.random_blocks, 1 << (blocks - 1).bit_length())
 
 
@@ -146,14 +146,14 @@ def _drawn_pairs(seed: int, count: int, blocks: int) -> Tensor:
 
 
 def random_blocks(seed: int, block: int, count: int) -> tuple[int, ...]:
-    """Return the blocks, all before it, that a block draws (with repeats)."""
+    """Return the earlier blocks that a block draws (with repeats)."""
     generator = torch.Generator().manual_seed(mixed_seed(seed, block))
     return tuple(torch.randint(0, block, (count,), generator=generator).tolist())
 
 
 @dataclass(frozen=True, slots=True)
 class Logsparse:
-    """The near ends of spans that double in length: Ren et al., arXiv 2107.05768, section 4.2, after Li et al.
+    """The nearest frames of spans that double in length: Ren et al., arXiv 2107.05768, section 4.2, after Li et al.
 
     The spans to the left are those of the index's binary digits; those to the right are their siblings.
     """
@@ -170,21 +170,21 @@ class Logsparse:
         return needed[needed < frames]
 
     def needed(self, j: Tensor, coming: Tensor) -> Tensor:
-        # j ends the left neighbour of the span from j + 1 on, as long as the last binary digit of j + 1 that is set:
-        # the frames of that span see it. They are as many as the index of the next frame has such digits.
+        # The frames that see j are those of the span from j + 1 on whose length is the lowest set bit of j + 1. So as
+        # many frames are needed as the index of the next frame has set bits.
         begin = j + 1
         return begin + (begin & -begin) > coming
 
     @staticmethod
     def _partner(i: Tensor, level: int) -> Tensor:
-        """Return the near end of the span of 2 ** ``level`` frames beside that of each query."""
+        """Return the nearest frame of the span of 2 ** ``level`` frames that is the sibling of each query's own."""
         span = i >> level
         return torch.where(span % 2 == 1, (span << level) - 1, (span + 1) << level)
 
 
 @dataclass(frozen=True, slots=True)
 class Axial:
-    """The same row or the same column of a grid with ``row`` frames a row: Ho et al., arXiv 1912.12180, section 2."""
+    """Same row or same column of a grid with ``row`` frames per row: Ho et al., arXiv 1912.12180, section 2."""
 
     row: int
 

@@ -74,4 +74,4 @@ class RecurrentCore(Core):
 
     @abstractmethod
     def step(self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: Any) -> tuple[Tensor, Any]:
-        """Return what ``forward`` would give for these frames after all earlier ones, and the state after them."""
+        """Return the output of ``forward`` for these frames given all earlier ones, and the next state."""

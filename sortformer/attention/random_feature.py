@@ -11,8 +11,8 @@ __all__ = ["RandomFeatureAttention"]
 class RandomFeatureAttention(DrawnAttention):
     """Features [sin(w . x), cos(w . x)] of unit vectors x: Peng et al., arXiv 2103.02143, section 3.1, without a gate.
 
-    The exponentials of the lengths are the same for all and cancel. Features are negative at times, and so can a weight
-    or even a sum of weights be: unlike FAVOR+ it may blow up.
+    The exponentials of the norms are constant and cancel. Features can be negative, and so can a weight or even a sum
+    of weights: unlike FAVOR+, the quotient may diverge.
     """
 
     def __init__(self, head_dim: int, features: int, causal: bool, redraw_every: int = 0) -> None:
@@ -25,5 +25,5 @@ class RandomFeatureAttention(DrawnAttention):
         return torch.cat([projected.sin(), projected.cos()], dim=-1)
 
     def key_features(self, key: Tensor) -> tuple[Tensor, Tensor]:
-        """Return features (B, H, T, 2 m), and no scale."""
+        """Return features (B, H, T, 2 m), with scale 0."""
         return self.query_features(key), key.new_zeros(key.shape[:-1])

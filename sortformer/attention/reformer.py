@@ -1,4 +1,4 @@
-"""Reformer: frames whose keys hash alike attend to each other, in chunks of the sorted order."""
+"""Reformer: frames in the same hash bucket attend to each other, in chunks of the order by bucket."""
 
 import torch
 from torch import Tensor, nn
@@ -10,15 +10,15 @@ from sortformer.attention.softmax import masked_score, scores, validity
 __all__ = ["ReformerAttention"]
 
 _SELF_SCORE = -1e5
-"""What a frame thinks of itself: it is its own last resort (section 2 of the paper), and more than nothing at all."""
+"""A frame's score for itself: it attends to itself only if to nothing else (section 2), but above masked scores."""
 
 
 class ReformerAttention(Core):
     """Kitaev et al., arXiv 2001.04451, section 2: shared queries and keys, LSH by random rotations, several rounds.
 
-    Keys are the queries with length one. In each round the frames are sorted by bucket and then by time and cut into
-    chunks; a frame attends to those of its bucket in its own chunk and in the one before. Rounds are weighed by their
-    sums of exponentials: a pair that meets twice counts twice. The rotations are drawn once.
+    Keys are the queries, normalised. In each round the frames are sorted by bucket, then by time, and split into
+    chunks; a frame attends to those of its bucket in its own chunk and the previous one. Rounds are weighted by their
+    sums of exponentials: a pair that attends in two rounds counts twice. The rotations are drawn once.
     """
 
     def __init__(self, head_dim: int, buckets: int, rounds: int, chunk: int) -> None:
@@ -38,22 +38,22 @@ class ReformerAttention(Core):
         return (shares[..., None] * torch.stack(mixed)).sum(dim=0)
 
     def bucket(self, query: Tensor, number: int) -> Tensor:
-        """Return the bucket (B, H, T) of each query in one round: the direction that it is closest to."""
+        """Return the bucket (B, H, T) of each query in one round: the direction closest to it."""
         if self.buckets == 1:
             return torch.zeros(query.shape[:3], dtype=torch.long, device=query.device)
         rotated = query @ self.rotations[number].to(query.dtype)
         return torch.cat([rotated, -rotated], dim=-1).argmax(dim=-1)
 
     def _round(self, query: Tensor, unit: Tensor, value: Tensor, valid: Tensor, number: int) -> tuple[Tensor, Tensor]:
-        """Return what one round mixes (B, H, T, d), and its logarithmic sum of exponentials (B, H, T)."""
+        """Return the output (B, H, T, d) of one round, and the log-sum-exp (B, H, T) of its scores."""
         frames = query.shape[2]
-        bucket = self.bucket(query, number).masked_fill(~valid, self.buckets)  # padding comes last
+        bucket = self.bucket(query, number).masked_fill(~valid, self.buckets)  # padding is sorted last
         order = bucket.argsort(dim=-1, stable=True)
         chunk = fitting(self.chunk, frames)
         tail = -frames % chunk
 
         def chunks(x: Tensor, fill: int = 0) -> Tensor:
-            """Sort (B, H, T, ...) and cut it into chunks (B, H, n, chunk, ...)."""
+            """Sort (B, H, T, ...) and split it into chunks (B, H, n, chunk, ...)."""
             index = order if x.dim() == 3 else order[..., None].expand(x.shape)
             padding = (0, tail) if x.dim() == 3 else (0, 0, 0, tail)
             return nn.functional.pad(x.gather(2, index), padding, value=fill).unflatten(2, (-1, chunk))
@@ -64,7 +64,7 @@ class ReformerAttention(Core):
             torch.cat((_previous(x), x), dim=3) for x in (chunks(unit), chunks(value), mine, when)
         )
         first = torch.zeros(keys.shape[2], keys.shape[3], dtype=torch.bool, device=query.device)
-        first[0, :chunk] = True  # there is no chunk before the first one
+        first[0, :chunk] = True  # the first chunk has no previous one
         allowed = (mine[..., None] == theirs[..., None, :]) & (theirs < self.buckets)[..., None, :]
         allowed = allowed & ~first[:, None]
         logits = scores(asked, keys)

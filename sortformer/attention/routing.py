@@ -1,4 +1,4 @@
-"""Routing attention: k-means over queries and keys; what is near the same centroid attends to each other."""
+"""Routing attention: k-means over queries and keys; frames near the same centroid attend to each other."""
 
 from dataclasses import dataclass
 
@@ -15,21 +15,21 @@ __all__ = ["RoutingAttention", "RoutingState"]
 
 @dataclass(frozen=True, slots=True)
 class RoutingState:
-    """The last ``window`` frames of each of k clusters, those of one together and in time."""
+    """The last ``window`` frames of each of k clusters, sorted by cluster and time."""
 
     key: Tensor  # (B, H, k * window, d) normalised
     value: Tensor  # (B, H, k * window, d)
-    cluster: Tensor  # (B, H, k * window); k where there is no frame
+    cluster: Tensor  # (B, H, k * window); k marks an empty place
 
 
 class RoutingAttention(RecurrentCore):
     """Roy et al., arXiv 2003.05997, section 4: each centroid takes its ``window`` nearest queries and as many keys.
 
-    Queries and keys are normalised without learned weights. A frame that several centroids take gets the mean of what
-    they say, one that none takes gets zero.
+    Queries and keys are normalised without learned weights. A frame taken by several centroids gets the mean of their
+    outputs; one taken by none gets zero.
 
-    Which are the nearest is for the whole recording to say. So where it is causal, a frame belongs to the centroid
-    nearest to its key, and attends to itself and to the last ``window`` frames before it that belong there too.
+    The nearest frames depend on the whole recording. So if causal, a frame belongs to the centroid nearest to its key,
+    and attends to itself and to the last ``window`` earlier frames of the same centroid.
     """
 
     def __init__(self, heads: int, head_dim: int, clusters: int, window: int, decay: float, causal: bool) -> None:
@@ -47,7 +47,7 @@ class RoutingAttention(RecurrentCore):
         return self._nearest(query, key, value, valid)
 
     def init_state(self, query: Tensor) -> RoutingState:
-        """Return the state of a stream without frames."""
+        """Return the empty state."""
         batch, heads, _, dim = query.shape
         number = self.clusters.number
         none = query.new_zeros(batch, heads, number * self.window, dim)
@@ -56,12 +56,12 @@ class RoutingAttention(RecurrentCore):
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: RoutingState
     ) -> tuple[Tensor, RoutingState]:
-        """Return (B, H, T, d) and the last frames of each cluster."""
+        """Return (B, H, T, d) and the next state."""
         past, number = state.key.shape[2], self.clusters.number
         query, key = (nn.functional.layer_norm(x, x.shape[-1:]) for x in (query, key))
         cluster = torch.cat((state.cluster, self.clusters.nearest(key, validity(key, context.valid))), dim=2)
         key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
-        asked = nn.functional.pad(query, (0, 0, past, 0))  # the past asks nothing anew
+        asked = nn.functional.pad(query, (0, 0, past, 0))  # placeholders: the outputs of past frames are dropped
         out = self._last(asked, key, value, cluster)[:, :, past:]
         index, there = latest(cluster, number, self.window)
         kept = cluster.gather(2, index).masked_fill(~there, number)
@@ -89,7 +89,7 @@ class RoutingAttention(RecurrentCore):
     def _last(self, query: Tensor, key: Tensor, value: Tensor, cluster: Tensor) -> Tensor:
         out = torch.zeros_like(value)
         for index, there in members(cluster, self.clusters.number):
-            # Each head has its own members: heads go where the batch is expected.
+            # Members differ between heads, so heads become rows of the batch.
             queries, keys, values = (take(x, index).flatten(0, 1)[:, None] for x in (query, key, value))
             mixed = local_attention(queries, keys, values, there.flatten(0, 1), self.window, causal=True)
             mixed = mixed.view(*index.shape, -1)

@@ -1,4 +1,4 @@
-"""Sparse Sinkhorn attention: a block attends to itself and to the block that a soft sorting puts in its place."""
+"""Sparse Sinkhorn attention: a block attends to itself and to the block that soft sorting assigns to it."""
 
 import torch
 from torch import Tensor
@@ -12,14 +12,14 @@ __all__ = ["SinkhornAttention", "sinkhorn"]
 
 
 class SinkhornAttention(Core):
-    """Tay et al., arXiv 2002.11296, section 3: the sorting is made of how well the means of blocks fit, without noise.
+    """Tay et al., arXiv 2002.11296, section 3: blocks are sorted by the dot products of their means, without noise.
 
-    A sorted block is a mean of blocks, frame by frame; frames that are not valid are zero in it, and it is attended to
-    as a whole where any of its blocks is. With ``cut`` all frames attend to the first ``cut`` sorted blocks and to
-    nothing else ("SortCut").
+    A sorted block is a weighted sum of blocks, frame by frame, in which frames that are not valid are zero. One of its
+    frames may be attended to if it is valid in any of these blocks. With ``cut`` all frames attend to the first
+    ``cut`` sorted blocks only ("SortCut").
 
-    Where it is causal, only blocks before a block are sorted into its place, by the mean of the queries up to its first
-    one; and what sorting has to sum over blocks it sums up to the block in question.
+    If causal, only earlier blocks are sorted into the place of a block, by the mean of the queries up to its first
+    one, and sums over blocks run up to that block only.
     """
 
     def __init__(self, block: int, iterations: int, temperature: float, cut: int, causal: bool) -> None:
@@ -46,7 +46,7 @@ class SinkhornAttention(Core):
         if self.cut:
             order = order[:, :, : self.cut]
         keys, values = (torch.einsum("bhij,bhjsd->bhisd", order, x) for x in (key, value))
-        # A place of a sorted block is there where a block that may be sorted into it has a frame in that place.
+        # A frame of a sorted block is valid if it is in any block that may be sorted into it.
         seen = pairs.to(query.dtype) @ there.to(query.dtype) > 0
         if self.cut:
             keys, values, seen = keys.flatten(2, 3), values.flatten(2, 3), seen[:, :, : self.cut].flatten(2, 3)
@@ -58,7 +58,7 @@ class SinkhornAttention(Core):
         return joined(expectation(query, keys, values, allowed), frames)
 
     def _asking(self, query: Tensor, there: Tensor) -> Tensor:
-        """Return what each block (B, H, n, d) looks for."""
+        """Return the mean query (B, H, n, d) of each block or, if causal, of all frames up to its first."""
         total, count = query.sum(dim=3), there.sum(dim=-1)
         if not self.causal:
             return _means(total, count)
@@ -67,10 +67,10 @@ class SinkhornAttention(Core):
 
 
 def sinkhorn(logits: Tensor, pairs: Tensor, iterations: int, *, causal: bool = False) -> Tensor:
-    """Return exp(logits) (..., n, n) over the ``pairs`` that there are, its rows and columns normalised in turn.
+    """Return exp(logits) (..., n, n) over the allowed ``pairs``, with rows and columns normalised in turn.
 
-    After ``iterations`` turns columns sum to one exactly, and rows more and more; where it is ``causal`` an entry is
-    divided by the sum of the column up to it, so that no row depends on those below it.
+    After ``iterations`` columns sum to one exactly, and rows approximately. If ``causal``, an entry is divided by the
+    sum of its column up to it, so that no row depends on those below it.
     """
     dtype, logits = logits.dtype, masked(wide(logits), pairs)
     for _ in range(iterations):
@@ -81,5 +81,5 @@ def sinkhorn(logits: Tensor, pairs: Tensor, iterations: int, *, causal: bool = F
 
 
 def _means(total: Tensor, count: Tensor) -> Tensor:
-    """Divide sums (B, H, n, d) by how many (B, 1, n) were summed."""
+    """Divide sums (B, H, n, d) by counts (B, 1, n)."""
     return total / count.clamp(min=1)[..., None]

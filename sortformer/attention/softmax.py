@@ -22,7 +22,7 @@ TILE_FRAMES = 128
 
 
 def tiles(frames: int) -> Iterator[slice]:
-    """Yield the tiles of ``frames`` queries, one after the other."""
+    """Yield the slices of successive tiles of ``frames`` queries."""
     for start in range(0, frames, TILE_FRAMES):
         yield slice(start, min(start + TILE_FRAMES, frames))
 
@@ -69,7 +69,7 @@ def expectation(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> T
 
 
 def masked(scores: Tensor, allowed: Tensor) -> Tensor:
-    """Return the scores, and :func:`masked_score` where they are not ``allowed`` (broadcast)."""
+    """Return the scores, with :func:`masked_score` where they are not ``allowed`` (broadcast)."""
     return scores.masked_fill(~allowed, masked_score(scores))
 
 

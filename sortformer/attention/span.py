@@ -1,4 +1,4 @@
-"""Adaptive span: each head learns how far it looks, or how far each of its frames does."""
+"""Adaptive span: each head learns the width of its window, or to predict it for each frame."""
 
 import torch
 from torch import Tensor, nn
@@ -16,8 +16,8 @@ _LEAST_WEIGHT = 1e-30
 class SpanAttention(RecurrentCore):
     """Weights m(|i - j|) exp(s_ij) with m(x) = clamp((R + z - x) / R, 0, 1): Sukhbaatar et al., arXiv 1905.07799.
 
-    The span z = S sigmoid(b + v . q_i) of at most S frames falls off over R more; v is there where it is dynamic
-    (section 2.3 has the input in the query's place).
+    The span z = S sigmoid(b + v . q_i) of at most S frames falls off over R more; v is used if dynamic (section 2.3 has
+    the input in place of the query).
     """
 
     def __init__(
@@ -31,17 +31,16 @@ class SpanAttention(RecurrentCore):
         self.direction = nn.Parameter(torch.zeros(heads, head_dim)) if dynamic else None
 
     def spans(self, query: Tensor) -> Tensor:
-        """Return how many frames (B, H, T) each query (B, H, T, d) looks to each side, at least in float32."""
+        """Return the span (B, H, T) of each query (B, H, T, d), in frames on each side, at least in float32."""
         level = self.level[:, None].expand(query.shape[:3])
         if self.direction is not None:
             level = level + (query @ self.direction[..., None])[..., 0]
-        return self.max_frames * wide(level).sigmoid()  # halves know neither 2,049 nor 1e-30
+        return self.max_frames * wide(level).sigmoid()  # half precision has neither 2,049 nor 1e-30
 
     def losses(self, query: Tensor, context: Context) -> dict[str, Tensor]:
-        """Return the sum over valid queries (B, H, T, d) of their mean spans, in shares of the longest.
+        """Return the sum over valid queries (B, H, T, d) of their mean spans, relative to the longest.
 
-        The penalty of section 2.2, and of 2.3 where it is dynamic, but for its weight: without it nothing makes a span
-        shorter than it has to be.
+        The penalty of section 2.2, or 2.3 if dynamic, without its weight: only this loss makes spans short.
         """
         share = self.spans(query).mean(dim=1) / self.max_frames
         return {"span": (share if context.valid is None else share * context.valid[:, context.past :]).sum()}
@@ -56,7 +55,7 @@ class SpanAttention(RecurrentCore):
             distance = every[first:last, None] - columns
             weight = (self.ramp_frames + spans[:, :, rows, None] - distance.abs()) / self.ramp_frames
             allowed = (weight > 0) & (distance >= 0) if self.causal else weight > 0
-            # The logarithm joins the scores before they are divided by sqrt(d).
+            # Scaled, because the bias is added to the scores before they are divided by sqrt(d).
             bias = weight.clamp(_LEAST_WEIGHT, 1.0).log().to(query.dtype) * query.shape[-1] ** 0.5
             if context.bias is not None:
                 bias = bias + context.bias(rows, columns)
@@ -73,13 +72,13 @@ class SpanAttention(RecurrentCore):
         return torch.cat(mixed, dim=2)
 
     def init_state(self, query: Tensor) -> LocalState:
-        """Return the state of a stream without frames."""
+        """Return the empty state."""
         return LocalState.start(query)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: LocalState
     ) -> tuple[Tensor, LocalState]:
-        """Return (B, H, T, d) and the last frames that the longest span reaches."""
+        """Return (B, H, T, d) and the next state."""
         known = state.then(key, value, context.valid)
         out = self(query, known.key, known.value, Context(known.valid, state.key.shape[2]))
         return out, known.last(self.max_frames + self.ramp_frames)

@@ -1,4 +1,4 @@
-"""Sparse attention that runs over chunks: it keeps the frames that a query to come may attend to, and no others."""
+"""Sparse attention chunk by chunk: the state holds just the frames that later queries may attend to."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,10 +14,10 @@ __all__ = ["PatternState", "StreamedPattern", "StreamedPatternAttention"]
 
 
 class StreamedPattern(Pattern, Protocol):
-    """A pattern whose causal half forgets."""
+    """A pattern whose causal half does not need all past frames."""
 
     def needed(self, j: Tensor, coming: Tensor) -> Tensor:
-        """Return, broadcast, whether any query with an index of ``coming`` or above attends to the key ``j``."""
+        """Return, broadcast, whether any query of index ``coming`` or later attends to the key ``j``."""
         ...
 
 
@@ -25,7 +25,7 @@ class StreamedPattern(Pattern, Protocol):
 class PatternState:
     """The frames that may still be attended to, oldest first.
 
-    Rows that are at different places of their streams keep different numbers of them: what is not valid fills up.
+    Rows at different positions of their streams keep different numbers of frames; invalid entries are padding.
     """
 
     key: Tensor  # (B, H, n, d)
@@ -41,14 +41,14 @@ class StreamedPatternAttention(PatternAttention, RecurrentCore):
     pattern: StreamedPattern
 
     def init_state(self, query: Tensor) -> PatternState:
-        """Return the state of a stream without frames."""
+        """Return the empty state."""
         none, start = query[:, :, :0], torch.zeros(query.shape[0], dtype=torch.int64, device=query.device)
         return PatternState(none, none, start[:, None][:, :0], start[:, None][:, :0].bool(), start)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: PatternState
     ) -> tuple[Tensor, PatternState]:
-        """Return (B, H, T, d) and the frames that the next chunks need."""
+        """Return (B, H, T, d) and the next state."""
         now = state.coming[:, None] + torch.arange(key.shape[2], device=key.device)
         valid = torch.cat((state.valid, validity(key, context.valid)), dim=1)
         at, key, value = (
