@@ -1,4 +1,4 @@
-"""Position information, one small file a family; what a mechanism may do is in ``position.protocol``."""
+"""Position mechanisms, one file per family; ``position.protocol`` defines their interface."""
 
 from sortformer.position.absolute import CoordinatePosition, LearnedPosition, SinusoidalPosition
 from sortformer.position.build import build_position

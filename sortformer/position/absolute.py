@@ -1,6 +1,6 @@
-"""Positions that are written into the frames: sinusoidal, learned, and the coordinates of a Universal Transformer.
+"""Absolute positions, added to the frames: sinusoidal, learned, and the coordinates of a Universal Transformer.
 
-They are absolute: a frame looks different where a recording starts earlier. In a stack they enter at every layer.
+The codes of a frame depend on where the recording starts. In a stack they are added at every layer.
 """
 
 import torch
@@ -16,7 +16,7 @@ __all__ = ["CoordinatePosition", "LearnedPosition", "SinusoidalPosition", "sinus
 def sinusoids(positions: Tensor, dim: int) -> Tensor:
     """Return sinusoidal codes (..., dim) of real positions (...), sine and cosine interleaved.
 
-    Vaswani et al., arXiv 1706.03762, section 3.5; defined at every real position, so a soft rank has a code too.
+    Vaswani et al., arXiv 1706.03762, section 3.5; defined for all real positions, so soft ranks have codes too.
     """
     positions = wide(positions)
     frequencies = 10_000.0 ** (-torch.arange(0, dim, 2, device=positions.device, dtype=positions.dtype) / dim)
@@ -40,7 +40,7 @@ class CoordinatePosition(Position):
         self.depth = depth
 
     def embed(self, x: Tensor, at: Tensor) -> Tensor:
-        """Return ``x`` (B, T, D) plus the codes of ``at`` (B or 1, T) and of the depth, which counts from 1."""
+        """Return ``x`` (B, T, D) plus the codes of ``at`` (B or 1, T) and of the depth, counted from 1."""
         depth = torch.tensor(self.depth + 1, device=x.device)
         return x + (sinusoids(at, x.shape[-1]) + sinusoids(depth, x.shape[-1])).to(x.dtype)
 
@@ -56,7 +56,7 @@ class LearnedPosition(Position):
         """Return ``x`` (B, T, D) plus the rows ``at`` (B or 1, T), rounded down, of the table.
 
         Raises:
-            InputError: if a frame lies beyond the table, which says nothing there.
+            InputError: if a frame lies beyond the end of the table.
         """
         if at.numel() and int(at.max()) >= len(self.table):
             raise InputError(

@@ -1,4 +1,4 @@
-"""From the name of a position mechanism to the module."""
+"""Building position mechanisms from their names."""
 
 from sortformer.config.attention import AttentionConfig
 from sortformer.position.absolute import CoordinatePosition, LearnedPosition, SinusoidalPosition
@@ -11,7 +11,7 @@ __all__ = ["build_position"]
 
 
 def build_position(config: AttentionConfig, dim: int, heads: int, depth: int) -> Position:
-    """Return the position mechanism of a layer with ``heads`` of ``dim`` channels in all, the ``depth``-th from 0."""
+    """Return the position mechanism of layer ``depth`` (from 0), with ``heads`` and ``dim`` channels in all."""
     head_dim = dim // heads
     match config.position:
         case "none":

@@ -1,4 +1,4 @@
-"""Positions that weigh pairs of frames by how far they are apart, to both sides alike: ALiBi and DA-Transformer."""
+"""Positions that weight pairs of frames by their absolute distance: ALiBi and DA-Transformer."""
 
 import torch
 from torch import Tensor, nn
@@ -9,16 +9,16 @@ __all__ = ["AlibiPosition", "DistanceAwarePosition"]
 
 
 class AlibiPosition(Position):
-    """Subtract a penalty in proportion to the distance: Press et al., arXiv 2108.12409, section 3.
+    """Subtract a penalty proportional to the distance: Press et al., arXiv 2108.12409, section 3.
 
-    Head h of H (from 1) has the slope 2^(-8 h / H), but for the last of several, which has none: it alone reaches who
-    speaks again after minutes (after five, the paper's last slope of four heads takes 15 from a score).
+    Head h of H (from 1) has the slope 2^(-8 h / H), but the last of several heads has slope 0: so one head can attend
+    to a speaker who returns after minutes (after five, the last of the paper's slopes for four heads subtracts 15).
     """
 
     def __init__(self, heads: int, head_dim: int) -> None:
         super().__init__()
         self.slopes: Tensor
-        # Scores are divided by sqrt(d) after the bias has joined them, which the paper's bias is not.
+        # Scores are divided by sqrt(d) after the bias is added; the paper's bias is not divided.
         slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads) * head_dim**0.5
         if heads > 1:
             slopes[-1] = 0.0
@@ -33,8 +33,8 @@ class AlibiPosition(Position):
 class DistanceAwarePosition(Position):
     """Multiply rectified scores by a learned function of the distance: Wu et al., arXiv 2010.06925, section 3.2.
 
-    The factor is (1 + e^b) / (1 + e^(b - a |i - j|)), with a and b learned for each head: 1 for equal frames, and for
-    all of them where a is zero, as it starts.
+    The factor is (1 + e^b) / (1 + e^(b - a |i - j|)), with a and b learned for each head: 1 at distance 0, and at every
+    distance while a is zero, its initial value.
     """
 
     def __init__(self, heads: int) -> None:
@@ -46,4 +46,4 @@ class DistanceAwarePosition(Position):
         """Return the factors (B or 1, H, T, S)."""
         slope, saturation = self.slope[:, None, None], self.saturation[:, None, None]
         factor = (1 + saturation.exp()) * torch.sigmoid(slope * places.distance.abs()[:, None] - saturation)
-        return factor.to(slope.dtype)  # where compressed frames stand is known in float64
+        return factor.to(slope.dtype)  # positions of compressed frames are float64

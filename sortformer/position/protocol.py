@@ -1,4 +1,4 @@
-"""What a position mechanism may do: four hooks, of which each mechanism overrides the one that it needs."""
+"""The interface of position mechanisms: four hooks, of which each mechanism overrides those it needs."""
 
 from dataclasses import dataclass, replace
 
@@ -10,10 +10,10 @@ __all__ = ["Places", "Position"]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where queries and keys stand, in frames from the start of the recording; a compressed frame stands between two.
+    """Positions of queries and keys, in frames from the start of the recording; fractional for compressed frames.
 
-    Where the keys are frames one after the other, and the queries are some of these, one after the other as well,
-    ``first`` is the index of the first query among the keys.
+    If the keys are consecutive frames, and the queries a consecutive subset of them, ``first`` is the index of the
+    first query among the keys.
     """
 
     query: Tensor  # (B or 1, T)
@@ -22,12 +22,12 @@ class Places:
 
     @classmethod
     def whole(cls, frames: int, device: torch.device | None = None) -> "Places":
-        """Return the places of a recording of ``frames`` that attends to itself."""
+        """Return the places for self-attention over a recording of ``frames``."""
         at = torch.arange(frames, device=device)[None]
         return cls(at, at, first=0)
 
     def part(self, rows: slice, columns: Tensor | None) -> "Places":
-        """Return the places of a run of queries, and of the keys with the indices ``columns`` (s,) (None: all)."""
+        """Return the places of a slice of the queries, and of the keys with indices ``columns`` (s,) (None: all)."""
         query = self.query[:, rows]
         if columns is not None:
             return replace(self, query=query, key=self.key[:, columns], first=None)
@@ -35,34 +35,34 @@ class Places:
 
     @property
     def distance(self) -> Tensor:
-        """How far each key is after each query, (B or 1, T, S)."""
+        """Signed distances (B or 1, T, S): the position of the key minus that of the query."""
         return self.key[:, None, :] - self.query[:, :, None]
 
 
 class Position(nn.Module):
-    """No position information: frames are a set."""
+    """No position information; base class of the mechanisms."""
 
     def embed(self, x: Tensor, at: Tensor) -> Tensor:
-        """Return frames ``x`` (B, T, D) with their places ``at`` (B or 1, T) written into them."""
+        """Return frames ``x`` (B, T, D) with codes of their positions ``at`` (B or 1, T) added."""
         del at
         return x
 
     def rotate(self, query: Tensor, key: Tensor, places: Places) -> tuple[Tensor, Tensor]:
-        """Return query (B, H, T, d) and key (B, H, S, d) as their product should see them."""
+        """Return query (B, H, T, d) and key (B, H, S, d), transformed by position before their product."""
         del places
         return query, key
 
     def codes(self, places: Places) -> Tensor | None:
-        """Return what ``bias`` has to know of the keys of ``places`` whichever of them ask, to be computed once."""
+        """Return the part of ``bias`` that depends on the keys of ``places`` alone, to compute once for all queries."""
         del places
 
     def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor:
-        """Return what is added (B or 1, H, T, S) to the scores before they are divided by sqrt(d).
+        """Return the bias (B or 1, H, T, S) that is added to the scores before they are divided by sqrt(d).
 
-        ``query`` is as it was before ``rotate``; ``codes`` are those of any places with these keys, if known.
+        ``query`` is that before ``rotate``; ``codes``, if given, are those of any places with these keys.
         """
         raise NotImplementedError
 
     def factor(self, places: Places) -> Tensor:
-        """Return what multiplies (B or 1, H, T, S) the rectified scores."""
+        """Return the factor (B or 1, H, T, S) that multiplies the rectified scores."""
         raise NotImplementedError

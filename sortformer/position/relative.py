@@ -1,4 +1,4 @@
-"""Relative positions that score each pair of frames by a code of its distance: Shaw et al. and Transformer-XL."""
+"""Relative positions that score pairs of frames by codes of their distance: Shaw et al. and Transformer-XL."""
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ __all__ = ["ShawPosition", "TransformerXLPosition"]
 class ShawPosition(Position):
     """Add a learned key vector per clipped distance: Shaw et al., arXiv 1803.02155, equation 4.
 
-    There is none for values (equation 3): a core says what it mixes, and not with which weight for each distance.
+    There is none for values (equation 3): cores do not return their weights for each distance.
     """
 
     def __init__(self, head_dim: int, max_distance: int = 64) -> None:
@@ -21,7 +21,7 @@ class ShawPosition(Position):
         self.keys = nn.Parameter(torch.randn(2 * max_distance + 1, head_dim) * head_dim**-0.5)
 
     def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor:
-        """Return ``q_i . a_clip(j - i)``; a distance between two frames is rounded down."""
+        """Return ``q_i . a_clip(j - i)``; fractional distances are rounded down."""
         del codes
         distance = places.distance
         if distance.is_floating_point():
@@ -56,7 +56,7 @@ class TransformerXLPosition(Position):
         if places.first is not None:
             codes = self.codes(places) if codes is None else codes
             frames, keys = query.shape[2], places.key.shape[1]
-            farthest = keys - frames - places.first  # the code of the last query and the first key
+            farthest = keys - frames - places.first  # the column of the last query and the first key
             return _shift(query @ codes[..., farthest : farthest + frames + keys - 1], keys)
         distances, which = torch.unique(-places.distance, return_inverse=True)
         scores = query @ self._projected(distances)  # (B, H, T, as many as there are distances)

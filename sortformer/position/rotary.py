@@ -10,7 +10,7 @@ __all__ = ["RotaryPosition"]
 
 
 class RotaryPosition(Position):
-    """Rotate queries and keys by their frame index, so that their product depends on the distance alone."""
+    """Rotate queries and keys by their frame index, so that their product depends only on their distance."""
 
     def __init__(self, head_dim: int) -> None:
         super().__init__()
@@ -25,9 +25,9 @@ class RotaryPosition(Position):
         return _rotate(query, *turned), _rotate(key, *(turned if same else self._turns(places, places.key, key.dtype)))
 
     def _turns(self, places: Places, at: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        if places.first is None:  # hours into a stream, float32 no longer tells the angles of neighbours apart
+        if places.first is None:  # float32 cannot resolve neighbouring angles hours into a stream
             at = at.to(finest(at.device))
-        # Not a buffer, which a model in half precision would round, and the angles with it.
+        # Not a buffer: a model in half precision would round it, and so the angles.
         channels = torch.arange(0, self.head_dim, 2, dtype=torch.float32, device=at.device)
         angles = at[:, None, :, None] * 10_000.0 ** (-channels / self.head_dim)
         return angles.cos().to(dtype), angles.sin().to(dtype)
