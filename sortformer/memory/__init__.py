@@ -1,4 +1,4 @@
-"""What a layer remembers of earlier chunks, one small file a mechanism; how it is read is in ``memory.protocol``."""
+"""Memories of a layer for earlier chunks, one file per mechanism; ``memory.protocol`` defines their interface."""
 
 from sortformer.memory.build import build_memory
 from sortformer.memory.compressive import Compressive

@@ -1,4 +1,4 @@
-"""From the config of a memory to the module."""
+"""Building memories from their configs."""
 
 from sortformer.config import memories
 from sortformer.memory.compressive import Compressive

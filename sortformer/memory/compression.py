@@ -1,7 +1,7 @@
-"""How many old frames become one: the compression functions of the Compressive Transformer.
+"""The compression functions of the Compressive Transformer, which merge groups of old frames into one each.
 
-Each turns (B, n * ratio, D), of which ``valid`` (B, n * ratio) count, into (B, n, D). Frames that are not valid are
-zero to convolutions and absent from the others.
+They map (B, n * ratio, D), of which ``valid`` (B, n * ratio) count, to (B, n, D). Frames that are not valid are
+zero in convolutions and excluded elsewhere.
 """
 
 from abc import ABC, abstractmethod
@@ -32,7 +32,7 @@ class Compression(nn.Module, ABC):
         """Return (B, n, D); ``usage`` (B, n * ratio) is the attention that each frame has received."""
 
     def places(self, at: Tensor, valid: Tensor, usage: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where (B, n) the results stand, the mean of the valid frames of a group, and which are valid."""
+        """Return the positions (B, n) of the results, means over the valid frames of a group, and which are valid."""
         del usage
         groups, there = at.unflatten(1, (-1, self.ratio)), valid.unflatten(1, (-1, self.ratio))
         return (groups * there).sum(dim=2) / there.sum(dim=2).clamp(min=1), there.any(dim=2)
@@ -56,9 +56,9 @@ class Pooling(Compression):
 
 
 class MostUsed(Compression):
-    """The frames that received the most attention, in their order: one in ``ratio`` of those given.
+    """The fraction 1 / ``ratio`` of the given frames that received the most attention, in their order.
 
-    Of those that received the same, as all do that leave with the chunk that they came with, the first ones.
+    Ties go to earlier frames; all frames tie that are compressed in the update that appended them.
     """
 
     def forward(self, frames: Tensor, valid: Tensor, usage: Tensor) -> Tensor:
@@ -67,7 +67,7 @@ class MostUsed(Compression):
         return frames.gather(1, kept[..., None].expand(-1, -1, frames.shape[2]))
 
     def places(self, at: Tensor, valid: Tensor, usage: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where the kept frames stood (B, n), and which are valid."""
+        """Return the positions (B, n) of the kept frames, and which are valid."""
         kept = self._kept(valid, usage)
         return at.gather(1, kept), valid.gather(1, kept)
 
@@ -78,7 +78,7 @@ class MostUsed(Compression):
 
 
 class Convolution(Compression):
-    """A convolution as long as a group; it starts as the mean."""
+    """A convolution over each group, initialised to the mean."""
 
     def __init__(self, dim: int, ratio: int) -> None:
         super().__init__(ratio)
@@ -94,7 +94,7 @@ class Convolution(Compression):
 
 
 class DilatedConvolution(Convolution):
-    """Two dilated convolutions, each added to its input, before the one that is as long as a group."""
+    """Two dilated convolutions with residual connections, before the one over each group."""
 
     def __init__(self, dim: int, ratio: int) -> None:
         super().__init__(dim, ratio)
@@ -109,9 +109,9 @@ class DilatedConvolution(Convolution):
 
 
 class Autoencoder(Compression):
-    """A convolutional encoder, with a hidden layer as wide as a group, of which a decoder makes the group again.
+    """A convolutional encoder with a hidden layer as wide as a group; the loss "autoencoding" brings its decoder.
 
-    The compression of the Compressive Performer (section 2.2 of its paper), which calls it so.
+    The compression of the Compressive Performer, under the name that its paper uses (section 2.2).
     """
 
     def __init__(self, dim: int, ratio: int) -> None:

@@ -1,7 +1,7 @@
-"""The Compressive Transformer's memory: recent frames as they were, older ones compressed.
+"""The Compressive Transformer's memory: recent frames uncompressed, older ones compressed.
 
-With the core 'favor' it is the Compressive Performer. Sums of features already hold the whole past there, so that it
-pays only where chunk and memory together are much longer than the features are many.
+With the core 'favor' it is the Compressive Performer. That core's running sums already cover the whole past, so the
+memory pays only if chunk and memory together are much longer than the number of features.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ __all__ = ["Compressive", "CompressiveState"]
 
 @dataclass(frozen=True, slots=True)
 class CompressiveState:
-    """What is remembered, oldest first: compressed frames, then recent ones."""
+    """The remembered frames, oldest first: compressed, then recent ones."""
 
     compressed: Queue
     recent: Queue
@@ -28,10 +28,10 @@ class CompressiveState:
 class Compressive(Memory):
     """Rae et al., arXiv 1911.05507, section 3.
 
-    Whole groups of ``ratio`` frames leave the recent ones as soon as there are that many too many, so up to
-    ``ratio - 1`` more than ``length`` wait there, and where a stream is cut into chunks does not move the groups. A
-    compressed frame stands at the mean of its group. With a loss only that trains the compression, as in the paper;
-    without one the layer's own objective does, for the chunk in which a group was compressed leaves its graph behind.
+    Recent frames in excess of ``length`` are compressed in whole groups of ``ratio``, so up to ``ratio - 1`` more stay
+    uncompressed, and the groups do not depend on how a stream is cut into chunks. The position of a compressed frame
+    is the mean of its group. With a loss, the compression is trained by that only, as in the paper; without one, by
+    the task, since compressed frames then keep their graph.
     """
 
     def __init__(self, dim: int, length: int, compressed: int, ratio: int, compression: str, loss: str) -> None:
@@ -54,7 +54,7 @@ class Compressive(Memory):
         return Recall(both.frames, both.valid, both.at)
 
     def update(self, state: CompressiveState, chunk: LayerChunk) -> tuple[CompressiveState, dict[str, Tensor]]:
-        """Append the chunk, compress what is too old for recent, and forget what is too old for that."""
+        """Append the chunk, compress the oldest recent frames, and drop the oldest compressed ones."""
         recent, compressed = state.recent, state.compressed
         if self.measures_usage and recent.frames.shape[1]:
             given = chunk.usage(self.recall(state))[:, compressed.frames.shape[1] :]
@@ -77,13 +77,13 @@ class Compressive(Memory):
         return Queue(self.compression(old.frames, old.valid, old.usage), valid, at, old.usage.new_zeros(at.shape))
 
     def _losses(self, old: Queue, fresh: Queue, chunk: LayerChunk) -> dict[str, Tensor]:
-        """Return the loss that trains the compression, a sum over valid frames; none where there is nothing to train.
+        """Return the loss that trains the compression, as a sum over valid frames; none without parameters.
 
-        The frames are those that are compressed for the auto-encoding loss, those of the chunk for the other.
+        The sum is over the compressed frames in the auto-encoding loss, over those of the chunk in the other.
         """
         if self.loss == "none" or not any(True for _ in self.parameters()):
             return {}
-        # Padding pushes frames out, too: a group counts where the frames of its own recording would have done so.
+        # Padding displaces frames too: a group counts only if valid frames of its own recording would displace it.
         end = torch.where(chunk.valid, chunk.at, -1).amax(dim=1, keepdim=True) + 1
         left = old.at[:, self.ratio - 1 :: self.ratio] < end - self.length
         before, after = old.valid & left.repeat_interleave(self.ratio, dim=1), fresh.valid & left
@@ -96,5 +96,5 @@ class Compressive(Memory):
 
 
 def _over(valid: Tensor, error: Tensor) -> Tensor:
-    """Return the sum over the valid frames (B, n) of the means of their errors (B, n, D)."""
+    """Return the sum over the ``valid`` (B, n) frames of the means of their errors (B, n, D)."""
     return (wide(error).mean(dim=2) * valid).sum()

@@ -1,8 +1,8 @@
-"""Label memory: stored frames with whose they are, and what the nearest of them say of a new one.
+"""Label memory: stored frames with their speakers, which classify new frames by nearest neighbours.
 
 kNN-LM (Khandelwal et al., arXiv 1911.00172, section 2) with frames of speech in place of contexts and speakers in place
-of words. A voice that nobody stored has neighbours too, so beside them stands a stranger at a fixed distance, with the
-weight of as many frames; at an infinite distance this is the paper's equation 2.
+of words. An unknown voice has neighbours too, so the neighbours compete with a "stranger" at a fixed distance, with
+the weight of as many frames; at an infinite distance this is the paper's equation 2.
 """
 
 import math
@@ -16,15 +16,15 @@ from sortformer.config.labels import LabelConfig
 
 __all__ = ["LabelMemory", "interpolate"]
 
-_TILE = 1024  # frames that are compared with all stored ones at a time
+_TILE = 1024  # frames compared with all stored ones at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelMemory:
-    """Frames and whose they are, in any order."""
+    """Stored frames and their labels, in any order."""
 
     config: LabelConfig = field(default_factory=LabelConfig)
-    key: Tensor = field(default_factory=lambda: torch.zeros(0, 0))  # (M, D) of length one
+    key: Tensor = field(default_factory=lambda: torch.zeros(0, 0))  # (M, D) normalised to length one
     label: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))  # (M,)
 
     def add(self, frames: Tensor, label: int) -> "LabelMemory":
@@ -36,16 +36,16 @@ class LabelMemory:
         return replace(self, key=torch.cat((self.key, key)), label=torch.cat((self.label, whose)))
 
     def without(self, label: int) -> "LabelMemory":
-        """Return a memory without the frames of a label; greater labels move up by one."""
+        """Return a memory without the frames of a label; higher labels decrease by one."""
         kept = self.label != label
         rest = self.label[kept]
         return replace(self, key=self.key[kept], label=rest - (rest > label).to(rest.dtype))
 
     def read(self, frames: Tensor, num_labels: int) -> Tensor:
-        """Return how probable it is that frames (T, D) are of each label, (T, L); the rest to 1 is a stranger's.
+        """Return the probability of each label for frames (T, D), (T, L); the remainder to 1 is that of a stranger.
 
-        The probability of a label is the share of its frames among the neighbours' weights exp(-distance /
-        temperature).
+        The probability of a label is the share of its frames in the weights, exp(-distance / temperature), of the
+        neighbours and the stranger.
         """
         return torch.cat([self._read(tile, num_labels) for tile in frames.split(_TILE)])
 

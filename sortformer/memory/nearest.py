@@ -1,4 +1,4 @@
-"""kNN memory: keys and values of a long past, of which each query reads the nearest (Memorizing Transformer)."""
+"""kNN memory: each query attends to its nearest keys of a long past (Memorizing Transformer)."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ __all__ = ["Nearest", "NearestState"]
 
 @dataclass(frozen=True, slots=True)
 class NearestState:
-    """Keys of length one and their values, oldest first."""
+    """Normalised keys and their values, oldest first."""
 
     key: Tensor  # (B, H, M, d)
     value: Tensor  # (B, H, M, d)
@@ -23,8 +23,8 @@ class NearestState:
 class Nearest(Memory):
     """Wu et al., arXiv 2203.08913, section 3: exact search, no gradient into the past.
 
-    A head reads softmax(t q . k) v over its ``neighbours`` nearest keys, queries too of length one and t learned, and a
-    learned gate mixes that with its attention to the chunk. Where there is no past yet, attention stays as it is.
+    A head computes softmax(t q . k) v over its ``neighbours`` nearest keys, with queries and keys of length one and t
+    learned, and a learned gate mixes this with its attention to the chunk. Without a past, attention is unchanged.
     """
 
     def __init__(self, heads: int, length: int, neighbours: int) -> None:
@@ -41,7 +41,7 @@ class Nearest(Memory):
         return NearestState(none, none, torch.zeros(rows, 0, dtype=torch.bool, device=frames.device))
 
     def mix(self, mixed: Tensor, query: Tensor, state: NearestState) -> Tensor:
-        """Return (B, H, T, d): (1 - gate) of what attention mixed, and gate of what the queries read."""
+        """Return (B, H, T, d): (1 - gate) times ``mixed``, plus gate times the output of the memory."""
         if not state.key.shape[2]:
             return mixed
         query = nn.functional.normalize(query, dim=-1)
@@ -57,7 +57,7 @@ class Nearest(Memory):
         return (1 - gate) * mixed + gate * read
 
     def update(self, state: NearestState, chunk: LayerChunk) -> tuple[NearestState, dict[str, Tensor]]:
-        """Append the chunk's keys and values, and forget what is too old."""
+        """Append the chunk's keys and values, and drop the oldest."""
         key, value = nn.functional.normalize(chunk.key.detach(), dim=-1), chunk.value.detach()
         key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
         valid = torch.cat((state.valid, chunk.valid), dim=1)

@@ -1,4 +1,4 @@
-"""What a memory is given after each chunk, and how a layer reads it."""
+"""The interface of memories: what they are given after each chunk, and how a layer reads them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ __all__ = ["LayerChunk", "Memory", "Recall"]
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Frames of the past that stand beside those of the chunk, oldest first."""
+    """Past frames that a chunk attends to beside its own, oldest first."""
 
-    frames: Tensor  # (B, M, D) the layer's inputs of that time, or what became of them
+    frames: Tensor  # (B, M, D) past inputs of the layer, or compressed ones
     valid: Tensor  # (B, M)
-    at: Tensor  # (B or 1, M) where they stood, in frames from the start; the mean where many became one
+    at: Tensor  # (B or 1, M) positions, in frames from the start; means for compressed frames
 
 
 @dataclass(frozen=True, slots=True)
 class LayerChunk:
-    """What a layer did with a chunk of T frames."""
+    """A chunk of T frames as a layer processed it."""
 
     frames: Tensor  # (B, T, D) its inputs
     valid: Tensor  # (B, T)
@@ -28,29 +28,29 @@ class LayerChunk:
     key: Tensor  # (B, H, T, d) without positions
     value: Tensor  # (B, H, T, d)
     read: Callable[[Tensor, Tensor], Tensor]
-    """What its queries read (B, H, T, d) from frames (B, n, D) of which (B, n) are valid: content alone, and no
-    gradient but that of the frames."""
+    """Attends from its queries to frames (B, n, D), valid where (B, n), without positions; returns (B, H, T, d), whose
+    gradient flows to these frames only."""
     usage: Callable[[Recall], Tensor]
-    """How much attention (B, M) its queries gave to each frame of the past, summed over queries and heads."""
+    """Returns the attention (B, M) of its queries to each past frame, summed over queries and heads."""
 
 
 class Memory(nn.Module):
-    """Nothing is remembered."""
+    """No memory; base class of the mechanisms."""
 
     def init_state(self, frames: Tensor) -> Any:
-        """Return the state before the first chunk, for frames like these, (B, T, D)."""
+        """Return the initial state, for frames of the shape (but for T) and type of ``frames`` (B, T, D)."""
         del frames
 
     def recall(self, state: Any) -> Recall | None:
-        """Return the frames of the past that the chunk attends to beside its own."""
+        """Return the past frames that a chunk attends to beside its own."""
         del state
 
     def mix(self, mixed: Tensor, query: Tensor, state: Any) -> Tensor:
-        """Return what attention ``mixed`` (B, H, T, d) with what queries of its shape read from the memory itself."""
+        """Return the output ``mixed`` (B, H, T, d) of attention, combined with the memory's own for the queries."""
         del query, state
         return mixed
 
     def update(self, state: Any, chunk: LayerChunk) -> tuple[Any, dict[str, Tensor]]:
-        """Return the state after a chunk, and losses by name that train what the memory does: sums over frames."""
+        """Return the state after a chunk, and the memory's auxiliary losses by name, as sums over frames."""
         del chunk
         return state, {}

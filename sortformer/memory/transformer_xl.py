@@ -1,4 +1,4 @@
-"""Transformer-XL: the inputs of the last frames, as they were, without a gradient."""
+"""Transformer-XL memory: the layer's inputs in the last frames, without gradient."""
 
 from dataclasses import dataclass
 
@@ -18,14 +18,14 @@ class Queue:
     frames: Tensor  # (B, M, D)
     valid: Tensor  # (B, M)
     at: Tensor  # (B, M)
-    usage: Tensor  # (B, M) the attention that each has received since it came
+    usage: Tensor  # (B, M) the attention that each has received so far
 
     def part(self, where: slice) -> "Queue":
-        """Return some of the frames."""
+        """Return the frames of a slice."""
         return Queue(self.frames[:, where], self.valid[:, where], self.at[:, where], self.usage[:, where])
 
     def then(self, other: "Queue") -> "Queue":
-        """Return these frames with others behind them."""
+        """Return these frames with others appended."""
         return Queue(
             torch.cat((self.frames, other.frames), dim=1),
             torch.cat((self.valid, other.valid), dim=1),
@@ -35,7 +35,7 @@ class Queue:
 
 
 class TransformerXL(Memory):
-    """Dai et al., arXiv 1901.02860, section 3.2: a chunk attends to the ``length`` frames before it, too."""
+    """Dai et al., arXiv 1901.02860, section 3.2: a chunk also attends to the ``length`` frames before it."""
 
     def __init__(self, length: int) -> None:
         super().__init__()
@@ -50,13 +50,13 @@ class TransformerXL(Memory):
         return Recall(state.frames, state.valid, state.at)
 
     def update(self, state: Queue, chunk: LayerChunk) -> tuple[Queue, dict[str, Tensor]]:
-        """Append the chunk and forget what is too old."""
+        """Append the chunk and drop the oldest frames."""
         queue = pushed(state, chunk)
         return queue.part(slice(max(0, queue.frames.shape[1] - self.length), None)), {}
 
 
 def empty_queue(frames: Tensor) -> Queue:
-    """Return a queue without frames, for frames like these, (B, T, D)."""
+    """Return an empty queue for frames of the shape (but for T) and type of ``frames`` (B, T, D)."""
     rows = frames.shape[0]
     return Queue(
         frames.new_zeros(rows, 0, frames.shape[2]),
@@ -67,6 +67,6 @@ def empty_queue(frames: Tensor) -> Queue:
 
 
 def pushed(queue: Queue, chunk: LayerChunk) -> Queue:
-    """Return the queue with a chunk behind it, through which no gradient goes."""
+    """Return the queue with a chunk appended, without gradient."""
     at = chunk.at.to(queue.at.dtype)
     return queue.then(Queue(chunk.frames.detach(), chunk.valid, at, queue.usage.new_zeros(at.shape)))
