@@ -1,4 +1,4 @@
-"""Subsampling by eight: from 10 ms feature frames to the 80 ms frames that the model works on."""
+"""Subsampling by eight, from 10 ms feature frames to the 80 ms frames of the model."""
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from sortformer.masks import length_mask
 __all__ = ["FACTOR", "PART_FRAMES", "DepthwiseStriding", "FrameStacking"]
 
 FACTOR = 8
-# A multiple of FACTOR. What the convolutions make of more no longer fits the caches of a processor.
+# A multiple of FACTOR. The outputs of the convolutions for more frames would exceed the caches of a processor.
 PART_FRAMES = 2048
 
 
@@ -30,7 +30,7 @@ class DepthwiseStriding(nn.Module):
         for _ in range(3):
             bins = -(-bins // 2)
         self.out = nn.Linear(channels * bins, dim)
-        # PyTorch's default weights fade and its default biases do not: after five convolutions the voice would be lost.
+        # PyTorch's default weights shrink the signal but not the biases: after five convolutions it would be lost.
         for convolution in self.modules():
             if isinstance(convolution, nn.Conv2d):
                 nn.init.kaiming_normal_(convolution.weight, nonlinearity="relu")
@@ -41,21 +41,21 @@ class DepthwiseStriding(nn.Module):
     def forward(self, feats: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return (B, ceil(T / 8), D) from features (B, T, M), and the lengths (B,) likewise.
 
-        Without gradients, long recordings are taken in parts, which the first convolution would make 100 times larger.
+        Without gradients, long recordings are processed in parts, since the first convolution enlarges them 100 times.
         """
         frames = feats.shape[1]
         if torch.is_grad_enabled() or frames <= PART_FRAMES:
             return self._at_once(feats, lengths)
         parts = []
         for start in range(0, frames, PART_FRAMES):
-            before = max(0, start - FACTOR)  # all that the first frame sees
+            before = max(0, start - FACTOR)  # the left context of the first frame
             part, _ = self._at_once(feats[:, before : start + PART_FRAMES], (lengths - before).clamp(min=0))
             parts.append(part[:, (start - before) // FACTOR :])
         return torch.cat(parts, dim=1), -(-lengths // FACTOR)
 
     def _at_once(self, feats: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         x = feats.masked_fill(~length_mask(lengths, feats.shape[1])[..., None], 0.0)[:, None]
-        # Depthwise kernels run three times faster on the CPU when the channels lie side by side.
+        # On the CPU, depthwise kernels run three times faster with channels last.
         x, lengths = self._halve(self.stem, x.contiguous(memory_format=torch.channels_last), lengths)
         for depthwise, pointwise in zip(self.depthwise, self.pointwise, strict=True):
             x, lengths = self._halve(nn.Sequential(depthwise, pointwise), x, lengths)
@@ -65,12 +65,12 @@ class DepthwiseStriding(nn.Module):
     def _halve(convolution: nn.Module, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         x = convolution(x).relu_()
         lengths = (lengths + 1) // 2
-        # The next kernel must not see what the biases made of the padding.
+        # The next kernel must not see padding, which the biases have made non-zero.
         return x.masked_fill(~length_mask(lengths, x.shape[2])[:, None, :, None], 0.0), lengths
 
 
 class FrameStacking(nn.Module):
-    """Eight frames side by side through one linear layer (NVIDIA's Nemotron 3); the last group is filled with zeros."""
+    """Eight stacked frames through one linear layer (NVIDIA's Nemotron 3); the last group is zero-padded."""
 
     def __init__(self, num_mels: int, dim: int) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Upsampling: from the frames that the model works on back to finer ones, for its output."""
+"""Upsampling from the frames of the model to the finer frames of its output."""
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +9,7 @@ __all__ = ["SubframeUpsampling"]
 class SubframeUpsampling(nn.Module):
     """One convolution over three frames that computes all sub-frames of a frame at once (NVIDIA's Nemotron 3).
 
-    Shi et al., arXiv 1609.05158, section 3.2, in one dimension. It starts as the repetition of each frame.
+    Shi et al., arXiv 1609.05158, section 3.2, in one dimension. Initialised to repeat each frame.
     """
 
     def __init__(self, dim: int, factor: int) -> None:
@@ -22,6 +22,6 @@ class SubframeUpsampling(nn.Module):
             nn.init.zeros_(self.conv.bias)  # pyright: ignore[reportArgumentType]
 
     def forward(self, x: Tensor, valid: Tensor) -> Tensor:
-        """Return (B, T * factor, D) from ``x`` (B, T, D); frames that are not ``valid`` (B, T) touch no other."""
+        """Return (B, T * factor, D) from ``x`` (B, T, D); frames not ``valid`` (B, T) do not affect the others."""
         x = self.conv(x.masked_fill(~valid[..., None], 0.0).transpose(1, 2))
         return x.transpose(1, 2).unflatten(2, (self.factor, -1)).flatten(1, 2)

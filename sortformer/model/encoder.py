@@ -20,11 +20,11 @@ __all__ = ["Encoder"]
 
 
 class Encoder(nn.Module):
-    """From log-mel features to one embedding for every 80 ms.
+    """From log-mel features to one embedding per 80 ms.
 
-    ``subsample`` and the blocks, ``forward``, are apart because streaming cuts between them: what a stream remembers of
-    the past are the outputs of ``subsample``, which know nothing of their neighbours farther than 70 ms. ``silence``
-    (D,), if it is learned, is such an output for silence.
+    ``subsample`` and the blocks, ``forward``, are separate because the state of a stream is kept between them: it holds
+    outputs of ``subsample``, which depend on at most 70 ms before and after their start. ``silence`` (D,), if learned,
+    is such an output for silence.
     """
 
     def __init__(self, num_mels: int, config: EncoderConfig) -> None:
@@ -48,14 +48,14 @@ class Encoder(nn.Module):
     def subsample(self, feats: Tensor, lengths: Tensor, narrow: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return frames of 80 ms, (B, ceil(T / 8), D), from features (B, T, M), and the lengths (B,) likewise.
 
-        ``narrow`` (B,) says which rows were recorded at 8 kHz, where there is a subsampling of its own for these (None:
-        let the features tell, taken for whole recordings).
+        ``narrow`` (B,) marks rows recorded at 8 kHz, for models with a separate subsampling for these (None: detect
+        them from the features, which are then taken for whole recordings).
         """
         if self.narrowband is None:
             return self.pre_encode(feats, lengths)
         if narrow is None:
             narrow = is_narrow(sounding(feats, length_mask(lengths, feats.shape[1])))
-        # In training both are run for all rows: each process of several has then a gradient for every weight.
+        # In training both run for all rows, so that every weight has a gradient in each of several processes.
         if not self.training and bool(narrow.all()):
             return self.narrowband(_lower(feats), lengths)
         if not (self.training or bool(narrow.any())):
@@ -63,7 +63,7 @@ class Encoder(nn.Module):
         return self.subsample_both(feats, lengths, narrow)
 
     def subsample_both(self, feats: Tensor, lengths: Tensor, narrow: Tensor) -> tuple[Tensor, Tensor]:
-        """Return what ``subsample`` does, of a model with two subsamplings, by running both for all rows."""
+        """Return the output of ``subsample`` in a model with two subsamplings, by running both for all rows."""
         if self.narrowband is None:
             raise ValueError("this model has one subsampling for all recordings")
         emb, frames = self.pre_encode(feats, lengths)
@@ -72,7 +72,7 @@ class Encoder(nn.Module):
     def forward(self, emb: Tensor, valid: Tensor | None = None, states: tuple[Any, ...] | None = None) -> LayerStep:
         """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count.
 
-        With ``states`` they are a chunk that comes after those that left them; otherwise a whole recording.
+        Given ``states``, the frames are the next chunk; otherwise a whole recording.
         """
         x = emb * self.scale
         if self.input_norm is not None:

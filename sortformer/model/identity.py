@@ -1,4 +1,4 @@
-"""Which model it is: what was made with one must not be read with another, whose numbers mean something else."""
+"""Fingerprints of models: embeddings and states made with one model must not be used with another."""
 
 import hashlib
 import json
@@ -13,15 +13,15 @@ from sortformer.config.strict import to_dict
 __all__ = ["identity"]
 
 
-# The last answer for each module, and what it was asked about: a server asks for every call that it moves.
+# The last result for each module, and its inputs: a server needs it for every session that it moves.
 _known: WeakKeyDictionary[nn.Module, tuple[Any, str]] = WeakKeyDictionary()
 
 
 def identity(module: nn.Module, *configs: Any) -> str:
-    """Return the configs and the weights of a module in one line: the SHA-256 of both, whatever the device."""
+    """Return the SHA-256 of the configs and weights of a module, independent of the device."""
     said = json.dumps([to_dict(config) for config in configs], sort_keys=True)
     tensors = sorted(module.state_dict().items())
-    # Not by its version: inference tensors have none, and what is written through .data or numpy leaves it as it was.
+    # Not by tensor version: inference tensors have none, and writes through .data or numpy do not change it.
     asked = said, [(name, tensor.data_ptr(), *_sums(tensor)) for name, tensor in tensors]
     if module in _known and _known[module][0] == asked:
         return _known[module][1]
@@ -34,7 +34,7 @@ def identity(module: nn.Module, *configs: Any) -> str:
 
 
 def _sums(tensor: Tensor) -> tuple[float, float]:
-    """The sum of the values, which tells that one has changed, and one by place, which tells that they have moved."""
+    """Return the sum of the values, which detects changes, and a sum weighted by index, which detects moved values."""
     values = tensor.detach().float().flatten()
     places = torch.arange(1.0, len(values) + 1, device=values.device)
     return values.sum().item(), torch.dot(values, places).item()

@@ -1,4 +1,4 @@
-"""The permutation encoding: what a block's estimates, sorted by arrival, add to the next block's input."""
+"""The permutation encoding: a block's estimates, sorted by arrival and added to the next block's input."""
 
 import math
 
@@ -14,10 +14,10 @@ __all__ = ["PermutationEncoding", "harmonics"]
 
 
 def harmonics(ranks: Tensor, dim: int) -> Tensor:
-    """Return codes (..., dim) of real ranks (...): of rank 0 one period of a sine, of rank 1 two, and so on.
+    """Return codes (..., dim) of real ranks (...): one period of a sine for rank 0, two for rank 1, and so on.
 
     The speaker kernel of Park et al., "Sortformer", arXiv 2409.06656: gamma_k(z) = sin(2 pi k z / dim), k and z from 1
-    on. Those of whole ranks below dim / 2 - 1 are orthogonal to each other, which sinusoids of neighbours are not.
+    on. Codes of integer ranks below dim / 2 - 1 are orthogonal, unlike the sinusoids of neighbouring ranks.
     """
     ranks = wide(ranks)
     places = torch.arange(1, dim + 1, device=ranks.device, dtype=ranks.dtype) / dim
@@ -25,10 +25,10 @@ def harmonics(ranks: Tensor, dim: int) -> Tensor:
 
 
 class PermutationEncoding(nn.Module):
-    """Encode who is active by order of arrival, whatever the order of the estimating classes.
+    """Encoding of speaker activity by order of arrival, independent of the order of the estimated classes.
 
     hard (A)      Enc_t = sum_k P_tk [t >= arrival_k] G[rank_k]: known frame by frame, hence exact in streaming.
-    soft (B)      Enc_t = sum_k P_tk Pr(k arrives) G(soft rank of the expected arrival), with a gradient to *when*.
+    soft (B)      Enc_t = sum_k P_tk Pr(k arrives) G(soft rank of the expected arrival), with gradient to arrival times.
     softsort (C)  Enc_t = sum_s (P Pi^T)_ts G[s], with Pi the SoftSort matrix of the expected arrivals,
     sinkhorn (C)  or that made doubly stochastic.
     label         Enc_t = sum_k P_tk G[k]: the control without sorting.
@@ -47,25 +47,25 @@ class PermutationEncoding(nn.Module):
             self.table = nn.Parameter(torch.randn(config.num_slots, config.dim) * config.dim**-0.5)
         else:
             self.table = None
-        # Wide of the default: in silence the encoding is nearly zero, and must not be blown up to unit size.
+        # Much larger than the default: in silence the encoding is nearly zero, and must not be scaled up to unit size.
         self.norm = nn.LayerNorm(config.dim, eps=1e-2)
-        # Closed at first: an untrained order says nothing, and the model starts as the plain one.
+        # Initially closed: an untrained order carries no information, and the model starts as one without the encoding.
         self.gate = nn.Parameter(torch.zeros(1 if config.gate == "scalar" else config.dim))
 
     def init_state(self, logits: Tensor) -> Arrivals | None:
-        """Return the state before the first frame, for estimates like ``logits`` (B, T, K).
+        """Return the initial state, for estimates of the shape (but for T) and device of ``logits`` (B, T, K).
 
         Raises:
-            ValueError: for designs B and C, whose order is that of the whole recording.
+            ValueError: for designs B and C, whose order depends on the whole recording.
         """
         if self.takes_all:
             raise ValueError(f"the permutation '{self.design}' takes recordings whole")
         return Arrivals.none(len(logits), logits.shape[2], logits.device) if self.design == "hard" else None
 
     def forward(self, logits: Tensor, valid: Tensor, state: Arrivals | None = None) -> tuple[Tensor, Arrivals | None]:
-        """Return what to add (B, T, D), and the next state, from logits (B, T, K) of which ``valid`` (B, T) count.
+        """Return the encoding (B, T, D) to add, and the next state, from logits (B, T, K), ``valid`` (B, T).
 
-        They are the estimates of a chunk after those that left the state; without one, of a whole recording.
+        Given a state, these are the estimates of the next chunk; otherwise, of a whole recording.
         """
         if state is None:
             return self.gate * self.norm(self.encode(logits, valid)), None
@@ -73,7 +73,7 @@ class PermutationEncoding(nn.Module):
         return self.gate * self.norm(self._by_arrival(probs, state)), state.after(probs)
 
     def encode(self, logits: Tensor, valid: Tensor) -> Tensor:
-        """Return the encoding (B, T, D) of a whole recording itself, before its norm and gate."""
+        """Return the encoding (B, T, D) of a whole recording, before norm and gate."""
         logits = logits.masked_fill(~valid[..., None], -torch.inf)
         probs = torch.sigmoid(logits)
         slots = torch.arange(probs.shape[2], device=probs.device)
@@ -92,14 +92,14 @@ class PermutationEncoding(nn.Module):
         return present @ sorting.transpose(1, 2) @ self._codes(slots, probs.dtype)
 
     def _by_arrival(self, probs: Tensor, past: Arrivals) -> Tensor:
-        """Encode frames by who has arrived, in them or in the past; whoever comes later ranks behind and is not in."""
+        """Encode frames by the classes that have arrived by then; later arrivals rank behind and are masked."""
         known = past.after(probs)
         at = past.clock[:, None] + torch.arange(probs.shape[1], device=probs.device)
         arrived = at[..., None] >= known.frames[:, None]
         return (probs * arrived) @ self._codes(known.ranks(), probs.dtype)
 
     def _codes(self, ranks: Tensor, dtype: torch.dtype) -> Tensor:
-        """Return the code (..., D) of integer or real ranks (...); a learned table is read between its rows."""
+        """Return the code (..., D) of integer or real ranks (...); a learned table is interpolated."""
         if self.table is None:
             return self.fixed(ranks, self.dim).to(dtype)
         if not ranks.is_floating_point():
