@@ -1,4 +1,4 @@
-"""Log-mel features, whole and stepped.
+"""Log-mel features, of whole recordings or chunk by chunk.
 
 The front end of NVIDIA's Sortformers: pre-emphasis 0.97, a symmetric 25 ms Hann window centred in 512 samples, 10 ms
 hop, zero padding at both ends, power spectrum, Slaney mel bands, ``log(x + 2**-24)``.
@@ -19,12 +19,12 @@ __all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "bands_below", "
 
 FFT_SAMPLES = 512
 WINDOW_SAMPLES = 400
-# Spectra are several times as large as bands: those of more frames no longer fit the caches of a processor.
+# Spectra are several times larger than mel bands: those of more frames would exceed the caches of a processor.
 PART_FRAMES = 2048
 PRE_EMPHASIS = 0.97
 LOG_GUARD = 2.0**-24
 STD_GUARD = 1e-5
-# About the mean and the deviation of log-mel values of speech between -35 and -12 dB of full scale.
+# Approximate mean and standard deviation of log-mel values of speech at -35 to -12 dBFS.
 FIXED_MEAN = -9.5
 FIXED_STD = 3.5
 PEAK_GUARD = 1e-3
@@ -32,15 +32,15 @@ PEAK_GUARD = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class FeatureState:
-    """What stepping remembers: the samples that coming frames still need, and how far it is."""
+    """The state between steps: the samples that later frames still need, and the position in the stream."""
 
     tail: Tensor  # (B, n) raw samples from sample `tail_start` on
     tail_start: int  # index of the first sample of `tail` in the stream; negative inside the leading zero padding
-    next_frame: int  # the first frame not yet given
+    next_frame: int  # the first frame not yet returned
 
 
 class LogMel(nn.Module):
-    """Turn waves at 16 kHz into log-mel frames of 10 ms."""
+    """The log-mel front end: frames of 10 ms from waves at 16 kHz."""
 
     def __init__(self, config: FeatureConfig) -> None:
         super().__init__()
@@ -59,9 +59,9 @@ class LogMel(nn.Module):
         self.register_buffer("emphasis", emphasis.float(), persistent=False)
 
     def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Return the features (B, T, M) of ``wave`` (B, N), of any type, and the valid frames (B,) of each row.
+        """Return the features (B, T, M) of ``wave`` (B, N), of any type, and the number of valid frames (B,).
 
-        ``num_samples`` (B,) are the valid samples of each row (None: all). Frames past a row's end are zero.
+        ``num_samples`` (B,) is the number of valid samples (None: all). Frames past the end of a row are zero.
         """
         if num_samples is None:
             num_samples = torch.full((wave.shape[0],), wave.shape[1], device=wave.device)
@@ -92,8 +92,8 @@ class LogMel(nn.Module):
     def step(self, state: FeatureState, samples: Tensor, *, last: bool = False) -> tuple[FeatureState, Tensor]:
         """Advance by ``samples`` (B, n), any n; return the new state and the frames (B, t, M) now complete.
 
-        With ``last`` the stream ends after these samples, and the frames that overlap its end are given too. In any cut
-        of the audio the frames equal those of the whole recording before these are ``equalised``.
+        With ``last`` the stream ends after these samples, and the frames that overlap its end are returned too. However
+        the audio is cut, the frames equal those of the whole recording before these are ``equalised``.
 
         Raises:
             ValueError: if the features depend on the whole recording, which a stream does not have.
@@ -105,7 +105,7 @@ class LogMel(nn.Module):
         half = FFT_SAMPLES // 2
         ready = received // HOP_SAMPLES if last else max(0, (received - half) // HOP_SAMPLES + 1)
         count = max(0, ready - state.next_frame)
-        # `tail` keeps one sample more on the left than the next frame's window, for the pre-emphasis.
+        # `tail` has one more sample on the left than the next frame's window, for the pre-emphasis.
         needed = 1 + (count - 1) * HOP_SAMPLES + FFT_SAMPLES
         if count == 0:
             return replace(state, tail=tail), tail.new_zeros(len(tail), 0, self.config.num_mels)
@@ -115,19 +115,19 @@ class LogMel(nn.Module):
         return FeatureState(tail[:, drop:], state.tail_start + drop, state.next_frame + count), mel
 
     def power(self, mel: Tensor) -> Tensor:
-        """Return the power (..., M) of the bands in frames that are not ``equalised``, nor normalised "per_feature"."""
+        """Return the power (..., M) of the bands, given frames before ``equalised`` that are not "per_feature"."""
         values = mel * FIXED_STD + FIXED_MEAN if self.config.normalize == "fixed" else mel
-        return (values.exp() - LOG_GUARD).clamp(min=0.0)  # rounding may leave less than nothing
+        return (values.exp() - LOG_GUARD).clamp(min=0.0)  # rounding may make it negative
 
     def equalised(self, mel: Tensor, spectrum: Tensor) -> Tensor:
-        """Return "fixed" frames (B, T, M) as muffled, or as thin, as ``tilt_range`` has it at most.
+        """Return "fixed" frames (B, T, M) with their spectral tilt brought within ``tilt_range``.
 
-        ``spectrum`` (B, M) is the ``power`` of the bands, summed over all that was heard of each row.
+        ``spectrum`` (B, M) is the ``power`` of the bands, summed over all frames of each row so far.
         """
         if self.config.tilt_range is None:
             return mel
         factors = equaliser(spectrum / self.emphasis, self.hz, self.config.tilt_range)[:, None]
-        # The logarithm of x times its factor, plus the guard, from that of x plus the guard.
+        # log(factor * x + guard), computed from log(x + guard).
         sound = 1 - LOG_GUARD * (-FIXED_STD * mel - FIXED_MEAN).exp()
         return mel + (sound.clamp(min=0.0) * (factors - 1)).log1p() / FIXED_STD
 
@@ -149,15 +149,15 @@ class LogMel(nn.Module):
 def peak_gain(wave: Tensor) -> Tensor:
     """Return the gain (B, 1) that brings the highest sample of each recording (B, N) near 1.
 
-    Signed, as NVIDIA's; theirs takes the highest sample of the whole batch, so that a recording's result depends on its
-    neighbours: here each recording has its own. One that is below zero throughout counts as 0, where theirs has a
-    negative gain, or one that is infinite.
+    The maximum is signed, as NVIDIA's, but theirs is over the whole batch, so that results depend on the other
+    recordings in it; here each recording has its own. A negative maximum counts as 0; with theirs the gain would be
+    negative or infinite.
     """
     return 1.0 / (wave.amax(dim=1, keepdim=True).clamp(min=0.0) + PEAK_GUARD)
 
 
 def _normalize(mel: Tensor, valid: Tensor) -> Tensor:
-    """Give each row and bin zero mean and unit (unbiased) deviation over its valid frames."""
+    """Normalise each row and band to zero mean and unit (unbiased) standard deviation over its valid frames."""
     weight = valid[..., None].to(mel.dtype)
     count = weight.sum(1, keepdim=True)
     mean = mel.sum(1, keepdim=True) / count.clamp(min=1)
@@ -175,17 +175,17 @@ def mel_filterbank(num_mels: int) -> np.ndarray:
     rising = -slopes[:-2] / widths[:-1, None]
     falling = slopes[2:] / widths[1:, None]
     triangles = np.maximum(0.0, np.minimum(rising, falling))
-    # Rounded twice, as librosa's are, so that they are NVIDIA's bit for bit.
+    # Rounded twice, as in librosa, to equal NVIDIA's filters bit for bit.
     return (triangles.astype(np.float32) * (2.0 / (edges[2:] - edges[:-2]))[:, None]).astype(np.float32)
 
 
 def bands_below(num_mels: int, hz: float) -> int:
-    """Return how many of the mel filters begin below a frequency."""
+    """Return the number of mel filters that begin below ``hz``."""
     return int((_mel_edges(num_mels)[:-2] < hz).sum())
 
 
 def _mel_edges(num_mels: int) -> np.ndarray:
-    """Where the filters begin, peak and end, (num_mels + 2,) in Hz."""
+    """Return the frequencies at which filters begin, peak and end, (num_mels + 2,) in Hz."""
     return _mel_to_hz(np.linspace(0.0, _hz_to_mel(SAMPLE_RATE / 2), num_mels + 2))
 
 
