@@ -1,4 +1,4 @@
-"""Samples, frames and seconds, and how they are rounded on the time axis of the models."""
+"""Conversion between samples, frames and seconds, with the rounding of the models' time axis."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ __all__ = ["HOP_SAMPLES", "LONGEST_S", "SAMPLE_RATE", "FrameGrid"]
 
 SAMPLE_RATE = 16_000
 HOP_SAMPLES = 160
-"""From one feature frame to the next: 10 ms."""
+"""Hop between feature frames: 10 ms."""
 
 LONGEST_S = 1e9
-"""The latest time in lists, words, NIST's formats and settings: 31 years, whose microseconds can still be counted."""
+"""The latest time in manifests, words, annotation formats and settings: 31 years, which is exact in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameGrid:
-    """How audio is cut into feature frames (10 ms) and, ``subsampling`` of these to each, output frames (80 ms).
+    """The division of audio into feature frames (10 ms) and output frames (80 ms) of ``subsampling`` feature frames.
 
     Output frame ``t`` covers the samples ``[t * step_samples, (t + 1) * step_samples)``.
     """
@@ -40,11 +40,11 @@ class FrameGrid:
         return self.step_samples / self.sample_rate
 
     def feature_frames(self, num_samples: int) -> int:
-        """Valid feature frames of ``num_samples`` samples: a started hop does not count."""
+        """Number of valid feature frames in ``num_samples`` samples; a partial hop does not count."""
         return num_samples // self.hop_samples
 
     def output_frames(self, num_samples: int) -> int:
-        """Valid output frames of ``num_samples`` samples: a started group of feature frames does count."""
+        """Number of valid output frames in ``num_samples`` samples; a partial group of feature frames counts."""
         return -(-self.feature_frames(num_samples) // self.subsampling)
 
     def samples(self, time_s: float) -> int:
@@ -56,9 +56,9 @@ class FrameGrid:
         return frame * self.step_samples / self.sample_rate
 
     def coverage(self, start_s: float, end_s: float, num_frames: int) -> np.ndarray:
-        """Return the share of each output frame, (num_frames,) in [0, 1], that the interval covers.
+        """Return the fraction of each output frame that the interval covers, (num_frames,) in [0, 1].
 
-        Computed in whole samples, so that "half of the frame" is exact.
+        Computed in whole samples, so that a half is exact.
         """
         edges = np.arange(num_frames + 1) * self.step_samples
         clipped = np.clip(edges, self.samples(start_s), max(self.samples(start_s), self.samples(end_s)))

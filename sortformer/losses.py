@@ -1,9 +1,8 @@
 """Sort loss and permutation-invariant loss, on logits.
 
-Every loss is the binary cross-entropy of logits (B, T, S) against an activity matrix (B, T, S), of any type, whose
-columns were put in some order, averaged over all valid frames and slots of the batch. What they differ in is the order.
-Where a batch is part of a larger one, ``frames`` is how many that has: so the losses of the parts add up to the loss of
-the whole.
+Every loss is the binary cross-entropy of logits (B, T, S) against an activity matrix (B, T, S), of any type, averaged
+over all valid frames and slots of the batch. The losses differ in the order of the matrix's columns. For a part of a
+larger batch, ``frames`` is the number of valid frames in the whole, so that the losses of the parts sum to its loss.
 """
 
 from itertools import permutations
@@ -17,14 +16,14 @@ from sortformer.precision import wide
 
 __all__ = ["align", "binary_cross_entropy", "hybrid_loss", "permutation_loss", "sort_loss"]
 
-_LARGEST = 1e30  # of a cost; sums of costs are finite then
-_FEW_SLOTS = 4  # whose orders can all be compared: an accelerator need not wait for the processor then
+_LARGEST = 1e30  # cost, so that sums of costs are finite
+_FEW_SLOTS = 4  # up to which all orders are compared, so that a GPU need not wait for the CPU
 
 
 def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor, *, frames: int | None = None) -> Tensor:
     """Return the mean binary cross-entropy over the ``valid`` (B, T) frames and all slots; 0 where nothing is valid.
 
-    What stands in the padding, NaN included, changes neither the loss nor a gradient.
+    Values in the padding, NaN included, affect neither the loss nor gradients.
     """
     padding = ~valid[..., None]
     logits = wide(logits)
@@ -38,7 +37,7 @@ def binary_cross_entropy(logits: Tensor, activity: Tensor, valid: Tensor, *, fra
 def sort_loss(logits: Tensor, activity: Tensor, valid: Tensor, *, frames: int | None = None) -> Tensor:
     """Score the logits against the speakers in order of arrival (Sortformer, arXiv 2409.06656, section 3.2).
 
-    Speakers with the same first frame may stand in either order: the one of lower cross-entropy counts.
+    For speakers with the same first frame, the order of lowest cross-entropy counts.
     """
     return binary_cross_entropy(logits, align(logits, activity, valid, by_arrival=True), valid, frames=frames)
 
@@ -64,8 +63,8 @@ def hybrid_loss(
 def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) -> Tensor:
     """Return ``activity`` (B, T, S) with each row's columns in the order of lowest cross-entropy.
 
-    With ``by_arrival`` only the orders that respect arrival are allowed, which leaves a choice among ties alone. Logits
-    that are not finite get some order: the loss shows what they are.
+    With ``by_arrival`` only orders by arrival are allowed, which leaves a choice only among ties. Logits that are not
+    finite get an arbitrary order: the loss reveals them.
     """
     masked = wide(logits).masked_fill(~valid[..., None], 0.0)
     activity = activity.to(masked.dtype).masked_fill(~valid[..., None], 0.0)
@@ -74,7 +73,7 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
     if by_arrival:
         arrivals = arrival_frames(activity)
         due = arrivals.sort(dim=1).values
-        # Larger than any difference of whole assignments, so that an illegal order never wins.
+        # Larger than any difference between assignments, so that an invalid order never wins.
         penalty = 1.0 + 2.0 * cost.abs().sum(dim=(1, 2))
         cost = cost + penalty[:, None, None] * (due[:, :, None] != arrivals[:, None, :])
     order = _cheapest(cost)
@@ -82,9 +81,9 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
 
 
 def _cheapest(cost: Tensor) -> Tensor:
-    """Return the assignment (B, S) of lowest cost (B, S, S): of few slots all are compared, where the costs are.
+    """Return the assignment (B, S) of lowest cost (B, S, S); for few slots, all are compared, on the costs' device.
 
-    Of more slots it is found by the Hungarian method, so that eight cost no more than five.
+    For more slots it is found by the Hungarian method, so that eight take no longer than five.
     """
     slots = cost.shape[2]
     if slots <= _FEW_SLOTS:

@@ -1,4 +1,4 @@
-"""Which frames, or samples, of a batch count: those within the length of their row."""
+"""Masks of the valid frames or samples of a batch, from the lengths of its rows."""
 
 import torch
 from torch import Tensor
@@ -7,5 +7,5 @@ __all__ = ["length_mask"]
 
 
 def length_mask(lengths: Tensor, count: int) -> Tensor:
-    """Return (B, count), True where a place lies within its row's length (B,)."""
+    """Return (B, count), True where an index is below its row's length (B,)."""
     return torch.arange(count, device=lengths.device) < lengths[:, None]

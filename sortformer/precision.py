@@ -1,4 +1,4 @@
-"""How many digits numbers have to have."""
+"""The least floating-point precision of sums, exponentials and positions."""
 
 import torch
 from torch import Tensor
@@ -9,10 +9,10 @@ _WITHOUT_FLOAT64 = ("mps",)
 
 
 def wide(x: Tensor) -> Tensor:
-    """Return numbers as float32, or as they are where that is wider: halves lose sums, exponentials and places."""
+    """Return ``x`` in float32, or as it is if wider: sums, exponentials and positions need more than half precision."""
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
 def finest(device: torch.device) -> torch.dtype:
-    """Return float64, or float32 for a device that has none, which is Apple's MPS: there, angles hours on are rough."""
+    """Return float64, or float32 on devices without it (Apple's MPS), where angles are inexact hours into a stream."""
     return torch.float32 if device.type in _WITHOUT_FLOAT64 else torch.float64

@@ -1,4 +1,4 @@
-"""Ragged rows: a tensor (B, T, C) that comes with its lengths (B,), whose first frames count and whose rest is zero."""
+"""Ragged tensors: (B, T, C) with lengths (B,), of which the first frames of each row count and the rest is zero."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ __all__ = ["end_to_end", "take", "window"]
 
 
 def end_to_end(parts: Sequence[tuple[Tensor, Tensor]], frames: int | None = None) -> tuple[Tensor, Tensor]:
-    """Lay ragged tensors (B, T_i, C), each with its lengths (B,), end to end in every row.
+    """Concatenate ragged tensors (B, T_i, C), each with its lengths (B,), row by row and without gaps.
 
-    Returns a ragged tensor (B, frames, C) and its lengths (B,). ``frames`` must hold the longest row; without it, the
-    result is as long as that one.
+    Returns a ragged tensor (B, frames, C) and its lengths (B,). ``frames`` must be at least the length of the longest
+    row, which is the default.
     """
     whole = torch.cat([part for part, _ in parts], dim=1)
     total = torch.stack([length for _, length in parts]).sum(dim=0)
@@ -23,7 +23,7 @@ def end_to_end(parts: Sequence[tuple[Tensor, Tensor]], frames: int | None = None
     index, end = place, torch.zeros_like(total)
     for part, length in parts:
         end = end + length
-        # Whoever comes after this part's frames lies behind what fills it up, too.
+        # Later frames also skip the padding of this part.
         index = index + (place >= end[:, None]) * (part.shape[1] - length)[:, None]
     return take(whole, index, length_mask(total, size)), total
 

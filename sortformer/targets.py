@@ -1,4 +1,4 @@
-"""The bridge from turns to training targets: an activity matrix whose columns are speakers in order of arrival."""
+"""Training targets from turns: an activity matrix whose columns are speakers in order of arrival."""
 
 from collections.abc import Iterable
 from typing import Literal
@@ -17,17 +17,17 @@ Labelling = Literal["cover", "nemo"]
 def activity(
     turns: Iterable[Turn], num_frames: int, num_slots: int, grid: FrameGrid, labelling: Labelling = "cover"
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return who is active in which output frame, (num_frames, num_slots) float32 of 0 and 1, and the speakers.
+    """Return the activity in each output frame, (num_frames, num_slots) float32 of 0 and 1, and the speakers.
 
     Column k is the k-th speaker to arrive (first active frame, then exact start, then name); columns without a speaker
-    are 0. The speakers returned are all that are active in some frame, in that order: those from ``num_slots`` on
-    found no column, so ``len(speakers) > num_slots`` tells that some were left out.
+    are 0. The speakers returned are all that are active in any frame, in this order: those from ``num_slots`` on have
+    no column, so ``len(speakers) > num_slots`` means that some were left out.
 
     Args:
-        turns: a diarization or turns in seconds from the first frame's start; what lies past the last frame is ignored.
-        labelling: "cover" marks a frame of which the speaker covers half or more, exact to the sample; "nemo" marks it
-            as NVIDIA's training does (10 ms labels pooled over nine around the frame's start), which shifts borders by
-            about half a frame: for fine-tuning weights that were trained with it.
+        turns: a diarization or turns in seconds from the start of the first frame; parts past the last are ignored.
+        labelling: "cover" marks a frame if the speaker covers half or more of it, exact to the sample; "nemo" marks it
+            as NVIDIA's training does (10 ms labels pooled over nine around the frame's start), which shifts boundaries
+            by about half a frame: for fine-tuning weights that were trained with it.
 
     Raises:
         InputError: when ``num_frames`` is negative, ``num_slots`` is not positive or the labelling is unknown.
@@ -54,7 +54,7 @@ def activity(
 
 
 def _cover(turns: list[Turn], num_frames: int, grid: FrameGrid) -> np.ndarray:
-    """Frames (num_frames,) of which one speaker's disjoint turns cover half or more."""
+    """Return which frames (num_frames,) one speaker's disjoint turns cover by half or more."""
     covered = np.zeros(num_frames)
     for turn in turns:
         covered += grid.coverage(turn.start, turn.end, num_frames)
@@ -62,7 +62,7 @@ def _cover(turns: list[Turn], num_frames: int, grid: FrameGrid) -> np.ndarray:
 
 
 def _nemo(turns: list[Turn], num_frames: int, grid: FrameGrid) -> np.ndarray:
-    """Frames (num_frames,) of one speaker's turns, labelled every 10 ms and pooled."""
+    """Return the active frames (num_frames,) of one speaker, from labels of 10 ms that are pooled."""
     labels = np.zeros(num_frames * grid.subsampling, dtype=bool)
     rate = grid.sample_rate / grid.hop_samples
     for turn in turns:
@@ -73,8 +73,8 @@ def _nemo(turns: list[Turn], num_frames: int, grid: FrameGrid) -> np.ndarray:
 def pool_nemo(labels: np.ndarray, subsampling: int) -> np.ndarray:
     """Pool labels (..., num_frames * subsampling) of 10 ms to frames (..., num_frames) as NeMo 3.0.0 does.
 
-    Frame i is active where half or more of the labels 8i-5 to 8i+3 are; the first pool starts at 0 and the last runs
-    to the end. Output that is not subsampled has nothing to pool.
+    Frame i is active if half or more of the labels 8i-5 to 8i+3 are; the first pool starts at 0 and the last runs to
+    the end. Without subsampling, labels are returned as they are.
     """
     if subsampling == 1 or labels.shape[-1] == 0:
         return labels
