@@ -1,4 +1,4 @@
-"""What a model is trained on: single voices to simulate conversations with, and real recordings."""
+"""Training data: single voices, from which conversations are simulated, and real recordings."""
 
 import math
 from dataclasses import dataclass, replace
@@ -12,13 +12,13 @@ __all__ = ["DataConfig", "RecordingsConfig"]
 
 @dataclass(frozen=True, slots=True)
 class RecordingsConfig:
-    """Real recordings, of which batches hold crops.
+    """Real recordings, of which crops are put into batches.
 
     Attributes:
-        manifest: JSON lines as ``sortformer manifest`` writes them; every recording needs an RTTM.
-        weight: how many conversations come from here, relative to the other manifests and to ``simulated_weight``.
-        channel_probability: share of the crops that are sent through ``[simulation.channel]`` too, without room and
-            babble or bystander; the others are as they were recorded, but as loud as ``diarize`` hears them.
+        manifest: JSON lines, as written by ``sortformer manifest``; every recording needs an RTTM.
+        weight: relative number of conversations from here, compared with other manifests and ``simulated_weight``.
+        channel_probability: fraction of the crops that also pass through ``[simulation.channel]``, without room and
+            babble or bystander; the others are as recorded, with the loudness normalisation of ``diarize``.
     """
 
     manifest: str
@@ -36,22 +36,22 @@ class RecordingsConfig:
 
 @dataclass(frozen=True, slots=True)
 class DataConfig:
-    """Where voices, real turn-taking, rooms and recordings come from; paths are relative to the recipe's file.
+    """Sources of voices, real turn-taking, rooms and recordings; paths are relative to the recipe's file.
 
     Attributes:
-        bank: folder with ``segments.tsv`` and the recordings that it names (None: nothing is simulated).
-        speeds: each speed makes new voices.
-        formants: how many times as high; each makes new voices at each speed.
-        turns: folders of RTTM to replay turn-taking from.
+        bank: folder with ``segments.tsv`` and the recordings it lists (None: no simulation).
+        speeds: playback speeds, each of which makes new voices.
+        formants: factors on formant frequencies, each of which makes new voices at each speed.
+        turns: folders of RTTM files whose turn-taking is replayed.
         exclude: recordings not to replay, as shell patterns of their names (each must match one).
         rooms: number of simulated rooms (0: none).
-        bursts: number of breaths, knocks and other bursts of each kind that are made once and drawn from (0: each is
-            made for its conversation, which takes longer than all else about it).
+        bursts: number of breaths, knocks and other bursts of each kind in a pool that is made once (0: each burst is
+            made for its conversation, which takes longer than the rest of the simulation).
         cache: folder for the decoded bank, the rooms and the bursts.
-        pool: train on this many speakers of the bank only, drawn by ``pool_seed`` (None: on all).
-        recordings: real recordings to mix in, each conversation of a batch drawn by weight.
-        simulated_weight: how many conversations are simulated, relative to the weights of the recordings.
-        dev: manifest of the recordings to evaluate on (None: simulated conversations of the bank's dev voices).
+        pool: number of speakers of the bank to train on, drawn by ``pool_seed`` (None: all).
+        recordings: real recordings to mix in; the source of each conversation in a batch is drawn by weight.
+        simulated_weight: relative number of simulated conversations, compared with the weights of the recordings.
+        dev: manifest of the evaluation recordings (None: simulated conversations of the bank's dev voices).
     """
 
     bank: str | None = None
@@ -90,12 +90,12 @@ class DataConfig:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """Share of the conversations that are simulated, and of each of ``recordings``; they sum to 1."""
+        """Fractions of conversations that are simulated and from each of ``recordings``; they sum to 1."""
         weights = [self.simulated_weight if self.bank is not None else 0.0, *(each.weight for each in self.recordings)]
         return tuple(weight / sum(weights) for weight in weights)
 
     def beside(self, folder: Path) -> "DataConfig":
-        """Return the same data with relative paths made paths from ``folder``."""
+        """Return a copy with relative paths resolved against ``folder``."""
 
         def placed(name: str | None) -> str | None:
             return str(folder / name) if name else None

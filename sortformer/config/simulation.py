@@ -1,4 +1,4 @@
-"""What simulated conversations look like: how many speakers, how they take turns, what the channel does to them."""
+"""Configs of simulated conversations: number of speakers, turn-taking and channel."""
 
 import math
 from dataclasses import dataclass, fields, is_dataclass
@@ -13,7 +13,7 @@ __all__ = ["CastingConfig", "ChannelConfig", "SimulationConfig", "TurnTakingConf
 _NOT_NEGATIVE = ("_spread", "_gain_db", "_swing_db", "equaliser_db", "_s", "slope", "burst_hz")
 _ABOVE_ZERO = ("turn_median_s", "pause_median_s", "dominance", "pass_hz", "_from_hz", "_to_hz", "clip_share")
 _COUNTS = ("babble_voices", "coarse_bits")
-# Beyond these, samples and times are no numbers any more.
+# Beyond these, samples and times are no longer finite.
 _MOST_DB, _MOST_SPREAD, _LONGEST_S = 200, 10, 1_000_000
 
 
@@ -48,17 +48,17 @@ def _check(config: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CastingConfig:
-    """Who is in a conversation, and how loud each one is.
+    """The voices of a conversation, and variations in their level, tilt and speed.
 
     Attributes:
-        same_corpus_probability: all voices come from one corpus, so that the corpus tells nothing about the speaker.
-        same_gender_probability: all voices have one known gender.
-        voice_gain_db: each voice is louder or softer by up to this.
-        turn_gain_db: standard deviation of the loudness of a turn around its voice's.
-        turn_tilt: a turn sounds duller or brighter than its voice, by a filter 1 + t z^-1 with t up to this, because
-            people turn their heads: so the channel does not tell who it is.
-        turn_speed: a turn is played faster or slower by up to this share, pitch and formants with it, because people
-            do not always sound the same.
+        same_corpus_probability: all voices come from one corpus, so that the corpus does not identify the speaker.
+        same_gender_probability: all voices have the same known gender.
+        voice_gain_db: largest gain of a voice, up or down.
+        turn_gain_db: standard deviation of the gain of a turn, relative to its voice.
+        turn_tilt: largest |t| of a filter 1 + t z^-1 that makes a turn duller or brighter, as when people turn their
+            heads: so the channel does not identify the speaker.
+        turn_speed: largest relative change of the speed of a turn, including pitch and formants, because people do not
+            always sound the same.
     """
 
     same_corpus_probability: float = 0.4
@@ -77,19 +77,19 @@ class CastingConfig:
 
 @dataclass(frozen=True, slots=True)
 class TurnTakingConfig:
-    """Parametric turn-taking; every range is drawn from once a conversation, so that conversations differ.
+    """Parametric turn-taking; ranges are sampled once per conversation, so that conversations differ.
 
     Attributes:
         turn_median_s: range of the median turn length (drawn log-uniformly).
         turn_spread: standard deviation of the logarithm of turn lengths.
         pause_median_s: range of the median pause between turns (drawn log-uniformly).
         pause_spread: standard deviation of the logarithm of pauses.
-        overlap_probability: range of the share of turns that start before the running one has ended.
+        overlap_probability: range of the fraction of turns that start before the current one has ended.
         overlap_median_s: median length of such an overlap.
-        backchannel_probability: range of the chance that a listener says something short during a turn.
+        backchannel_probability: range of the probability of a back-channel, a short remark of a listener during a turn.
         backchannel_s: range of the length of a back-channel.
-        same_speaker_probability: chance that the speaker of the last turn goes on after a pause.
-        long_silence_probability: chance that a pause becomes a long silence.
+        same_speaker_probability: probability that the same speaker continues after a pause.
+        long_silence_probability: probability that a pause becomes a long silence.
         long_silence_s: range of the length of a long silence.
         dominance: range of the Dirichlet concentration (small: one speaker dominates).
     """
@@ -113,49 +113,49 @@ class TurnTakingConfig:
 
 @dataclass(frozen=True, slots=True)
 class ChannelConfig:
-    """What happens between the mouths and the file; levels and ratios in dB, frequencies in Hz.
+    """Acoustics and recording, from mouth to file; levels and ratios in dB, frequencies in Hz.
 
     Attributes:
-        clean_probability: the voices as they are in the bank, at the level of the file, and nothing of what follows.
+        clean_probability: voices as in the bank, scaled to ``level_dbfs``, without any of the effects below.
         room_probability: one distant microphone in a room.
-        near_probability: a close microphone each, summed, with the room far below (the rest of the time: no room).
+        near_probability: one close microphone per speaker, summed, with a low level of the room (otherwise: no room).
         near_room_db: range of the level of the room in such a mix.
         equaliser_db: standard deviation of the smooth random filter of each voice, at its knots.
-        one_microphone_probability: all voices have the same filter, so that nothing but themselves tells them apart.
+        one_microphone_probability: all voices have the same filter, so that it does not distinguish them.
         noise_probability: coloured noise is present.
         noise_slope: range of the exponent of 1 / f^slope (0 white, 1 pink, 2 brown).
-        noise_swing_db: range of the standard deviation of the slowly wandering level of the noise.
-        snr_db: range of active speech to noise.
+        noise_swing_db: range of the standard deviation of the slowly varying noise level.
+        snr_db: range of the ratio of active speech to noise.
         hum_probability: mains hum and its harmonics are present.
-        burst_probability: breaths, clicks, knocks: noise that does not last.
-        burst_hz: range of their number in a second.
-        burst_snr_db: range of active speech to such a burst.
-        clatter_share: of the bursts, those that come in trains: typing, tapping, handling of the microphone.
-        rustle_share: of the bursts, those that last for seconds and flutter: clothes, paper, writing.
-        breath_share: of the bursts, breaths, which have the resonances of a mouth.
-        laughter_share: of the bursts, those that are laughter, with voice or without: no words, so no speech.
-        music_share: of the bursts, those that have notes: music, ringing, beeps.
-        pause_share: of the bursts, those that the recordings of the bank hold between phrases, as loud as the others.
-        babble_probability: other voices of the bank murmur in the background.
+        burst_probability: bursts (short noises such as breaths, clicks and knocks) are present.
+        burst_hz: range of the number of bursts per second.
+        burst_snr_db: range of the ratio of active speech to a burst.
+        clatter_share: fraction of bursts that come in trains: typing, tapping, handling of the microphone.
+        rustle_share: fraction of bursts that fluctuate for seconds: clothes, paper, writing.
+        breath_share: fraction of bursts that are breaths, with the resonances of a mouth.
+        laughter_share: fraction of bursts that are laughter, voiced or not: without words, so not speech.
+        music_share: fraction of bursts with notes: music, ringing, beeps.
+        pause_share: fraction of bursts taken from pauses in the bank's recordings, at the level of the others.
+        babble_probability: other voices of the bank talk in the background.
         babble_voices: range of their number.
-        babble_snr_db: range of active speech to babble.
-        bystander_probability: one other voice of the bank talks now and then, far away, and is not labelled; where
-            nobody else speaks, neither does it.
-        bystander_snr_db: range of active speech to that voice.
-        narrowband_probability: it is recorded at 8 kHz: nothing above a drawn cut-off, neither noise nor bursts. Half
-            of these are telephone calls, which begin at a drawn cut-off, too, and half of all are in 8-bit mu-law.
+        babble_snr_db: range of the ratio of active speech to babble.
+        bystander_probability: instead of babble, one other voice of the bank talks now and then, far away and not
+            labelled; not in conversations without speech.
+        bystander_snr_db: range of the ratio of active speech to that voice.
+        narrowband_probability: recording at 8 kHz: everything, noise and bursts included, is cut above a drawn
+            frequency. Half of these are telephone calls, cut below a drawn frequency too; half of all use 8-bit mu-law.
         narrowband_from_hz, narrowband_to_hz: ranges of these cut-offs.
-        telephone_probability: voices and noise from 300 to 3400 Hz only.
-        low_pass_probability: nothing above a drawn cut-off.
+        telephone_probability: voices and noise are limited to 300 to 3400 Hz.
+        low_pass_probability: voices and noise are cut above a drawn frequency.
         low_pass_hz: range of the cut-off.
-        high_pass_probability: nothing below a drawn cut-off.
+        high_pass_probability: voices and noise are cut below a drawn frequency.
         high_pass_hz: range of the cut-off.
         mu_law_probability: 8-bit mu-law quantisation.
         coarse_probability: uniform quantisation to few bits.
         coarse_bits: range of the number of bits.
-        clip_probability: peaks are cut.
-        clip_share: range of the limit relative to the loudest sample.
-        level_dbfs: range of the root mean square of the active speech in the file.
+        clip_probability: peaks are clipped.
+        clip_share: range of the clipping level, relative to the highest sample.
+        level_dbfs: range of the root-mean-square level of active speech.
     """
 
     clean_probability: float = 0.0
@@ -207,7 +207,7 @@ class ChannelConfig:
             )
         if self.room_probability + self.near_probability > 1:
             raise ConfigError("room_probability and near_probability of the channel must not exceed 1 together")
-        if min(self.burst_shares) < 0 or math.fsum(self.burst_shares) > 1 + 1e-9:  # of tenths the sum may be more
+        if min(self.burst_shares) < 0 or math.fsum(self.burst_shares) > 1 + 1e-9:  # tenths may sum to more
             raise ConfigError(
                 "the shares of clatter, rustling, breath, laughter, music and pauses must be at least 0 and not exceed "
                 f"1, got {self.burst_shares}"
@@ -215,7 +215,7 @@ class ChannelConfig:
 
     @property
     def burst_shares(self) -> tuple[float, ...]:
-        """Of the bursts, those that are clatter, rustling, breath, laughter, music and pauses."""
+        """Fractions of bursts that are clatter, rustling, breath, laughter, music and pauses."""
         return (
             self.clatter_share,
             self.rustle_share,
@@ -228,17 +228,17 @@ class ChannelConfig:
 
 @dataclass(frozen=True, slots=True)
 class SimulationConfig:
-    """Conversations for training a diarizer.
+    """Simulated conversations for training a diarizer.
 
     Attributes:
         num_slots: output channels of the targets, in order of arrival.
         speaker_weights: relative frequency of conversations with 1, 2, ... speakers; at most ``num_slots`` of them.
-        speechless_probability: share of conversations in which nobody speaks, so that the channel is all there is.
-        shortest_pause_s: shorter pauses of a speaker count as speech, as annotators have it: of the pauses in the
+        speechless_probability: fraction of conversations without speech, of channel sounds only.
+        shortest_pause_s: shorter pauses of a speaker are labelled as speech, as annotators do: of the pauses in the
             references of AMI (train) 0.7 % are shorter than half a second, of VoxConverse's (dev) 16 %.
-        replay_probability: share of conversations whose turn-taking is a window of a real meeting
+        replay_probability: fraction of conversations whose turn-taking is a window of a real meeting
             (when patterns are given).
-        lively_probability: share of these for which the liveliest of several windows is taken.
+        lively_probability: fraction of these for which the liveliest of several windows is taken.
     """
 
     num_slots: int = 4

@@ -1,4 +1,4 @@
-"""How a model is trained: a recipe's TOML file, read strictly."""
+"""Training config: a recipe's TOML file, read strictly."""
 
 import math
 import os
@@ -16,7 +16,7 @@ from sortformer.errors import ConfigError, InputError, refusal
 
 __all__ = ["CountTeacherConfig", "LossConfig", "OptimizerConfig", "StageConfig", "TeacherConfig", "TrainConfig"]
 
-_GREATEST_SEED = 2**31 - 1  # of what it is seeded with torch's generator takes the low 32 bits
+_GREATEST_SEED = 2**31 - 1  # torch's generator uses only the low 32 bits of a seed
 
 
 def _not_negative(config: object, of: str, *names: str) -> None:
@@ -27,9 +27,9 @@ def _not_negative(config: object, of: str, *names: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StageConfig:
-    """One stage of the curriculum: what the batches are until ``until_step``.
+    """One stage of the curriculum: the kind of batches until ``until_step``.
 
-    ``batch_size`` conversations make a step, whatever ``accumulate`` and the number of processes that share them.
+    ``batch_size`` is the number of conversations per step, over all micro-batches (``accumulate``) and processes.
     """
 
     until_step: int
@@ -38,9 +38,9 @@ class StageConfig:
     speaker_weights: tuple[float, ...] | None = None
     """Relative frequency of 1, 2, ... speakers (None: as in ``simulation``)."""
     clean_probability: float | None = None
-    """Share of conversations without room and noise (None: as in ``simulation.channel``)."""
+    """Fraction of conversations without room and noise (None: as in ``simulation.channel``)."""
     streamed_probability: float = 0.0
-    """Share of batches that are seen as in a step of a stream: speaker cache, FIFO, chunk and little lookahead."""
+    """Fraction of batches seen as in a streaming step: speaker cache, FIFO, chunk and short look-ahead."""
 
     def __post_init__(self) -> None:
         as_annotated(self)
@@ -50,7 +50,7 @@ class StageConfig:
             raise ConfigError(f"streamed_probability must lie between 0 and 1, got {self.streamed_probability}")
 
     def simulation(self, whole: SimulationConfig) -> SimulationConfig:
-        """Return the simulation of the ``whole`` run with what this stage changes of it.
+        """Return the simulation of the ``whole`` run with the changes of this stage.
 
         Raises:
             ConfigError: if a change is out of range.
@@ -88,14 +88,14 @@ class OptimizerConfig:
 
 @dataclass(frozen=True, slots=True)
 class LossConfig:
-    """The final output trains with ``sort_weight`` of sort loss and the rest PIT; the estimates with their own mix.
+    """Weights of losses: the final output has ``sort_weight`` of sort loss, the rest PIT; the estimates their own mix.
 
-    ``ponder_weight`` counts for how long the frames of halting layers take, and for nothing in other models.
-    ``memory_weight`` counts for what trains the compression of memories, where their ``loss`` says so.
-    ``span_weight`` counts for how far the heads of adaptive spans look, in shares of the longest span: that of the
-    paper's smaller models, 2e-6 for each of 1,024 frames (Sukhbaatar et al., arXiv 1905.07799).
-    ``voice_pairs_weight`` counts for how badly the cosine distance ``voice_pairs_threshold`` tells the voices of a
-    conversation apart.
+    ``ponder_weight`` is for the ponder loss of halting layers, which other models do not have.
+    ``memory_weight`` is for the loss of compressive memories, if their ``loss`` is not "none".
+    ``span_weight`` is for the spans of adaptive-span heads, relative to the longest span: that of the paper's smaller
+    models, 2e-6 for each of 1,024 frames (Sukhbaatar et al., arXiv 1905.07799).
+    ``voice_pairs_weight`` is for the classification of pairs of stretches in a conversation as one voice or two, by the
+    cosine distance ``voice_pairs_threshold``.
     """
 
     sort_weight: float = 0.5
@@ -130,11 +130,11 @@ class LossConfig:
 
 @dataclass(frozen=True, slots=True)
 class TeacherConfig:
-    """A table of voice embeddings, in which the encoder's frames find theirs; guides training, is not shipped."""
+    """A table of voice embeddings, among which the encoder's frames must find theirs; used in training only."""
 
     table: str
     scale: float = 16.0
-    """Of the cosines, before the softmax."""
+    """Scale of the cosines before the softmax."""
     weight: float = 1.0
     final_weight: float = 0.1
     """The weight falls linearly to this one at the last step."""
@@ -146,7 +146,7 @@ class TeacherConfig:
 
 @dataclass(frozen=True, slots=True)
 class CountTeacherConfig:
-    """A network that hears each conversation and says how many speak; guides training, is not shipped."""
+    """A network that estimates whether nobody, one or more speak in each frame; used in training only."""
 
     network: str
     weight: float = 0.5
@@ -163,24 +163,23 @@ class TrainConfig:
     """A training run.
 
     Attributes:
-        steps: optimisation steps in all.
-        stages: the curriculum, by rising ``until_step``; the last one reaches ``steps``.
-        seed: of the first weights, the data and the dropout.
-        model: what to train (None: that of ``init``, or else our own default, with the slots of ``simulation``).
+        steps: total number of optimisation steps.
+        stages: the curriculum, by increasing ``until_step``; the last one reaches ``steps``.
+        seed: seed of the initial weights, data and dropout.
+        model: the model to train (None: that of ``init``, or else our default, with the slots of ``simulation``).
         init: weights to start from: a folder, a ``.nemo`` file or a Hugging Face id (None: random weights).
-        frozen: parts of the model whose weights stay as they began, by their names in it, as ``encoder.pre_encode``.
-        accumulate: micro-batches that each process takes its share of a batch in, for less memory. The weights do not
-            depend on it, nor on the number of processes, but for rounding, dropout, batch norms, and clusters that
-            follow the frames (of the cores "routing" and "combiner_routing").
+        frozen: names of modules whose weights and statistics stay fixed, such as ``encoder.pre_encode``.
+        accumulate: number of micro-batches into which each process splits its share of a batch, to save memory. The
+            weights depend neither on it nor on the number of processes, except for rounding, dropout, batch norms and
+            the k-means clusters of the cores "routing" and "combiner_routing".
         precision: bf16 autocast pays on a GPU; this repository's CPUs are faster in float32.
         workers: processes that prepare batches ahead (0: none).
-        checkpoint_every: steps after which the state and the averaged model are saved.
-        keep_every: steps after which another averaged model is kept, as ``models/step_N`` (0: none), to look at, or to
-            average.
-        evaluate_every: steps after which the averaged model is evaluated, beside the start with ``init`` and the end;
-            that with the lowest DER is kept as ``best``.
-        evaluate_conversations: how many of the ``dev`` recordings or voices that is done on (0: it is not done).
-        repeat: one batch for ever, the first, to see whether a model can learn it by heart.
+        checkpoint_every: steps between checkpoints of the training state and the averaged model.
+        keep_every: steps between averaged models that are kept as ``models/step_N`` (0: none), to inspect or average.
+        evaluate_every: steps between evaluations of the averaged model, which also take place at the start, with
+            ``init``, and at the end; the model with the lowest DER is kept as ``best``.
+        evaluate_conversations: number of conversations, crops of ``dev`` or simulated, to evaluate on (0: none).
+        repeat: train on the first batch only, to check whether a model can overfit to it.
     """
 
     data: DataConfig
@@ -216,7 +215,7 @@ class TrainConfig:
         if not ends or ends != sorted(set(ends)) or ends[-1] < self.steps:
             raise ConfigError(f"stages must rise and reach the {self.steps} steps of the run, got until_step {ends}")
         for stage in self.stages:
-            stage.simulation(self.simulation)  # what a stage changes has to be in range, too
+            stage.simulation(self.simulation)  # refuses changes that are out of range
         if self.evaluate_conversations and self.data.bank is None and self.data.dev is None:
             raise ConfigError(
                 "there is nothing to evaluate on: name a manifest as dev in [data], or set evaluate_conversations = 0"
@@ -228,25 +227,25 @@ class TrainConfig:
             )
 
     def stage(self, step: int) -> StageConfig:
-        """Return the stage that ``step`` (from 0) belongs to; a batch that repeats is of the first."""
+        """Return the stage of a ``step`` (from 0), which is the first one with ``repeat``."""
         return next(stage for stage in self.stages if self.repeat or step < stage.until_step)
 
     @classmethod
     def read(cls, path: str | Path) -> "TrainConfig":
-        """Read a recipe; its relative paths become paths beside the file.
+        """Read a recipe; relative paths are resolved against its folder.
 
-        An ``init`` that is not there stays as it is, as it may be a Hugging Face id.
+        An ``init`` that does not exist there is left unchanged, as it may be a Hugging Face id.
 
         Raises:
-            InputError: if the file is absent or no TOML.
+            InputError: if the file is missing or not valid TOML.
             ConfigError: if a key is unknown or a value is invalid.
         """
         path = Path(path)
         try:
-            values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors begin with its mark
+            values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
         except OSError as error:
             raise InputError(f"cannot read the recipe {path}: {refusal(error)}") from error
-        except (ValueError, RecursionError) as error:  # not only of TOML: also of thousands of digits or brackets
+        except (ValueError, RecursionError) as error:  # also from thousands of digits or brackets
             raise InputError(f"{path} is not a TOML file: {error}") from error
         try:
             config = from_dict(cls, values)
@@ -261,6 +260,6 @@ class TrainConfig:
         counts = config.count_teacher
         counts = replace(counts, network=beside(counts.network)) if counts else None
         init = config.init
-        if init is not None and os.path.exists(beside(init)):  # which no name is too long for
+        if init is not None and os.path.exists(beside(init)):  # does not raise for over-long names
             init = beside(init)
         return replace(config, data=data, teacher=teacher, count_teacher=counts, init=init)
