@@ -1,1 +1,1 @@
-"""Frozen configs that cannot be invalid: model, post-processing, simulation and training kept apart."""
+"""Frozen configs, validated when created, for models, streams, post-processing, simulation and training."""

@@ -1,4 +1,4 @@
-"""What one layer attends with: core x memory x position, three choices of which not every combination works."""
+"""The attention of one layer: core, memory and position, of which not all combinations are valid."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -23,13 +23,13 @@ _HOW = {
 
 @dataclass(frozen=True, slots=True)
 class AttentionConfig:
-    """The attention of one layer; a combination that cannot work is refused with the reason."""
+    """The attention of one layer; an invalid combination is refused with the reason."""
 
     core: Core = field(default_factory=FullCore)
     position: Position = "none"
     memory: Memory = field(default_factory=NoMemory)
     learned_positions: int = 4096
-    """How many frames the table of the position 'learned' has; longer recordings are refused."""
+    """Number of frames in the table of the position 'learned'; longer recordings are refused."""
 
     def __post_init__(self) -> None:
         for part in (self, self.core, self.memory):
@@ -59,7 +59,8 @@ class AttentionConfig:
     def core_carries(self) -> bool:
         """Whether the core carries a state from chunk to chunk.
 
-        Frames of a memory would be in it twice, and pairs with frames that are in it are not scored by their distance.
+        Not with memories that add frames, which would enter the state twice, nor with positions that score pairs, since
+        the state holds no distances.
         """
         causal, how = getattr(self.core, "causal", False), POSITIONS[self.position].how
         fits = how in (None, "embed", "rotate") and not MEMORIES[self.memory.kind].extra_frames
@@ -67,12 +68,12 @@ class AttentionConfig:
 
     @property
     def carries(self) -> bool:
-        """Whether the layer carries anything from chunk to chunk, in its memory or its core."""
+        """Whether the layer carries a state from chunk to chunk, in its memory or its core."""
         return self.core_carries or not isinstance(self.memory, NoMemory)
 
 
 def _sees_places(core: Core) -> str | None:
-    """What of a core's options looks at queries or keys by themselves, and not at their products."""
+    """Return the option of a core that uses queries or keys themselves rather than their products, if any."""
     pool = getattr(core, "pool", "mean")
     if pool != "mean":
         return f"the pool '{pool}'"

@@ -1,4 +1,4 @@
-"""Which models stream by what their layers carry from chunk to chunk, in what chunks, and why others do not."""
+"""Models that stream by the states of their layers: which can, in which chunks, and why others cannot."""
 
 from collections.abc import Iterator
 
@@ -11,27 +11,27 @@ __all__ = ["carries", "check_carries", "memory_chunk_frames", "memory_obstacle"]
 
 
 def carries(model: ModelConfig) -> bool:
-    """Say whether a layer of the model carries anything: it then streams by that, or not at all."""
+    """Return whether any layer of the model carries a state; if so, it streams by these states or not at all."""
     return any(layer.carries for layer in (*model.encoder.layer_attention, *model.head.layer_attention))
 
 
 def check_carries(model: ModelConfig) -> None:
-    """Refuse a model that cannot take a recording chunk by chunk, each chunk once.
+    """Refuse a model that cannot process a recording chunk by chunk, each chunk once.
 
     Raises:
-        ConfigError: with what is in its way.
+        ConfigError: with the first obstacle.
     """
     if (obstacle := memory_obstacle(model)) is not None:
         raise ConfigError(f"this model cannot stream by what its layers remember: {obstacle}")
 
 
 def memory_obstacle(model: ModelConfig) -> str | None:
-    """Return the first thing that keeps a model from streaming by what its layers carry, and what to do about it."""
+    """Return the first obstacle to streaming by the states of layers, and its remedy; None if there is none."""
     return next(_obstacles(model), None)
 
 
 def memory_chunk_frames(model: ModelConfig) -> int | None:
-    """Return the length of the chunks that the memories cut a recording into; None where no cut changes anything."""
+    """Return the chunk length of the memories; None without memories, when results do not depend on chunks."""
     return next(iter(_chunk_lengths(model)), None)
 
 

@@ -1,4 +1,4 @@
-"""Which channel of a recording is heard: one of them, or each by itself, as one speaker."""
+"""Selection of the channels of a recording: one of them, or each as a separate speaker."""
 
 from typing import Any, Literal
 
@@ -10,11 +10,11 @@ __all__ = ["EACH", "Channel", "channel_of", "check_speakers"]
 EACH = "each"
 
 Channel = int | Literal["each"]
-"""One channel of a recording, from 1, or each of them by itself."""
+"""One channel of a recording, counted from 1, or each separately."""
 
 
 def channel_of(value: Any) -> Channel | None:
-    """Return the channel that a caller gave; None, the mean of all, stays None.
+    """Return a caller's channel, validated; None, the mean of all channels, stays None.
 
     Raises:
         InputError: when it is neither "each" nor a whole number of 1 or more.
@@ -25,10 +25,10 @@ def channel_of(value: Any) -> Channel | None:
 
 
 def check_speakers(channel: Channel | None, *asked: Any) -> None:
-    """Refuse what else is asked for of the speakers, how many there are and who, where each channel is one.
+    """Refuse other options about speakers (their number, known voices) if each channel is a speaker.
 
     Raises:
-        InputError: when there is something.
+        InputError: when any of ``asked`` is set.
     """
     if channel == EACH and any(asked):
         raise InputError(

@@ -1,4 +1,4 @@
-"""What configs and calls demand of their values, refused with the reason."""
+"""Validation of the values of configs and calls."""
 
 import dataclasses
 import numbers
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 LARGEST_SIZE = 2**20
-"""Far beyond what is trained: a config that asks for a billion is refused before anything is as long."""
+"""Far above any trained model: larger sizes are refused before memory is allocated for them."""
 
 
 def require(condition: bool, message: str) -> None:
@@ -36,9 +36,9 @@ def require(condition: bool, message: str) -> None:
 
 
 def as_annotated(config: Any) -> None:
-    """Refuse a config with a value that is of none of its field's types, or that its ``Literal`` does not list.
+    """Refuse a config with a value of none of its field's types, or not listed in its ``Literal``.
 
-    Files are read so strictly anyway (``strict.from_dict``); this is for configs that Python makes.
+    Files are checked by ``strict.from_dict`` already; this is for configs created in Python.
 
     Raises:
         ConfigError: naming the field.
@@ -77,17 +77,17 @@ def _check(name: str, hint: Any, value: Any) -> None:
 
 
 def alternatives(hint: Any) -> tuple[list[Any], bool]:
-    """Return the types of which a field's value has one, and whether it may be None instead."""
+    """Return the types that the annotation of a field allows, and whether it also allows None."""
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     kinds = typing.get_args(hint) if union else (hint,)
     return [kind for kind in kinds if kind is not type(None)], type(None) in kinds
 
 
 def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:
-    """Refuse sizes below ``least``, or beyond whatever is of use, by name.
+    """Refuse sizes, given by name, below ``least`` or above ``LARGEST_SIZE``.
 
     Raises:
-        ConfigError: naming the size and whose it is: a ``noun`` such as "memory", of a ``kind`` such as "xl".
+        ConfigError: naming the size and its owner: a ``noun`` such as "memory", and its ``kind``, such as "xl".
     """
     for name, size in sizes.items():
         _check(name, int, size)
@@ -98,7 +98,7 @@ def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:
 
 
 def fraction(kind: str, **shares: float) -> None:
-    """Refuse shares of an attention core that are below 0 or above 1, by name.
+    """Refuse fractions of an attention core, given by name, below 0 or above 1.
 
     Raises:
         ConfigError: as in :func:`at_least`.
@@ -109,17 +109,17 @@ def fraction(kind: str, **shares: float) -> None:
 
 
 def switch(name: str, value: Any) -> None:
-    """Refuse what a caller gave in place of True or False: of words, "no" is as true as "yes".
+    """Refuse a caller's value that is not True or False: any non-empty string, even "no", would count as true.
 
     Raises:
-        InputError: naming it.
+        InputError: naming the option.
     """
     if not isinstance(value, bool):
         raise InputError(f"{name} must be True or False, got {value!r}")
 
 
 def whole(name: str, value: Any) -> int | None:
-    """Return the whole number of 1 or more that a caller gave, numpy's and others too, as an int; None stays None.
+    """Return a caller's whole number of 1 or more, including numpy's, as an int; None stays None.
 
     Raises:
         InputError: when it is something else, such as 2.0, "2" or True.

@@ -1,4 +1,4 @@
-"""How speech is given to voices."""
+"""How speech is assigned to voices by clustering."""
 
 from dataclasses import dataclass
 
@@ -8,18 +8,18 @@ from sortformer.errors import ConfigError
 __all__ = ["MOST_SPEAKERS", "ClusteringConfig"]
 
 MOST_SPEAKERS = 40
-"""Speakers that clustering tells apart at most: each frame weighs every voice against every other one."""
+"""Largest number of speakers in clustering: each frame compares every voice with every other."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusteringConfig:
-    """Speech is given to whose voice it is, by the encoder's embeddings, and not to the slot that the head chose.
+    """Clustering assigns speech to voices by the encoder's embeddings, instead of to the slots of the head.
 
     Attributes:
-        threshold: mean cosine distance between two groups of stretches of speech, above which they are two voices.
-            Voices that take turns are two above 0.8 times the threshold already. Streams, whose stretches are shorter
-            and scatter more, take 1.2 times the threshold, and 0.9 times that.
-        max_speakers: the greatest number of voices, those who speak most, unless a call asks for more; 40 at most.
+        threshold: mean cosine distance between two clusters of stretches of speech above which they are different
+            voices; for voices that take turns, 0.8 times that. Streams, whose stretches are shorter and scatter more,
+            use 1.2 times the threshold, and 0.9 times that for voices that take turns.
+        max_speakers: largest number of voices, those that speak most, unless a call asks for more; at most 40.
 
     Raises:
         ConfigError: when the threshold is not in (0, 2), or ``max_speakers`` is below 1 or above 40.

@@ -1,4 +1,4 @@
-"""The attention cores of Ren et al., "Combiner", arXiv 2107.05768, and what each can be told; see ``config.cores``."""
+"""Configs of the attention cores of Ren et al., "Combiner", arXiv 2107.05768; see ``config.cores``."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -18,14 +18,14 @@ __all__ = [
 ]
 
 Pool = Literal["max", "mean", "deepsets_max", "deepsets_mean"]
-"""How a Combiner makes one abstract key and query of many."""
+"""How a Combiner pools the keys and queries of a group."""
 
 _at_least = partial(at_least, "attention core")
 
 
 @dataclass(frozen=True, slots=True)
 class CombinerFixedCore:
-    """The own block directly, every other block through one abstraction of it."""
+    """Own block directly, every other block through one abstraction of it."""
 
     kind: Literal["combiner_fixed"] = "combiner_fixed"
     block_frames: int = 64
@@ -38,7 +38,7 @@ class CombinerFixedCore:
 
 @dataclass(frozen=True, slots=True)
 class CombinerLogsparseCore:
-    """Itself directly, all others through spans that are the longer the farther they are."""
+    """The frame itself directly, all others through spans whose length grows with the distance."""
 
     kind: Literal["combiner_logsparse"] = "combiner_logsparse"
     pool: Pool = "mean"
@@ -47,7 +47,7 @@ class CombinerLogsparseCore:
 
 @dataclass(frozen=True, slots=True)
 class CombinerHierarchicalCore:
-    """The own block directly, all others through groups of blocks, of ``fan_out`` groups, and so on."""
+    """Own block directly, all others through groups of ``fan_out`` blocks, of ``fan_out`` groups, and so on."""
 
     kind: Literal["combiner_hierarchical"] = "combiner_hierarchical"
     block_frames: int = 64
@@ -62,7 +62,7 @@ class CombinerHierarchicalCore:
 
 @dataclass(frozen=True, slots=True)
 class CombinerAxialCore:
-    """A grid of ``row_frames`` a row: one axis directly, the rest through abstractions of columns or of rows."""
+    """A grid of ``row_frames`` per row: one or both axes directly, the rest through abstractions of columns or rows."""
 
     kind: Literal["combiner_axial"] = "combiner_axial"
     row_frames: int = 64
@@ -78,7 +78,7 @@ class CombinerAxialCore:
 
 @dataclass(frozen=True, slots=True)
 class CombinerRoutingCore:
-    """The own one of ``clusters`` directly, every other cluster through one abstraction of it."""
+    """Own cluster of ``clusters`` directly, every other cluster through one abstraction of it."""
 
     kind: Literal["combiner_routing"] = "combiner_routing"
     clusters: int = 16
@@ -93,10 +93,10 @@ class CombinerRoutingCore:
 
 @dataclass(frozen=True, slots=True)
 class CombinerMixtureCore:
-    """Several plans at once, with ``block_frames`` a block and a row.
+    """Several plans at once, with blocks and rows of ``block_frames``.
 
-    The "mean" is that of Combiner-Fixed and Combiner-Axial (vertical), as in the paper; "joint" is one softmax over the
-    groups of Combiner-Axial, vertical and horizontal, and over what both attend to directly, as in the authors' code.
+    "mean" averages Combiner-Fixed and Combiner-Axial (vertical), as in the paper; "joint" is one softmax over the
+    groups of Combiner-Axial, vertical and horizontal, and the keys both attend to directly, as in the authors' code.
     """
 
     kind: Literal["combiner_mixture"] = "combiner_mixture"

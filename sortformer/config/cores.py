@@ -1,7 +1,7 @@
-"""The attention cores and what each can be told: one frozen record a core, told apart by ``kind``.
+"""Configs of the attention cores, distinguished by ``kind``.
 
-What they compute is in ``sortformer.attention``, what they cost and who published them in ``config.mechanisms``.
-``causal`` means that a frame attends to itself and to frames before it alone.
+Their implementations are in ``sortformer.attention``, their costs and papers in ``config.mechanisms``. ``causal`` means
+that a frame attends only to itself and to earlier frames.
 """
 
 import math
@@ -91,7 +91,7 @@ class BlockLocalCore:
 
 @dataclass(frozen=True, slots=True)
 class StridedCore:
-    """The ``stride_frames`` nearest frames, and every frame a multiple of it away."""
+    """The ``stride_frames`` frames on each side, and all frames at multiples of that distance."""
 
     kind: Literal["strided"] = "strided"
     stride_frames: int = 32
@@ -103,7 +103,7 @@ class StridedCore:
 
 @dataclass(frozen=True, slots=True)
 class FixedCore:
-    """The own block, and the last ``summary_frames`` of every block."""
+    """Own block, and the last ``summary_frames`` of every block."""
 
     kind: Literal["fixed"] = "fixed"
     block_frames: int = 64
@@ -158,7 +158,7 @@ class GlobalTokensCore:
 
 @dataclass(frozen=True, slots=True)
 class BigBirdCore:
-    """Blocks: the neighbours, the first (global) ones, and ``random_blocks`` drawn once by ``seed``."""
+    """Neighbouring blocks, the first (global) blocks, and ``random_blocks`` drawn once by ``seed``."""
 
     kind: Literal["bigbird"] = "bigbird"
     block_frames: int = 64
@@ -176,7 +176,7 @@ class BigBirdCore:
 
 @dataclass(frozen=True, slots=True)
 class LogsparseCore:
-    """One frame at the near end of each of the spans, twice as long each time, that lie around a frame."""
+    """The nearest frame of each of the spans around a frame, whose lengths double with the distance."""
 
     kind: Literal["logsparse"] = "logsparse"
     causal: bool = False
@@ -184,7 +184,7 @@ class LogsparseCore:
 
 @dataclass(frozen=True, slots=True)
 class AxialCore:
-    """Row and column of the grid that ``row_frames`` a row make of the time axis."""
+    """Own row and column, with time as a grid of ``row_frames`` per row."""
 
     kind: Literal["axial"] = "axial"
     row_frames: int = 64
@@ -196,7 +196,7 @@ class AxialCore:
 
 @dataclass(frozen=True, slots=True)
 class BlockwiseCore:
-    """Each block attends to one block, in head ``h`` to the ``h``-th after it, around the end."""
+    """Each block attends to one block: in head ``h`` (from 0) the ``h``-th after it, with wrap-around."""
 
     kind: Literal["blockwise"] = "blockwise"
     block_frames: int = 64
@@ -214,7 +214,7 @@ class FavorCore:
     kernel: Literal["softmax", "relu"] = "softmax"
     causal: bool = False
     redraw_every: int = 0
-    """Steps of training after which the features are drawn anew (0: never)."""
+    """Training steps between redraws of the features (0: never)."""
 
     def __post_init__(self) -> None:
         _check_drawn(self)
@@ -228,7 +228,7 @@ class RandomFeatureCore:
     features: int = 128
     causal: bool = False
     redraw_every: int = 0
-    """Steps of training after which the projections are drawn anew (0: never)."""
+    """Training steps between redraws of the projections (0: never)."""
 
     def __post_init__(self) -> None:
         _check_drawn(self)
@@ -237,7 +237,7 @@ class RandomFeatureCore:
 def _check_drawn(core: FavorCore | RandomFeatureCore) -> None:
     _at_least(core.kind, 1, features=core.features)
     _at_least(core.kind, 0, redraw_every=core.redraw_every)
-    # They are drawn a few at a time; and with more than there are frames nothing is gained.
+    # Drawn in small groups, which is slow; and more features than frames gain nothing.
     require(
         core.features <= _MOST_FEATURES,
         f"features of the attention core '{core.kind}' must be <= {_MOST_FEATURES}, got {core.features}",
@@ -246,7 +246,7 @@ def _check_drawn(core: FavorCore | RandomFeatureCore) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LinearCore:
-    """The kernel elu(x) + 1 in the place of the exponential."""
+    """The kernel elu(x) + 1 in place of the exponential."""
 
     kind: Literal["linear"] = "linear"
     causal: bool = False
@@ -254,9 +254,9 @@ class LinearCore:
 
 @dataclass(frozen=True, slots=True)
 class LinformerCore:
-    """Keys and values shortened ``ratio`` times: by a mean or by learned weights within each ``ratio`` frames.
+    """Keys and values shortened ``ratio`` times, by a mean or a learned convolution over each ``ratio`` frames.
 
-    "learned" weighs all frames of a chunk of ``chunk_frames``, as long as the recordings where these have one length.
+    "learned" instead has weights over chunks of ``chunk_frames``, the length of the recordings if that is fixed.
     """
 
     kind: Literal["linformer"] = "linformer"
@@ -274,7 +274,7 @@ class LinformerCore:
 
 @dataclass(frozen=True, slots=True)
 class ReformerCore:
-    """Frames that hash alike attend to each other; queries are the keys."""
+    """Frames in the same hash bucket attend to each other; queries and keys are shared."""
 
     kind: Literal["reformer"] = "reformer"
     buckets: int = 16
@@ -289,7 +289,7 @@ class ReformerCore:
 
 @dataclass(frozen=True, slots=True)
 class RoutingCore:
-    """Each of ``clusters`` centroids lets its ``window_frames`` nearest (causal: last) frames attend to each other."""
+    """For each of ``clusters`` centroids, the ``window_frames`` nearest (causal: last) frames attend to each other."""
 
     kind: Literal["routing"] = "routing"
     clusters: int = 8
@@ -304,9 +304,9 @@ class RoutingCore:
 
 @dataclass(frozen=True, slots=True)
 class SinkhornCore:
-    """A block attends to itself and to the block that a soft sorting puts in its place.
+    """A block attends to itself and to the block that soft sorting assigns to it.
 
-    With ``cut_blocks`` above 0, every frame attends to the first ones of the sorted blocks, and to them alone.
+    With ``cut_blocks`` above 0, every frame attends only to that many of the first sorted blocks.
     """
 
     kind: Literal["sinkhorn"] = "sinkhorn"
@@ -320,7 +320,7 @@ class SinkhornCore:
         _at_least(self.kind, 1, block_frames=self.block_frames)
         _at_least(self.kind, 0, iterations=self.iterations, cut_blocks=self.cut_blocks)
         require(
-            1e-3 <= self.temperature < math.inf,  # below it, what exponentials scale are no numbers any more
+            1e-3 <= self.temperature < math.inf,  # below it, values are no longer finite
             f"temperature of the attention core 'sinkhorn' must be at least 0.001, got {self.temperature}",
         )
         require(
@@ -331,7 +331,7 @@ class SinkhornCore:
 
 @dataclass(frozen=True, slots=True)
 class SpanCore:
-    """A window whose width each head learns, up to ``max_frames`` on each side; with ``dynamic`` for each frame."""
+    """A window of learned width, up to ``max_frames`` on each side, per head or, if ``dynamic``, per head and frame."""
 
     kind: Literal["span"] = "span"
     max_frames: int = 250
@@ -346,7 +346,7 @@ class SpanCore:
 PatternCore = (
     BlockLocalCore | StridedCore | FixedCore | DilatedCore | GlobalLocalCore | BigBirdCore | LogsparseCore | AxialCore
 )
-"""Those that are nothing but a pattern of pairs."""
+"""Cores defined by a pattern of pairs alone."""
 
 Core = (
     FullCore

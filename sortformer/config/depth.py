@@ -1,4 +1,4 @@
-"""How a stack goes through its layers: one frozen record a way, told apart by ``kind``."""
+"""How a stack applies its layers: one config per way, distinguished by ``kind``."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -21,20 +21,20 @@ class StackedDepth:
 
 @dataclass(frozen=True, slots=True)
 class ReversibleDepth:
-    """Layers whose inputs are computed back from their outputs, so that training keeps those of the last one alone."""
+    """Layers whose inputs are recomputed from their outputs, so that training stores only the last outputs."""
 
     kind: Literal["reversible"] = "reversible"
 
 
 @dataclass(frozen=True, slots=True)
 class UniversalDepth:
-    """One layer, as often as there are ``layers``; each time it is told how often it has been."""
+    """One layer, applied ``layers`` times, with an encoding of the step number."""
 
     kind: Literal["universal"] = "universal"
     halting: bool = False
-    """Each frame decides after how many times it is done, ``layers`` at most."""
+    """Whether the number of steps, at most ``layers``, is adaptive for each frame."""
     halt_at: float = 0.99
-    """A frame is done when its probabilities of being done reach this sum."""
+    """A frame halts when the sum of its halting probabilities reaches this value."""
 
     def __post_init__(self) -> None:
         as_annotated(self)
@@ -48,12 +48,12 @@ Depth = StackedDepth | ReversibleDepth | UniversalDepth
 
 
 def check_depth(place: str, depth: Depth, attention: tuple[AttentionConfig, ...], irreversible: str | None) -> None:
-    """Refuse a depth that does not go with the layers of an encoder or head.
+    """Refuse a depth that is incompatible with the layers of an encoder or head.
 
     Args:
         place: "encoder" or "head".
-        attention: of each layer.
-        irreversible: what about its blocks cannot be computed backwards; None: nothing.
+        attention: the attention of each layer.
+        irreversible: the part of its blocks that cannot be inverted (None: all can).
 
     Raises:
         ConfigError: with the reason.

@@ -1,4 +1,4 @@
-"""How stored voices are read."""
+"""How stored voices label new frames."""
 
 import math
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ __all__ = ["LabelConfig"]
 
 @dataclass(frozen=True, slots=True)
 class LabelConfig:
-    """How the labels of stored frames are read by the nearest of them; see ``memory.labels``.
+    """Parameters of nearest-neighbour labelling by stored frames; see ``memory.labels``.
 
-    Distances are squared Euclidean ones between embeddings of length one: 0 for the same direction, 2 for a right
-    angle, 4 for the opposite.
+    Distances are squared Euclidean, between embeddings of length one: 0 for the same direction, 2 for orthogonal ones,
+    4 for the opposite.
     """
 
     neighbours: int = 8
-    """So many stored frames vote; all, where there are fewer."""
+    """Number of stored frames that vote, or all if there are fewer."""
     temperature: float = 0.1
-    """A frame farther by this much votes with 1/e of the weight."""
+    """Increase in distance that reduces the weight of a vote to 1/e."""
     stranger: float = 0.65
-    """Neighbours at this distance are as likely somebody else's: infinite trusts them at any distance."""
+    """Distance at which neighbours are as likely as an unknown speaker; infinite: no unknown speakers."""
 
     def __post_init__(self) -> None:
         as_annotated(self)

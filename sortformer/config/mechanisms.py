@@ -1,4 +1,4 @@
-"""Every attention core, memory, position and kind of block there is: what it does, costs and fits, and its paper.
+"""A catalogue of the attention cores, memories, positions and block types: function, cost, compatibility and paper.
 
 L frames, w window, s block, m random features, M frames of memory, C compressed ones, k neighbours.
 """
@@ -22,12 +22,12 @@ __all__ = [
 ]
 
 How = Literal["embed", "rotate", "add", "multiply"]
-"""How positions enter: into the frames, into queries and keys, or into the score of each pair."""
+"""Where positions are applied: to the frames, to queries and keys, or to the score of each pair."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoreFacts:
-    """What is true of a core whatever its options."""
+    """Facts about a core, for all of its options."""
 
     name: str
     what: str
@@ -36,19 +36,19 @@ class CoreFacts:
     causal: bool = True
     """Whether it has a causal form."""
     state: bool = False
-    """Whether its causal form runs over chunks with a state of its own, with the same result as at once.
+    """Whether its causal form can run chunk by chunk with a state, with the same result as for a whole recording.
 
-    With positions that score pairs it does not: the state holds keys, and not how far they are from a query.
+    Not with positions that score pairs: the state holds keys, but not their distances from queries.
     """
     needs_all: str = ""
-    """Why its causal form has no such state: what it would have to keep every frame for."""
+    """Why its causal form has no such state: why every frame would have to be kept."""
     memory: bool = True
-    """Whether its keys may be more than the frames of its queries."""
+    """Whether it accepts keys beyond the frames of its queries."""
     positions: tuple[How, ...] = ("embed", "rotate", "add", "multiply")
 
     @property
     def streaming(self) -> str:
-        """How it runs over chunks, or that it does not, and what its causal form has no state for."""
+        """How it can run chunk by chunk, or "no", and why its causal form has no state."""
         ways = ", ".join(way for way, there in (("state", self.state), ("memory", self.memory)) if there)
         if not self.needs_all:
             return ways or "no"
@@ -57,19 +57,19 @@ class CoreFacts:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFacts:
-    """What is true of a memory whatever its options."""
+    """Facts about a memory, for all of its options."""
 
     name: str
     what: str
     cost: str
     paper: str
     extra_frames: bool = True
-    """Whether it is read as frames beside those of the chunk, which the core must then take."""
+    """Whether it adds frames to those of the chunk, which the core must then accept."""
 
 
 @dataclass(frozen=True, slots=True)
 class PositionFacts:
-    """What is true of a position mechanism; ``how`` None: it says nothing."""
+    """Facts about a position mechanism; ``how`` is None for the position "none"."""
 
     name: str
     what: str
@@ -80,19 +80,19 @@ class PositionFacts:
 
 @dataclass(frozen=True, slots=True)
 class BlockFacts:
-    """What can be done to the blocks of a stack, with their number, or with what they give."""
+    """Facts about an option for the blocks of a stack, their number, or their outputs."""
 
     name: str
     what: str
     cost: str
     setting: str
-    """Which field asks for it."""
+    """The field that enables it."""
     paper: str
 
 
 _ROTATING: tuple[How, ...] = ("embed", "rotate")
-# Rotated queries and keys know how far two frames are apart by their product alone: the kernel elu + 1, hashes and
-# clusters would see where each one stands.
+# Rotations encode distance only in the product of query and key: the kernel elu + 1, hashes and clusters would see
+# absolute positions.
 _EMBEDDING: tuple[How, ...] = ("embed",)
 _COMBINER = "Ren et al., Combiner, arXiv 2107.05768"
 _SPARSE = "Child et al., arXiv 1904.10509"
@@ -387,4 +387,4 @@ ABSENT: Mapping[str, str] = MappingProxyType(
         "rates halved in stale epochs, early stopping": "no epochs: the rate falls by a cosine, and `best` is kept",
     }
 )
-"""What the papers describe and is not here, with the reason."""
+"""Mechanisms of the papers that are not implemented, with the reason."""

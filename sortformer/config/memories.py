@@ -1,7 +1,7 @@
-"""What a layer remembers of earlier chunks: one frozen record a memory, told apart by ``kind``.
+"""Configs of the memories that a layer has of earlier chunks, distinguished by ``kind``.
 
-``chunk_frames`` is the length of a chunk where a whole recording is given at once: it is cut, and each chunk attends to
-itself and to what the memory kept of those before it, as in a stream with chunks of that length.
+``chunk_frames`` is the chunk length when a whole recording is given at once: it is processed in chunks, each of which
+attends to itself and to the memory of earlier ones, as in a stream with chunks of that length.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _at_least = partial(at_least, "memory")
 
 @dataclass(frozen=True, slots=True)
 class NoMemory:
-    """A chunk knows nothing of those before it; a recording that is given at once is not cut."""
+    """No memory of earlier chunks; a recording given at once is processed as a whole."""
 
     kind: Literal["none"] = "none"
 
@@ -39,7 +39,7 @@ class TransformerXLMemory:
 
 @dataclass(frozen=True, slots=True)
 class CompressiveMemory:
-    """The last ``frames`` hidden frames, and of older ones ``compressed_frames`` in which ``ratio`` became one."""
+    """The last ``frames`` hidden frames, and up to ``compressed_frames`` made of ``ratio`` older ones each."""
 
     kind: Literal["compressive"] = "compressive"
     frames: int = 188
@@ -47,8 +47,8 @@ class CompressiveMemory:
     ratio: int = 4
     compression: Literal["max", "mean", "conv", "dilated_conv", "most_used", "autoencoder"] = "conv"
     loss: Literal["attention", "autoencoding", "none"] = "none"
-    """What the compression learns from: what attention reads from it, the frames that can be rebuilt from it, or, with
-    "none", the task. A recipe weighs the first two by ``memory_weight`` of its ``[loss]``."""
+    """What trains the compression: the attention output over compressed frames, reconstruction of the frames or, with
+    "none", the task. The first two are weighted by ``memory_weight`` in the ``[loss]`` of a recipe."""
     chunk_frames: int = 188
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class CompressiveMemory:
 
 @dataclass(frozen=True, slots=True)
 class NearestMemory:
-    """Keys and values of the last ``frames`` frames, of which each query reads the ``neighbours`` nearest."""
+    """Keys and values of the last ``frames`` frames; each query attends to its ``neighbours`` nearest."""
 
     kind: Literal["knn"] = "knn"
     frames: int = 45_000

@@ -1,4 +1,4 @@
-"""What the weights fix: features, encoder, head. A model config travels inside its checkpoint."""
+"""Configs of a model: features, encoder, head. They are tied to its weights and stored in its checkpoint."""
 
 import math
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
 
 
 _MOST_LAYERS = 1000
-_FEWEST_HALVES = 8  # mel bands, some of which begin above 4 kHz
+_FEWEST_HALVES = 8  # mel bands, so that some begin above 4 kHz
 
 
 def _one_each(attention: tuple[AttentionConfig, ...], layers: int) -> tuple[AttentionConfig, ...]:
@@ -29,7 +29,7 @@ def _check_sizes(place: str, config: object, *names: str) -> None:
 
 
 def _check_stack(place: str, config: "EncoderConfig | HeadConfig", irreversible: str | None) -> None:
-    """Refuse what no stack of blocks can be; ``irreversible`` is what cannot be undone in them beside gates."""
+    """Refuse an invalid stack of blocks; ``irreversible`` is the part that cannot be inverted, beside gates."""
     attention, dim, heads = config.attention, config.dim, config.heads
     require(
         0 <= config.layers <= _MOST_LAYERS, f"{place} layers must be between 0 and {_MOST_LAYERS}, got {config.layers}"
@@ -59,12 +59,12 @@ class FeatureConfig:
 
     num_mels: int = 80
     normalize: Literal["none", "fixed", "per_feature"] = "none"
-    """"fixed" shifts and scales all values by constants; "per_feature" by each recording's own mean and deviation."""
+    """"fixed" normalises by constants; "per_feature" by the mean and deviation of each band over the recording."""
     gain: Literal["none", "peak"] = "none"
     """With "peak" each recording is divided by its highest sample (as for NVIDIA's offline Sortformer)."""
     tilt_range: tuple[float, float] | None = None
-    """Tilts of the spectrum of speech that the model knows, in dB per octave: recordings that are more muffled, or
-    thinner, are brought to the nearer end (``sortformer.tilt``); None: they are heard as they are."""
+    """Range of the spectral tilt of speech in training, in dB per octave: recordings outside it are equalised to the
+    nearer end (``sortformer.tilt``). None: no equalisation."""
 
     def __post_init__(self) -> None:
         as_annotated(self)
@@ -82,12 +82,12 @@ class FeatureConfig:
 
     @property
     def whole(self) -> bool:
-        """Whether each frame depends on the whole recording, which no stream has."""
+        """Whether each frame depends on the whole recording, so that streaming is impossible."""
         return self.normalize == "per_feature" or self.gain != "none"
 
     @property
     def alike_loud(self) -> bool:
-        """Whether waves are to be made alike loud first: the constants want it, NeMo does without."""
+        """Whether waves need loudness normalisation first, as the constants assume; NeMo has none."""
         return self.normalize == "fixed"
 
 
@@ -99,7 +99,7 @@ class EncoderConfig:
     subsampling: Literal["dw_striding", "stacking"] = "dw_striding"
     subsampling_channels: int = 64
     narrowband_channels: int | None = None
-    """Channels of a second subsampling, for what was recorded at 8 kHz: it hears the bands below 4 kHz (None: none)."""
+    """Channels of a second subsampling, for 8 kHz recordings, whose input is the bands below 4 kHz (None: none)."""
     dim: int = 192
     layers: int = 5
     heads: int = 4
@@ -107,22 +107,22 @@ class EncoderConfig:
     conv_kernel: int = 9
     conv_norm: Literal["layer", "batch"] = "layer"
     conv_causal: bool = False
-    """The convolution of a Conformer block hears the last ``conv_kernel`` frames, and none that is to come."""
+    """Whether the convolution of a Conformer block covers the last ``conv_kernel`` frames, without look-ahead."""
     position: Position = "rope"
     window_frames: int | None = None
     """A frame attends to this many frames on each side (None: to all)."""
     attention: tuple[AttentionConfig, ...] = ()
-    """What each layer attends with, in place of ``position`` and ``window_frames``: one for all layers, or one each."""
+    """The attention of each layer, in place of ``position`` and ``window_frames``: one for all layers, or one each."""
     residual: Literal["sum", "gru"] = "sum"
-    """How a block's branches join its input: added, or through the gates of GTrXL, which start nearly closed."""
+    """Residual connections of a block: sums, or the gates of GTrXL, which start nearly closed."""
     depth: Depth = field(default_factory=StackedDepth)
-    """How the blocks follow each other: with weights of their own, reversible, or one and the same."""
+    """How blocks are stacked: with weights of their own, reversible, or one block repeated."""
     ff_chunk_frames: int | None = None
-    """Feed-forward parts take this many frames at a time, which saves memory and changes nothing (None: all)."""
+    """Frames that feed-forward parts process at a time, which saves memory and does not affect results (None: all)."""
     input_scale: bool = False
     """Multiply the subsampled frames by sqrt(dim) before the first block (NVIDIA's Conformer does)."""
     learned_silence: bool = False
-    """Own a subsampled frame of silence, which a speaker cache fills its gaps with (NVIDIA's Nemotron 3 does)."""
+    """Learn a subsampled frame of silence, with which a speaker cache is padded (NVIDIA's Nemotron 3 does)."""
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
@@ -138,7 +138,7 @@ class EncoderConfig:
 
     @property
     def layer_attention(self) -> tuple[AttentionConfig, ...]:
-        """What each layer attends with."""
+        """The attention of each layer."""
         core = FullCore() if self.window_frames is None else LocalCore(window_frames=self.window_frames)
         return _one_each(self.attention or (AttentionConfig(core, self.position),), self.layers)
 
@@ -160,18 +160,18 @@ class HeadConfig:
     activation: Literal["relu", "gelu"] = "relu"
     position: Position = "rope"
     attention: tuple[AttentionConfig, ...] = ()
-    """What each layer attends with, in place of ``position``: one for all layers, or one each."""
+    """The attention of each layer, in place of ``position``: one for all layers, or one each."""
     residual: Literal["sum", "gru"] = "sum"
-    """How a block's branches join its input, as in the encoder."""
+    """Residual connections, as in the encoder."""
     depth: Depth = field(default_factory=StackedDepth)
-    """How the blocks follow each other, as in the encoder; reversible ones from one estimate to the next."""
+    """How blocks are stacked, as in the encoder; reversible only between estimates."""
     ff_chunk_frames: int | None = None
-    """Feed-forward parts take this many frames at a time, as in the encoder."""
+    """Frames that feed-forward parts process at a time, as in the encoder."""
     permutation: Literal["hard", "soft", "softsort", "sinkhorn", "label", "none"] = "hard"
-    """Designs A, B and C (with two matrices that sort), and the two controls: unsorted labels, and no encoding."""
+    """Designs A, B and C (with two kinds of sorting matrix), and two controls: unsorted labels, and no encoding."""
     estimate_layers: tuple[int, ...] = (1, 2, 3)
     kernel: Literal["sinusoidal", "harmonic", "learned"] = "sinusoidal"
-    """How ranks are written into channels: as positions are, as Sortformer's speaker kernel has them, or learned."""
+    """Codes of ranks: as for positions, as in Sortformer's speaker kernel, or learned."""
     gate: Literal["scalar", "channel"] = "scalar"
     detach_order: bool = False
     """Stop the gradient that designs B and C send through arrival times and ranks."""
@@ -207,32 +207,32 @@ class HeadConfig:
             "halting mixes the states of all layers in the end, and an estimate between them would be of none that "
             "counts: leave estimate_layers empty, or halting out",
         )
-        # Beyond these, exponentials of what they scale are no numbers any more.
+        # Beyond these, exponentials are no longer finite.
         temperature, sharpness = self.order_temperature_frames, self.arrival_sharpness
         require(1e-3 <= temperature < math.inf, f"order_temperature_frames must be at least 0.001, got {temperature}")
         require(0 < sharpness <= 1e3, f"arrival_sharpness must be positive, and at most 1000, got {sharpness}")
 
     @property
     def layer_attention(self) -> tuple[AttentionConfig, ...]:
-        """What each layer attends with."""
+        """The attention of each layer."""
         return _one_each(self.attention or (AttentionConfig(position=self.position),), self.layers)
 
     @property
     def order_takes_all(self) -> bool:
-        """Whether the order of arrival is that of a whole recording, as in designs B and C."""
+        """Whether the order of arrival depends on the whole recording, as in designs B and C."""
         return self.permutation in ("soft", "softsort", "sinkhorn")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """A whole SortFormer; ``labelling`` says how the frames of its training targets were labelled."""
+    """A whole SortFormer; ``labelling`` is how the frames of its training targets were labelled."""
 
     features: FeatureConfig = field(default_factory=FeatureConfig)
     encoder: EncoderConfig = field(default_factory=EncoderConfig)
     head: HeadConfig = field(default_factory=HeadConfig)
     labelling: Literal["cover", "nemo"] = "cover"
     speaker_cache: SpeakerCacheConfig | None = None
-    """How the speaker cache chooses its frames (None: as those of the presets do); how many, the presets say."""
+    """How the speaker cache chooses its frames (None: as in the presets); their number is that of the preset."""
 
     def __post_init__(self) -> None:
         as_annotated(self)

@@ -1,4 +1,4 @@
-"""How probabilities become turns: whose voice it is, thresholds, padding and shortest durations."""
+"""Post-processing of probabilities into turns: clustering, thresholds, padding and minimum durations."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -16,17 +16,17 @@ class PostprocessConfig:
     """Hysteresis thresholds (probabilities) and durations (seconds), tuned per corpus and never part of the weights.
 
     A speaker starts above ``onset`` and stops below ``offset``. ``offset`` may exceed ``onset``: then nearly every
-    frame ends a turn, and padding and gap filling join the pieces (NVIDIA's setting for DIHARD 3 has offset 1.0).
+    frame ends a turn, and padding and gap filling merge the pieces (NVIDIA's setting for DIHARD 3 has offset 1.0).
 
-    ``decision`` says what the thresholds are compared with: with "slots" each slot's probability, by itself, as NVIDIA
-    does; with "least_error" how much is expected to be gained by naming a speaker, given what the other slots say (see
-    ``postprocess.expected_gain``). The two differ where a model knows that somebody speaks, and not who.
+    ``decision`` is what the thresholds are compared with: "slots" uses the probability of each slot alone, as NVIDIA
+    does; "least_error" the expected gain of naming a speaker, given the probabilities of the other slots (see
+    ``postprocess.expected_gain``). The two differ where a model is sure that somebody speaks, but not who.
 
-    ``clustering`` says who by the encoder's embeddings; None by the model's slots. ``confidence`` says how sure a turn
-    is by its mean probability; None takes that as it is.
+    ``clustering`` assigns speakers by the encoder's embeddings (None: by the model's slots). ``confidence`` maps the
+    mean probability of a turn to its confidence (None: the probability itself).
 
     Raises:
-        ConfigError: when there is no such decision, a threshold is outside [0, 1], or a duration outside [0, 1e9].
+        ConfigError: when the decision is unknown, a threshold is outside [0, 1], or a duration outside [0, 1e9].
     """
 
     onset: float = 0.5
@@ -50,23 +50,23 @@ class PostprocessConfig:
 
     @property
     def turn_delay_s(self) -> float:
-        """Seconds of frames, at most, after the end of a turn until it is final; in a stream, its latency comes on top.
+        """Largest delay in seconds from the end of a turn until it is final; the latency of a stream comes on top.
 
-        Until ``min_off_s`` have passed, what comes may join the turn: also what begins just before that, is heard
-        ``pad_on_s`` late, and may turn out to be nothing for as long as ``min_on_s``. The tick to which times are
-        rounded is counted, too. Who arrived first is known by then: whoever began to speak before the turn has spoken
-        longer than ``min_on_s``, or is none.
+        Speech within ``min_off_s`` is merged with it. Speech that begins just before that is detected
+        ``pad_on_s`` late, and may be dropped as too short until it has lasted ``min_on_s``. The tick to which times are
+        rounded is included. The order of arrival is known by then: a speaker who began before the turn has spoken
+        longer than ``min_on_s``, or is dropped.
         """
         return self.min_off_s + self.min_on_s + self.pad_on_s + 0.01
 
     def confidence_of(self, probability: float) -> float:
-        """Return the confidence of a turn with such a mean probability."""
+        """Return the confidence of a turn from its mean probability."""
         return probability if self.confidence is None else self.confidence.of(probability)
 
     def with_room_for(
         self, num_speakers: int | None = None, min_speakers: int | None = None, max_speakers: int | None = None
     ) -> "PostprocessConfig":
-        """Return settings by which the speakers that are asked for can be told apart, as far as clustering can."""
+        """Return a copy whose clustering allows as many speakers as asked for, within its limit."""
         if self.clustering is None:
             return self
         usual = self.clustering.max_speakers

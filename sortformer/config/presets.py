@@ -1,4 +1,4 @@
-"""Settings that were published or chosen together with a model: how it streams, and how its output becomes turns."""
+"""Named settings, published or chosen with a model: how it streams, and how its output becomes turns."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,18 +31,18 @@ POSTPROCESS_PRESETS: Mapping[str, PostprocessConfig] = MappingProxyType(
         "v2-dihard3": PostprocessConfig(0.56, 1.0, pad_on_s=0.063, pad_off_s=0.002, min_on_s=0.007, min_off_s=0.151),
     }
 )
-"""Named post-processing; "none" is a plain threshold of one half, as Nemotron 3 and v2.1 are published with."""
+"""Named post-processing; "none" is a plain threshold of one half, with which Nemotron 3 and v2.1 are published."""
 
-# Where the length of a chunk is a matter of latency and of work at once alone.
+# Where the chunk length affects only latency and the work per step.
 _ANY_CHUNK_FRAMES = {"30s": 375, "10s": 125, "1s": 12, "0.3s": 4}
 
 
 def as_postprocess(wanted: PostprocessConfig | str) -> PostprocessConfig:
-    """Return a post-processing, which may be given by its name.
+    """Return a post-processing config, which may be given by name.
 
     Raises:
-        ConfigError: if there is none of that name; the message lists them.
-        InputError: if it is something else.
+        ConfigError: if the name is unknown; the message lists the known ones.
+        InputError: if it is neither a config nor a name.
     """
     if isinstance(wanted, str):
         if wanted not in POSTPROCESS_PRESETS:
@@ -54,18 +54,18 @@ def as_postprocess(wanted: PostprocessConfig | str) -> PostprocessConfig:
 
 
 def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
-    """Return how a model streams, by latency ("30.4s", "10s", ...), the longest first; it is the best for files.
+    """Return a model's streaming configs by latency ("30.4s", "10s", ...), the longest first, which is best for files.
 
-    A model whose layers remember by themselves takes the chunks that its memories were trained with; one that has only
-    running sums takes chunks of any length, to the same effect. All others have a speaker cache, which chooses its
-    frames by the settings that the model was published with (``ModelConfig.speaker_cache``). Empty where the features
-    depend on the whole recording, as those of NVIDIA's v1 do: such a model knows only "offline".
+    A model whose layers have memories uses the chunks that these were trained with; one whose cores alone carry a state
+    gives the same result with chunks of any length. All others use a speaker cache, which chooses its frames by the
+    settings that the model was published with (``ModelConfig.speaker_cache``). Empty if the features depend on the
+    whole recording, as in NVIDIA's v1: such a model supports only "offline".
     """
     if carries(model):
         return {} if memory_obstacle(model) else _memory_presets(model)
     if model.features.whole:
         return {}
-    family = ""  # what stands before the latency in the name of a preset
+    family = ""  # prefix of the latency in the name of a preset
     if model.labelling == "nemo":
         family = "nemotron3" if model.encoder.learned_silence else "nvidia"
     found = dict[str, StreamConfig]()
@@ -80,10 +80,10 @@ def model_presets(model: ModelConfig) -> dict[str, StreamConfig]:
 
 
 def model_preset(model: ModelConfig, name: str) -> StreamConfig:
-    """Return how a model streams at the latency of that name.
+    """Return the streaming config of a model for the latency called ``name``.
 
     Raises:
-        ConfigError: if it cannot stream, or has none of that name; the message lists them.
+        ConfigError: if the model cannot stream, or the name is unknown; the message lists the known ones.
     """
     presets = _presets(model)
     if name not in presets:
@@ -93,15 +93,15 @@ def model_preset(model: ModelConfig, name: str) -> StreamConfig:
 
 
 def streams_files(model: ModelConfig) -> bool:
-    """Say whether recordings are better streamed through a model than taken whole.
+    """Return whether recordings are better streamed through a model than processed as a whole.
 
-    So NVIDIA publishes those of its models that stream: they never saw more at once than the longest preset shows them.
+    NVIDIA's streaming models are published for that: they never saw more at once than the longest preset shows them.
     """
     return model.labelling == "nemo" and bool(model_presets(model))
 
 
 def nearest_preset(model: ModelConfig, latency_s: float) -> str:
-    """Return the name of the preset of a model whose latency is nearest.
+    """Return the name of the model's preset whose latency is nearest to ``latency_s``.
 
     Raises:
         ConfigError: if the model cannot stream.

@@ -1,4 +1,4 @@
-"""How a stream is cut and what it remembers: chosen per session, never part of the weights."""
+"""Configs of a stream: chunks and memory, chosen per session and never part of the weights."""
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -14,22 +14,22 @@ __all__ = ["STREAM_PRESETS", "SpeakerCacheConfig", "StreamConfig"]
 class SpeakerCacheConfig:
     """The arrival-order speaker cache: how many frames it keeps, and how it chooses them.
 
-    The defaults of the scoring are those of NVIDIA's streaming models. 0 frames switch the cache off.
+    The scoring defaults are those of NVIDIA's streaming models. 0 frames disable the cache.
     """
 
     frames: int = 188
     silence_frames: int = 3
     """Frames of silence kept after the frames of each slot."""
     probability_floor: float = 0.25
-    """Probabilities below this count as this in the scores."""
+    """Lower bound of probabilities in the scores."""
     newcomer_bonus: float = 0.05
     silence_threshold: float = 0.2
     """A frame whose probabilities sum to less is silence."""
     strong_share: float = 0.75
     weak_share: float = 1.5
-    """Shares of a slot's budget that are boosted, twice and once, so that no slot crowds out the others."""
+    """Fractions of a slot's budget whose scores get a strong or a weak boost, so that no slot crowds out the others."""
     min_positive_share: float = 0.5
-    """A slot with this share of its budget in frames of its own keeps no overlapped ones."""
+    """A slot with this fraction of its budget in frames without overlap keeps no overlapped ones."""
 
     def __post_init__(self) -> None:
         as_annotated(self)
@@ -42,7 +42,7 @@ class SpeakerCacheConfig:
 
     @property
     def most_slots(self) -> int | None:
-        """For how many slots there is room: a frame, and the silence after it, of each (None: there is no cache)."""
+        """The number of slots with room for a frame and the silence after it (None: no cache)."""
         return self.frames // (1 + self.silence_frames) if self.frames else None
 
     def check_slots(self, num_slots: int) -> None:
@@ -56,29 +56,29 @@ class SpeakerCacheConfig:
 
 @dataclass(frozen=True, slots=True)
 class StreamConfig:
-    """What one step of a stream sees, in frames of 80 ms: [speaker cache | FIFO | left, chunk, right context].
+    """The input of one step of a stream, in frames of 80 ms: [speaker cache | FIFO | left, chunk, right context].
 
-    The probabilities of a chunk are final once its right context has been heard.
+    The probabilities of a chunk are final once its right context has arrived.
     """
 
     chunk_frames: int
     right_context_frames: int = 0
     left_context_frames: int = 0
-    """Frames before the chunk that the model sees once more, beside the FIFO."""
+    """Frames before the chunk that the model processes again, beside the FIFO."""
     margin_frames: int = 1
     """Frames before those that only the subsampling sees. 1 makes every subsampled frame equal to that of the whole
-    recording, wherever the chunk is cut; NVIDIA's streams have 0, and a first left context frame that is cut short."""
+    recording, wherever it is cut; NVIDIA's streams have 0, so their first left context frame lacks its own context."""
     fifo_frames: int = 0
     update_period_frames: int = 1
-    """Frames, at least, that leave a full FIFO for the speaker cache at once, if it has them."""
+    """Least number of frames, as far as available, that move from a full FIFO to the speaker cache at once."""
     speaker_cache: SpeakerCacheConfig = field(default_factory=SpeakerCacheConfig)
     max_speakers: int | None = None
-    """Only the first slots, as many as this, may speak (None: all, or as many as ``clustering`` allows)."""
+    """Number of slots, from the first, that may speak (None: all, or as many as ``clustering`` allows)."""
     clustering: ClusteringConfig | None = None
-    """Slots stay with their voices, by the encoder's embeddings (None: with what the head calls them), and there are
-    as many as voices may be found. Not for models whose layers remember."""
+    """Assign slots to voices by the encoder's embeddings (None: as the head does), with a slot for each voice that may
+    be found. Not for models whose layers carry a state."""
     voice_frames: int = 1024
-    """Frames that have left the FIFO, at most, by which voices are told apart where there is ``clustering``."""
+    """Largest number of frames kept for ``clustering`` after they have left the FIFO."""
 
     def __post_init__(self) -> None:
         as_annotated(self)
@@ -92,19 +92,19 @@ class StreamConfig:
 
     @classmethod
     def by_memory(cls, chunk_frames: int) -> "StreamConfig":
-        """Return how a model streams whose layers remember by themselves: chunk by chunk, without cache or contexts."""
+        """Return the config for models whose layers carry a state: chunk by chunk, without cache or contexts."""
         return cls(chunk_frames, speaker_cache=SpeakerCacheConfig(frames=0))
 
     def speaker_limit(self, num_slots: int) -> int:
-        """Return how many slots of a stream may speak, where the model has ``num_slots``: the first ones."""
+        """Return how many of a stream's slots, from the first, may speak, for a model with ``num_slots``."""
         most = self.slots(num_slots)
         voices = most if self.clustering is None else self.clustering.max_speakers
         return min(most, voices, self.max_speakers or most)
 
     def slots(self, num_slots: int) -> int:
-        """Return how many slots a stream has: the model's ``num_slots``, or, by voice, as many more as may be found.
+        """Return the number of slots of a stream: ``num_slots`` or, with clustering, ``max_speakers`` if that is more.
 
-        So far as the speaker cache has room for them: one of 188 frames has for all.
+        The latter is limited by the room in the speaker cache; one of 188 frames has room for all.
         """
         if self.clustering is None:
             return num_slots
@@ -142,8 +142,8 @@ STREAM_PRESETS = MappingProxyType(
     {
         "30s": StreamConfig(340, 35, fifo_frames=40, update_period_frames=300),
         "10s": StreamConfig(112, 13, fifo_frames=60, update_period_frames=112),
-        # The blocks of the model in the package look 125 frames back. At 1 s most of that is worth its cost: less is
-        # heard where nobody speaks. At 0.3 s it is not, and chunks of 10 s and more bring it with them.
+        # The blocks of the bundled model look 125 frames back. At 1 s most of that is worth its cost: there are fewer
+        # false alarms. At 0.3 s it is not, and chunks of 10 s and more cover it themselves.
         "1s": StreamConfig(6, 6, fifo_frames=94, update_period_frames=40),
         "0.3s": StreamConfig(2, 2, fifo_frames=62, update_period_frames=40),
         # NVIDIA's model cards: nvidia/diar_streaming_sortformer_4spk-v2 and nvidia/Nemotron-3-Diarization.
@@ -157,4 +157,4 @@ STREAM_PRESETS = MappingProxyType(
         "nemotron3-0.32s": _nemotron3(3, 1, 264, 222),
     }
 )
-"""Named configurations, each called by its latency; the first four are for our own models."""
+"""Named configs, called by their latency; the first four are for our own models."""

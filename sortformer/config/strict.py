@@ -20,7 +20,7 @@ Config = TypeVar("Config")
 def from_dict(kind: type[Config], values: Mapping[str, Any], where: str = "") -> Config:
     """Build a config dataclass from a mapping; nested mappings fill nested configs, lists fill tuples.
 
-    Where a field admits several configs, the mapping's ``kind`` says which; its name alone stands for its defaults.
+    Where a field admits several configs, the mapping's ``kind`` selects one; a bare name selects it with its defaults.
 
     Raises:
         ConfigError: on an unknown key (the nearest known one is named), a missing key or an invalid value.
@@ -71,15 +71,15 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
 
 
 def _number(value: float, where: str) -> float:
-    """A number, which NaN is not: it passes whatever comparison was to keep it out."""
-    with contextlib.suppress(OverflowError):  # of 400 digits
+    """Return a float, but refuse NaN, which would pass range checks, as all comparisons with it are false."""
+    with contextlib.suppress(OverflowError):  # integers of 400 digits
         if value == value:
             return float(value)
     raise ConfigError(f"{where} must be a number, got {reprlib.repr(value)}")
 
 
 def _convert_tagged(options: list[Any], value: Any, where: str) -> Any:
-    """Build the one of several configs whose ``kind``, a literal, is the value's."""
+    """Build the one of several configs whose literal ``kind`` is that of the value."""
     kinds = {typing.get_args(typing.get_type_hints(option)["kind"])[0]: option for option in options}
     kind = value.get("kind") if isinstance(value, Mapping) else value
     if not isinstance(kind, str) or kind not in kinds:
@@ -88,7 +88,7 @@ def _convert_tagged(options: list[Any], value: Any, where: str) -> Any:
 
 
 def to_dict(config: Any) -> dict[str, Any]:
-    """Return a config as plain dictionaries, lists and scalars; ``from_dict`` gives it back."""
+    """Return a config as plain dictionaries, lists and scalars, the inverse of ``from_dict``."""
     return _plain(dataclasses.asdict(config))
 
 
@@ -97,22 +97,22 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return [_plain(item) for item in value]
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):  # numpy's too, which JSON does not know
+    if isinstance(value, numbers.Real) and not isinstance(value, bool):  # including numpy's, which JSON cannot encode
         return int(value) if isinstance(value, numbers.Integral) else float(value)
     return value
 
 
 def differences(one: Any, other: Any) -> list[tuple[str, Any, Any]]:
-    """Return in which settings two configs, or what ``to_dict`` makes of them, differ, and what each has there.
+    """Return the settings in which two configs (or their ``to_dict``) differ, with both values.
 
-    Settings go by their dotted names; None is for those that one of the two does not have.
+    Settings are identified by dotted names; the value of a setting that a config lacks is None.
     """
     ours, theirs = (_dotted(config if isinstance(config, Mapping) else to_dict(config)) for config in (one, other))
     return [(name, ours.get(name), theirs.get(name)) for name in ours | theirs if ours.get(name) != theirs.get(name)]
 
 
 def _dotted(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The settings of a config, and of those inside it, by dotted name."""
+    """Return the settings of a config, including nested ones, by dotted name."""
     found: dict[str, Any] = {}
     for key, value in values.items():
         found |= _dotted(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
