@@ -1,7 +1,7 @@
 """Weights on disk: our own folders, and NVIDIA's published Sortformers without NeMo.
 
-One file a format, behind one function each: ``load`` for reading whatever it is, ``save`` for our own folders, and
-``convert`` from one to the other.
+There is a module for each format. ``load`` reads any of them, ``save`` writes our own folders, and ``convert`` converts
+from one to another.
 """
 
 from sortformer.checkpoint.convert import convert

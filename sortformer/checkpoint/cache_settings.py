@@ -1,4 +1,4 @@
-"""How the speaker cache chooses its frames, as the configs of NVIDIA's checkpoints say it."""
+"""Settings of the speaker cache in the configs of NVIDIA's checkpoints."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,18 +9,18 @@ from sortformer.errors import ConfigError
 
 __all__ = ["read_speaker_cache"]
 
-_LARGEST_VALUE = 100_000  # as frames of silence more than two hours
+_LARGEST_VALUE = 100_000  # as frames of silence, more than two hours
 
 
 def read_speaker_cache(
     section: Mapping[str, Any], place: str, names: Mapping[str, str], usual: SpeakerCacheConfig, num_slots: int
 ) -> SpeakerCacheConfig | None:
-    """Return how the cache of a model with ``num_slots`` chooses by ``section``, or None where that is as ``usual``.
+    """Return the cache config in ``section`` for a model with ``num_slots``, or None if it is the default, ``usual``.
 
-    ``names`` are those of the fields that the section, called ``place``, may have: theirs -> ours.
+    ``names`` maps the keys of the section to our field names; ``place`` is the section's name in errors.
 
     Raises:
-        ConfigError: if a value is none that the cache can have.
+        ConfigError: if a value is not supported, or the cache is too small for the slots.
     """
     cache = usual
     for theirs, ours in names.items():

@@ -1,4 +1,4 @@
-"""What a checkpoint of any format amounts to here."""
+"""The contents of a checkpoint of any format, and its model."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ class Checkpoint:
 
 
 def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table: KeyTable | None = None) -> Sortformer:
-    """Return the model of ``config`` with the weights of the file ``path``, renamed by ``table``, in float32.
+    """Build the model of ``config`` with the weights of the file ``path``, renamed by ``table``, in float32.
 
-    Nothing as large as the config says is made before the file is known to hold as much.
+    No memory is allocated for the model before the weights are known to match its config.
 
     Raises:
-        InputError: if weights and config do not fit each other exactly, or there are weights that are no plain, finite
-            numbers.
+        InputError: if weights and config do not match exactly, the config asks for too large a model, or a weight is
+            not a plain array of finite numbers.
     """
     _check_plain(path, weights)
     needed = _needed(path, config)
@@ -42,7 +42,7 @@ def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table:
         check_weights(path, weights, needed)
     else:
         weights = table.to_ours(path, weights, needed)
-    # Copies: what is read from a safetensors file is the file, which others may write another one over.
+    # Copies: tensors read from a safetensors file are mapped to it, and another process may overwrite it.
     weights = {name: tensor.to(needed[name].dtype, copy=True).contiguous() for name, tensor in weights.items()}
     broken = [name for name, tensor in weights.items() if not bool(torch.isfinite(tensor).all())]
     if broken:
@@ -50,7 +50,7 @@ def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table:
             f"{path} holds weights that are not finite ({broken[0]}): it is damaged, or the training of it has diverged"
         )
     model = blank(config)
-    # Assigned, not copied: the largest of these models would not want its half a gigabyte twice.
+    # Assigned, not copied: otherwise the largest of these models would take its half a gigabyte twice.
     model.load_state_dict(weights, assign=True)
     return model.eval()
 
@@ -59,7 +59,7 @@ _NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.i
 
 
 def _check_plain(path: Path, weights: Mapping[str, Tensor]) -> None:
-    """Refuse tensors that are no arrays of numbers, or that show the numbers they hold many times over."""
+    """Refuse tensors that are not dense arrays of numbers, or that are larger than their storage (expanded views)."""
     for name, tensor in weights.items():
         dense = tensor.layout is torch.strided and tensor.device.type == "cpu" and tensor.dtype in _NUMBERS
         if not dense or tensor.nbytes > tensor.untyped_storage().nbytes():
@@ -68,30 +68,30 @@ def _check_plain(path: Path, weights: Mapping[str, Tensor]) -> None:
 
 
 def _needed(path: Path, config: ModelConfig) -> dict[str, Tensor]:
-    """Return the names and shapes of the weights of a model, as tensors that have no memory."""
+    """Return the names and shapes of a model's weights, as tensors without memory."""
     try:
         with _WithoutDraws(_WITHOUT_MEMORY):
             return Sortformer(config).state_dict()
-    except (RuntimeError, TypeError) as error:  # more bytes than can be counted
+    except (RuntimeError, TypeError) as error:  # the number of bytes overflows
         raise InputError(f"the config of {path} asks for a larger model than there can be") from error
 
 
-# PyTorch announces some initialisers by their own name, and of others only the drawing itself.
+# Of some initialisers PyTorch reports the call itself, of others only the in-place draw that they make.
 _DRAWS = (nn.init.kaiming_uniform_, nn.init.uniform_, nn.init.normal_, Tensor.uniform_, Tensor.normal_)
 
 
-# What makes the weights of modules. (The device context of PyTorch has torch.arange too, and takes two seconds for it.)
+# The functions that allocate weights. (PyTorch's device context covers torch.arange too, and takes two seconds for it.)
 _WITHOUT_MEMORY = (torch.empty, torch.zeros, torch.ones, torch.full, torch.randn, torch.eye)
 
 
 def blank(config: ModelConfig) -> Sortformer:
-    """Return a model whose weights are whatever was in memory: they shall be replaced."""
+    """Return a model without random initialisation, whose weights are to be replaced."""
     with _WithoutDraws():
         return Sortformer(config)
 
 
 class _WithoutDraws(TorchFunctionMode):
-    """Skip random initialisation: to draw 10^8 numbers takes seconds. What ``shaped`` functions make has no memory."""
+    """Skip random initialisation: drawing 10^8 numbers takes seconds. ``shaped`` functions allocate no memory."""
 
     def __init__(self, shaped: Collection[Callable[..., Tensor]] = ()) -> None:
         super().__init__()

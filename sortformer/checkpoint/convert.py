@@ -1,4 +1,4 @@
-"""From one format to another."""
+"""Conversion of checkpoints from one format to another."""
 
 from pathlib import Path
 
@@ -13,19 +13,19 @@ _OTHERS = (".pt", ".pth", ".ckpt", ".bin", ".safetensors")
 
 
 def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> Checkpoint:
-    """Write the model of ``source``, anything that loads, as ``.nemo``, as ``.onnx``, or as a folder of our own.
+    """Write the model of ``source``, anything that ``load`` reads, as ``.nemo``, ``.onnx``, or a folder of our own.
 
-    What it computes stays the same. Returned is all that was read, of which a ``.nemo`` has no place for the
-    post-processing, the licence and the labelling; an ONNX graph has it beside itself, as metadata.
+    The model computes the same in all formats. Returns everything that was read; a ``.nemo`` archive cannot store the
+    post-processing, the licence and the labelling, an ONNX file has them as metadata.
 
     Args:
-        out: a name that ends in ``.nemo`` or ``.onnx``, or a folder. Folders are made if need be.
-        overwrite: replace a model that is there.
+        out: a file name that ends in ``.nemo`` or ``.onnx``, or a folder. Missing folders are created.
+        overwrite: replace an existing model.
 
     Raises:
-        InputError: if the source cannot be read, ``out`` cannot be written, exists and is not to be replaced, is of the
-            other kind or named as another format, or the format cannot express the model or needs a package that is
-            missing.
+        InputError: if the source cannot be read; if ``out`` cannot be written, exists without ``overwrite``, is a file
+            instead of a folder or vice versa, or has the suffix of another format; or if the format cannot express the
+            model or needs a package that is missing.
     """
     out = Path(out)
     folder = out.suffix not in (".nemo", ".onnx")
@@ -39,7 +39,7 @@ def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> 
     try:
         if folder:
             save(out, checkpoint.model, checkpoint.postprocess, licence=checkpoint.licence)
-        elif out.suffix == ".onnx":  # imported late, as the next: each has dependencies of its own
+        elif out.suffix == ".onnx":  # imported late, as below: each has dependencies of its own
             from sortformer.checkpoint.onnx_export import write_onnx
 
             write_onnx(out, checkpoint)

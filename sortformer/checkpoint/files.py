@@ -17,7 +17,7 @@ def read_config(path: Path) -> dict[str, Any]:
     """Return the values of a JSON file.
 
     Raises:
-        InputError: if it cannot be read or is no JSON object.
+        InputError: if it cannot be read or is not a JSON object.
     """
     try:
         content = path.read_bytes()
@@ -33,20 +33,20 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         InputError: if it is absent, cannot be read or is damaged.
     """
     try:
-        with path.open("rb"):  # safetensors calls absent whatever does not open
+        with path.open("rb"):  # safetensors reports a file that cannot be opened as absent
             pass
     except OSError as error:
         raise _unread(path, error) from error
     try:
         return load_file(path)
-    except (SafetensorError, OSError, TypeError) as error:  # of sizes beyond 64 bits
+    except (SafetensorError, OSError, TypeError) as error:  # TypeError: sizes beyond 64 bits
         raise InputError(
             f"the weights {path} are damaged ({first_line(error)}); fetch or install them again"
         ) from error
 
 
 def _unread(path: Path, error: OSError) -> InputError:
-    """Return what to say of a file of the two that cannot be read."""
+    """Return the error for one of the two files that cannot be read."""
     if isinstance(error, FileNotFoundError):
         return InputError(
             f"{path.parent} holds no model: it has no {path.name} (a model is config.json and "

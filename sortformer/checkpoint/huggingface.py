@@ -1,4 +1,4 @@
-"""Models by Hugging Face id: cache, revision, token and offline mode are huggingface-hub's own."""
+"""Models by Hugging Face id; cache, revision, token and offline mode are those of huggingface-hub."""
 
 import re
 from collections.abc import Callable, Collection
@@ -19,7 +19,7 @@ _FOLDER_FILES = ("config.json", "model.safetensors")
 
 @dataclass(frozen=True, slots=True)
 class ModelId:
-    """What names a model on the hub: ``owner/name``, or ``owner/name@revision``."""
+    """The id of a model on the hub: ``owner/name``, or ``owner/name@revision``."""
 
     owner: str
     name: str
@@ -32,7 +32,7 @@ class ModelId:
 
 
 def parse_id(text: str) -> ModelId | None:
-    """Return the id that ``text`` is, or None where it can only be a path."""
+    """Parse a model id; return None if ``text`` can only be a path."""
     match = re.fullmatch(r"(\w[\w.-]*)/(\w[\w.-]*)(?:@([\w./-]+))?", text)
     if match is None or match[2].endswith((".nemo", ".json", ".onnx", ".safetensors")):
         return None
@@ -40,14 +40,14 @@ def parse_id(text: str) -> ModelId | None:
 
 
 def download(model_id: ModelId) -> Path:
-    """Return the local folder of a model, fetched where the cache lacks it.
+    """Return the local folder of a model; download what the cache lacks.
 
-    It gets ``config.json`` and ``model.safetensors``, or the one ``.nemo`` archive of a repository without them, or
-    with those of another library. The hub is asked for its files once, without retries: where it does not answer, the
-    cache must do.
+    The files are ``config.json`` and ``model.safetensors`` or, if the repository lacks them or has them in another
+    library's format, its only ``.nemo`` archive. The hub is queried for its files once, without retries; if that fails,
+    the cache is used.
 
     Raises:
-        InputError: if there is no such model, it may not be read, or it cannot be fetched and the cache lacks it.
+        InputError: if there is no such model, access is denied, or it can neither be fetched nor found in the cache.
     """
     # Imported late: it takes half a second, and a model on disk does not need it.
     import huggingface_hub
@@ -79,13 +79,13 @@ def download(model_id: ModelId) -> Path:
         ) from error
     except InputError:
         raise
-    except Exception as error:  # no network, a server that fails, a full disk: the hub has no class for all
+    except Exception as error:  # no network, a server error, a full disk: they have no common class
         return _cached(model_id, error)
     return places[0].parent
 
 
 def _wanted(name: str, files: Collection[str], fetch: Callable[[str], str]) -> tuple[str, ...]:
-    """Return which files of a repository are the model; ``fetch`` gives the local path of one."""
+    """Return the files of a repository that make up the model; ``fetch`` returns the local path of one."""
     archives = tuple(file for file in files if file.endswith(".nemo") and "/" not in file)
     one, whole = len(archives) == 1, set(_FOLDER_FILES) <= set(files)
     if whole and (not one or is_known(read_config(Path(fetch(_FOLDER_FILES[0]))))):
@@ -98,7 +98,7 @@ def _wanted(name: str, files: Collection[str], fetch: Callable[[str], str]) -> t
 
 
 def _cached(model_id: ModelId, cause: Exception) -> Path:
-    """Return the cached folder of a model that cannot be asked for, or say why there is none."""
+    """Return the cached folder of a model that cannot be fetched, or raise an error that says why."""
     import huggingface_hub
     from huggingface_hub import errors
 
@@ -111,7 +111,7 @@ def _cached(model_id: ModelId, cause: Exception) -> Path:
                 allow_patterns=[*_FOLDER_FILES, "*.nemo"],
             )
         )
-        # Another library may have left its own form of it there, or somebody the beginning of ours.
+        # The cache may hold the model in another library's format, or only some of its files.
         file = model_file(folder)
         if file is not None and (file.suffix == ".nemo" or all((folder / name).exists() for name in _FOLDER_FILES)):
             return folder
@@ -121,7 +121,7 @@ def _cached(model_id: ModelId, cause: Exception) -> Path:
 
 
 def _reason(cause: Exception) -> str:
-    """Why a model cannot be fetched."""
+    """Return why a model cannot be fetched."""
     from huggingface_hub import errors
 
     if isinstance(cause, errors.OfflineModeIsEnabled):

@@ -13,12 +13,12 @@ __all__ = ["KeyTable", "check_weights"]
 
 @dataclass(frozen=True, slots=True)
 class KeyTable:
-    """What a foreign format calls the parts of our model.
+    """The names of our model's parts in a foreign format.
 
     Attributes:
-        parts: their name of a module or parameter -> ours; what lies below keeps its own name.
-        dropped: what a checkpoint holds and the model has no use for: name -> why.
-        pointwise: parts, by their name, that hold kernels of size 1 (C, D, 1) where ours are matrices (C, D).
+        parts: their name of a module or parameter -> ours; the names inside a module are the same.
+        dropped: name of a tensor in the checkpoint that our model does not need -> why.
+        pointwise: their names of parts with convolution kernels (C, D, 1) where ours are matrices (C, D).
     """
 
     parts: Mapping[str, str]
@@ -26,10 +26,10 @@ class KeyTable:
     pointwise: frozenset[str] = frozenset()
 
     def to_ours(self, path: Path, weights: Mapping[str, Tensor], needed: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Rename the weights of the file ``path`` to ours and check that they are just what is ``needed``.
+        """Rename the weights of the file ``path`` to ours and check that they match ``needed`` exactly.
 
         Raises:
-            InputError: if a name is unknown, one is missing, or a shape or the kind of numbers differs.
+            InputError: if a name is unknown or missing, a shape differs, or a weight has integers instead of floats.
         """
         renamed: dict[str, Tensor] = {}
         for name, tensor in weights.items():
@@ -45,7 +45,7 @@ class KeyTable:
         return renamed
 
     def to_theirs(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Rename our weights to theirs; what ``to_ours`` drops has to be added by the caller.
+        """Rename our weights to theirs; the caller has to add what ``to_ours`` drops.
 
         Raises:
             KeyError: if the format has no name for one.
@@ -64,7 +64,7 @@ class KeyTable:
 
 
 def _longest_part(name: str, parts: Mapping[str, str]) -> str | None:
-    """Return the longest of the parts that ``name`` is or lies below."""
+    """Return the longest dotted prefix of ``name``, or all of it, that is one of ``parts``."""
     while name not in parts:
         name, dot, _ = name.rpartition(".")
         if not dot:
@@ -76,7 +76,7 @@ def check_weights(path: Path, found: Mapping[str, Tensor], needed: Mapping[str, 
     """Check that the weights of a file are exactly those that its config needs.
 
     Raises:
-        InputError: naming the first that is missing, unknown, of another shape or of whole numbers.
+        InputError: if one is missing, unknown, of another shape, or of integers instead of floats; it names the first.
     """
     missing, extra = sorted(needed.keys() - found.keys()), sorted(found.keys() - needed.keys())
     both = sorted(needed.keys() & found.keys())

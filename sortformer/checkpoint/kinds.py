@@ -1,6 +1,6 @@
-"""What a folder, or a repository, with a ``config.json`` is a model of.
+"""The format of the model in a folder or a repository.
 
-A repository may hold one model twice: as NeMo's archive, and in the form of another library, which is not read here.
+A repository may hold a model twice: as NeMo's archive, and in the format of another library, which is not supported.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ __all__ = ["is_known", "model_file"]
 
 
 def is_known(config: Mapping[str, Any]) -> bool:
-    """Say whether the values of a ``config.json`` are of our own format, or of Nemotron 3 as Hugging Face has it."""
+    """Return whether a ``config.json`` is in our own format, or in that of Nemotron 3 on Hugging Face."""
     return config.get("format") == FORMAT or config.get("model_type") == MODEL_TYPE
 
 
 def model_file(folder: Path) -> Path | None:
-    """Return by what the model of a folder is read: ``config.json``, or else the one archive; None: there is neither.
+    """Return the file to read a folder's model from: a known ``config.json``, else the only archive, else None.
 
     Raises:
         InputError: if there is a ``config.json`` that cannot be read.

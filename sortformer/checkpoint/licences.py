@@ -17,9 +17,9 @@ _PUBLISHED = {
 
 
 def licence_of(name: str, config: ModelConfig) -> str | None:
-    """Return the licence of the weights published as ``name``, or None where they are not known.
+    """Return the licence of the weights published as ``name``, or None if it is not known.
 
-    The first generation forbids commercial use, so it is known by its shape too, under whatever name.
+    The first generation forbids commercial use, so it is also recognised by its shape, whatever its name.
     """
     if name in _PUBLISHED:
         return _PUBLISHED[name]

@@ -1,4 +1,4 @@
-"""One way to load a model, whatever holds it: a folder, a ``.nemo`` archive or a Hugging Face id."""
+"""Loading of models from a folder, a ``.nemo`` archive or a Hugging Face id."""
 
 from pathlib import Path
 
@@ -19,22 +19,22 @@ def load(source: str | Path) -> tuple[Sortformer, PostprocessConfig]:
     """Return a model, in float32 and evaluation mode, and its post-processing.
 
     Args:
-        source: a folder with ``config.json`` and ``model.safetensors`` (our own, or Nemotron 3 as Hugging Face has it),
-            a ``.nemo`` archive, a folder with one and no such model, or a Hugging Face id ``owner/name``, also
-            ``owner/name@revision``.
+        source: a folder with ``config.json`` and ``model.safetensors`` (ours, or Nemotron 3 as on Hugging Face), a
+            ``.nemo`` archive, a folder with one archive and no such model, a Hugging Face id ``owner/name`` or
+            ``owner/name@revision``, or "embedded", the model in the package.
 
     Raises:
         InputError: if there is no such model, a file is absent or damaged, or the model is not supported.
 
     Warns:
-        UserWarning: where the licence of the weights forbids commercial use.
+        UserWarning: if the licence of the weights forbids commercial use.
     """
     checkpoint = read(source)
     return checkpoint.model, checkpoint.postprocess
 
 
 def read(source: str | Path) -> Checkpoint:
-    """Return all that a checkpoint holds; source, errors and warnings as for :func:`load`."""
+    """Return the whole contents of a checkpoint; source, errors and warnings as for :func:`load`."""
     checkpoint = _read(source)
     remind(str(source), checkpoint.licence)
     return checkpoint
@@ -85,7 +85,7 @@ def _read_folder(folder: Path, name: str) -> Checkpoint:
 
 
 def _read_archive(path: Path) -> Checkpoint:
-    # PyYAML and tarfile load only when there is such an archive.
+    # Imported late: only such an archive needs PyYAML and tarfile.
     from sortformer.checkpoint.nemo import read_nemo
 
     return read_nemo(path)

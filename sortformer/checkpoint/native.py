@@ -24,14 +24,14 @@ EMBEDDED = Path(__file__).parents[1] / "weights"
 """The folder of the default model, inside the package."""
 
 EMBEDDED_NAME = "embedded"
-"""What it is called."""
+"""Its name as a source of ``load``."""
 
 FORMAT = "sortformer/1"
 
 
 @dataclass(frozen=True, slots=True)
 class _Description:
-    """What ``config.json`` holds."""
+    """The contents of ``config.json``."""
 
     format: str
     model: ModelConfig = field(default_factory=ModelConfig)
@@ -46,7 +46,7 @@ def save(
     dtype: torch.dtype = torch.float32,
     licence: str | None = None,
 ) -> None:
-    """Write a model and its config, each file whole or not at all.
+    """Write a model and its config, each file atomically.
 
     ``dtype`` float16 halves the file; ``licence`` is that of the weights.
 
@@ -61,13 +61,13 @@ def save(
     }
     config = json.dumps(described(model.config, postprocess, licence), indent=2)
     with drafted(folder / "model.safetensors") as draft:
-        draft.write_bytes(save_weights(weights))  # their own writer lets nobody but the owner read
+        draft.write_bytes(save_weights(weights))  # safetensors' own writer makes files that only the owner can read
     with drafted(folder / "config.json") as draft:
         draft.write_text(config + "\n", encoding="utf-8")
 
 
 def described(config: ModelConfig, postprocess: PostprocessConfig | None, licence: str | None) -> dict[str, Any]:
-    """Return what ``config.json`` says of a model."""
+    """Return the contents of ``config.json`` for a model."""
     values: dict[str, Any] = {"format": FORMAT, "model": to_dict(config)}
     if postprocess is not None:
         values["postprocess"] = to_dict(postprocess)
@@ -80,7 +80,7 @@ def read_native(folder: Path, values: Mapping[str, Any]) -> Checkpoint:
     """Read the model of ``folder``, whose ``config.json`` holds ``values``, in float32.
 
     Raises:
-        InputError: if a file is absent or damaged, or if weights and config do not fit each other exactly.
+        InputError: if a file is absent or damaged, or if weights and config do not match exactly.
     """
     try:
         told = from_dict(_Description, values)

@@ -1,8 +1,8 @@
 """NeMo's ``.nemo`` archives: a tar of ``model_config.yaml`` and ``model_weights.ckpt``, read without trusting it.
 
-Nothing is unpacked to disk, no member is looked at but those two, and the weights are unpickled with
-``weights_only=True``: no code of the archive runs. Nor does a small archive become a large one: neither tar nor zip may
-expand, and the description takes no short forms for repetitions.
+Nothing is extracted to disk, only those two members are read, and the weights are unpickled with ``weights_only=True``:
+no code of the archive runs. Nor can a small archive expand to a large one: the expansion of gzip and tar is limited,
+the zip of the weights may not expand, and YAML aliases are refused.
 """
 
 import gzip
@@ -37,16 +37,16 @@ _BLOCK_BYTES = 2**20
 
 
 def read_nemo(path: Path) -> Checkpoint:
-    """Read a Sortformer of NeMo's: v1, v2 or v2.1.
+    """Read one of NeMo's Sortformers: v1, v2 or v2.1.
 
     Raises:
-        InputError: if the file is no such archive, is damaged or unsafe, or holds a model that is not supported.
+        InputError: if the file is not such an archive, is damaged or unsafe, or holds a model that is not supported.
     """
     with _archive(path) as members:
         values = _read_config(path, members)
         try:
             config = model_config(values)
-        except (ValueError, OverflowError) as error:  # a ConfigError, or what numbers of thousands of digits raise
+        except (ValueError, OverflowError) as error:  # ConfigError, or numbers of thousands of digits
             raise InputError(f"{path} holds a model that cannot be used here: {first_line(error)}") from error
         weights = _read_weights(path, members)
     table = key_table(config)
@@ -56,7 +56,7 @@ def read_nemo(path: Path) -> Checkpoint:
 
 
 class _Members:
-    """The regular files of a tar by name; of two that have one name the later, as when it is unpacked."""
+    """The regular files of a tar by name; of duplicates the last, as on extraction."""
 
     def __init__(self, archive: tarfile.TarFile, path: Path) -> None:
         self.archive = archive
@@ -74,7 +74,7 @@ class _Members:
                 self.files[str(place)] = member
 
     def open(self, name: str) -> tuple[Any, int]:
-        """Return a member as a binary file, and its bytes; the InputError of its absence names it."""
+        """Return a member as a binary file, and its size in bytes; if it is absent, an InputError names it."""
         if name not in self.files:
             raise InputError(f"{self.path} is no complete .nemo archive: it has no {name}")
         member = self.files[name]
@@ -88,7 +88,7 @@ def _archive(path: Path) -> Iterator[_Members]:
             packed = file.read(2) == b"\x1f\x8b"
         if packed:
             _check_expansion(path)
-        with tarfile.open(path, "r:gz" if packed else "r:") as archive:  # NeMo has no other packing
+        with tarfile.open(path, "r:gz" if packed else "r:") as archive:  # NeMo uses no other compression
             yield _Members(archive, path)
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is no .nemo archive (a tar file), or is damaged") from error
@@ -97,7 +97,7 @@ def _archive(path: Path) -> Iterator[_Members]:
 
 
 def _check_expansion(path: Path) -> None:
-    """Refuse a gzip that holds far more than itself: tarfile would take what is no member, a long name, as a whole."""
+    """Refuse a gzip that expands too far: tarfile reads headers, such as a long name, into memory as a whole."""
     room = _LARGEST_EXPANSION * path.stat().st_size
     with gzip.open(path) as unpacked:
         while block := unpacked.read(_BLOCK_BYTES):
@@ -113,7 +113,7 @@ def _too_large(path: Path) -> InputError:
 
 
 class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases, with which a page can stand for more than any memory holds, and which NeMo never writes."""
+    """YAML without aliases: they can expand a short file beyond any memory, and NeMo never writes them."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -128,7 +128,7 @@ def _read_config(path: Path, members: _Members) -> dict[str, Any]:
     text = file.read()
     try:
         values = yaml.load(text, _PlainLoader)
-    except Exception as error:  # an impossible date or number raises nearly anything
+    except Exception as error:  # an invalid date or number can raise nearly anything
         raise InputError(f"{CONFIG_MEMBER} in {path} is no YAML that can be read: {first_line(error)}") from error
     if not isinstance(values, dict):
         raise InputError(f"{CONFIG_MEMBER} in {path} describes no model")
@@ -139,11 +139,11 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
     file, size = members.open(WEIGHTS_MEMBER)
     try:
         if zipfile.is_zipfile(file):
-            # torch.save stores what it packs as it is, once.
+            # torch.save stores each part once, uncompressed.
             with zipfile.ZipFile(file) as parts:
                 if sum(part.file_size for part in parts.infolist()) > size:
                     raise InputError(f"{path} is not safe to read: its {WEIGHTS_MEMBER} expands to more than it holds")
-                broken = parts.testzip()  # torch.load does not look
+                broken = parts.testzip()  # torch.load does not verify checksums
                 if broken is not None:
                     raise InputError(
                         f"{WEIGHTS_MEMBER} in {path} is damaged: the checksum of its part '{broken}' is wrong; "
@@ -165,7 +165,7 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
 
 
 def _check_front_end(path: Path, weights: dict[str, Tensor], features: LogMel) -> None:
-    """Refuse a window or mel filters other than those that the features are computed with here, to their precision."""
+    """Refuse a window or mel filters that differ, at the precision of the file, from those that are used here."""
     for name, own in front_end(features).items():
         theirs = weights.get(name)
         if theirs is None:

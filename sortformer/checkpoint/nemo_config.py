@@ -1,8 +1,8 @@
-"""NeMo's description of a Sortformer (``model_config.yaml``) and ours, one from the other.
+"""From NeMo's config of a Sortformer (``model_config.yaml``) to ours.
 
-Only what a description says of the network and of its speaker cache is read, and every setting that could change the
-output is either understood or refused; spec: the published training configurations of v1 and v2, and the signature of
-NeMo's ``SortformerModules``. How a stream is cut is left to our presets, as model cards and NeMo's scripts have it.
+Only the settings of the network and of its speaker cache are read, and every setting that could change the output is
+either supported or refused; spec: the published training configurations of v1 and v2, and the signature of NeMo's
+``SortformerModules``. Chunk sizes of streams come from our presets, as they do in model cards and NeMo's scripts.
 """
 
 import re
@@ -27,10 +27,10 @@ SPEAKER_CACHE = {
     "weak_boost_rate": "weak_share",
     "min_pos_scores_rate": "min_positive_share",
 }
-"""What ``sortformer_modules`` calls the fields of a ``SpeakerCacheConfig``, which have the same defaults there."""
+"""The keys of ``sortformer_modules`` for the fields of ``SpeakerCacheConfig``; their defaults are the same."""
 
-# Settings of which one value is supported, of the whole model and of its sections. It is NeMo's default too, for a
-# description that leaves them out, but for those of _DEFAULTS.
+# Settings with one supported value, of the whole model and of its sections. Unless _DEFAULTS has another, it is also
+# NeMo's default for a setting that is left out.
 _FIXED_WHOLE: dict[str, Any] = {"eps": 1e-3, "high_resolution": False, "output_subsampling_factor": 8}
 _FIXED: dict[str, dict[str, Any]] = {
     "preprocessor": {
@@ -77,20 +77,20 @@ _FIXED: dict[str, dict[str, Any]] = {
     },
 }
 
-# What NeMo takes for settings that are left out, where that is not the one value, and of those that we read.
+# NeMo's defaults, of settings whose supported value differs, and of settings that we read.
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "preprocessor": {"window_size": 0.02},
     "encoder": {"subsampling": "striding", "subsampling_factor": 4, "dropout": 0.1},
     "sortformer_modules": {"dropout_rate": 0.5},
 }
 
-# Settings of these that NeMo reads the value of from others where they are null; elsewhere that is off, or an error.
+# Those of the fixed settings that NeMo derives from others if they are null; for the rest, null is off, or an error.
 _NULLABLE = {
     *("window_size", "window_stride", "n_window_size", "n_window_stride", "n_fft", "highfreq"),
     *("att_context_size", "conv_context_size"),
 }
 
-# Settings that are read below, or that do not change what a trained network gives.
+# Settings that are read below, or that do not change the output of a trained network.
 _FREE: dict[str, set[str]] = {
     "preprocessor": {
         *("_target_", "normalize", "features", "dither", "pad_to", "nb_augmentation_prob", "nb_max_freq", "rng"),
@@ -108,7 +108,7 @@ _FREE: dict[str, set[str]] = {
     },
     "sortformer_modules": {
         *("_target_", "num_spks", "dropout_rate", "fc_d_model", "tf_d_model", *SPEAKER_CACHE),
-        # Of the stream's cut, which presets say (the fifth is an older name of the fourth), and of training.
+        # Chunk sizes of streams, which come from presets (the fifth is an older name of the fourth), and training.
         *("chunk_len", "fifo_len", "spkcache_len", "spkcache_update_period", "spkcache_refresh_rate"),
         *("chunk_left_context", "chunk_right_context"),
         *("scores_add_rnd", "causal_attn_rate", "causal_attn_rc"),
@@ -126,10 +126,10 @@ _NORMALIZE = {"per_feature": "per_feature", "NA": "none", None: "none"}
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """Return the config of our model that computes what NeMo's of the description ``values`` does.
+    """Return the config of our model that is equivalent to NeMo's with the config ``values``.
 
     Raises:
-        ConfigError: if it is no Sortformer, or has a part or a setting that is not supported.
+        ConfigError: if it is not a Sortformer, or has a part or a setting that is not supported.
     """
     target = str(values.get("target", TARGET))
     if target.rpartition(".")[2] != TARGET.rpartition(".")[2]:
@@ -197,7 +197,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
 
 
 def _section(values: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a section after checking that nothing in it goes beyond what our model computes."""
+    """Return a section after checking that all of its settings are supported."""
     section = _resolved(values, name)
     kind = str(section.get("_target_", "")).rpartition(".")[2]
     if kind != _CLASSES[name]:
@@ -225,7 +225,7 @@ def _resolved(values: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _resolve(value: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
-    """Return what a reference like ``${model.encoder.d_model}`` stands for; other values stand for themselves."""
+    """Resolve a reference like ``${model.encoder.d_model}``; return other values as they are."""
     match = re.fullmatch(r"\$\{(?:model\.)?([\w.]+)\}", value) if isinstance(value, str) else None
     if match is None:
         return value

@@ -1,4 +1,4 @@
-"""Writing ``.nemo`` archives that NeMo loads, of the models that NeMo can express."""
+"""Export to ``.nemo`` archives that NeMo loads, for models that NeMo can express."""
 
 import io
 import tarfile
@@ -25,10 +25,10 @@ _SLOTS = 4
 
 
 def write_nemo(path: Path, model: Sortformer) -> None:
-    """Write a model as a ``.nemo`` archive, whole or not at all; folders on the way to it are made.
+    """Write a model as a ``.nemo`` archive, atomically; missing folders are created.
 
     Raises:
-        InputError: if NeMo has no such model; the message says which part of it.
+        InputError: if NeMo cannot express the model; the message says why.
         OSError: if the file cannot be written.
     """
     _check_expressible(model.config)
@@ -70,7 +70,7 @@ def _check_expressible(config: ModelConfig) -> None:
 
 
 def _nemo_weights(model: Sortformer) -> dict[str, Tensor]:
-    """Return the weights by NeMo's names, with those that it wants and nobody uses."""
+    """Return the weights by NeMo's names, with those that it requires but does not use."""
     head = model.config.head
     own = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     return {
@@ -82,7 +82,7 @@ def _nemo_weights(model: Sortformer) -> dict[str, Tensor]:
 
 
 def nemo_values(config: ModelConfig) -> dict[str, Any]:
-    """Return NeMo's description of a model that it can express, as ``model_config.yaml`` holds it."""
+    """Return the contents of ``model_config.yaml`` for a model that NeMo can express."""
     features, encoder, head, cache = config.features, config.encoder, config.head, config.speaker_cache
     return {
         "sample_rate": 16000,
@@ -109,7 +109,7 @@ def nemo_values(config: ModelConfig) -> dict[str, Any]:
             "dropout_rate": head.dropout,
             "fc_d_model": encoder.dim,
             "tf_d_model": head.dim,
-            # What is left out has NeMo's defaults, which are those of our presets.
+            # Keys that are left out have NeMo's defaults, which are those of our presets.
             **({} if cache is None else {theirs: getattr(cache, ours) for theirs, ours in SPEAKER_CACHE.items()}),
         },
         "encoder": {

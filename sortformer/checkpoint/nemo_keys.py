@@ -1,4 +1,4 @@
-"""What NeMo calls the parts of its Sortformers, generations v1, v2 and v2.1."""
+"""NeMo's names for the parts of its Sortformers, generations v1, v2 and v2.1."""
 
 from torch import Tensor
 
@@ -85,6 +85,6 @@ def key_table(config: ModelConfig) -> KeyTable:
 
 
 def front_end(features: LogMel) -> dict[str, Tensor]:
-    """Return the window and the mel filters of features, as NeMo keeps them among the weights."""
+    """Return the window and the mel filters of features, as NeMo stores them among the weights."""
     margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
     return {_WINDOW: features.window[margin:-margin], _FILTERBANK: features.filterbank[None]}

@@ -1,4 +1,4 @@
-"""NVIDIA's Nemotron 3 Diarization as Hugging Face publishes it: ``config.json`` and ``model.safetensors``."""
+"""NVIDIA's Nemotron 3 Diarization as published on Hugging Face: ``config.json`` and ``model.safetensors``."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -40,19 +40,19 @@ _BLOCK = {
     "mlp.fc2": "contract",
 }
 
-# Settings of which one value is supported; it is transformers' default too, which a config may leave out.
+# Settings with one supported value; it is also transformers' default for a setting that is left out.
 _FIXED = {
     "audio_config.hidden_act": "gelu",
     "audio_config.subsampling_factor": 8,
     "audio_config.rope_parameters.rope_type": "default",
     "audio_config.rope_parameters.rope_theta": 10000.0,
     "audio_config.rope_parameters.partial_rotary_factor": 1.0,
-    # What transformers moves into rope_parameters when it reads a config of before version 5.
+    # Names from before version 5, which transformers moves into rope_parameters when it reads a config.
     "audio_config.rope_scaling": None,
     "audio_config.rope_theta": 10000.0,
     "audio_config.partial_rotary_factor": 1.0,
     "streaming_config.subsampling_factor": 8,
-    # How streams, and whole recordings, are cut: as our presets cut them.
+    # Chunk sizes of streams and of whole recordings: those of our presets.
     "chunk_length": 340,
     "chunk_left_context": 0,
     "chunk_right_context": 40,
@@ -94,7 +94,7 @@ _KNOWN = {
     *("audio_config.num_key_value_heads", "streaming_config.num_speakers"),
 }
 
-# Settings of any section that do not change what a trained network gives.
+# Settings of any section that do not change the output of a trained network.
 _FREE = {
     *("model_type", "architectures", "transformers_version", "dtype", "torch_dtype", "_name_or_path", "return_dict"),
     *("initializer_range", "attention_dropout", "max_position_embeddings", "id2label", "label2id", "problem_type"),
@@ -103,7 +103,7 @@ _FREE = {
 
 
 def read_nemotron(folder: Path, values: Mapping[str, Any], name: str) -> Checkpoint:
-    """Read the model of ``folder``, whose ``config.json`` holds ``values``; ``name`` is what it is published as.
+    """Read the model of ``folder``, whose ``config.json`` holds ``values``; ``name`` is its published name.
 
     Raises:
         InputError: if a file is damaged, or the model has a part or a setting that is not supported.
@@ -118,7 +118,7 @@ def read_nemotron(folder: Path, values: Mapping[str, Any], name: str) -> Checkpo
 
 
 def key_table(config: ModelConfig) -> KeyTable:
-    """Return the names that transformers gives to the parts of a model with the blocks of ``config``."""
+    """Return transformers' names for a model with the blocks of ``config``."""
     parts = dict(_PARTS)
     for block in range(config.encoder.layers):
         for theirs, ours in _BLOCK.items():
@@ -127,7 +127,7 @@ def key_table(config: ModelConfig) -> KeyTable:
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
-    """Return the config of our model that computes what transformers' of ``values`` does.
+    """Return the config of our model that is equivalent to transformers' with the config ``values``.
 
     Raises:
         ConfigError: if a size or a setting is not supported, or a setting is unknown.

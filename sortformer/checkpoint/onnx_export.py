@@ -1,8 +1,8 @@
-"""Writing ONNX graphs: a step of a stream, or a whole recording where nothing is remembered.
+"""Export to ONNX graphs, which run a step of a stream or, with empty cache and FIFO, a whole recording.
 
-The interface is that of NeMo's ``SortformerEncLabelModel`` (its ``input_names`` and ``output_names``), by whose names
-runtimes call such graphs already. Features go in and probabilities come out; whoever runs a graph keeps the speaker
-cache and the FIFO. Rows and frames may be as many as the inputs have.
+Inputs and outputs have the names of NeMo's ``SortformerEncLabelModel`` (its ``input_names`` and ``output_names``),
+which runtimes already use. Features go in and probabilities come out; the caller keeps the speaker cache and the FIFO.
+The numbers of rows and frames are dynamic.
 """
 
 import json
@@ -37,7 +37,7 @@ _OLDEST_TORCH = TorchVersion("2.8")
 
 
 class _Step(nn.Module):
-    """What a stream's step asks of the network."""
+    """The network's part of a stream's step."""
 
     def __init__(self, model: Sortformer) -> None:
         super().__init__()
@@ -53,13 +53,13 @@ class _Step(nn.Module):
         fifo_lengths: Tensor,
         narrowband: Tensor | None = None,
     ) -> dict[str, Tensor]:
-        """Return what the model makes of [speaker cache | FIFO | chunk] (B, T, D), laid end to end in every row."""
+        """Run the model on [speaker cache | FIFO | chunk] (B, T, D), concatenated in each row without gaps."""
         encoder = self.model.encoder
         if narrowband is None:
             emb, frames = encoder.pre_encode(chunk, chunk_lengths)
         else:
             emb, frames = encoder.subsample_both(chunk, chunk_lengths, narrowband)
-        # No frames are saved where all rows have room left: how many those are is known only when the graph runs.
+        # Not cut to the longest row, because its length is known only when the graph runs.
         size = spkcache.shape[1] + fifo.shape[1] + emb.shape[1]
         x, total = end_to_end([(spkcache, spkcache_lengths), (fifo, fifo_lengths), (emb, frames)], size)
         output = self.model.forward_frames(x, length_mask(total, size))
@@ -76,7 +76,7 @@ class _Step(nn.Module):
 
 
 def write_onnx(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a model as an ONNX graph, whole or not at all; folders on the way to it are made.
+    """Write a model as an ONNX graph, atomically; missing folders are created.
 
     Raises:
         InputError: if ONNX cannot express the model, or a package is missing or too old.
@@ -120,7 +120,7 @@ def _exported(model: Sortformer) -> Any:
     step = _Step(model).eval()
     with torch.no_grad():
         names = list(step(**inputs))
-    # With gradients nothing depends on the length: without, long recordings are taken in parts.
+    # With gradients, so that no branch depends on the length: without, long recordings are processed in parts.
     with _quiet(), torch.enable_grad():
         return torch.onnx.export(
             step,
@@ -134,7 +134,7 @@ def _exported(model: Sortformer) -> Any:
 
 
 def _inputs(config: ModelConfig) -> dict[str, Tensor]:
-    """Return inputs of a step of two streams, by the names that NeMo has given them."""
+    """Return example inputs of a step of two streams, by NeMo's names."""
     dim = config.encoder.dim
     inputs = {
         "chunk": torch.zeros(2, 200, config.features.num_mels),
@@ -150,7 +150,7 @@ def _inputs(config: ModelConfig) -> dict[str, Tensor]:
 
 
 def _metadata(checkpoint: Checkpoint) -> dict[str, str]:
-    """Return all that is to be known beside the graph, each value a number or JSON."""
+    """Return the metadata of the graph, each value as JSON."""
     model = checkpoint.model
     config = described(model.config, checkpoint.postprocess, checkpoint.licence)
     presets = model_presets(model.config)
@@ -175,7 +175,7 @@ def _metadata(checkpoint: Checkpoint) -> dict[str, str]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what the exporter says about its own parts from the user."""
+    """Suppress messages of the exporter about its own internals."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
