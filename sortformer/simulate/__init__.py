@@ -1,4 +1,4 @@
-"""Conversations for training, made on the fly from a bank of single voices."""
+"""Conversations for training, simulated on the fly from a bank of single voices."""
 
 from sortformer.simulate.burst_pool import BurstPool
 from sortformer.simulate.conversations import Conversations

@@ -1,4 +1,4 @@
-"""Bursts made once and drawn from: to make each anew takes longer than everything else that a conversation needs."""
+"""A pool of bursts made in advance: making each anew takes longer than all the rest of a conversation."""
 
 import math
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from sortformer.simulate.ranges import log_uniform
 
 __all__ = ["BurstPool"]
 
-_LAYOUT = 2  # part of the cache's key: raise it when what is stored changes
-_SPEED = (0.8, 1.25)  # each is heard faster or slower, so that none is heard twice
-_SILENCE = np.zeros(math.ceil(FADE_SAMPLES * _SPEED[1]))  # which fades in and out, and not the burst
+_LAYOUT = 2  # part of the cache's key: increment it when the stored arrays change
+_SPEED = (0.8, 1.25)  # each is played faster or slower, so that none is repeated exactly
+_SILENCE = np.zeros(math.ceil(FADE_SAMPLES * _SPEED[1]))  # padding: it is faded instead of the burst
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BurstPool:
-    """As many bursts of each kind, end to end.
+    """Concatenated bursts, equally many of each kind.
 
     Attributes:
-        audio: (N,) int16, the highest sample of each burst at full scale, with a little silence before and behind it.
-        start: (K + 1,) int64 samples; burst k is ``audio[start[k] : start[k + 1]]``, those of one kind side by side.
-        gain: (K,) float32, what makes each as loud as ``burst_of_kind`` made it.
+        audio: (N,) int16, each burst with its peak at full scale and a little silence before and after it.
+        start: (K + 1,) int64 samples; burst k is ``audio[start[k] : start[k + 1]]``, sorted by kind.
+        gain: (K,) float32, the factor that restores the level of each burst from ``burst_of_kind``.
     """
 
     audio: np.ndarray
@@ -56,9 +56,9 @@ class BurstPool:
     def draw(
         self, rng: np.random.Generator, row: int, num_samples: int, rate_hz: float, shares: np.ndarray
     ) -> list[Note]:
-        """Return notes of bursts on the one track of a row, ``rate_hz`` a second on average, as ``bursts`` makes them.
+        """Draw bursts on the only track of a row, ``rate_hz`` per second on average, as ``bursts`` does.
 
-        Played from ``audio`` their power is 1, give or take some dB, and that of puffs of air more.
+        Played from ``audio`` they have unit power, give or take some dB; puffs of air have more.
         """
         count, notes = len(self.gain) // KINDS, []
         for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):

@@ -1,4 +1,4 @@
-"""Sounds that are not speech and do not last: breaths, laughter, puffs on a microphone, clicks, knocks, rustling."""
+"""Short sounds that are not speech: breaths, laughter, puffs on a microphone, clicks, knocks, rustling."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from sortformer.simulate.ranges import log_uniform
 __all__ = ["KINDS", "LEVEL_SPREAD_DB", "burst_of_kind", "bursts", "drawn_kind"]
 
 LEVEL_SPREAD_DB = 6.0  # between bursts of one recording
-KINDS = 7  # clatter, rustling, breath, laughter, music and pauses, and last what is none of these
+KINDS = 7  # clatter, rustling, breath, laughter, music, pauses and, last, all others
 
 _DURATION_S = (0.004, 1.2)
 _CENTRE_HZ = (50.0, 5000.0)
@@ -35,7 +35,7 @@ _FORMANTS_HZ = ((250.0, 900.0), (800.0, 2300.0), (1900.0, 3400.0), (3200.0, 4800
 _FORMANT_WIDTH_HZ = (80.0, 500.0)
 _BREATH_OCTAVE_DB = (0.0, 9.0)
 _LAUGHTER_COUNT = (2, 14)
-_LAUGHTER_HZ = (3.5, 6.5)  # syllables in a second
+_LAUGHTER_HZ = (3.5, 6.5)  # syllables per second
 _LAUGHTER_SOUND = (0.4, 0.8)  # share of each syllable that is not pause
 _LAUGHTER_FALL_DB = (0.0, 2.0)  # from one syllable to the next
 _LAUGHTER_PITCH_HZ = (120.0, 600.0)
@@ -50,17 +50,17 @@ def bursts(
     shares: Sequence[float] = _NO_SHARES,
     pauses: Pauses | None = None,
 ) -> np.ndarray:
-    """Return (num_samples,) float32 with bursts of noise, ``rate_hz`` a second on average.
+    """Return (num_samples,) float32 with bursts of noise, ``rate_hz`` per second on average.
 
     Each has its own band, length and envelope, and unit power while it lasts, give or take some dB; puffs of air, which
-    have next to nothing above some hundred hertz, are up to 20 dB louder.
+    have almost no energy above a few hundred hertz, are up to 20 dB louder.
 
     Args:
-        shares: of the bursts, those that are clatter, rustling, breath, laughter, music and pauses. Clatter is a train
-            of short bursts of one kind, a train counting as one; rustling lasts for seconds and flutters as fast as
-            speech; breath has the resonances of a mouth; laughter is breath in syllables, most often with voice; music
-            is notes, and ringing; pauses are what recordings of voices hold between phrases.
-        pauses: where those come from; without any, other bursts come in their place.
+        shares: the shares of clatter, rustling, breath, laughter, music and pauses among the bursts. Clatter is a train
+            of short bursts of one kind, which counts as one; rustling lasts for seconds and fluctuates as fast as
+            speech; breath has the resonances of a mouth; laughter is breath in syllables, mostly voiced; music is notes
+            and ringing; pauses are the sounds between phrases in recordings of voices.
+        pauses: the source of pauses; if it is None or empty, puffs and knocks replace them.
     """
     sound = np.zeros(num_samples, dtype=np.float32)
     for _ in range(rng.poisson(rate_hz * num_samples / SAMPLE_RATE)):
@@ -74,7 +74,7 @@ def bursts(
 def drawn_kind(rng: np.random.Generator, shares: Sequence[float] | np.ndarray) -> int:
     """Draw a kind of burst, from 0 to ``KINDS`` - 1; ``shares`` as in ``bursts``."""
     limits = np.cumsum(shares)
-    # Drawn only where it is asked for: what a seed gives without it stays as it was.
+    # Drawn only if enabled: otherwise the result of a seed would change.
     return int(np.searchsorted(limits, rng.random(), side="right")) if limits[-1] else len(limits)
 
 
@@ -99,7 +99,7 @@ def _puff(rng: np.random.Generator) -> np.ndarray:
 
 
 def _clatter(rng: np.random.Generator) -> np.ndarray:
-    """One short burst again and again, each time as loud as it comes, at gaps around one that is drawn."""
+    """Return one short burst repeated at random levels, with gaps spread around a drawn one."""
     knock = _knock(rng, _CLATTER_DURATION_S)
     gaps = log_uniform(rng, _CLATTER_GAP_S) * rng.lognormal(0.0, 0.4, size=round(log_uniform(rng, _CLATTER_COUNT)))
     starts = np.cumsum(np.round(gaps * SAMPLE_RATE).astype(np.int64))
@@ -110,7 +110,7 @@ def _clatter(rng: np.random.Generator) -> np.ndarray:
 
 
 def _rustle(rng: np.random.Generator) -> np.ndarray:
-    """Seconds of noise in a few bands, the level of each fluttering: clothes, paper, a hand on the microphone."""
+    """Return seconds of noise in a few bands of fluctuating level: clothes, paper, a hand on the microphone."""
     count, hertz = _length(rng, _RUSTLE_DURATION_S)
     sound = np.zeros(count)
     for _ in range(1 + rng.integers(_RUSTLE_BANDS)):
@@ -125,13 +125,13 @@ def _rustle(rng: np.random.Generator) -> np.ndarray:
 
 
 def _breath(rng: np.random.Generator) -> np.ndarray:
-    """Air through a mouth that does not speak: what whispering has, for as long as a breath takes."""
+    """Return a breath: unvoiced noise with formants, as in whispering."""
     count, hertz = _length(rng, _BREATH_DURATION_S)
     return _burst(rng, count, _mouth(rng, hertz))
 
 
 def _laughter(rng: np.random.Generator) -> np.ndarray:
-    """One vowel again and again, each time with more breath than speech has, and mostly with voice.
+    """Return one vowel repeated, breathier than in speech and mostly voiced.
 
     About five syllables a second: Bickley and Hunnicutt, "Acoustic analysis of laughter" (ICSLP 1992).
     """
@@ -155,7 +155,7 @@ def _music(rng: np.random.Generator) -> np.ndarray:
 
 
 def _mouth(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
-    """The spectrum, in dB, that an open mouth gives to a sound."""
+    """Return the frequency response of an open mouth, in dB."""
     power = np.full(len(hertz), 10 ** rng.uniform(-3.0, -1.0))
     for bounds in _FORMANTS_HZ:
         width = log_uniform(rng, _FORMANT_WIDTH_HZ)
@@ -190,11 +190,11 @@ def _of_unit_power(sound: np.ndarray, gain: float = 1.0) -> np.ndarray:
 
 
 def _band(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
-    """The spectrum, in dB, of noise around some frequency, which falls by 12 dB an octave outside of its band."""
+    """Return the spectrum, in dB, of noise in a random band, outside of which it falls by 12 dB per octave."""
     octaves = np.log2(hertz / log_uniform(rng, _CENTRE_HZ))
     return -12.0 * np.maximum(np.abs(octaves) - rng.uniform(*_WIDTH_OCTAVES) / 2, 0)
 
 
 def _air(rng: np.random.Generator, hertz: np.ndarray) -> np.ndarray:
-    """The spectrum, in dB, of air on a microphone: all of it low."""
+    """Return the spectrum, in dB, of air on a microphone: low frequencies only."""
     return -rng.uniform(*_PUFF_OCTAVE_DB) * np.maximum(np.log2(hertz / log_uniform(rng, _PUFF_CORNER_HZ)), 0)

@@ -1,4 +1,4 @@
-"""Arrays that take long to make: made once, and kept in a file."""
+"""A file cache for arrays that take long to compute."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,9 +16,9 @@ __all__ = ["cached", "undamaged"]
 def cached(
     folder: str | Path | None, name: str, make: Callable[[], Mapping[str, np.ndarray]]
 ) -> Mapping[str, np.ndarray]:
-    """Return the arrays in the file ``name`` (without its suffix) of a folder; make them where they are not there.
+    """Return the arrays in the file ``name`` (without its suffix) of a folder; make and store them if it is absent.
 
-    The file is written whole or not at all. Without a folder they are made each time.
+    The file is written atomically. Without a folder nothing is cached.
 
     Raises:
         InputError: if the file is damaged.
@@ -37,10 +37,10 @@ def cached(
 
 @contextmanager
 def undamaged(path: Path) -> Iterator[None]:
-    """Say which file or folder of a cache cannot be read, and what to do.
+    """Turn errors from a damaged file or folder of a cache into one that names it, and says what to do.
 
     Raises:
-        InputError: where reading it shows that it is damaged.
+        InputError: if reading it shows that it is damaged.
     """
     try:
         yield

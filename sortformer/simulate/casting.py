@@ -1,4 +1,4 @@
-"""Who speaks in a conversation, and which stretch of the bank each turn says."""
+"""Casting: which voices speak in a conversation, and which audio of the bank each turn plays."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from sortformer.simulate.voice_bank import VoiceBank
 
 __all__ = ["Caster", "Piece", "VoiceTape"]
 
-_LONGEST_INNER_PAUSE = 35  # hops; a longer pause of a reading is shortened
-_NEW_PAUSE = (8, 30)  # hops, between phrases that did not follow one another
-_SHORTEST_REST = 15  # hops; what is left of a phrase is dropped if it is shorter
+_LONGEST_INNER_PAUSE = 35  # hops; longer pauses of a recording are shortened
+_NEW_PAUSE = (8, 30)  # hops; instead of those, and between phrases that are not consecutive
+_SHORTEST_REST = 15  # hops; a shorter rest of a phrase is dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the bank to play: ``length`` hops from hop ``source``, ``at`` hops after its turn begins."""
+    """A segment of the bank to play: ``length`` hops from hop ``source``, ``at`` hops after its turn begins."""
 
     source: int
     at: int
@@ -24,7 +24,7 @@ class Piece:
 
 
 class VoiceTape:
-    """All phrases of one voice in a random order of utterances, read on from turn to turn; then they begin again."""
+    """All phrases of one voice, its utterances in random order, played on from turn to turn in a loop."""
 
     def __init__(self, bank: VoiceBank, voice: int, rng: np.random.Generator) -> None:
         first, last = int(bank.voice_phrases[voice]), int(bank.voice_phrases[voice + 1])
@@ -39,7 +39,7 @@ class VoiceTape:
         self._rng = rng
 
     def read(self, length: int) -> list[Piece]:
-        """Take the next ``length`` hops, pauses included; pieces hold one phrase or part of one each."""
+        """Return the next ``length`` hops, pauses included; each piece is a phrase or a part of one."""
         pieces: list[Piece] = []
         at = 0
         while at < length:
@@ -58,7 +58,7 @@ class VoiceTape:
 
 
 class Caster:
-    """Chooses voices of different speakers, mixing corpora and genders unless the draw says otherwise."""
+    """Draws voices of different speakers, of mixed corpora and genders or, with given probabilities, of one."""
 
     def __init__(self, bank: VoiceBank, config: CastingConfig) -> None:
         self._config = config
@@ -70,11 +70,11 @@ class Caster:
 
     @property
     def num_speakers(self) -> int:
-        """Different speakers in the bank, whatever their speed."""
+        """The number of speakers in the bank, not of their voices."""
         return int(self._speaker.max()) + 1
 
     def choose(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Draw ``count`` voices, (count,) int64, of different speakers; corpora are drawn with equal chances."""
+        """Draw ``count`` voices, (count,) int64, of different speakers; all corpora are equally likely."""
         allowed = np.ones(len(self._speaker), dtype=bool)
         if rng.random() < self._config.same_corpus_probability:
             allowed &= self._corpus == rng.integers(self._corpus.max() + 1)

@@ -1,4 +1,4 @@
-"""The acoustics and the recorder of each conversation of a batch, drawn as numbers and short filters."""
+"""The channel (acoustics and recorder) of each conversation of a batch, drawn as numbers and short filters."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -13,8 +13,8 @@ __all__ = ["FILTER_BINS", "ChannelPlan", "draw_channel", "stack_plans"]
 FILTER_BINS = 257  # magnitudes from 0 to 8 kHz: filters of 512 samples
 _FREQUENCY = np.linspace(0, SAMPLE_RATE / 2, FILTER_BINS)
 _OCTAVE = np.log2(np.maximum(_FREQUENCY, 31.25) / 31.25)  # 0 to 8
-_STOP = 0.01  # what a band filter leaves of the rest (-40 dB)
-_CALLS, _NARROW_MU_LAW = 0.5, 0.5  # of what is recorded at 8 kHz
+_STOP = 0.01  # the least gain of a band filter (-40 dB)
+_CALLS, _NARROW_MU_LAW = 0.5, 0.5  # shares of what is recorded at 8 kHz
 _CLEAN = replace(
     ChannelConfig(),
     equaliser_db=0.0,
@@ -27,22 +27,22 @@ class ChannelPlan:
     """The channel of one conversation, or (stacked by ``stack_plans``) of B of them, with a leading axis B.
 
     Attributes:
-        magnitude: (S + 2, FILTER_BINS) response of the path of each slot, of the babble and of the noise.
-        response: (S + 1, 2) room and position in it, for each slot and the babble.
-        direct, wet: amplitude of the voice itself and of its room.
-        noise_swing_db: how much the level of the noise wanders (standard deviation).
-        snr_db, babble_snr_db, hum_snr_db: active speech to disturbance; infinite where there is none.
-        hum_hz: frequency of the mains.
-        burst_hz: how many bursts there are in a second, 0 for none.
+        magnitude: (S + 2, FILTER_BINS) magnitude response of the path of each slot, of the babble and of the noise.
+        response: (S + 1, 2) indices of room and position, for each slot and the babble.
+        direct, wet: amplitude of the dry and of the reverberant voice.
+        noise_swing_db: standard deviation of the slowly varying level of the noise.
+        snr_db, babble_snr_db, hum_snr_db: active speech to disturbance; infinite without it.
+        hum_hz: mains frequency.
+        burst_hz: bursts per second, 0 for none.
         burst_snr_db: active speech to a burst.
-        burst_seed: of their generator.
-        burst_shares: (6,) of the bursts, those that are clatter, rustling, breath, laughter, music and pauses.
+        burst_seed: seed of the bursts' generator.
+        burst_shares: (6,) shares of clatter, rustling, breath, laughter, music and pauses among the bursts.
         bystander: the babble is one voice that talks now and then.
-        recorded_hz: (2,) what the recorder keeps of all that sounds: from, to.
+        recorded_hz: (2,) lower and upper cut-off of the recorder.
         mu_law: quantise to 8-bit mu-law.
-        step: of uniform quantisation, 0 for none.
-        clip_share: of the peak; 1 for none.
-        level_dbfs: of the active speech.
+        step: step of uniform quantisation, 0 for none.
+        clip_share: clipping level relative to the peak; 1 for none.
+        level_dbfs: level of the active speech.
     """
 
     magnitude: np.ndarray
@@ -77,7 +77,7 @@ def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int
 
     bursting = bool(config.burst_probability) and rng.random() < config.burst_probability
     direct, wet = _mixing(rng, config, rooms)
-    # Drawn only where it is asked for: what a seed gives without it stays as it was.
+    # Drawn only if enabled: otherwise the result of a seed would change.
     bystander = bool(config.bystander_probability) and rng.random() < config.bystander_probability
     murmuring = (1.0, config.bystander_snr_db) if bystander else (config.babble_probability, config.babble_snr_db)
     narrow = bool(config.narrowband_probability) and rng.random() < config.narrowband_probability
@@ -131,7 +131,7 @@ def _places(rng: np.random.Generator, num_slots: int, rooms: Rooms | None) -> np
 
 def _magnitudes(rng: np.random.Generator, config: ChannelConfig, num_slots: int) -> np.ndarray:
     knots = rng.normal(size=(num_slots + 1, 7)) * config.equaliser_db
-    # Drawn only where it is asked for: what a seed gives without it stays as it was.
+    # Drawn only if enabled: otherwise the result of a seed would change.
     if config.one_microphone_probability and rng.random() < config.one_microphone_probability:
         knots[:] = knots[0]
     curves = [np.interp(_OCTAVE, np.linspace(2, 8, 7), row) for row in knots]
@@ -143,7 +143,7 @@ def _magnitudes(rng: np.random.Generator, config: ChannelConfig, num_slots: int)
 
 
 def _band(rng: np.random.Generator, config: ChannelConfig) -> np.ndarray:
-    """What the recorder lets through."""
+    """Return the magnitude response (FILTER_BINS,) of the recorder."""
     draws = rng.random(3)
     low_pass_hz = rng.uniform(*config.low_pass_hz)
     high_pass_hz = rng.uniform(*config.high_pass_hz)
@@ -158,7 +158,7 @@ def _band(rng: np.random.Generator, config: ChannelConfig) -> np.ndarray:
 
 
 def _recorded_hz(rng: np.random.Generator, config: ChannelConfig) -> np.ndarray:
-    """What a recorder of 8 kHz keeps."""
+    """Return the lower and the upper cut-off (2,) of a recorder at 8 kHz."""
     call = rng.random() < _CALLS
     first_hz = rng.uniform(*config.narrowband_from_hz)
     return np.array([first_hz if call else 0.0, rng.uniform(*config.narrowband_to_hz)], dtype=np.float32)

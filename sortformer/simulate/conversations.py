@@ -1,4 +1,4 @@
-"""A batch of recordings with the truth about them, simulated or cut out of real ones."""
+"""A batch of recordings with reference labels, simulated or cropped from real ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -13,11 +13,11 @@ __all__ = ["Conversations"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Conversations:
-    """A batch of recordings with the truth about them.
+    """A batch of recordings with reference labels.
 
     Attributes:
-        wave: (B, N) float32. Full scale is 1, which what a recorder does behind its limiter may exceed by some percent,
-            and peaks of a soft recording that was made louder by more.
+        wave: (B, N) float32. Full scale is 1; the recorder's effects behind its limiter may exceed it by some percent,
+            and peaks of a soft recording after loudness normalisation by more.
         activity: (B, T, S) float32 of zeros and ones; slots in order of arrival.
         num_samples: (B,) int64.
         voice: (B, S) int64, the voice of each slot, -1 for none.
@@ -30,7 +30,7 @@ class Conversations:
 
     @classmethod
     def joined(cls, parts: Sequence["Conversations"]) -> "Conversations":
-        """Return the rows of several batches, of one length, as one."""
+        """Concatenate the rows of several batches of the same length."""
         return cls(*(torch.cat([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
     def split(self) -> list["Conversations"]:
@@ -39,7 +39,7 @@ class Conversations:
         return [Conversations(*row) for row in rows]
 
     def alike_loud(self) -> "Conversations":
-        """Return the same batch (on the CPU) with each recording as loud as ``diarize`` hears it; padding stays."""
+        """Return the batch (on the CPU) with each recording's loudness normalised as in ``diarize``; padding stays."""
         wave = self.wave.clone()
         for row, count in enumerate(self.num_samples.tolist()):
             wave[row, :count] = torch.from_numpy(alike_loud(wave[row, :count].numpy()))

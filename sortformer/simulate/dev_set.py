@@ -1,4 +1,4 @@
-"""Fixed sets to score on: conversations (near microphones, by telephone, a room, voices alike), and sounds alone."""
+"""Fixed dev sets: conversations (near microphones, telephone, rooms, similar voices), and sounds without speech."""
 
 from dataclasses import replace
 from typing import Literal
@@ -61,20 +61,19 @@ def dev_set(
     rooms: Rooms,
     num_slots: int = 4,
 ) -> Conversations:
-    """Make ``count`` conversations in each of which exactly ``num_speakers`` voices are heard.
+    """Make ``count`` conversations with exactly ``num_speakers`` speakers each.
 
-    The same arguments give the same bits; conversation i is the same whatever ``count`` is. Use voices (the split
-    ``dev``, speed 1) and rooms (another seed) that training does not see.
+    The same arguments give the same bits, and conversation i does not depend on ``count``. Use voices (the split
+    ``dev``, speed 1) and rooms (another seed) that are not used in training.
 
     Args:
-        kind: "near": a microphone each, summed, 20 to 40 dB of noise; "alike": the same, but all voices are of one
-            corpus (where it has so many) and all microphones are alike; "rooms": one distant microphone,
-            5 to 30 dB; "calls": near, but recorded at 8 kHz, 15 to 40 dB; "sounds": nobody speaks (``num_speakers`` is
-            0), but what the recordings of the voices hold between phrases, breath for one, is as loud as speech would
-            be, and there is music.
+        kind: "near": a close microphone each, summed, at an SNR of 20 to 40 dB; "alike": the same, but all voices are
+            of one corpus (if it has enough) and all microphones alike; "rooms": one distant microphone, 5 to 30 dB;
+            "calls": near, but recorded at 8 kHz, 15 to 40 dB; "sounds": no speech (``num_speakers`` is 0), but sounds
+            from the pauses of the voices' recordings, such as breath, at about the level of speech, and music.
 
     Raises:
-        InputError: on another kind, or if so many speakers never fit into ``duration_s``.
+        InputError: on an unknown kind or a wrong number of speakers, or if so many never fit into ``duration_s``.
     """
     if count < 1:
         raise InputError(f"a dev set needs one conversation or more, got {count}")
@@ -87,10 +86,10 @@ def dev_set(
 def dev_simulator(
     bank: VoiceBank, kind: DevKind, num_speakers: int, rooms: Rooms | None = None, num_slots: int = 4
 ) -> Simulator:
-    """Return what makes the conversations of a dev set; arguments as of ``dev_set``.
+    """Return the simulator of a dev set; arguments as for ``dev_set``.
 
     Raises:
-        InputError: on another kind, or a number of speakers that it does not have.
+        InputError: on an unknown kind, or a number of speakers that it does not support.
     """
     if kind not in _CHANNELS:
         raise InputError(f"a dev set is of the kind 'near', 'alike', 'rooms', 'calls' or 'sounds', not {kind!r}")

@@ -1,4 +1,4 @@
-"""What is heard when, noted before it sounds: so processes can lay out conversations that another device plays."""
+"""Sound events, laid out before they are rendered: so workers can draw conversations that another device renders."""
 
 from dataclasses import dataclass, fields
 
@@ -8,19 +8,19 @@ from torch import Tensor
 
 __all__ = ["FADE_SAMPLES", "Delivery", "Events", "Note", "noted", "played"]
 
-FADE_SAMPLES = 80  # 5 ms, at either end of what is played
+FADE_SAMPLES = 80  # 5 ms, at either end of each sound
 _FADE = np.linspace(0, 1, FADE_SAMPLES, dtype=np.float32)
 _FULL_SCALE = 32768
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How a turn is said.
+    """The delivery of a turn.
 
     Attributes:
         gain: factor of the amplitude.
         tilt: in (-1, 1), makes it duller (above 0) or brighter: 1 + tilt z^-1, with the power of white noise kept.
-        speed: it takes 1 / speed of the time, with pitch and formants speed times as high.
+        speed: scales pitch and formants by speed, and the duration by 1 / speed.
     """
 
     gain: float = 1.0
@@ -30,9 +30,9 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One sound on one track: ``stored`` samples of an array from ``source`` on are heard from sample ``at`` on.
+    """One sound on one track: ``stored`` samples of an array from ``source``, played from sample ``at`` of the track.
 
-    ``length`` of them are heard, fewer than are stored where it is said faster or the recording ends.
+    It lasts ``length`` samples, which differs from ``stored`` if the speed is not 1 or the recording ends.
     """
 
     row: int
@@ -46,7 +46,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Events:
-    """Notes as (E,) arrays: int64, but ``speed`` and ``tilt`` float64, and ``gain`` float32."""
+    """Notes as (E,) arrays: int64, except ``speed`` and ``tilt`` (float64) and ``gain`` (float32)."""
 
     row: np.ndarray
     path: np.ndarray
@@ -59,7 +59,7 @@ class Events:
     tilt: np.ndarray
 
     def where(self, chosen: np.ndarray) -> "Events":
-        """Return those events that are ``chosen``, (E,) bool."""
+        """Return the events that are ``chosen``, (E,) bool."""
         return Events(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def occupied(self, rows: int, paths: int, blocks: int, block_samples: int) -> np.ndarray:
@@ -72,7 +72,7 @@ class Events:
 
 
 def noted(notes: list[Note]) -> Events:
-    """Return notes as arrays, without those that are too short to fade in and out."""
+    """Convert notes to arrays, without those that are too short to fade in and out."""
     kept = [note for note in notes if note.length >= 2 * FADE_SAMPLES]
     places = np.array([(n.row, n.path, n.source, n.stored, n.at, n.length) for n in kept], dtype=np.int64)
     return Events(
@@ -84,11 +84,11 @@ def noted(notes: list[Note]) -> Events:
 
 
 def played(events: Events, audio: np.ndarray | Tensor, rows: int, paths: int, length: int) -> Tensor:
-    """Return the tracks (rows, paths, length) of all events, float32, where their sounds are.
+    """Render all events to tracks (rows, paths, length), float32, on the device of ``audio``.
 
     Args:
-        audio: (N,) int16 that the events are parts of: an array, or a tensor on the device that plays them. An array is
-            played event by event, a tensor all at once, which differ by rounding.
+        audio: (N,) int16, the source of all events. An array is rendered event by event, a tensor all at once on its
+            device; the two differ by rounding.
     """
     if isinstance(audio, np.ndarray):
         return torch.from_numpy(_one_by_one(events, audio, (rows, paths, length)))
@@ -115,7 +115,7 @@ def _one_by_one(events: Events, audio: np.ndarray, shape: tuple[int, int, int]) 
 
 
 def _all_at_once(events: Events, audio: Tensor, samples: int, places: np.ndarray) -> Tensor:
-    """Return all tracks, one behind the other (samples,); ``places`` (E,) are where in them the events begin."""
+    """Return all tracks, concatenated to (samples,); events begin at ``places`` (E,) in them."""
     device, tracks = audio.device, torch.zeros(samples, device=audio.device)
     if len(events.row) == 0:
         return tracks

@@ -1,4 +1,4 @@
-"""Targets from speech activity at 10 ms: output frames, slots in order of arrival."""
+"""Targets from 10 ms speech activity: output frames, slots in order of arrival."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ __all__ = ["arrival_targets", "bridged"]
 
 
 def bridged(active: np.ndarray, shortest_pause: int) -> np.ndarray:
-    """Return ``active`` (..., H) with the pauses of each row that are shorter than so many hops filled."""
+    """Return ``active`` (..., H) with the pauses of each row that are shorter than ``shortest_pause`` hops filled."""
     filled = active.reshape(-1, active.shape[-1]).copy()
     for row in filled:
         starts, ends = active_runs(row)
@@ -28,11 +28,11 @@ def arrival_targets(
     The same rule as :func:`sortformer.targets.activity`, for a whole batch at once and without turns.
 
     Args:
-        active: (B, S, H) bool, one row a slot, at one hop of ``grid`` a column.
+        active: (B, S, H) bool, one row per slot, one column per hop of ``grid``.
 
     Returns:
-        Targets (B, T, S) float32 of zeros and ones, and the order (B, S): the row of ``active`` that each slot of the
-        targets shows.
+        Targets (B, T, S) float32 of zeros and ones, and the order (B, S): the row of ``active`` in each slot of the
+        targets.
     """
     batch, slots, num_hops = active.shape
     num_frames = grid.output_frames(num_hops * grid.hop_samples)

@@ -1,4 +1,4 @@
-"""Notes: music, ringing, beeps. They have pitch, as voices do, and say nothing."""
+"""Sounds with pitch that are not speech: music, ringing, beeps."""
 
 import numpy as np
 
@@ -20,8 +20,8 @@ _RELEASE_S = 0.01
 _DECAY_DB_S = (1.0, 120.0)
 _VIBRATO = 0.01
 _VIBRATO_HZ = (3.0, 8.0)
-_OCTAVE_DB = (3.0, 18.0)  # by which overtones fall
-_OVERTONE_DB = 6.0  # and their spread around it
+_OCTAVE_DB = (3.0, 18.0)  # fall of the overtones per octave
+_OVERTONE_DB = 6.0  # standard deviation around it
 _HIGHEST_HZ = 7500.0
 _TABLE = 2048  # samples of a period
 
@@ -29,7 +29,7 @@ _TABLE = 2048  # samples of a period
 def music(rng: np.random.Generator) -> np.ndarray:
     """Return up to 20 s of one to three parts, (n,) at 16 kHz, of any level.
 
-    A part repeats a few pitches in one timbre and rhythm; one pitch alone is a telephone that rings, and without
+    A part repeats a few pitches in one timbre and rhythm; with a single pitch it is a ringing telephone, and without
     overtones an alarm.
     """
     count = round(log_uniform(rng, _DURATION_S) * SAMPLE_RATE)
@@ -56,7 +56,7 @@ def _part(rng: np.random.Generator, count: int, beat_s: float) -> np.ndarray:
 
 
 def _period(rng: np.random.Generator, overtones: int) -> np.ndarray:
-    """One period of a timbre, of unit power."""
+    """Return one period of a random timbre, of unit power."""
     number = np.arange(1, 1 + max(1, overtones if rng.random() < 0.8 else 1))
     level_db = -rng.uniform(*_OCTAVE_DB) * np.log2(number) + _OVERTONE_DB * rng.normal(size=len(number))
     spectrum = np.zeros(_TABLE // 2 + 1, dtype=complex)

@@ -1,4 +1,4 @@
-"""Turn-taking from parameters: who holds the floor from when to when, before any voice is chosen."""
+"""Parametric turn-taking: who speaks from when to when, before any voice is chosen."""
 
 from dataclasses import dataclass
 

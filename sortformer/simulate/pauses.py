@@ -1,4 +1,4 @@
-"""What recordings of voices hold while nobody speaks: breath, lips, clothes, the room. Real sounds, and no speech."""
+"""Real sounds without speech, from the pauses in recordings of voices: breath, lips, clothes, the room."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ from sortformer.simulate.voice_bank import VoiceBank
 
 __all__ = ["Pauses"]
 
-_MARGIN = 4  # hops next to speech that are left out: its echo, and what of it was too soft to be found
+_MARGIN = 4  # hops next to speech that are excluded: reverberation, and speech too soft to be detected
 _SHORTEST = 12  # hops
 _LONGEST = 200  # hops
 _SPEED = (0.7, 1.4)
@@ -26,7 +26,7 @@ class Pauses:
     """
 
     def __init__(self, bank: VoiceBank) -> None:
-        inside = np.zeros(len(bank.activity), dtype=bool)  # a pool has less than the audio that it shares
+        inside = np.zeros(len(bank.activity), dtype=bool)  # a pool uses only a part of the audio that it shares
         for start, end in zip(bank.utterance_start, bank.utterance_end, strict=True):
             inside[start + 1 : end] = True  # without the first hop, so that no two recordings touch
         starts, ends = active_runs(~bank.activity & inside)
@@ -38,14 +38,14 @@ class Pauses:
         return len(self.start)
 
     def fingerprint(self) -> str:
-        """Return what tells these pauses, and what is heard in them, from others."""
+        """Return a SHA-256 of these pauses and their audio."""
         digest = hashlib.sha256(self.start.tobytes() + self.end.tobytes())
         for start, end in zip(self.start, self.end, strict=True):
             digest.update(self._audio[start * HOP_SAMPLES : end * HOP_SAMPLES].tobytes())
         return digest.hexdigest()
 
     def draw(self, rng: np.random.Generator) -> np.ndarray:
-        """Return what is heard in up to two seconds of a pause, faster or slower, (n,) of any level."""
+        """Return up to two seconds of a pause, played faster or slower, as (n,) of any level."""
         chosen = int(rng.integers(len(self)))
         length = min(int(self.end[chosen] - self.start[chosen]), _LONGEST)
         first = int(rng.integers(self.start[chosen], self.end[chosen] - length + 1))

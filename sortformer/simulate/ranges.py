@@ -1,4 +1,4 @@
-"""Numbers drawn from ranges of which each octave counts alike."""
+"""Log-uniform random numbers: each octave of a range is equally likely."""
 
 import numpy as np
 
@@ -6,5 +6,5 @@ __all__ = ["log_uniform"]
 
 
 def log_uniform(rng: np.random.Generator, bounds: tuple[float, float]) -> float:
-    """Draw a number between two positive ones, its logarithm uniformly."""
+    """Draw a number between two positive bounds, with a uniform logarithm."""
     return float(np.exp(rng.uniform(*np.log(bounds))))

@@ -17,17 +17,17 @@ __all__ = ["BLOCK_SAMPLES", "FILTER_DELAY", "mu_law", "padded_samples", "recorde
 
 _FFT = 32768
 _FILTER = 2 * (FILTER_BINS - 1)
-FILTER_DELAY = _FILTER // 2  # samples by which the linear-phase filters delay; removed at the end
+FILTER_DELAY = _FILTER // 2  # delay of the linear-phase filters, in samples; removed at the end
 BLOCK_SAMPLES = _FFT - ROOM_SAMPLES - _FILTER
 _TAIL = _FFT - BLOCK_SAMPLES
 _SWELL_SAMPLES = SAMPLE_RATE // 2
 _MU = 255.0
 _SILENCE = 1e-10  # power below which a conversation counts as silent
-_SILENT_NOISE_DBFS = -60.0  # level to which the noise of a silent conversation is set, relative to no speech
+_SILENT_NOISE_DBFS = -60.0  # stands for the level of speech in a silent conversation, which scales its noise
 
 
 def padded_samples(num_samples: int) -> int:
-    """Return how long the tracks of a recording of ``num_samples`` are: whole blocks, with room for the delay."""
+    """Return the length of the tracks for a recording of ``num_samples``: whole blocks, with room for the delay."""
     return -(-(num_samples + FILTER_DELAY) // BLOCK_SAMPLES) * BLOCK_SAMPLES
 
 
@@ -47,17 +47,17 @@ def render(
     Args:
         tracks: (B, S + 1, K * BLOCK_SAMPLES) dry voices and, last, the babble.
         occupied: (B, S + 1, K) bool, blocks that are not silent.
-        active_samples: (B,) float number of samples in which somebody speaks.
+        active_samples: (B,) float number of samples with speech.
         plan: the channels, stacked.
-        rooms: what ``plan.response`` refers to.
+        rooms: the rooms that ``plan.response`` indexes.
         num_samples: length of the result, at most K * BLOCK_SAMPLES - FILTER_DELAY.
-        generators: one a conversation, draws its noise, on the device of ``tracks``.
-        pauses: where bursts that are pauses come from.
-        bursts: (B, num_samples) bursts of unit power, in place of those that would be made here (None).
+        generators: one per conversation, for its noise, on the device of ``tracks``.
+        pauses: the source of bursts that are pauses.
+        bursts: (B, num_samples) bursts of unit power (None: they are made here).
 
     Returns:
-        (B, num_samples) float32. No sample exceeds 0.99 before the recorder cuts the band and rounds, which together
-        may raise a peak by some percent.
+        (B, num_samples) float32. No sample exceeds 0.99 before the recorder's band limit and quantisation, which
+        together may raise a peak by some percent.
     """
     batch, paths, length = tracks.shape
     device = tracks.device
@@ -73,7 +73,7 @@ def render(
     if occupied[:, -1].any():
         babble = torch.zeros_like(spectrum)
         _add_path(babble, blocks[:, -1], occupied[:, -1], speech_path[:, -1])
-        # Babble never stops; of a bystander, who says little, what counts is how loud it is when it talks.
+        # Babble is continuous: its power is averaged over the recording. A bystander's is averaged over where it talks.
         sounding = tracks[:, -1].count_nonzero(dim=1)
         samples = torch.where(torch.from_numpy(plan.bystander).to(device), sounding, num_samples).clamp(min=1)
         scale = _scale(power, _energy(babble) / samples, plan.babble_snr_db)
@@ -118,12 +118,12 @@ def _add_path(spectrum: Tensor, blocks: Tensor, occupied: np.ndarray, transfer: 
 
 
 def _energy(spectrum: Tensor) -> Tensor:
-    """Sum of squares of the signal of each row, by Parseval's theorem (tails of blocks taken as independent)."""
+    """Return the energy of each row, by Parseval's theorem (tails of blocks taken as independent)."""
     return torch.view_as_real(spectrum).flatten(1).square().sum(-1) * (2 / _FFT)
 
 
 def _swell(shape: torch.Size, plan: ChannelPlan, generators: Sequence[torch.Generator]) -> Tensor:
-    """Slowly changing gain of the noise, (B, K, BLOCK_SAMPLES), of unit mean power."""
+    """Return a slowly varying gain for the noise, (B, K, BLOCK_SAMPLES), of unit mean power."""
     _, count, samples = shape
     size = (1, count * samples // _SWELL_SAMPLES)
     knots = torch.stack([torch.randn(size, generator=generator, device=generator.device) for generator in generators])
@@ -155,7 +155,7 @@ def _add_bursts(wave: Tensor, power: Tensor, plan: ChannelPlan, pauses: Pauses |
 
 
 def _record(wave: Tensor, power: Tensor, plan: ChannelPlan) -> Tensor:
-    """Hum, level, clipping, band and quantisation."""
+    """Apply the recorder: hum, level, clipping, mu-law, band limit and quantisation."""
     for row in np.flatnonzero(np.isfinite(plan.hum_snr_db)):
         wave[row] += _hum(wave.shape[1], float(plan.hum_hz[row]), wave.device) * (
             power[row].sqrt() * 10 ** (-float(plan.hum_snr_db[row]) / 20)
@@ -178,7 +178,7 @@ def _record(wave: Tensor, power: Tensor, plan: ChannelPlan) -> Tensor:
 
 
 def recorded_between(wave: Tensor, first_hz: float, last_hz: float) -> Tensor:
-    """Return what of a wave (N,) lies between two frequencies; flanks are a third of an octave below, 5 % above."""
+    """Band-pass a wave (N,) between two frequencies; transition bands are a third of an octave below, 5 % above."""
     spectrum = torch.fft.rfft(wave)
     frequency = torch.linspace(0, SAMPLE_RATE / 2, len(spectrum), device=wave.device)
     kept = ((last_hz - frequency) / (0.05 * last_hz) + 1).clamp(0, 1)
@@ -188,7 +188,7 @@ def recorded_between(wave: Tensor, first_hz: float, last_hz: float) -> Tensor:
 
 
 def _hum(num_samples: int, mains_hz: float, device: torch.device) -> Tensor:
-    """Mains hum of unit power: the fundamental and three harmonics."""
+    """Return mains hum of unit power: the fundamental and three harmonics."""
     phase = torch.arange(num_samples, device=device, dtype=torch.float64).mul_(2 * math.pi * mains_hz / SAMPLE_RATE)
     parts = [(1, 1.0), (2, 0.7), (3, 0.5), (5, 0.3)]
     hum = sum(amplitude * torch.sin(harmonic * phase) for harmonic, amplitude in parts)

@@ -1,4 +1,4 @@
-"""A real recording through another channel: as if it was played and recorded again by something worse."""
+"""Channel augmentation of real recordings, as if they were played and recorded again by a worse device."""
 
 from dataclasses import replace
 
@@ -15,10 +15,10 @@ __all__ = ["rerecord"]
 
 
 def rerecord(batch: Conversations, config: ChannelConfig, rng: np.random.Generator) -> Conversations:
-    """Send each recording through a channel of its own: filters, noise, hum, bursts, codec and level.
+    """Apply a random channel to each recording: filters, noise, hum, bursts, codec and level.
 
-    There is neither a room, which the recording has already, nor babble or bystander, and no bank: bursts that would be
-    pauses of one are of other kinds. Labels and padding stay as they were.
+    There is no room, because the recording has one, and no babble or bystander. Without a bank there are no pauses
+    either: bursts of other kinds replace them. Labels and padding are unchanged.
     """
     rows, length = batch.wave.shape
     tracks = torch.zeros(rows, 2, padded_samples(length))
@@ -28,7 +28,7 @@ def rerecord(batch: Conversations, config: ChannelConfig, rng: np.random.Generat
     plain = replace(config, babble_probability=0.0, bystander_probability=0.0)
     plans = [draw_channel(rng, plain, 1, None) for _ in range(rows)]
     spoken = batch.activity.any(dim=2).float().mean(dim=1)
-    # Where nobody speaks, disturbances are measured against the whole recording.
+    # Without speech, disturbances are relative to the whole recording.
     speech = torch.where(spoken > 0, spoken * length, batch.num_samples)
     generators = [torch.Generator().manual_seed(int(seed)) for seed in rng.integers(2**62, size=rows)]
     wave = render(tracks, occupied, speech, stack_plans(plans), None, length, generators)

@@ -1,4 +1,4 @@
-"""Impulse responses of shoebox rooms, computed once by the image-source method and kept in a file."""
+"""Impulse responses of shoebox rooms, computed once by the image-source method and cached in a file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,9 @@ class Rooms:
     """Rooms with one microphone and several talkers each.
 
     Attributes:
-        responses: (R, P, ROOM_SAMPLES) float32 of unit energy; the loudest of the first 50 ms is at sample 8, so that
-            labels made from the dry voices hold for the reverberant ones. It is the direct sound, or in one of
-            seventeen reflections that meet, mostly 3 ms behind it and 20 ms at most.
+        responses: (R, P, ROOM_SAMPLES) float32 of unit energy. The peak of the first 50 ms is at sample 8, so that
+            labels of the dry voices hold for the reverberant ones. It is the direct sound or, in one of seventeen,
+            coinciding reflections, mostly 3 ms and at most 20 ms later.
         t60_s: (R,) float32 reverberation times.
     """
 
@@ -36,7 +36,7 @@ class Rooms:
     def make(cls, count: int, seed: int = 0, positions: int = 5, cache: str | Path | None = None) -> "Rooms":
         """Compute ``count`` rooms with pyroomacoustics (the extra ``train``), or read them from the folder ``cache``.
 
-        Sides 3 to 9 m and 3 to 7 m, height 2.4 to 3.6 m, reverberation times 0.1 to 0.8 s, talkers 0.5 m and more away.
+        Sides 3 to 9 m and 3 to 7 m, height 2.4 to 3.6 m, reverberation times 0.1 to 0.8 s, talkers at least 0.5 m away.
 
         Raises:
             InputError: if pyroomacoustics is needed and absent, or the cache is damaged.
@@ -71,7 +71,7 @@ def _room(rng: np.random.Generator, t60: float, positions: int) -> np.ndarray:
 
 
 def _absorption(size: np.ndarray, t60: float) -> float:
-    """Sabine's formula for one material on all six walls."""
+    """Return the absorption of one material on all six walls, by Sabine's formula."""
     volume, area = size.prod(), 2 * (size[0] * size[1] + size[0] * size[2] + size[1] * size[2])
     return float(np.clip(0.161 * volume / (area * t60), 0.03, 0.98))
 
@@ -86,7 +86,7 @@ def _talker(rng: np.random.Generator, size: np.ndarray, microphone: np.ndarray) 
 
 
 def _finish(rng: np.random.Generator, response: np.ndarray, t60: float) -> np.ndarray:
-    """Align to the direct sound, add a diffuse tail where the image sources thin out, fade, and normalise."""
+    """Align to the peak, add a diffuse tail where the image sources thin out, fade, and normalise."""
     direct = int(np.argmax(np.abs(response)[: int(0.05 * SAMPLE_RATE)]))
     aligned = np.zeros(ROOM_SAMPLES)
     kept = response[max(0, direct - _LEAD) : max(0, direct - _LEAD) + ROOM_SAMPLES]

@@ -1,4 +1,4 @@
-"""Conversations from single voices: cast, script, voices, channel, labels."""
+"""Simulation of conversations from single voices: cast, script, voices, channel, labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,24 +33,24 @@ _OURS = ModelConfig()
 
 @lru_cache(maxsize=4)
 def _audio_on(sounds: VoiceBank | BurstPool, device: torch.device) -> Tensor:
-    """Return sounds on a device, which keeps them for all simulators that play them."""
-    return torch.from_numpy(np.array(sounds.audio)).to(device)  # a file that is mapped may not be written to
+    """Return sounds on a device, cached there for all simulators that use them."""
+    return torch.from_numpy(np.array(sounds.audio)).to(device)  # copied: a memory-mapped array is read-only
 
 
 def _audio(sounds: VoiceBank | BurstPool, device: torch.device) -> np.ndarray | Tensor:
-    """Return sounds as ``played`` takes them: on the CPU they stay in their file."""
+    """Return sounds as ``played`` takes them: on the CPU, the array, which may be memory-mapped."""
     return sounds.audio if device.type == "cpu" else _audio_on(sounds, device)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Script:
-    """A batch of conversations before it sounds: who says what when, and through which channel.
+    """A batch of conversations before it is rendered: who says what when, and through which channel.
 
     Attributes:
-        events: of the bank, on the tracks that ``render`` takes.
-        bursts: of a pool, on one track; None where they are made for each conversation.
-        active_samples, plan, num_samples: what ``render`` takes, too.
-        noise_seeds: of the noise of each conversation.
+        events: sounds from the bank, on the tracks that ``render`` takes.
+        bursts: sounds from a pool, on one track; None if ``render`` makes the bursts.
+        active_samples, plan, num_samples: arguments of ``render``.
+        noise_seeds: seed of the noise of each conversation.
         activity, voice: as in ``Conversations``.
     """
 
@@ -65,15 +65,15 @@ class Script:
 
 
 class Simulator:
-    """Makes batches of conversations from a bank of voices.
+    """Simulates batches of conversations from a bank of voices.
 
     Args:
         bank: the voices.
-        config: what conversations are like.
+        config: the settings of the simulation.
         turn_patterns: real turn-taking to replay; without it all turn-taking is parametric.
         rooms: impulse responses; without them all voices are dry.
-        bursts: those that noise is drawn from; without them each is made for its conversation.
-        model: whose output the targets are for: on its grid, labelled as its weights are used to.
+        bursts: the pool that bursts are drawn from; without it they are made for each conversation.
+        model: the model whose frame grid and labelling the targets follow.
 
     Raises:
         InputError: if the bank has fewer speakers than a conversation may need.
@@ -113,8 +113,8 @@ class Simulator:
     ) -> Script:
         """Draw ``batch_size`` conversations of ``duration_s`` seconds, or only some ``rows`` of them: the cheap part.
 
-        Everything drawn comes from ``generator`` (on the CPU): the same state gives the same bits on the same device. A
-        row is the same conversation whatever other rows are made, so that processes can share a batch out.
+        All randomness comes from ``generator`` (on the CPU): the same state gives the same bits on the same device. A
+        row does not depend on which other rows are drawn, so that processes can share a batch.
         """
         num_samples = self._grid.samples(duration_s)
         num_hops = self._grid.feature_frames(num_samples)
@@ -150,7 +150,7 @@ class Simulator:
         )
 
     def render(self, script: Script, device: str | torch.device = "cpu") -> Conversations:
-        """Return a script as it sounds: the costly part, on any device."""
+        """Render a script: the expensive part, on any device."""
         device = torch.device(device)
         bursts = None
         if self._bursts is not None and script.bursts is not None:
@@ -175,7 +175,7 @@ class Simulator:
         )
 
     def _perform(self, rng: np.random.Generator, stage: Stage, row: int, voices: np.ndarray) -> None:
-        """Cast one conversation, let it play on the stage, and write the voices of its slots."""
+        """Cast one conversation, lay it out on the stage, and set the voices of its slots."""
         if self.config.speechless_probability and rng.random() < self.config.speechless_probability:
             return
         weights = np.array(self.config.speaker_weights)
@@ -194,7 +194,7 @@ class Simulator:
             if end - start < _SHORTEST_TURN:
                 continue
             gain = 10 ** ((voice_gain_db[slot] + casting.turn_gain_db * rng.normal()) / 20)
-            # Drawn only where it is asked for: what a seed gives without it stays as it was.
+            # Drawn only if enabled: otherwise the result of a seed would change.
             tilt = rng.uniform(-casting.turn_tilt, casting.turn_tilt) if casting.turn_tilt else 0.0
             speed = 1 + rng.uniform(-casting.turn_speed, casting.turn_speed) if casting.turn_speed else 1.0
             delivery = Delivery(gain, tilt, speed)
@@ -209,7 +209,7 @@ class Simulator:
         return parametric_outline(rng, count, num_hops, self.config.turn_taking)
 
     def _murmur(self, rng: np.random.Generator, stage: Stage, row: int, taken: set[int], bystander: bool) -> None:
-        """Lay out the voices that nobody listens to: many that never stop, or a bystander who talks now and then."""
+        """Lay out the background voices: continuous babble of many, or a bystander who talks now and then."""
         if bystander and taken == {-1}:
             return
         low, high = (1, 1) if bystander else self.config.channel.babble_voices
@@ -221,7 +221,7 @@ class Simulator:
                         stage.murmur(row, piece.source, start + piece.at, piece.length)
 
     def _remarks(self, rng: np.random.Generator, num_hops: int) -> list[tuple[int, int]]:
-        """Half of the turns of one speaker, each with its start and length."""
+        """Return about half of the turns of one speaker, each with its start and length."""
         outline = parametric_outline(rng, 1, num_hops, self.config.turn_taking)
         said = rng.random(len(outline.start)) < 0.5
         return list(zip(outline.start[said].tolist(), outline.length[said].tolist(), strict=True))

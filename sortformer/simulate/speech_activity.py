@@ -1,4 +1,4 @@
-"""When a clean recording of one voice contains speech: the labels of simulated conversations come from here."""
+"""Speech activity detection in clean recordings of one voice, which gives simulated conversations their labels."""
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def speech_activity(wave: np.ndarray) -> np.ndarray:
 
 
 def active_runs(active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return first and one-past-last index of each run of True in a (T,) bool array."""
+    """Return the first and the one-past-last index of each run of True in a (T,) bool array."""
     steps = np.diff(np.concatenate([[0], active.astype(np.int8), [0]]))
     return np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
 
@@ -64,7 +64,7 @@ def _bridge(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _levels_db(wave: np.ndarray, num_hops: int) -> np.ndarray:
-    """Level of the two hops around the middle of each hop."""
+    """Return the level, in dB, of two hops centred on each hop, after pre-emphasis."""
     crisp = np.append(wave[:1], wave[1:] - _PRE_EMPHASIS * wave[:-1]).astype(np.float64)
     energy = np.concatenate([[0.0], np.cumsum(crisp * crisp)])
     first = np.arange(num_hops) * HOP_SAMPLES - HOP_SAMPLES // 2

@@ -1,4 +1,4 @@
-"""Where the voices of a batch are laid out in time, with their own speech activity beside them."""
+"""The layout of a batch's voices in time, with their speech activity."""
 
 import numpy as np
 
@@ -8,15 +8,15 @@ from sortformer.simulate.voice_bank import VoiceBank
 
 __all__ = ["Stage"]
 
-_MARGIN = 3  # hops of the recording around a phrase that are heard but not labelled
+_MARGIN = 3  # hops of the recording around a phrase that are played but not labelled
 _PLAIN = Delivery()
 
 
 class Stage:
-    """What is said in a batch of conversations, while they are being made.
+    """The sounds of a batch of conversations, while they are being laid out.
 
     Attributes:
-        notes: of what is heard, dry; path S of S slots is the babble of a row.
+        notes: the dry sounds; path S of S slots is the babble of a row.
         activity: (B, S, H) bool at 10 ms.
     """
 
@@ -27,7 +27,7 @@ class Stage:
         self._bank = bank
 
     def play(self, row: int, slot: int, source: int, at: int, length: int, delivery: Delivery = _PLAIN) -> None:
-        """Let a slot say ``length`` hops of the bank from hop ``source`` at hop ``at``, and note its speech."""
+        """Play ``length`` hops of the bank, from hop ``source``, in a slot from hop ``at``, and set its activity."""
         heard = min(round(length / delivery.speed), self.num_hops - at)
         if heard <= 0:
             return
@@ -41,13 +41,13 @@ class Stage:
         self._note(row, slot, source - before, at - (lead if before else 0), length + before + after, delivery)
 
     def murmur(self, row: int, source: int, at: int, length: int) -> None:
-        """Let ``length`` hops of the bank be heard in the babble of a row, as many as its recording lasts."""
+        """Play ``length`` hops of the bank in the babble of a row, up to the end of its recording."""
         length = min(length, self.num_hops - at)
         if length > 0:
             self._note(row, self.activity.shape[1], source, at, length, _PLAIN)
 
     def _note(self, row: int, path: int, source: int, at: int, length: int, delivery: Delivery) -> None:
-        # What is heard behind the last phrase of a bank may reach beyond its end.
+        # The margin after the last phrase of a bank may reach beyond its end.
         stored = min(length * HOP_SAMPLES, len(self._bank.audio) - source * HOP_SAMPLES)
         heard = min(round(stored / delivery.speed), (self.num_hops - at) * HOP_SAMPLES)
         self.notes.append(Note(row, path, source * HOP_SAMPLES, stored, at * HOP_SAMPLES, heard, delivery))

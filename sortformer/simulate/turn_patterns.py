@@ -16,7 +16,7 @@ from sortformer.simulate.outline import Outline
 __all__ = ["TurnPatterns"]
 
 _TRIES = 8
-_SHORTEST_SHARE = 30  # hops; who says less in a window does not count as one of its speakers
+_SHORTEST_SHARE = 30  # hops; a speaker with less speech in a window is dropped from it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class TurnPatterns:
 
     Attributes:
         recordings: for each, a (n, 3) int64 array of speaker, start, end, sorted by start.
-        lengths: (R,) float64 length of each recording, the weight with which it is drawn.
+        lengths: (R,) float64 length of each recording in hops, the weight with which it is drawn.
     """
 
     recordings: tuple[np.ndarray, ...]
@@ -33,11 +33,11 @@ class TurnPatterns:
 
     @classmethod
     def from_rttm(cls, folders: Iterable[str | Path], exclude: Sequence[str] = ()) -> "TurnPatterns":
-        """Read folders of RTTM, except the recordings whose names, or whose files', match one of the shell patterns.
+        """Read folders of RTTM, except recordings whose name, or file name, matches one of the shell patterns.
 
         Raises:
-            InputError: if a folder holds no other turns, a line is not RTTM, or a pattern matches nothing, so that what
-                should have been left out may be there by another name.
+            InputError: if a folder has no turns left, a line is not RTTM, or a pattern matches nothing: what it should
+                exclude may be there by another name.
         """
         tables, unused = [], set(exclude)
         for folder in map(Path, folders):
@@ -56,12 +56,12 @@ class TurnPatterns:
         return cls(tuple(tables), np.array([table[:, 2].max() for table in tables], dtype=np.float64))
 
     def window(self, rng: np.random.Generator, num_speakers: int, num_hops: int, lively: bool = False) -> Outline:
-        """Draw a window of real turn-taking, with ``num_speakers`` speakers where one is found in a few tries.
+        """Draw a window of real turn-taking, with ``num_speakers`` speakers if one is found in a few tries.
 
-        Of a window with more speakers a random choice is kept; with fewer, they are as they are.
+        Of a window with more speakers a random subset is kept; a window with fewer is used as it is.
 
         Args:
-            lively: of the windows with enough speakers take the one with the most turns and overlap.
+            lively: of the windows with enough speakers, take the one with the most turns and overlap.
         """
         drawn = (self._draw(rng, num_hops) for _ in range(_TRIES))
         best = max(drawn, key=lambda window: _rank(window, num_speakers, lively))
@@ -95,7 +95,7 @@ def _rank(window: np.ndarray, num_speakers: int, lively: bool) -> tuple[float, f
 
 
 def _liveliness(window: np.ndarray) -> float:
-    """Share of overlapped turn time, plus a little for each turn."""
+    """Return the share of overlapped turn time, plus a little for each turn."""
     if len(window) == 0:
         return -0.5
     latest = np.maximum.accumulate(window[:, 2])

@@ -1,4 +1,4 @@
-"""A bank of single voices, decoded once, made into more voices, levelled and labelled, and read from a memory map."""
+"""A bank of single voices: decoded once, augmented to more voices, levelled, labelled and memory-mapped."""
 
 import csv
 import hashlib
@@ -30,13 +30,13 @@ from sortformer.simulate.speech_activity import active_runs, speech_activity
 __all__ = ["SPEECH_RMS", "Voice", "VoiceBank"]
 
 SPEECH_RMS = 0.05  # root mean square of the active speech of every stored utterance; leaves 26 dB for peaks
-_LAYOUT = 5  # part of the cache's key: raise it when what is stored changes
-_SLACK_S = 0.1  # times are rounded, and ends of compressed files differ from decoder to decoder
+_LAYOUT = 5  # part of the cache's key: increment it when the stored arrays change
+_SLACK_S = 0.1  # times are rounded, and ends of compressed files differ between decoders
 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """One voice: a speaker at a speed, with formants so many times as high (either sounds like another person)."""
+    """One voice: a speaker at a speed, with formants scaled by a factor (either sounds like another person)."""
 
     speaker: str
     speed: float
@@ -46,13 +46,13 @@ class Voice:
 
     @property
     def name(self) -> str:
-        """What a table of voices calls it: "speaker@speed", and "@formants" after it where they were moved."""
+        """Its name in tables of voices: "speaker@speed", followed by "@formants" if they were scaled."""
         return f"{self.speaker}@{self.speed:g}" + (f"@{self.formants:g}" if self.formants != 1 else "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoiceBank:
-    """Utterances of many voices end to end, and where the phrases of each voice are.
+    """The utterances of many voices, concatenated, and the phrases of each voice.
 
     Every utterance starts and ends on a hop (10 ms), so that sample ``160 h`` belongs to hop ``h`` of the whole bank.
 
@@ -91,15 +91,15 @@ class VoiceBank:
 
         Args:
             folder: holds ``segments.tsv`` (tab-separated: file, speaker, split, gender, start_s, end_s).
-            split: the value of the column ``split`` to take.
+            split: the value of the column ``split`` to select.
             speeds: each makes voices of its own; above 1 is faster and higher.
-            cache: a folder to keep the decoded bank in; later loads are immediate, also when the recordings are gone,
-                and anew where one has changed. None: in memory.
-            formants: each makes voices of its own at each speed; above 1 they lie higher, and the pitch does not.
+            cache: a folder for the decoded bank. Later loads are immediate, even if the recordings are gone; if one has
+                changed, the bank is made again. None: in memory.
+            formants: each makes voices of its own at each speed; above 1 formants are higher, at the same pitch.
 
         Raises:
-            InputError: if the list is absent or malformed, a recording cannot be read, the split has no voice, or the
-                cache is damaged.
+            InputError: if the list is absent or malformed, a recording cannot be read, the split has no recordings, a
+                speaker has no speech, or the cache is damaged.
         """
         folder = Path(folder)
         rows = _read_segments(folder / "segments.tsv", split)
@@ -122,7 +122,7 @@ class VoiceBank:
                 with naming(place):
                     _build(scratch / "new", folder, rows, speeds, formants)
                 if place.is_dir() and _changed(place, folder):
-                    with suppress(FileNotFoundError):  # another process was as far
+                    with suppress(FileNotFoundError):  # another process did so first
                         os.rename(place, scratch / "old")
                 os.rename(scratch / "new", place)
             except OSError:
@@ -133,9 +133,9 @@ class VoiceBank:
         return cls._open(place)
 
     def pool(self, num_speakers: int, seed: int = 0) -> "VoiceBank":
-        """Return a bank of so many of the speakers, with all their voices; the audio is shared, not copied.
+        """Return a bank of ``num_speakers`` speakers, with all their voices; the audio is shared, not copied.
 
-        Of one seed the smaller pool is part of the larger, so that what more speakers are worth can be measured.
+        With one seed, a smaller pool is a subset of a larger one, so that the value of more speakers can be measured.
 
         Raises:
             InputError: if the bank has fewer speakers.
@@ -191,7 +191,7 @@ def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
 
 
 def _stamps(folder: Path, rows: list[dict[str, str]]) -> dict[str, list[int]]:
-    """Size and time of change of each recording that is there."""
+    """Return size and modification time of each recording that exists."""
     stamps = {}
     for name in sorted({row["file"] for row in rows}):
         with suppress(OSError):
@@ -201,7 +201,7 @@ def _stamps(folder: Path, rows: list[dict[str, str]]) -> dict[str, list[int]]:
 
 
 def _changed(place: Path, folder: Path) -> bool:
-    """Whether there is no cache, or a recording that is there is not what it was when the cache was made."""
+    """Return whether there is no cache, or an existing recording has changed since the cache was made."""
     try:
         with undamaged(place):
             known = json.loads((place / "recordings.json").read_text("utf-8"))
@@ -219,7 +219,7 @@ def _build(
     target: Path, folder: Path, rows: list[dict[str, str]], speeds: Sequence[float], formants: Sequence[float]
 ) -> None:
     """Write the files of a bank; voices are ordered by speaker, then by speed and formants as given."""
-    stamps = _stamps(folder, rows)  # before they are read: what changes in the meantime is older here
+    stamps = _stamps(folder, rows)  # before they are read: so a change in the meantime is noticed later
     speakers = sorted({row["speaker"] for row in rows})
     first = {row["speaker"]: row for row in reversed(rows)}
     voices = [
@@ -237,7 +237,7 @@ def _build(
     starts = ends - hops
     active_hops: list[np.ndarray] = []
     decoded: tuple[str, np.ndarray] = ("", np.zeros(0, np.float32))
-    # Written piece by piece: in a file that is mapped, a full disk ends the process instead of raising an error.
+    # Written piece by piece: with a memory map, a full disk would kill the process instead of raising an error.
     with (target / "audio.npy").open("wb") as audio:
         shape = (int(ends[-1]) * HOP_SAMPLES,)
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int16)), "fortran_order": False, "shape": shape}
@@ -273,7 +273,7 @@ def _build(
 
 
 def _decode(folder: Path, name: str) -> np.ndarray:
-    """A recording in mono at 16 kHz."""
+    """Return a recording in mono at 16 kHz."""
     try:
         return read(folder / name)
     except InputError as error:
@@ -281,7 +281,7 @@ def _decode(folder: Path, name: str) -> np.ndarray:
 
 
 def _cut(folder: Path, row: dict[str, str], wave: np.ndarray) -> np.ndarray:
-    """What a row of the list names of a recording."""
+    """Return the part of a recording that a row of the list names."""
     start, end = round(float(row["start_s"]) * SAMPLE_RATE), round(float(row["end_s"]) * SAMPLE_RATE)
     if end > len(wave) + _SLACK_S * SAMPLE_RATE:
         raise InputError(
@@ -292,7 +292,7 @@ def _cut(folder: Path, row: dict[str, str], wave: np.ndarray) -> np.ndarray:
 
 
 def _utterance(cut: np.ndarray, voice: Voice, hops: int) -> tuple[np.ndarray, np.ndarray]:
-    """What a voice says, levelled to 16 bits, (hops * 160,), and where, (hops,); nothing where no speech is found."""
+    """Return an utterance, levelled, (hops * 160,) int16, and its activity (hops,); zeros if no speech is found."""
     wave = cut if voice.speed == 1 else soxr.resample(cut, SAMPLE_RATE * voice.speed, SAMPLE_RATE)
     wave = wave if voice.formants == 1 else with_formants(wave, voice.formants)
     wave = np.pad(wave, (0, max(0, hops * HOP_SAMPLES - len(wave))))[: hops * HOP_SAMPLES]
