@@ -1,4 +1,4 @@
-"""The batch of each step, a function of the run's seed and the step alone: so a run resumes where it was."""
+"""The batch of each step, which depends on the run's seed and the step alone, so that a run can be resumed."""
 
 import multiprocessing as mp
 import os
@@ -28,20 +28,20 @@ from sortformer.simulate.simulator import Script
 
 __all__ = ["Batches", "Draft", "batches", "killed_workers", "part_rows"]
 
-# Python 3.14 would start workers by a server, which each of them keeps alive, and torch's workers end when their parent
-# is gone: where the one that trains was killed they would stay for ever. Forked, they share the bank's memory, too.
+# Python 3.14 would start workers from a fork server, which lives until all of them end, and torch's workers live until
+# their parent ends: if the training process were killed, they would stay forever. Forked, they share the bank's memory.
 _START = "fork" if sys.platform == "linux" else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
-    """One part of a step's batch, of which the simulated conversations do not sound yet.
+    """One part of a step's batch, whose simulated conversations are not rendered yet.
 
     Attributes:
-        stage: of the run.
-        rows: of the batch that are in this part.
-        crops: by row, the conversations that are cut out of real recordings.
-        script: the other rows, in their order; None where there are none.
+        stage: the stage of the run.
+        rows: the rows of the batch in this part.
+        crops: the conversations cropped from real recordings, by row.
+        script: the script of the other rows, in order; None if there are none.
     """
 
     stage: StageConfig
@@ -53,12 +53,12 @@ class Draft:
 class Batches:
     """The conversations of every step: each is simulated or a crop of a real recording, drawn by weight.
 
-    A batch comes in ``parts``, which together hold the same conversations whatever their number: part p of step n is
-    item ``n * parts + p``.
+    A batch is split into ``parts``, whose number does not change its conversations: part p of step n is item
+    ``n * parts + p``.
 
     Raises:
         ConfigError: if a batch has fewer conversations than parts.
-        InputError: if the bank has too few voices, or no crop of the recordings fits into the model's slots.
+        InputError: if the bank has too few voices, or no crop of the recordings has few enough speakers.
     """
 
     def __init__(self, sources: Sources, config: TrainConfig, model: ModelConfig, parts: int = 1) -> None:
@@ -87,7 +87,7 @@ class Batches:
         return self.finish(self.draft(index))
 
     def draft(self, index: int) -> Draft:
-        """Do for one part of one step what is done on the CPU wherever the rest is."""
+        """Prepare one part of one step, up to rendering: the work that is always done on the CPU."""
         step, part = divmod(index, self.parts)
         step = 0 if self.config.repeat else step
         stage = self.config.stage(step)
@@ -121,7 +121,7 @@ class Batches:
         return Conversations.joined([made[row] for row in draft.rows])
 
     def _crop(self, stage: StageConfig, number: int, rng: np.random.Generator) -> Conversations:
-        """Draw a crop of one of the recordings, and perhaps another channel for it."""
+        """Draw a crop from a manifest, by its ``number``, and with some probability another channel for it."""
         crops = self.crops[stage.duration_s][number]
         made = crops.read(crops.draw(rng))
         if rng.random() < self.config.data.recordings[number].channel_probability:
@@ -131,7 +131,7 @@ class Batches:
 
 
 def part_rows(batch_size: int, part: int, parts: int) -> range:
-    """Return which conversations of a batch are in one of its parts, which differ by one in size at most."""
+    """Return the rows of a batch in one of its parts; the sizes of parts differ by one at most."""
     return range(part * batch_size // parts, (part + 1) * batch_size // parts)
 
 
@@ -144,12 +144,12 @@ def batches(
     processes: int = 1,
     device: torch.device | None = None,
 ) -> Iterator[tuple[Conversations, ...]]:
-    """Return what one process sees of each batch from ``first_step`` to the end of the run, in its micro-batches.
+    """Return the micro-batches of one process for each step from ``first_step`` to the end of the run.
 
-    They are prepared ahead by worker processes; with a ``device`` only drafted there, and rendered by it when due.
+    Worker processes prepare them ahead; with a ``device`` they only draft them, and the device renders them when due.
 
     Raises:
-        ConfigError, InputError: as ``Batches``; and from the iterator, when a recording cannot be read.
+        ConfigError, InputError: as ``Batches``; and from the iterator, if a recording cannot be read.
     """
     parts = config.accumulate * processes
     own = range(rank * config.accumulate, (rank + 1) * config.accumulate)
@@ -162,7 +162,7 @@ def batches(
         prefetch_factor=4 if config.workers else None,
         worker_init_fn=_undisturbed_worker() if config.workers else None,
         multiprocessing_context=_START if config.workers else None,
-        generator=torch.Generator(),  # of seeds that nobody uses; the global one is not ours to draw from
+        generator=torch.Generator(),  # for seeds that are not used; the loader would draw them from the global one
     )
 
     def steps() -> Iterator[tuple[Conversations, ...]]:
@@ -177,10 +177,10 @@ def batches(
 
 @contextmanager
 def killed_workers() -> Iterator[None]:
-    """Say in a sentence that a process that prepares batches was killed, which torch raises wherever it is just then.
+    """Turn torch's error for a killed worker, which may be raised at any point, into a sentence.
 
     Raises:
-        InputError: when one was.
+        InputError: if a worker was killed.
     """
     try:
         yield
@@ -194,13 +194,13 @@ def killed_workers() -> Iterator[None]:
 
 
 def _undisturbed_worker() -> Callable[[int], None]:
-    """Return what a worker does first: leave signals that go to all processes of a job to the one that trains.
+    """Return a ``worker_init_fn`` that ignores signals to all processes of a job, which the training process handles.
 
-    That one saves its step, and a worker that went before it would be an error in the middle of the step. Only when it
-    ends may its workers be terminated.
+    It saves its state after the step; a worker that ended before would raise an error in the middle of it. Workers can
+    be terminated only once the training process exits.
     """
     ended = mp.RawValue("b", False)
-    Finalize(None, partial(setattr, ended, "value", True), exitpriority=0)  # comes before it terminates them
+    Finalize(None, partial(setattr, ended, "value", True), exitpriority=0)  # runs before they are terminated
     return partial(_ignore_signals, ended)
 
 
@@ -212,7 +212,7 @@ def _ignore_signals(ended: Any, _worker: int) -> None:
 
 
 class _Errands(Dataset[Any]):
-    """What is made of each index, or why there is none: what a worker raises would come wrapped in its traceback."""
+    """A dataset that returns errors as items: if a worker raised them, torch would wrap them in its traceback."""
 
     def __init__(self, make: Callable[[int], Any]) -> None:
         self._make = make
@@ -232,7 +232,7 @@ def _delivered(found: Any) -> Any:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let torch use one thread, as data workers do: where threads share out an array, its last bits depend on it."""
+    """Let torch use one thread, as data workers do: the last bits of a result depend on the number of threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

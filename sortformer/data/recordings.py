@@ -1,4 +1,4 @@
-"""Crops of real recordings: where they may begin, and what stands in them."""
+"""Crops of real recordings: where they may begin, and their audio and labels."""
 
 import math
 import os
@@ -28,13 +28,13 @@ _HOP_S = HOP_SAMPLES / SAMPLE_RATE
 
 @dataclass(frozen=True, slots=True)
 class Recordings:
-    """The recordings of a manifest and who speaks when in them.
+    """The recordings of a manifest and their references.
 
     Attributes:
         source: the manifest.
         entries: the recordings.
-        references: the turns of each, from its start on.
-        parts: of each, what its reference is about (seconds from its start on): what the UEM says, or all.
+        references: the turns of each, relative to its start.
+        parts: the annotated regions of each, in seconds from its start: those of the UEM, or the whole recording.
     """
 
     source: str
@@ -44,10 +44,10 @@ class Recordings:
 
     @classmethod
     def read(cls, manifest: str | os.PathLike[str]) -> "Recordings":
-        """Read a manifest and its references; of the recordings no more than their headers.
+        """Read a manifest and its references; of the recordings, only the headers are read.
 
         Raises:
-            InputError: when a file is missing or broken, or a recording has no RTTM or no known length, or ends earlier
+            InputError: if a file is missing or broken, or a recording has no RTTM or no known length, or ends earlier
                 than the manifest says.
         """
         entries = tuple(_measured(entry, os.fspath(manifest)) for entry in read(manifest))
@@ -62,7 +62,7 @@ class Recordings:
 
 @dataclass(frozen=True, slots=True)
 class Crop:
-    """A stretch of a recording: its number in the manifest, where it starts there, and its length, in seconds."""
+    """A segment of a recording: the recording's index in the manifest, start and duration of the segment in seconds."""
 
     recording: int
     start_s: float
@@ -70,12 +70,12 @@ class Crop:
 
 
 class Crops:
-    """Draws crops of one length in which nobody is left without a slot.
+    """Draws crops of one length with a slot for every speaker.
 
-    A crop begins on a hop (10 ms), lies within what the reference is about, and has at most as many speakers as there
-    are slots: stretches with more are never drawn. Every second of the others is as likely as any other. A part that is
-    shorter than a crop is taken whole. Arrival is that within the crop: who speaks at its start is first, and several
-    who do have arrived together, in which case the loss takes either order.
+    A crop begins on a hop (10 ms), lies within an annotated region, and has at most as many speakers as there are
+    slots; crops with more are never drawn. Every second of the others is equally likely. A region that is shorter than
+    a crop is used whole. Slots are in order of arrival in the crop. Speakers who are active at its start have arrived
+    together, in which case the loss accepts either order.
 
     Raises:
         InputError: if there is nothing to draw from.
@@ -111,7 +111,7 @@ class Crops:
     def read(self, crop: Crop) -> Conversations:
         """Return a crop as a batch of one, padded to the length of all crops; its voices are unknown (-1).
 
-        Where the model's features want it (``alike_loud``), it is as loud as ``diarize`` would hear it alone.
+        If the model's features ask for it (``alike_loud``), it is normalised as ``diarize`` would do with it alone.
 
         Raises:
             InputError: if the recording cannot be read there.
@@ -139,7 +139,7 @@ class Crops:
 
 
 def _measured(entry: Entry, manifest: str) -> Entry:
-    """The entry with its length, of a recording that is there."""
+    """Return the entry with its duration, checked against the recording's header."""
     whole = duration_of(entry.audio)
     if entry.duration is not None:
         end = entry.offset + entry.duration
@@ -166,7 +166,7 @@ def _runs(
 ) -> Iterator[tuple[int, int, int, float]]:
     """Yield runs of hops at which a crop with ``most`` speakers or fewer may begin.
 
-    Each is (first, number, length of a crop, weight); the weight is the number of hops of the part that it stands for.
+    Each is (first, number, length of a crop, weight); the weight is its share of the region, in hops.
     """
     speakers: dict[str, list[tuple[int, int]]] = {}
     for turn in reference:
@@ -182,7 +182,7 @@ def _runs(
         count = size - length + 1
         heard = np.zeros(count, dtype=np.int64)
         for first, last in turns:
-            # A crop from hop s on hears a turn if s < last and first < s + length.
+            # A crop from hop s overlaps a turn if s < last and first < s + length.
             change = np.zeros(count + 1, dtype=np.int64)
             np.add.at(change, np.clip(first - length + 1 - begin, 0, count), 1)
             np.add.at(change, np.clip(last - begin, 0, count), -1)
@@ -192,5 +192,5 @@ def _runs(
 
 
 def _hops(time_s: float) -> float:
-    """A time in hops, without the noise of its binary fraction."""
+    """Return a time in hops, without floating-point noise."""
     return round(time_s / _HOP_S, 6)

@@ -1,4 +1,4 @@
-"""What conversations are made of: voices, real turn-taking, rooms, and real recordings."""
+"""The sources of conversations: voices, real turn-taking, rooms, bursts, and real recordings."""
 
 import hashlib
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ __all__ = ["Sources"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sources:
-    """Everything that a recipe's ``[data]`` names, read; ``recordings`` in its order."""
+    """Everything that a recipe's ``[data]`` names, loaded; ``recordings`` are in its order."""
 
     bank: VoiceBank | None
     patterns: TurnPatterns | None
@@ -27,9 +27,9 @@ class Sources:
 
     @classmethod
     def load(cls, data: DataConfig, split: str = "train") -> "Sources":
-        """Load what a recipe names; voices of another split than "train" are all used, as they are.
+        """Load what a recipe names; of another split than "train" all speakers are used, at speed and formants 1.
 
-        Recordings are those of training, whatever the split.
+        Recordings are those for training, whatever the split.
 
         Raises:
             InputError: if something is missing or cannot be read.
@@ -48,7 +48,7 @@ class Sources:
 
     @property
     def content(self) -> str:
-        """Which sources these are, wherever they lie: a SHA-256 of who speaks when in voices, turns and recordings."""
+        """A SHA-256 of the speech activity in voices, turns and recordings, which does not depend on their paths."""
         said, heard = list[object](), list[np.ndarray]()
         if self.bank is not None:
             said.append(self.bank.voices)
