@@ -9,14 +9,14 @@ from sortformer.errors import InputError, refusal
 
 __all__ = ["reading"]
 
-# An array instead of an archive has no `with` (TypeError), an empty file no data (EOFError), other weights have other
-# shapes (RuntimeError, IndexError), of which torch says several lines.
+# TypeError: an array, which is no context manager, instead of an archive. EOFError: an empty file. RuntimeError and
+# IndexError: weights of other shapes, for which torch's messages have several lines.
 _BROKEN = (ValueError, TypeError, EOFError, RuntimeError, IndexError, BadZipFile, zlib.error)
 
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Let whatever goes wrong with a file, or with what is in it, be an InputError about ``what``."""
+    """Turn any error from a file or its contents into an InputError about ``what``."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
-"""A teacher that counts: a network that hears each conversation, and says how likely nobody, one, or more speak.
+"""A teacher that counts speakers: a network that estimates how likely nobody, one, or more speak in each frame.
 
-What a simulation calls speech, and what a soft voice or two at once sound like in it, is the simulation's idea. A
-network that was trained on annotated meetings has another, and has heard rooms and noise that nobody simulates.
+The simulation has its own definition of speech, soft voices and overlap. A network trained on annotated meetings has
+learned another, from rooms and noise that are not simulated.
 """
 
 import re
@@ -19,22 +19,22 @@ from sortformer.train.arrays import reading
 
 __all__ = ["CountTeacher", "count_loss", "log_counts"]
 
-_WINDOW_SAMPLES = 10 * SAMPLE_RATE  # at most; pyannote's segmentation-3.0 was trained on as much
+_WINDOW_SAMPLES = 10 * SAMPLE_RATE  # at most; as in the training of pyannote's segmentation-3.0
 _STRIDE, _POOL = 10, 3
 _CONVOLUTIONS = 3  # the first of them with sinc filters
-_REACH = 1.3  # frames from the middle of one, within which the network is asked about it, the nearer the more
+_REACH = 1.3  # frames around a frame's centre in which the network's steps count for it, with linearly falling weight
 _LEAST = 1e-5
-_NEVER = -1000.0  # the logarithm of what cannot be; infinite, it would have no gradient
+_NEVER = -1000.0  # the logarithm of probability 0; if infinite, it would have no gradient
 
 
 class CountTeacher(nn.Module):
-    """PyanNet (Bredin, Interspeech 2023): sinc filters, two convolutions, LSTMs both ways, a class for each set.
+    """PyanNet (Bredin, Interspeech 2023): sinc filters, two convolutions, bidirectional LSTMs, powerset classes.
 
-    It hears 10 s at a time, however loud, and learns nothing.
+    It processes windows of 10 s, whatever their level, and is not trained.
 
     Args:
         weights: arrays as ``recipes/default_model/count_teacher.py`` writes them. ``sinc`` (F, 1, K) are the filters,
-            ``speakers`` (C,) says how many speak in each class, and the others have their names in pyannote.audio.
+            ``speakers`` (C,) is the number of speakers in each class, and the others are named as in pyannote.audio.
     """
 
     def __init__(self, weights: Mapping[str, np.ndarray]) -> None:
@@ -47,7 +47,7 @@ class CountTeacher(nn.Module):
             made.load_state_dict({"weight": weight, "bias": bias})
             return made
 
-        # What the second and third convolution see of the one before; the first is all there is to its filters.
+        # Kernel sizes of the three convolutions; the first is that of the sinc filters, which are counted apart.
         self._kernels = [1, *(given[f"sincnet.conv1d.{number}.weight"].shape[2] for number in range(1, _CONVOLUTIONS))]
         self.filters: Tensor
         self.register_buffer("filters", given["sinc"])
@@ -70,10 +70,10 @@ class CountTeacher(nn.Module):
 
     @classmethod
     def read(cls, path: str | Path) -> "CountTeacher":
-        """Read what ``recipes/default_model/count_teacher.py`` writes.
+        """Read a file written by ``recipes/default_model/count_teacher.py``.
 
         Raises:
-            InputError: if the file cannot be read, or holds something else.
+            InputError: if the file cannot be read, or has other contents.
         """
         with reading(f"the network that counts in {path}"):
             with open(path, "rb") as file, np.load(file) as archive:
@@ -101,11 +101,11 @@ class CountTeacher(nn.Module):
         counts = self.classifier(x).softmax(dim=2) @ self.counts
         counts = self._shares(counts.shape[1], in_window, grid).to(counts) @ counts
         counts = counts.reshape(len(wave), -1, 3)
-        beyond = max(0, frames - counts.shape[1])  # where a part of a frame is left
+        beyond = max(0, frames - counts.shape[1])  # a partial last frame
         return functional.pad(counts.mT, (0, beyond), mode="replicate").mT[:, :frames]
 
     def _shares(self, steps: int, frames: int, grid: FrameGrid) -> Tensor:
-        """Return how much each of the network's steps counts in each frame of a window, (frames, steps)."""
+        """Return the weight of each of the network's steps in each frame of a window, (frames, steps)."""
         seen, apart = self.filters.shape[2], _STRIDE
         for number in range(_CONVOLUTIONS):
             seen, apart = seen + (self._kernels[number] - 1 + _POOL - 1) * apart, apart * _POOL
@@ -115,9 +115,9 @@ class CountTeacher(nn.Module):
 
 
 def log_counts(logits: Tensor) -> Tensor:
-    """Return logarithms (..., 3) of how likely nobody, one, or more of independent slots (..., S) speak.
+    """Return log-probabilities (..., 3) that none, one, or more of independent slots (..., S) speak.
 
-    Slot by slot, in logarithms: 1 less the others would be nothing, without a gradient, where more are unlikely.
+    Computed slot by slot in the log domain: 1 minus the first two would be 0, without gradient, if more are unlikely.
     """
     none = logits.new_zeros(logits.shape[:-1], dtype=torch.float32)
     one = more = torch.full_like(none, _NEVER)
@@ -129,9 +129,9 @@ def log_counts(logits: Tensor) -> Tensor:
 
 
 def count_loss(logits: Tensor, counts: Tensor, valid: Tensor) -> Tensor:
-    """Return how far the slots (B, T, S) are from ``counts`` (B, T, 3): a divergence in nats, its mean over frames.
+    """Return the KL divergence of the slots (B, T, S) from ``counts`` (B, T, 3), in nats, averaged over valid frames.
 
-    What stands in frames that are not ``valid`` (B, T) changes neither it nor a gradient.
+    Frames that are not ``valid`` (B, T) change neither the loss nor a gradient.
     """
     padding = ~valid[..., None]
     said = log_counts(logits.masked_fill(padding, 0.0))

@@ -1,4 +1,4 @@
-"""A look at a model while it trains: frame-level DER on fixed conversations that it does not train on."""
+"""Evaluation during training: frame-level DER on fixed conversations that are not trained on."""
 
 from dataclasses import astuple, replace
 
@@ -21,10 +21,10 @@ _SEED = 1
 
 
 def dev_conversations(config: TrainConfig, model: ModelConfig) -> list[Conversations]:
-    """Return the fixed conversations that a run is evaluated on, one to a batch, each as long as in its last stage.
+    """Return the fixed conversations to evaluate a run on, one per batch, of the duration of the last stage.
 
-    They are crops of the recipe's ``dev`` manifest, or simulated with the dev voices of its bank where it names none,
-    and as loud as ``diarize`` would hear them.
+    They are crops of the recipe's ``dev`` manifest or, without one, simulated with the dev voices of its bank. If the
+    model's features ask for it, their loudness is normalised as in ``diarize``.
 
     Raises:
         InputError: if the manifest or the bank cannot be used.
@@ -51,9 +51,9 @@ def dev_conversations(config: TrainConfig, model: ModelConfig) -> list[Conversat
 
 @torch.inference_mode()
 def dev_der(model: Sortformer, conversations: list[Conversations], processes: Processes) -> dict[str, float]:
-    """Return the error rates, in best and in arrival order, and their parts (collar 0).
+    """Return the DER with slots in best and in arrival order, and the components of the former (collar 0).
 
-    They are of all conversations together: those given, and those that other processes look at.
+    They are computed over all conversations: those given, and those of the other processes.
     """
     best, in_order = DerCounts(), DerCounts()
     for batch in conversations:

@@ -1,4 +1,4 @@
-"""What a run starts from: random weights, or those of a checkpoint, which may grow more slots."""
+"""The initial model of a run: random weights, or those of a checkpoint, to which slots may be added."""
 
 from dataclasses import replace
 
@@ -20,17 +20,17 @@ _SILENT_LOGIT = -4.0
 
 
 def initial_checkpoint(config: TrainConfig) -> tuple[Checkpoint, str]:
-    """Return the model that a run starts from, on the CPU, and what tells it from others.
+    """Return the initial model of a run, on the CPU, and a string that identifies it.
 
-    Random weights are drawn from the run's seed. Those of ``config.init`` keep its config; only slots can be added.
+    Random weights are drawn from the run's seed. With ``config.init`` the config is the checkpoint's, plus slots.
 
     Raises:
-        InputError: if the checkpoint cannot be read, or its model differs from the recipe's by more than that.
+        InputError: if the checkpoint cannot be read, or its model differs from the recipe's by more than added slots.
     """
     slots = config.simulation.num_slots
     if config.init is None:
         wanted = config.model or _slots(ModelConfig(), slots)
-        # Not its weights: their last bits depend on the processor that they are drawn on.
+        # Identified by config and seed: the last bits of the weights depend on the processor that draws them.
         return Checkpoint(_random(wanted, config.seed), PostprocessConfig()), f"{to_dict(wanted)} {config.seed}"
     start = read(config.init)
     begun_as = f"{identity(start.model, start.model.config, start.postprocess)} {start.licence} {slots}"
@@ -48,9 +48,9 @@ def initial_checkpoint(config: TrainConfig) -> tuple[Checkpoint, str]:
 
 
 def with_slots(model: Sortformer, num_slots: int, seed: int) -> Sortformer:
-    """Return a copy of a model with more slots: the old ones as they were, the new ones silent.
+    """Return a copy of a model with more slots: the old ones are unchanged, the new ones are silent.
 
-    A silent slot never arrives, so that the old ones are sorted and encoded as before.
+    A silent slot never arrives, so the old ones are sorted and encoded as before.
     """
     wider = _random(_slots(model.config, num_slots), seed)
     with torch.no_grad():

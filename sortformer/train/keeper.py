@@ -1,4 +1,4 @@
-"""What a run leaves in its folder: the last state, its model, and others on the way."""
+"""The files of a run: the last state, its model, and the best and intermediate models."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +15,13 @@ MODEL, BEST, MODELS, STATE = "model", "best", "models", "state.pt"
 
 @dataclass(slots=True)
 class Keeper:
-    """Writes what a run leaves in ``out``.
+    """Writes the state and the models of a run to ``out``.
 
     Attributes:
-        postprocess: of the models, None for none.
-        licence: of the models.
-        step: at which the state was saved last.
-        writes: whether this process does; of several that train together the first one.
+        postprocess: the post-processing of the models, None for none.
+        licence: the licence of the models.
+        step: the step at which the state was last saved.
+        writes: whether this process writes; of several that train together, only the first does.
     """
 
     out: Path
@@ -34,17 +34,17 @@ class Keeper:
         """Save the state, and its averaged weights as ``model``.
 
         Args:
-            passed_over: how many of the last steps changed no weight.
+            passed_over: the number of last steps in a row that were skipped.
 
         Raises:
-            InputError: when the model has diverged, or none of two or more steps has changed it.
+            InputError: if the model has diverged, or all steps since the last state, two or more, were skipped.
         """
         if not state.answers():
             raise InputError(
                 f"training has diverged: what the model of step {state.step} gives is not finite; {self.out} keeps "
                 "what was saved before. Lower the learning rate, or look for broken data"
             )
-        # One bad batch may be all that there was since the last state; of several, one at least should be good.
+        # A single step since the last state may have had a bad batch; of several, at least one should be good.
         if passed_over >= max(2, state.step - self.step):
             raise InputError(
                 f"training stands still: the gradients of the last {passed_over} steps are not finite, and changed no "
@@ -52,18 +52,18 @@ class Keeper:
                 "losses"
             )
         self.step = state.step
-        # The state last: what was interrupted between the two takes these steps again, and writes both anew.
+        # The state last: a run that is interrupted between the two repeats these steps, and writes both again.
         self.write(state, MODEL)
         if self.writes:
             state.save(self.out / STATE)
 
     def look(self, state: TrainState, der: float) -> None:
-        """Keep the averaged weights as ``best`` where their DER is lower than all before."""
+        """Save the averaged weights as ``best`` if their DER is the lowest so far."""
         if der < state.lowest_der and state.answers():
             state.lowest_der = der
             self.write(state, BEST)
 
     def write(self, state: TrainState, name: str) -> None:
-        """Write the averaged weights as a model in a folder of this name."""
+        """Write the averaged weights as a model to the folder ``name``."""
         if self.writes:
             checkpoint.save(self.out / name, state.average, self.postprocess, licence=self.licence)

@@ -1,4 +1,4 @@
-"""A run's folder is written by one command at a time."""
+"""A lock on a run's folder, so that one command writes to it at a time."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,9 +15,9 @@ _LOCK = ".lock"
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make or take a folder, which is held until the context is left, or the process ends in whatever way.
+    """Lock a folder, created if need be, until the context is left or the process ends, in whatever way.
 
-    Who leaves nothing in it, as where there was nothing to read, leaves it as it was.
+    If nothing has been written to it, e.g. because the input could not be read, the folder is left as it was.
 
     Raises:
         InputError: if another process holds it.
@@ -32,7 +32,7 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            with suppress(OSError):  # where a file that is open cannot go, it stays
+            with suppress(OSError):  # where an open file cannot be deleted, it stays
                 if [each.name for each in folder.iterdir()] == [_LOCK]:
                     (folder / _LOCK).unlink()
                     if made:

@@ -1,4 +1,4 @@
-"""The log of a run: one JSON object a line, and none of a step that was taken again."""
+"""The log of a run: one JSON object per line, without those of steps that were repeated."""
 
 import json
 import math
@@ -14,14 +14,12 @@ Report = Callable[[dict[str, float]], None]
 
 
 class RunLog:
-    """Appends to a run's log; what was logged after ``step`` is dropped, because those steps are taken again.
+    """Appends to a run's log; lines after ``step`` (at step 0: all) are dropped, because those steps are repeated.
 
-    Of a run that has not taken a step nothing stays.
-
-    What is not finite is null in the file. Without a path nothing is written and nobody is told.
+    Values that are not finite are null in the file. Without a path nothing is written or reported.
 
     Raises:
-        InputError: if there is a file with lines that are no log.
+        InputError: if the file has lines that are not of a log.
     """
 
     def __init__(self, path: Path | None, step: int, report: Report | None) -> None:
@@ -37,7 +35,7 @@ class RunLog:
                 draft.write_text("".join(kept), encoding="utf-8")
 
     def write(self, line: dict[str, float]) -> None:
-        """Add a line."""
+        """Append a line, and report it."""
         if self._path is None:
             return
         finite = {key: value if math.isfinite(value) else None for key, value in line.items()}

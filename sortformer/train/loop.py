@@ -34,8 +34,8 @@ from sortformer.train.teacher import VoiceTeacher
 
 __all__ = ["train"]
 
-_EVALUATION = ("evaluate_conversations", "data", "simulation", "stages")  # what the conversations depend on
-_CONTENT = "data.content"  # in the config that a run keeps: not of the recipe, but of what it names
+_EVALUATION = ("evaluate_conversations", "data", "simulation", "stages")  # what the dev conversations depend on
+_CONTENT = "data.content"  # in the saved config: no setting of the recipe, but a hash of the data that it names
 
 
 def train(
@@ -46,37 +46,36 @@ def train(
     stop: Callable[[int], bool] | None = None,
     report: Report | None = None,
 ) -> Path:
-    """Train a model, or go on with the run in ``out``, and return the folder of its averaged weights.
+    """Train a model, or resume the run in ``out``, and return the folder of its averaged weights.
 
-    ``out`` gets ``log.jsonl`` (a line a step; the evaluations too), ``state.pt`` (to resume from), ``model/``, with the
-    post-processing of the model that it began as, ``best/``, the one whose evaluation gave the lowest DER, and those of
-    ``keep_every``. A run that was stopped after N steps and resumed ends with the same bits as one that was not (on a
-    CPU, with the same number of threads), and its log has no line twice. What is not finite is null in the log.
+    ``out`` gets ``log.jsonl`` (a line per step and per evaluation), ``state.pt`` (to resume from), ``model/`` (with the
+    post-processing of the initial checkpoint), ``best/`` (the model of the evaluation with the lowest DER), and the
+    models of ``keep_every``. A run that was stopped and resumed ends with the same bits as one that was not (on a CPU,
+    with the same number of threads), and its log has no line twice. Values that are not finite are null in the log.
 
-    Started by ``torchrun``, each process takes its share of every batch; the weights are those of one process with the
-    whole of it, to rounding (see ``TrainConfig.accumulate``), and the first process writes. An error in one of them
-    ends all.
+    Started by ``torchrun``, each process takes its share of every batch. The weights are those of a single process,
+    up to rounding (see ``TrainConfig.accumulate``), and the first process writes. An error in one process ends all.
 
-    On a CPU, call ``torch.set_flush_denormal(True)`` before anything else of torch, as the command does: moments that
-    fade to denormal numbers slow it down many times. It changes the arithmetic of the whole process, which is why it is
-    not done here.
+    On a CPU, call ``torch.set_flush_denormal(True)`` before anything else of torch, as the command does: optimiser
+    moments that decay to denormal numbers slow training down many times. It changes the arithmetic of the whole
+    process, so it is not done here.
 
     Args:
-        stop: asked before and after each step, with the number of those that are done; where it is true, the state is
-            saved, and the run can go on later. Of several processes one that is told to stop is enough.
+        stop: called before and after each step with the number of steps done; if it returns true, the state is saved,
+            and the run can be resumed later. If one of several processes is told to stop, all do.
         report: called with every line of the log.
 
     Raises:
-        InputError: if data, initial weights, or the state or log to go on from cannot be read, ``out`` holds something
-            else than a run, or one that is going on or began from another model, the recipe asks for another model than
-            that of its initial weights, or training diverges or stands still.
-        ConfigError: if the model has no use for a teacher, or cannot be trained as streamed where the recipe asks for
-            that, or a batch has too few conversations to be shared out.
-        Cancelled: if another process failed; that one raises why.
+        InputError: if data, initial weights, or the state or log to resume from cannot be read; if ``out`` holds
+            something else than a run, a run in progress, or one that began from another model; if the recipe's model is
+            not that of its initial weights; or if training diverges or stands still.
+        ConfigError: if the model cannot be trained with a teacher, or as streamed, and the recipe asks for it, or if a
+            batch has too few conversations to be shared.
+        Cancelled: if another process failed; that one raises the error.
 
     Warns:
-        UserWarning: when all steps of the recipe have been done before, a run goes on with other settings or data, or
-            its warm-up is as long as itself.
+        UserWarning: if all steps of the recipe have been done before, a run is resumed with other settings or data, or
+            all steps are warm-up.
     """
     with joined(device) as processes, killed_workers(), ExitStack() as held:
         out = Path(out)
@@ -96,8 +95,8 @@ def train(
             counting = None
             if config.count_teacher is not None:
                 counting = CountTeacher.read(config.count_teacher.network).to(processes.device)
-            # On a CPU the workers make whole batches; an accelerator renders what they draft, many times as fast, if it
-            # has the digits for where in a recording things are.
+            # On a CPU the workers make whole batches; an accelerator renders their drafts, many times as fast, if it
+            # has float64, which positions in a recording need.
             place = processes.device
             if place.type == "cpu" or finest(place) is not torch.float64:
                 place = None
@@ -114,7 +113,7 @@ def train(
             keeper.write(state, MODEL)
         elif state.step < config.steps and processes.lead:
             if any(name.startswith(_EVALUATION) for name in changed):
-                state.lowest_der = math.inf  # the errors before are of other conversations
+                state.lowest_der = math.inf  # earlier DERs are of other conversations
             with drafted(out / "config.json") as draft:
                 draft.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
@@ -146,7 +145,7 @@ def train(
 
 
 def _warn(config: TrainConfig, out: Path, step: int, changed: list[str]) -> None:
-    """Say what about a run may not be meant."""
+    """Warn about what may not be intended."""
     if step >= config.steps:
         other = ", though what [data] names has changed" if _CONTENT in changed else ""
         warnings.warn(
@@ -168,21 +167,21 @@ def _warn(config: TrainConfig, out: Path, step: int, changed: list[str]) -> None
 
 
 def _stopping(stop: Callable[[int], bool] | None, step: int, processes: Processes) -> bool:
-    """Whether one of the processes is asked to stop, so that all do, after the same step."""
+    """Return whether any process is asked to stop, so that all stop after the same step."""
     return stop is not None and any(processes.sum_numbers(stop(step)))
 
 
 def _changed(config: Path, now: Mapping[str, Any]) -> list[str]:
-    """Return the names of the settings that are not as the file says."""
+    """Return the names of the settings that differ from those in the file."""
     try:
         before = read_config(config)
-    except InputError:  # what is not known has not changed
+    except InputError:  # without a readable config nothing counts as changed
         return []
     return sorted(name for name, *_ in differences(before, now))
 
 
 def _check_place(out: Path) -> None:
-    """Refuse a folder with a model, or a config, that no run has left there."""
+    """Refuse a folder with a model, or a config, that is not of a run."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file: give a folder for the run")
     config = out / "config.json"
@@ -197,7 +196,7 @@ def _check_place(out: Path) -> None:
 def _started(
     config: TrainConfig, sources: Sources, model: Sortformer, begun_as: str, device: torch.device
 ) -> TrainState:
-    """Return the state from which a run starts."""
+    """Return the initial state of a run."""
     if any(stage.streamed_probability for stage in config.stages):
         check_streams(model.config)
     of_frames = config.teacher is not None or config.count_teacher is not None or config.loss.voice_pairs_weight > 0

@@ -1,4 +1,4 @@
-"""The training objective: the output's hybrid loss, the estimates' own, the teacher's, the model's and its voices'."""
+"""The training objective: hybrid losses of the output and of the estimates, and auxiliary losses."""
 
 from dataclasses import dataclass
 
@@ -19,10 +19,10 @@ __all__ = ["Frames", "frames_of", "objective"]
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """What the losses of a step are averaged over: its output frames, and those in which a known voice speaks.
+    """The frames that the losses of a step are averaged over: all valid ones, and those in which a known voice speaks.
 
-    They are of the whole batch, all micro-batches and processes together: averages of averages would let a frame of a
-    short or silent part count for more.
+    They are counted over the whole batch, in all micro-batches and processes: in an average of averages, frames of a
+    short or silent part would have more weight.
     """
 
     valid: int
@@ -30,7 +30,7 @@ class Frames:
 
 
 def frames_of(batch: Conversations, grid: FrameGrid) -> Frames:
-    """Return how many frames a batch has on a model's grid."""
+    """Count the frames of a batch on a model's grid."""
     known = batch.activity * (batch.voice >= 0)[:, None]
     valid = sum(grid.output_frames(count) for count in batch.num_samples.tolist())
     return Frames(valid, int(known.any(dim=2).sum()))
@@ -46,13 +46,13 @@ def objective(
     counts: Tensor | None = None,
     counts_weight: float = 0.0,
 ) -> dict[str, Tensor]:
-    """Return the "loss" to descend of a batch, or of a part of one that has ``frames`` in all, and what it is made of.
+    """Return the "loss" to minimise of a batch, or of a part of one that has ``frames`` in all, and its terms.
 
-    That is the loss of the "output", those of the "estimates" and of the "voices", and, by name, what the model brings
-    along and what is asked of voices and of counts, all before their weights.
+    The terms, before their weights, are "output", "estimates" and "voices" (of the voice teacher) and, by name, the
+    model's auxiliary losses, "voice_pairs" and "counts".
 
-    Deep supervision: each estimate counts ``deep_weight`` times its own loss. ``counts`` (B, T, 3) are what a network
-    says that counts.
+    Deep supervision: each estimate adds its own loss, times ``deep_weight``. ``counts`` (B, T, 3) are the estimates of
+    the count teacher.
     """
     final = hybrid_loss(output.logits, batch.activity, output.valid, config.sort_weight, frames=frames.valid)
     zero = torch.zeros((), device=final.device)
@@ -70,7 +70,7 @@ def objective(
     weights = {name: config.weight(name) for name in others}
     if counts is not None:
         others["counts"], weights["counts"] = count_loss(output.logits, counts, output.valid), counts_weight
-    # Each is an average over this part: it counts by the part's share of the frames.
+    # Each is an average over this part, so it is weighted by the part's share of the frames.
     share = output.valid.sum() / max(1, frames.valid)
     others = {name: share * other for name, other in others.items()}
     for name, other in others.items():

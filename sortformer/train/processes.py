@@ -1,7 +1,7 @@
-"""Several processes that train one model, as ``torchrun`` starts them: one a GPU, or one a group of cores.
+"""Data-parallel training in several processes, as ``torchrun`` starts them: one per GPU, or per group of cores.
 
-Each has the whole model and its share of every batch. Gradients are summed, not averaged: the losses are already those
-of the whole batch. As all take the same step on the same sums, their weights stay the same without being sent around.
+Each has the whole model and its share of every batch. Gradients are summed, not averaged: the losses are already
+averaged over the whole batch. As all take the same step on the same sums, their weights stay equal without being sent.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ __all__ = ["Processes", "joined"]
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """This process among all that train together; alone unless said otherwise."""
+    """This process among all that train together; a single one by default."""
 
     device: torch.device
     rank: int = 0
@@ -44,7 +44,7 @@ class Processes:
         return self.sum(torch.tensor(numbers, dtype=torch.float64, device=self.device)).tolist()
 
     def check_same(self, number: int, what: str) -> None:
-        """Refuse a number that is not the same everywhere; all processes must ask.
+        """Check that a number is the same in all processes; all of them must call this.
 
         Raises:
             InputError: if it is not.
@@ -54,10 +54,10 @@ class Processes:
             raise InputError(f"{what} is not the same for all processes: put it on a disk that all of them see")
 
     def sum_gradients(self, parameters: Sequence[Tensor]) -> None:
-        """Sum the gradients over all processes, as one array: that is quicker than hundreds of small ones.
+        """Sum the gradients over all processes, as one array: that is faster than hundreds of small ones.
 
-        A parameter that only some of them have used gets a gradient in all; one that nobody has used stays without, as
-        the optimiser passes such ones over.
+        A parameter that only some processes have used gets a gradient in all; one that none has used keeps None, so
+        that the optimiser skips it.
         """
         if self.count == 1:
             return
@@ -72,10 +72,10 @@ class Processes:
 
     @contextlib.contextmanager
     def all_or_none(self) -> Iterator[None]:
-        """Let what fails in one process fail in all of them: nobody waits for one that has gone.
+        """Let all processes fail if one does, so that none waits for it.
 
         Raises:
-            Cancelled: where another process failed; that one raises what happened.
+            Cancelled: if another process failed; that one raises the error.
         """
         error = None
         try:
@@ -92,9 +92,9 @@ class Processes:
 
 @contextlib.contextmanager
 def joined(device: str) -> Iterator[Processes]:
-    """Join the processes that ``torchrun`` has started, or be alone where it has not.
+    """Join the processes that ``torchrun`` has started; without it, be a single process.
 
-    They speak through NCCL on CUDA, where each takes the device of its own number, and through Gloo on CPUs.
+    They communicate by NCCL on CUDA, where each uses the device of its local rank, and by Gloo on CPUs.
 
     Raises:
         InputError: if there are more processes than CUDA devices, or the device is of another kind.

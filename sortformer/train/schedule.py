@@ -1,4 +1,4 @@
-"""What changes from step to step: the learning rate and the teachers' weights."""
+"""Schedules of the learning rate and of the teachers' weights."""
 
 import math
 
@@ -8,9 +8,9 @@ __all__ = ["learning_rate", "teacher_weight"]
 
 
 def learning_rate(config: OptimizerConfig, step: int, steps: int) -> float:
-    """Return the rate of ``step`` (from 0): linear warm-up, then half a cosine.
+    """Return the learning rate at ``step`` (from 0): linear warm-up, then cosine decay.
 
-    One step after the last one it would be ``final_ratio`` of the peak.
+    One step after the last it would be ``final_ratio`` of the peak.
     """
     if step < config.warmup_steps:
         return config.learning_rate * (step + 1) / config.warmup_steps
@@ -20,7 +20,7 @@ def learning_rate(config: OptimizerConfig, step: int, steps: int) -> float:
 
 
 def teacher_weight(config: TeacherConfig | CountTeacherConfig | None, step: int, steps: int) -> float:
-    """Return the weight of a teacher's loss at ``step``, falling linearly over the run; 0 without one."""
+    """Return the weight of a teacher's loss at ``step``, which is linear over the run; 0 without a teacher."""
     if config is None:
         return 0.0
     return config.weight + (config.final_weight - config.weight) * min(1.0, step / max(1, steps - 1))

@@ -1,4 +1,4 @@
-"""Everything that a run must remember to go on as if it had never stopped."""
+"""The state of a training run: all that it needs to resume as if it had never stopped."""
 
 import copy
 import math
@@ -19,8 +19,8 @@ from sortformer.train.teacher import VoiceTeacher
 
 __all__ = ["TrainState", "parameter_groups"]
 
-_OF_START = ("model.", "seed", "init", "simulation.num_slots")  # of a recipe: what a run begins as
-_BY_RECIPE = ("weight_decay", "betas")  # of the optimiser; the learning rate is set before each step
+_OF_START = ("model.", "seed", "init", "simulation.num_slots")  # settings of a recipe that determine the initial model
+_BY_RECIPE = ("weight_decay", "betas")  # optimiser settings that are not loaded; the learning rate is set in each step
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class TrainState:
     step: int = 0
     lowest_der: float = math.inf
     begun_as: str = ""
-    """Which model it began as; a run that goes on must be told the same."""
+    """Identifies the initial model; a resumed run must have the same."""
 
     @classmethod
     def start(
@@ -46,7 +46,7 @@ class TrainState:
         begun_as: str = "",
         frozen: Sequence[str] = (),
     ) -> "TrainState":
-        """Begin a run with the weights that ``model`` has, of which those of the ``frozen`` parts stay.
+        """Return the initial state of a run, with the weights of ``model``; its ``frozen`` parts are not trained.
 
         Raises:
             ConfigError: if the model has no part of such a name, or nothing is left to train.
@@ -65,7 +65,7 @@ class TrainState:
 
     @torch.no_grad()
     def update_average(self, decay: float) -> None:
-        """Move the average towards the weights; it forgets its start in the first steps, whatever the decay."""
+        """Update the average of the weights; in the first steps the decay is lower, so that the initial ones fade."""
         rate = 1 - min(decay, (1 + self.step) / (10 + self.step))
         for mean, now in zip(self.average.state_dict().values(), self.model.state_dict().values(), strict=True):
             if mean.is_floating_point():
@@ -75,12 +75,12 @@ class TrainState:
 
     @torch.inference_mode()
     def answers(self) -> bool:
-        """Whether the averaged model gives numbers, for a second of silence; where training diverged it does not."""
+        """Return whether the averaged model's output for a second of silence is finite; after divergence it is not."""
         device = next(self.average.parameters()).device
         return bool(torch.isfinite(self.average(torch.zeros(1, SAMPLE_RATE, device=device)).logits).all())
 
     def save(self, path: Path) -> None:
-        """Write the state whole or not at all."""
+        """Write the state atomically."""
         values = {
             "model": self.model.state_dict(),
             "average": self.average.state_dict(),
@@ -95,22 +95,23 @@ class TrainState:
             try:
                 torch.save(values, file)
             except RuntimeError as error:
-                # On a full disk torch complains of a position in the file; what was wrong with the file came before.
+                # On a full disk torch raises an error about a position in the file; the cause is the error before.
                 raise (error.__context__ if isinstance(error.__context__, OSError) else error) from None
 
     def load(self, path: Path, changed: Sequence[str] = ()) -> None:
-        """Go on from a saved state, with the settings of the optimiser that this run has.
+        """Load a saved state, but keep the optimiser settings of this run.
 
-        ``changed`` are the settings of the recipe that are not as they were, for the error.
+        ``changed`` are the names of the recipe's settings that have changed, for the error.
 
         Raises:
-            InputError: if the file is damaged, of another model, or of a run that began as another one.
+            InputError: if the file is damaged, of another model, or of a run that began from another model or trained
+                other parts of it.
         """
         try:
             found = torch.load(path, map_location="cpu", weights_only=True)
         except Exception as error:  # a damaged pickle can raise nearly anything
             raise InputError(f"cannot resume from {path}, which is damaged; move it away to start again") from error
-        values = found if isinstance(found, dict) else {}  # which lacks all that is wanted below
+        values = found if isinstance(found, dict) else {}  # which lacks the keys below
         if values.get("begun_as", self.begun_as) != self.begun_as:
             other = [name for name in changed if name.startswith(_OF_START)]
             why = f"its recipe had another {', '.join(other)}" if other else "weights, post-processing or licence"
@@ -139,12 +140,12 @@ class TrainState:
             ) from error
 
     def _trained(self) -> list[str]:
-        """The parameters that are trained; the optimiser knows them by their order alone."""
+        """Return the names of the trained parameters; the optimiser identifies them by order alone."""
         return [name for name, parameter in self.model.named_parameters() if parameter.requires_grad]
 
 
 def _freeze(model: Sortformer, name: str) -> None:
-    """Let a part stay as it is: its weights, and what it gathers while it trains."""
+    """Freeze a part: its weights and its running statistics."""
     parts = dict(model.named_modules())
     if not name or name not in parts:
         below = ", ".join(parent for parent, _ in model.named_children())
@@ -153,7 +154,7 @@ def _freeze(model: Sortformer, name: str) -> None:
 
 
 def parameter_groups(modules: list[nn.Module], config: OptimizerConfig) -> list[dict[str, list[Tensor] | float]]:
-    """Put matrices under weight decay, and vectors (biases, norms, gates) not."""
+    """Return two groups: matrices with weight decay, and vectors (biases, norms, gates) without."""
     parameters = [parameter for module in modules for parameter in module.parameters() if parameter.requires_grad]
     return [
         {"params": [p for p in parameters if p.ndim > 1], "weight_decay": config.weight_decay},

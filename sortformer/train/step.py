@@ -1,4 +1,4 @@
-"""One optimisation step: a batch in parts, in one process or many, with the gradient of the whole."""
+"""One optimisation step, with the gradient of the whole batch over all micro-batches and processes."""
 
 import time
 from collections import Counter
@@ -32,14 +32,14 @@ def take_step(
     processes: Processes,
     count_teacher: CountTeacher | None = None,
 ) -> dict[str, float]:
-    """Take one optimisation step and return its line of the log, which is about all processes.
+    """Take one optimisation step and return its line of the log, which is for all processes together.
 
     ``parts`` are the micro-batches of this process. Losses are averaged over the frames of all parts of all processes,
-    so the gradient is that of the batch as one, to rounding.
+    so the gradient is that of the whole batch, up to rounding.
     """
     started = time.perf_counter()
-    # Before the step, not after it: the features that a run leaves are those that it trained with. The average has the
-    # same ones, as a mean of draws is no draw.
+    # Before the step, not after it: so the random features that a run saves are those that it was last trained with.
+    # The average gets the same ones, because a mean of random features is not a valid draw.
     for model in (state.model, state.average):
         redraw(model, config.seed, state.step)
     rate = learning_rate(config.optimizer, state.step, config.steps)
@@ -60,15 +60,15 @@ def take_step(
     parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
     processes.sum_gradients(parameters)
     shown, *losses = processes.sum_numbers(*measured.values())
-    # A stream shows other frames than the batch has, and how many is known only now. The teacher's loss, which is over
-    # speech, is scaled alike: it counts for more where a speaker cache shows more speech in a frame than the batch has.
+    # A streamed step has other frames than the batch, and their number is known only now. The teacher's loss, which is
+    # averaged over speech, is scaled alike: it has more weight if the speaker cache has a higher share of speech.
     scale = frames.valid / max(1.0, shown)
     if scale != 1:
         for parameter in parameters:
             if parameter.grad is not None:
                 parameter.grad *= scale
     norm = nn.utils.clip_grad_norm_(parameters, config.optimizer.clip_norm)
-    # One bad batch must not end a run of hours: its gradient is not finite, and it is passed over.
+    # One bad batch must not end a run of hours: if the gradient is not finite, the step is skipped.
     if torch.isfinite(norm):
         state.optimizer.step()
     state.step += 1
@@ -91,7 +91,7 @@ def _descend(
     frames: Frames,
     count_teacher: CountTeacher | None,
 ) -> dict[str, float]:
-    """Add the gradient of one part, the ``rows`` of a batch; return the frames shown, and the losses by name."""
+    """Add the gradient of one part, the ``rows`` of a batch; return its frames as "shown", and its losses by name."""
     device = batch.wave.device
     # Dropout draws from the global generator; seeding it by step and row makes a resumed run draw the same.
     with torch.random.fork_rng([] if device.type == "cpu" else [device], device_type=device.type):
@@ -125,7 +125,7 @@ def _forward(
     config: TrainConfig,
     rows: range,
 ) -> tuple[SortformerOutput, Tensor, Tensor | None]:
-    """What the model makes of a part, whole or as a stream shows it, and labels and counts of the frames it saw."""
+    """Run the model on a part, whole or as a step of a stream; return output, labels and counts of its frames."""
     generator = torch.Generator().manual_seed(seed_of(config.seed, state.step))
     stage = config.stage(state.step)
     if float(torch.rand((), generator=generator)) >= stage.streamed_probability:

@@ -1,9 +1,8 @@
-"""Conversations as a step of a stream shows them: a past that was chosen from, a chunk, and little of what comes next.
+"""Training on single steps of a stream: a compressed past, a chunk, and a short right context.
 
-What a model must learn to stream is to read [speaker cache | FIFO | chunk, right context], where frames of the past
-stand in the order of their slots and not of time. So that is what it is shown. Every frame carries its labels through
-the cache with it, and the loss needs nothing of its own. (NeMo runs all steps of a stream one after another instead: as
-many forward passes as there are chunks.)
+To stream, a model must learn to process [speaker cache | FIFO | chunk, right context], where frames of the past are
+ordered by slot and not by time. So that is its input here. The labels of a frame go through the cache with it, so the
+loss needs no changes. (NeMo runs all steps of a stream one after another instead: one forward pass per chunk.)
 """
 
 import math
@@ -36,7 +35,7 @@ def check_streams(model: ModelConfig) -> None:
 
     Raises:
         ConfigError: if its features depend on the whole recording, its output is finer than its frames, or its layers
-            remember: such a model needs no cache, and learns from recordings that are cut into chunks anyway.
+            carry a state: such a model needs no cache, and is trained on chunked recordings anyway.
     """
     if carries(model):
         raise ConfigError(
@@ -49,7 +48,7 @@ def check_streams(model: ModelConfig) -> None:
 
 
 def draw_stream(generator: torch.Generator, num_slots: int) -> StreamConfig:
-    """Draw how the stream is cut and what it remembers: of each of ``num_slots`` a frame at least."""
+    """Draw the sizes of chunk, right context, FIFO and cache, with room for ``num_slots``, at least a frame each."""
 
     def drawn(bounds: tuple[int, int]) -> int:
         low, high = map(math.log, bounds)
@@ -75,23 +74,23 @@ def streamed(
     order: Tensor,
     counts: Tensor | None = None,
 ) -> tuple[SortformerOutput, Tensor, Tensor | None]:
-    """Return what the model makes of one step of the streams ``feats`` (B, F, M), and the labels of what it was shown.
+    """Run the model on one step of the streams ``feats`` (B, F, M); return its output, and the labels of its input.
 
-    What a row has heard before went into the cache by the model's own estimates, without gradient, and its slots in a
-    given order: where that is random, the cache's order and not the speakers' is what the model learns to trust.
+    The past of each row is put into the cache by the model's own probabilities, without gradient, with the slots in the
+    given order: if it is random, the model learns to follow the order in the cache, not that of the speakers.
 
     Args:
-        lengths: (B,) feature frames that count.
-        activity: (B, T, S) of the subsampled frames, whatever the order of the speakers.
+        lengths: (B,) valid feature frames.
+        activity: (B, T, S) of the subsampled frames, with the speakers in any order.
         config: chunk, right context, FIFO and cache of this step.
         heard_share: (B,) share of each row that is past, in [0, 1).
         order: (S,) permutation of the slots.
-        counts: (B, T, 3) how likely nobody, one, or more speak, where a network says so.
+        counts: (B, T, 3) probabilities that nobody, one, or more speak, if there is a count teacher.
 
     Returns:
         The output for n frames [cache | FIFO | chunk, right context], and their (B, n, S) labels and (B, n, 3) counts.
-        What the cache was filled with is the mean of frames that the model took for silence, or its own silence where
-        it has one, and has their mean for counts, and as labels who speaks in most of them.
+        Filler frames of the cache are the mean of frames that the model took for silence, with the mean of their counts
+        and the majority of their labels; or, if the model has learned one, its silence, in which nobody speaks.
     """
     emb, frames = model.encoder.subsample(feats, lengths)
     batch, slots = activity.shape[0], activity.shape[2]
@@ -100,9 +99,9 @@ def streamed(
     longest = int(heard.max())
     with torch.no_grad():
         past = model.forward_frames(emb[:, :longest], length_mask(heard, longest)).probs if longest else None
-    # Up to torch 2.10 autocast would go on with weights that it has cast without gradient.
+    # Up to torch 2.10 autocast would reuse weights that it has cast without gradient.
     torch.clear_autocast_cache()
-    # Somebody's share of the counts alone: the model's own silence is padded with zeros, so that nobody speaks there.
+    # Only the counts of one and of more: the learned silence is padded with zeros, so that nobody speaks there.
     labels = activity if counts is None else torch.cat([activity, counts[..., 1:]], dim=2)
     labelled = torch.cat([emb, labels.to(emb)], dim=2)
     state = start(config, labelled.shape[2], slots, batch, emb.device)

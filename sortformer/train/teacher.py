@@ -1,4 +1,4 @@
-"""A teacher for voices: the encoder's frames must tell, among the embeddings of all voices, whose they are."""
+"""A voice teacher: the encoder's frames are classified among the embeddings of all voices."""
 
 import math
 from pathlib import Path
@@ -15,12 +15,12 @@ __all__ = ["VoiceTeacher"]
 
 
 class VoiceTeacher(nn.Module):
-    """Find the voices of each frame in a table of embeddings: cross-entropy over scaled cosines.
+    """Classification of each frame's voices against a table of embeddings: cross-entropy over scaled cosines.
 
-    The table is a teacher's and stays as it is: where voices lie is known from the first step, and the encoder has
-    only to learn to place its frames. (Drawn to its own row alone, without the others to be told from, it would learn
-    what is most common: sexes and microphones.) The table is centred, so that what tells one voice from another
-    counts and not what all have in common. Frames of silence are left alone; in overlap the voices share the target.
+    The table comes from a teacher and is fixed: the targets are known from the first step, and the encoder has only to
+    learn to map its frames to them. (Trained towards its own row alone, without the others as negatives, it would learn
+    what is most common: gender and microphones.) The table is centred, so that only the differences between voices
+    count. Frames of silence are ignored; in overlap the voices share the target.
     """
 
     def __init__(self, input_dim: int, table: Tensor, scale: float = 16.0) -> None:
@@ -32,11 +32,11 @@ class VoiceTeacher(nn.Module):
 
     @classmethod
     def read(cls, path: str | Path, bank: VoiceBank, input_dim: int, scale: float = 16.0) -> "VoiceTeacher":
-        """Read an ``.npz`` with ``embedding`` (V, E) and ``voice`` (V,), the names of voices, for those of a bank.
+        """Read an ``.npz`` with ``embedding`` (V, E) and ``voice`` (V,), the names of voices, for the voices of a bank.
 
         Raises:
-            InputError: if the file cannot be read, lacks a voice of the bank, or has one that is not finite or no
-                embedding, or if there is one voice only.
+            InputError: if the file cannot be read, lacks a voice of the bank, or has an embedding that is not finite or
+                not a vector, or if the bank has one voice only.
         """
         with reading(f"the voice table {path}"), open(path, "rb") as file, np.load(file) as archive:
             held = dict(archive)
@@ -55,10 +55,10 @@ class VoiceTeacher(nn.Module):
         return cls(input_dim, torch.from_numpy(table), scale)
 
     def forward(self, emb: Tensor, activity: Tensor, voice: Tensor, frames: int | None = None) -> Tensor:
-        """Return the cross-entropy in units of ln V (1: knows nothing), averaged over frames with speech.
+        """Return the cross-entropy in units of ln V (1: chance level), averaged over frames with speech.
 
         emb (B, T, D), activity (B, T, S), voice (B, S) with -1 for none. Speech of unknown voices, as in real
-        recordings, is left alone. ``frames``: those with speech of the larger batch that this one is a part of.
+        recordings, is ignored. ``frames``: number of frames with speech in the larger batch that this is a part of.
         """
         activity = activity * (voice >= 0)[:, None]
         speech = activity.any(dim=2)
@@ -70,5 +70,5 @@ class VoiceTeacher(nn.Module):
 
 
 def _centre(table: Tensor) -> Tensor:
-    """Take off what all voices have in common, and bring each row to unit length."""
+    """Subtract the mean of all voices, and scale each row to unit length."""
     return nn.functional.normalize(table - table.mean(0), dim=1)

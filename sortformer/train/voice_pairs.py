@@ -1,4 +1,4 @@
-"""Voices apart by a distance: stretches of one voice nearer to each other than a threshold, those of two further."""
+"""A pairwise loss on voices: stretches of one voice should be closer than a threshold, those of two farther apart."""
 
 import torch
 from torch import Tensor, nn
@@ -10,22 +10,22 @@ _STRETCH_FRAMES = (3, 8)  # shortest and longest stretch that is compared as one
 
 
 def voice_pairs(emb: Tensor, activity: Tensor, valid: Tensor, threshold: float = 0.4) -> Tensor:
-    """Return how badly a distance tells the voices of each conversation apart, in nats.
+    """Return the loss, in nats, of telling the voices of each conversation apart by cosine distance.
 
-    Clustering takes two groups of stretches for one voice if their mean cosine distance is small enough, whatever the
-    recording. Neither a teacher's table nor the head trains that. Here each pair of stretches in which one voice speaks
-    is an example of logistic regression whose parameters are given, ``threshold`` and a scale of 16; pairs of one voice
-    and pairs of two count alike. Voices of one conversation only are compared, as in EEND-vector clustering (Kinoshita
-    et al., arXiv 2105.09040): between conversations the channel would tell more than the voice.
+    Clustering merges two groups of stretches if their mean cosine distance is below a threshold, the same for all
+    recordings. Neither a teacher's table nor the head trains that. Here each pair of single-speaker stretches is an
+    example of logistic regression with fixed parameters, ``threshold`` and a scale of 16; pairs of one voice and pairs
+    of two have equal weight in total. Only voices of one conversation are compared, as in EEND-vector clustering
+    (Kinoshita et al., arXiv 2105.09040): across conversations the channel would tell more than the voice.
 
     Args:
         emb: (B, T, D) the encoder's embeddings.
         activity: (B, T, S) zeros and ones.
-        valid: (B, T) bool. A conversation counts by its valid frames.
+        valid: (B, T) bool. A conversation is weighted by its valid frames.
         threshold: cosine distance at which one voice is as likely as two.
     """
     shortest, longest = _STRETCH_FRAMES
-    # What is no frame may be anything, even not a number.
+    # Frames that are not valid may hold anything, even NaN.
     one_speaks = (valid & (activity.sum(dim=2) == 1))[:, :, None]
     alone = _pieces(activity.masked_fill(~one_speaks, 0.0), longest)
     unit = _pieces(nn.functional.normalize(emb.float().masked_fill(~one_speaks, 0.0), dim=2), longest)
@@ -42,10 +42,10 @@ def voice_pairs(emb: Tensor, activity: Tensor, valid: Tensor, threshold: float =
 
 
 def _pieces(frames: Tensor, length: int) -> Tensor:
-    """Cut (B, T, C) into (B, N, length, C), the last piece filled up with zeros."""
+    """Split (B, T, C) into (B, N, length, C), the last piece padded with zeros."""
     return nn.functional.pad(frames, (0, 0, 0, -frames.shape[1] % length)).unflatten(1, (-1, length))
 
 
 def _mean(values: Tensor, chosen: Tensor) -> Tensor:
-    """Mean of the chosen values of each conversation, 0 where there are none."""
+    """Return the mean of the chosen values of each conversation, 0 if there are none."""
     return (values * chosen).sum(dim=(1, 2)) / chosen.sum(dim=(1, 2)).clamp(min=1)
