@@ -34,34 +34,34 @@ __all__ = [
 ]
 
 _ARRIVAL, _CHANNEL = "speaker_", "channel_"
-_ROUNDING_S = 1e-6  # of times, for which binary fractions are not exact
+_ROUNDING_S = 1e-6  # tolerance for times, which are rounded in binary
 
 
 def arrival_name(position: int) -> str:
-    """Return what the speaker is called who is the ``position``-th to arrive, from 0, and whose name is not known."""
+    """Return the label of the unnamed speaker who is the ``position``-th to arrive, counted from 0."""
     return f"{_ARRIVAL}{position}"
 
 
 def channel_name(column: int) -> str:
-    """Return what the speaker is called who has a channel alone, the ``column``-th, from 0."""
+    """Return the label of the speaker of the ``column``-th channel, counted from 0."""
     return f"{_CHANNEL}{column + 1}"
 
 
 def is_given_name(name: str) -> bool:
-    """Whether a name is one of those, or the bare number of one, and so not for users to give."""
+    """Return whether a name is such a label, or only the number of one: users may not give these."""
     return name.removeprefix(_ARRIVAL).removeprefix(_CHANNEL).isdigit()
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One stretch of time in which one speaker speaks; times in seconds, turns sort by start, end, speaker.
+    """A time interval in which one speaker speaks; times in seconds; turns sort by start, end, speaker.
 
-    ``confidence``, where there is one, is how much of it is expected to be right, or its mean probability, as
-    ``PostprocessConfig.confidence`` says.
+    ``confidence``, if any, is the share of the turn that is expected to be correct, or its mean probability, depending
+    on ``PostprocessConfig.confidence``.
 
     Raises:
-        InputError: when a time is not finite, the start is negative, the end is not after it, or the speaker is no
-            name.
+        InputError: when the confidence is not finite, not 0 <= start < end < inf, or the speaker is not a non-empty
+            string.
     """
 
     start: float
@@ -94,7 +94,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """The output frames that a diarization was decided on: frame ``t`` starts at ``start_s + t * step_s``."""
+    """The output frames that a diarization is based on: frame ``t`` starts at ``start_s + t * step_s``."""
 
     start_s: float
     step_s: float
@@ -103,7 +103,7 @@ class TimeAxis:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What made a diarization: model, version of the toolkit, settings (plain JSON values), output frames."""
+    """Provenance of a diarization: model, toolkit version, settings (plain JSON values), output frames."""
 
     model: str | None = None
     version: str | None = None
@@ -113,13 +113,13 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diarization:
-    """The turns of one recording, sorted; iterating gives them one by one, and ``[0]`` the first.
+    """The sorted turns of one recording; it can be iterated and indexed like a sequence of turns.
 
     Turns are clipped to ``[0, duration]`` and those wholly outside are dropped, because annotations often run a little
-    past the audio. Turns may overlap, also those of one speaker (see :meth:`merge`).
+    past the audio. Turns may overlap, even those of one speaker (see :meth:`merge`).
 
     Raises:
-        InputError: when the duration is negative or not finite, or ``uri`` (the recording's id) is no string, or empty.
+        InputError: when the duration is negative or not finite, or ``uri`` (the recording's id) is empty or no string.
     """
 
     turns: tuple[Turn, ...]
@@ -163,11 +163,11 @@ class Diarization:
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """The speakers in order of arrival; two who start together go by name."""
+        """The speakers in order of arrival; ties are sorted by name."""
         return speakers(self.turns)
 
     def crop(self, start_s: float, end_s: float) -> Diarization:
-        """Return what happens between two times, as a recording of its own that starts at 0, whose ``origin`` is None.
+        """Return the part between two times as a recording of its own, which starts at 0 and has no ``origin``.
 
         Raises:
             InputError: when the times are not ``0 <= start_s <= end_s``, or the start is infinite.
@@ -180,7 +180,7 @@ class Diarization:
         return replace(self, turns=turns, duration=end_s - start_s, origin=None)
 
     def shift(self, seconds: float) -> Diarization:
-        """Return the same so many seconds later: a window in the time of the recording that it was cut out of.
+        """Return the turns shifted to later times, for example from a window to the time of its recording.
 
         Raises:
             InputError: when the seconds are not a number >= 0.
@@ -193,10 +193,10 @@ class Diarization:
         return replace(self, turns=shifted(self.turns, seconds), duration=self.duration + seconds, origin=origin)
 
     def within(self, regions: Iterable[tuple[float, float]]) -> Diarization:
-        """Return what happens inside the regions (start, end) in seconds, such as those of a UEM; times stay.
+        """Return the turns cut to regions (start, end) in seconds, such as those of a UEM; times do not change.
 
         Raises:
-            InputError: when a region ends before it starts, or a time is no number.
+            InputError: when a region ends before it starts, or a time is not a number.
         """
         parts = union(regions)
         cut = ((max(turn.start, start), min(turn.end, end), turn) for start, end in parts for turn in self.turns)
@@ -206,17 +206,17 @@ class Diarization:
         """Join overlapping and touching turns of one speaker, and those at most ``gap_s`` seconds apart.
 
         Raises:
-            InputError: when the gap is negative, or no number.
+            InputError: when the gap is negative, or not a number.
         """
         if not (isinstance(gap_s, Real) and gap_s >= 0):
             raise InputError(f"gap_s must be 0 seconds or more, got {gap_s!r}")
         return replace(self, turns=merged(self.turns, gap_s))
 
     def relabel(self, mapping: Mapping[str, str]) -> Diarization:
-        """Rename speakers; those who are not in the mapping keep their name. Two may become one.
+        """Rename speakers; those not in the mapping keep their names. Two speakers may be merged into one.
 
         Raises:
-            InputError: when the mapping has somebody who does not speak here.
+            InputError: when a speaker in the mapping has no turn here.
         """
         if absent := sorted(set(mapping) - set(self.speakers)):
             raise InputError(f"{self.uri} has no speaker {absent[0]!r}, only {', '.join(self.speakers) or 'silence'}")
@@ -228,7 +228,7 @@ class Diarization:
         """Return RTTM lines (see :mod:`sortformer.formats.rttm`).
 
         Raises:
-            InputError: when two speakers have one name but for white space, which becomes ``_``.
+            InputError: when two names of speakers differ in white space only, which is written as ``_``.
         """
         from sortformer.formats import rttm
 
@@ -238,14 +238,14 @@ class Diarization:
     def from_rttm(
         cls, path: str | os.PathLike[str], uri: str | None = None, duration: float | None = None
     ) -> Diarization:
-        """Read what an RTTM file says of a recording; without a duration (seconds) it ends with the last turn.
+        """Read a recording from an RTTM file; without a duration (seconds) it ends with the last turn.
 
         Args:
-            uri: the recording's id, whose white space RTTM writes as ``_``; needed where the file is about several, all
-                of which ``formats.rttm.read`` gives.
+            uri: the recording's id, with white space as ``_``; required if the file has several recordings
+                (``formats.rttm.read`` returns all of them).
 
         Raises:
-            InputError: when the file is missing or broken, or is about several recordings, or about others than this.
+            InputError: when the file is missing or invalid, has several recordings without ``uri``, or not that one.
         """
         from sortformer.formats import names, rttm
 
@@ -260,10 +260,10 @@ class Diarization:
 
     @classmethod
     def from_json(cls, path: str | os.PathLike[str]) -> Diarization:
-        """Read the JSON document of a recording, with all that :meth:`to_json` writes.
+        """Read the JSON document of a recording, as written by :meth:`to_json`.
 
         Raises:
-            InputError: when the file is missing, or no such document (see :mod:`sortformer.formats.json`).
+            InputError: when the file is missing, or not such a document (see :mod:`sortformer.formats.json`).
         """
         from sortformer.formats import json
 
@@ -276,19 +276,19 @@ class Diarization:
         return json.format(self)
 
     def to_text(self) -> str:
-        """Return plain text for people's eyes (see :mod:`sortformer.formats.text`)."""
+        """Return plain text for reading (see :mod:`sortformer.formats.text`)."""
         from sortformer.formats import text
 
         return text.format(self)
 
     def to_html(self) -> str:
-        """Return a page to look at it, hear it and correct it (see :mod:`sortformer.formats.html`)."""
+        """Return a web page to view, play and correct it (see :mod:`sortformer.formats.html`)."""
         from sortformer.formats import html
 
         return html.format(self)
 
     def to_pyannote(self) -> Annotation:
-        """Return a ``pyannote.core.Annotation``; confidence and duration have no place in it."""
+        """Return a ``pyannote.core.Annotation``; confidence and duration are lost."""
         return to_pyannote(self.turns, self.uri)
 
     @classmethod
@@ -296,7 +296,7 @@ class Diarization:
         """Build from a ``pyannote.core.Annotation``; without a duration it ends with the last turn.
 
         Raises:
-            InputError: when it is none.
+            InputError: when it is not an ``Annotation``.
         """
         if not hasattr(annotation, "itertracks"):
             raise InputError(f"an Annotation of pyannote is wanted, got {type(annotation).__name__}")
@@ -308,12 +308,12 @@ class Diarization:
 
 
 def last_end(turns: Iterable[Turn]) -> float:
-    """Return the latest end of the turns in seconds, 0 where there are none."""
+    """Return the latest end of the turns in seconds, 0 without turns."""
     return max((turn.end for turn in turns), default=0.0)
 
 
 def speakers(turns: Iterable[Turn]) -> tuple[str, ...]:
-    """Return the speakers in order of their earliest start; two who start together go by name."""
+    """Return the speakers in order of their earliest start; ties are sorted by name."""
     arrival: dict[str, float] = {}
     for turn in turns:
         arrival[turn.speaker] = min(turn.start, arrival.get(turn.speaker, math.inf))
@@ -323,7 +323,7 @@ def speakers(turns: Iterable[Turn]) -> tuple[str, ...]:
 def merged(turns: Iterable[Turn], gap_s: float = 0.0) -> tuple[Turn, ...]:
     """Join the turns of each speaker that overlap, touch or are at most ``gap_s`` seconds apart; return them sorted.
 
-    The confidence of a joined turn is the mean of its parts weighted by their length, None when a part has none.
+    The confidence of a joined turn is the mean over its parts, weighted by duration; None if a part has none.
     """
     groups: list[list[Turn]] = []
     last: dict[str, list[Turn]] = {}
@@ -348,7 +348,7 @@ def _joined(group: list[Turn]) -> Turn:
 
 
 def to_pyannote(turns: Iterable[Turn], uri: str = "audio") -> Annotation:
-    """Return turns as a ``pyannote.core.Annotation``, each on a track of its own (they may overlap)."""
+    """Return turns as a ``pyannote.core.Annotation``, each on a separate track, since they may overlap."""
     from pyannote.core import Annotation, Segment
 
     annotation = Annotation(uri=uri)
@@ -358,13 +358,13 @@ def to_pyannote(turns: Iterable[Turn], uri: str = "audio") -> Annotation:
 
 
 def moments(stretches: Iterable[tuple[float, float, Hashable]]) -> Iterator[tuple[float, float, set[Any]]]:
-    """Yield the times between borders, from 0 to the last: start, end, and who is active all the while, if anybody.
+    """Yield the intervals between successive borders, from 0 on: start, end, and the set of who is active, maybe empty.
 
-    ``stretches`` are start, end and who; two of one do not overlap.
+    ``stretches`` are (start, end, who); those of one speaker do not overlap.
     """
     edges = [(time, starts, who) for start, end, who in stretches for time, starts in ((start, True), (end, False))]
     active, before = set(), 0.0
-    for time, starts, who in sorted(edges, key=lambda edge: edge[:2]):  # who ends goes before who starts
+    for time, starts, who in sorted(edges, key=lambda edge: edge[:2]):  # at equal times, ends come before starts
         if before < time:
             yield before, time, active.copy()
         (active.add if starts else active.discard)(who)
@@ -372,12 +372,12 @@ def moments(stretches: Iterable[tuple[float, float, Hashable]]) -> Iterator[tupl
 
 
 def shifted(turns: Iterable[Turn], seconds: float) -> tuple[Turn, ...]:
-    """Return the turns so many seconds later."""
+    """Return the turns shifted by ``seconds``."""
     return tuple(replace(turn, start=turn.start + seconds, end=turn.end + seconds) for turn in turns)
 
 
 def clipped(regions: Iterable[tuple[float, float]], first: float, last: float) -> tuple[tuple[float, float], ...]:
-    """Return what of the regions (start, end) lies between two times, in their order, without empty ones."""
+    """Return the regions (start, end) cut to ``first`` to ``last``, in their order, without empty ones."""
     cut = ((max(first, start), min(last, end)) for start, end in regions)
     return tuple((start, end) for start, end in cut if start < end)
 
@@ -386,7 +386,7 @@ def union(regions: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], 
     """Return the regions (start, end) sorted, joined where they touch or overlap, without empty ones.
 
     Raises:
-        InputError: when a region ends before it starts, or a time is no number.
+        InputError: when a region ends before it starts, or a time is not a number.
     """
     joined: list[tuple[float, float]] = []
     for start, end in sorted(regions):

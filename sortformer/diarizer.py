@@ -40,38 +40,38 @@ from sortformer.streaming import Session, SessionPool, stream_probabilities
 __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
 
 MAX_OFFLINE_S = 1800.0
-"""Longest recording that is taken whole; its last blocks compare every frame with every other one."""
+"""Longest recording that is processed whole: the last blocks attend from every frame to every other."""
 
 OFFLINE = "offline"
 
 FILE_S, LIVE_S = 30.0, 1.0
-"""Latencies that a stream aims at where none is asked for: through a file, and live."""
+"""Default latencies in seconds: of streams through files, and of live streams."""
 
-# To find as many voices as are asked for: as many and more, and then fewer. With dozens each takes as long as hearing
-# the recording.
+# Numbers of clusters to try, from the wanted one up, and then down, until enough speakers are heard. With dozens of
+# clusters each try takes as long as the model.
 _TRIES = 4
 
-_Clips = Mapping[str, tuple[AudioSource, int | None]]  # to enroll, by name; and their sample rates if not in the files
-_Count = tuple[int, int | None]  # of speakers: the least and the greatest
-_Found = tuple[Probabilities, dict[int, str], str | StreamConfig]  # with names of slots, and the preset that was used
+_Clips = Mapping[str, tuple[AudioSource, int | None]]  # of speakers to enroll, with sample rates
+_Count = tuple[int, int | None]  # the least and the greatest number of speakers
+_Found = tuple[Probabilities, dict[int, str], str | StreamConfig]  # with the names of slots, and the preset used
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Diarizer:
-    """Says who spoke when in recordings. One diarizer may serve many recordings, and many threads.
+    """A model with its post-processing. One diarizer may serve many recordings and many threads.
 
     Attributes:
-        model: in evaluation mode, on the device that shall run it.
-        postprocess: how its probabilities become turns, where a call does not say otherwise.
-        name: what its results give as their model.
-        licence: of the weights, where it is known.
-        exit_confidence: stop in the head with the first estimate of this ``confidence``, where a recording is taken
-            whole; None runs all of it. `calibrate_exit` finds a value that changes turns by slot little, and promises
-            nothing of turns by voice, where the post-processing clusters.
+        model: in evaluation mode, on the device to run on.
+        postprocess: how probabilities become turns, unless a call overrides it.
+        name: the model's name in results.
+        licence: of the weights, if known.
+        exit_confidence: exit early in the head, at the first estimate of this ``confidence``, when a recording is
+            processed whole; None: never. `calibrate_exit` finds a value that changes turns by slot little; it
+            guarantees nothing for turns by voice, where the post-processing clusters.
 
     Raises:
         InputError: when the model is in training mode.
-        ConfigError: when it cannot stop early and ``exit_confidence`` asks for it.
+        ConfigError: when ``exit_confidence`` is given, and invalid or the model cannot exit early.
     """
 
     model: Sortformer
@@ -94,13 +94,13 @@ class Diarizer:
     def load(
         cls, model: str | Path | None = None, device: str = "auto", exit_confidence: float | None = None
     ) -> "Diarizer":
-        """Load a model: None for the one inside the package, or another one.
+        """Load a model; None is the one in the package.
 
-        ``model`` is a folder, a ``.nemo`` file, or the id of a model of Hugging Face's.
+        ``model`` is a folder, a ``.nemo`` file, or the id of a model on Hugging Face.
 
         Raises:
-            InputError: when the device or the model is absent, or the model's files are damaged.
-            ConfigError: when the model cannot stop early and ``exit_confidence`` asks for it.
+            InputError: when the device or the model is missing, or the model's files are damaged.
+            ConfigError: when ``exit_confidence`` is given, and invalid or the model cannot exit early.
         """
         if not isinstance(model, str | Path | None):
             raise InputError(f"a model is a folder, a .nemo file or an id, got {type(model).__name__}")
@@ -111,17 +111,17 @@ class Diarizer:
 
     @property
     def num_slots(self) -> int:
-        """How many speakers the model's own output has room for."""
+        """Number of slots, the output channels of the model."""
         return self.model.config.head.num_slots
 
     def takes_whole(self, preset: str | StreamConfig | None = None) -> bool:
-        """Whether a call with this preset takes a recording whole, if that is not too long, instead of as a stream."""
+        """Return whether a call with this preset processes a recording whole, unless too long, and not as a stream."""
         return preset == OFFLINE or (preset is None and not streams_files(self.model.config))
 
     def speaker_limit(
         self, preset: str | StreamConfig | None = None, postprocess: PostprocessConfig | str | None = None
     ) -> int:
-        """Return how many speakers a call with these arguments tells apart, if it does not ask for more."""
+        """Return how many speakers a call with these arguments can tell apart, unless it asks for more."""
         settings = self._settings(postprocess)
         if self.takes_whole(preset):
             return self.num_slots if settings.clustering is None else settings.clustering.max_speakers
@@ -131,15 +131,15 @@ class Diarizer:
 
     @property
     def presets(self) -> dict[str, StreamConfig]:
-        """How the model streams with its post-processing, by latency, the longest first.
+        """Stream configurations of the model with its post-processing, by latency, the longest first.
 
-        Empty where it needs the whole recording. To change one, take it with ``dataclasses.replace``.
+        Empty if it needs whole recordings. Change one with ``dataclasses.replace``.
         """
         return {name: self._stream_config(name, self.postprocess) for name in model_presets(self.model.config)}
 
     @property
     def device(self) -> torch.device:
-        """Where the model runs."""
+        """The device that the model runs on."""
         return next(self.model.parameters()).device
 
     def __call__(
@@ -162,37 +162,36 @@ class Diarizer:
         Args:
             audio: a path, a binary file object, an array with its ``sample_rate`` in Hz, or a mapping of ``waveform``
                 and ``sample_rate``, of ``array`` and ``sampling_rate``, of ``bytes`` and ``path``, or of ``audio``,
-                which may have a ``uri``: the recording's id in the result. Else that is the name of the file without
-                its ending, or ``audio``.
-            channel: take this channel, counted from 1, instead of the mean of all; "each" takes each by itself, as one
-                speaker, ``channel_1``, ``channel_2``, ... (see ``channels.py``).
-            preset: ``offline`` takes the recording whole; one of ``presets``, or a configuration of a stream, streams
-                through it, in memory that does not grow with it. None is ``offline`` where the post-processing
-                clusters, or up to :data:`MAX_OFFLINE_S` without voices to ``enroll``, and the longest of ``presets``
-                otherwise, and for NVIDIA's models that stream.
-            num_speakers: exactly that many, as far as they are heard. Excludes the other two.
-            min_speakers: at least that many, likewise. Where the post-processing clusters, the likeliest voices are
-                split until there are; slots never are, and where fewer are heard in the end a warning says so.
-            max_speakers: no more than that, those who speak most. Where the post-processing clusters, what others
-                say goes to those whom they sound like.
+                which may have a ``uri``: the recording's id in the result. The default id is the file name without
+                its suffix, or ``audio``.
+            channel: use this channel, counted from 1, instead of the mean of all; "each" processes each by itself, as
+                one speaker, ``channel_1``, ``channel_2``, ... (see ``channels.py``).
+            preset: ``offline`` processes the recording whole; one of ``presets``, or a stream configuration, streams
+                it in constant memory. None means ``offline`` if the post-processing clusters, or if the recording is
+                no longer than :data:`MAX_OFFLINE_S` and there is nobody to ``enroll``; otherwise, and for NVIDIA's
+                streaming models, the preset nearest to 30 s.
+            num_speakers: exactly that many, if they are heard. Excludes the other two.
+            min_speakers: at least that many, if they are heard. If the post-processing clusters, clusters are split
+                until there are enough; slots never are. A warning says if fewer are heard in the end.
+            max_speakers: at most that many, those who speak most. If the post-processing clusters, the speech of
+                others goes to the voices most similar to theirs.
             exclusive: one speaker at a time, for joining with a transcript.
-            enroll: clips of voices by the names that their turns shall bear: of who speaks most in the clip. Where the
-                post-processing clusters and the recording is taken whole, the voices that were found are compared with
-                the clips; otherwise the stream hears the clips first (see ``Session.enroll``). A clip that is an array
-                is at the ``sample_rate`` (None: at 16 kHz).
-            postprocess: instead of the model's own; also by the name under which it was published: ``v2-dihard3``, ...
-            progress: told how far the work is; may cancel it.
+            enroll: clips of known speakers, by name; the main speaker of a clip counts. If the post-processing clusters
+                and the recording is processed whole, clusters are compared with the clips; otherwise the stream hears
+                the clips first (see ``Session.enroll``). Clips that are arrays have the ``sample_rate`` (None: 16 kHz).
+            postprocess: instead of the model's own, possibly the name of a published one: ``v2-dihard3``, ...
+            progress: called with the progress of the work; may cancel it.
 
         Raises:
-            InputError: when the audio or a clip cannot be used, the recording is longer than :data:`MAX_OFFLINE_S` and
-                has to be taken whole, or the speaker counts contradict each other or the model.
-            ConfigError: when there is no such preset, or the model cannot stream.
+            InputError: when the audio or a clip cannot be used, the recording has to be processed whole and is longer
+                than :data:`MAX_OFFLINE_S`, or the speaker counts contradict each other or the model.
+            ConfigError: when there is no such preset or post-processing, or the model cannot stream.
             Cancelled: when ``progress`` returned False.
 
         Warns:
-            UserWarning: when nobody was found to speak, fewer speakers than asked for, or, where nothing was asked
-                for, as many as can be told apart; when a file is damaged, or longer than is taken whole; when clips of
-                two people hold voices that are alike.
+            UserWarning: when no speech was found, fewer speakers than asked for, or, without a wanted number, as many
+                as can be told apart; when a file is damaged, or too long to be processed whole; when clips of two
+                people have similar voices.
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
@@ -231,9 +230,9 @@ class Diarizer:
         postprocess: PostprocessConfig | str | None = None,
         progress: Progress | None = None,
     ) -> Probabilities:
-        """Return how probable it is, frame by frame, that each slot speaks; arguments and errors as in a call.
+        """Return the speaker probabilities of each frame and slot; arguments and errors as in a call.
 
-        Where the post-processing clusters, voices stand in place of slots; that is all that it does to probabilities.
+        If the post-processing clusters, they are those of voices instead of slots; nothing else of it is applied.
         """
         heard = Heard(audio, sample_rate, channel_of(channel), progress)
         return self._hear(heard, preset, {}, self._settings(postprocess), (0, None))[0]
@@ -246,19 +245,19 @@ class Diarizer:
         max_speakers: int | None = None,
         uri: str = "audio",
     ) -> Session:
-        """Begin a live stream; many may share a diarizer.
+        """Start a live stream; many may share a diarizer.
 
         Args:
-            preset: one of ``presets``, each called by its latency, or a configuration, which is taken as it stands;
-                None takes the latency nearest to a second.
+            preset: one of ``presets``, named by latency, or a configuration, which is used unchanged; None is the
+                latency nearest to 1 s.
             postprocess: instead of the model's own, as in a call.
-            max_speakers: no more than that: those who come first. By voice, there may be more than eight, up to 40,
-                where ``preset`` is no configuration, which says itself how many there may be.
+            max_speakers: at most that many, those who arrive first. By voice, it may be more than eight, up to 40,
+                unless ``preset`` is a configuration, which has its own limit.
             uri: the recording's id in the result.
 
         Raises:
             ConfigError: when the model has no such preset, or cannot stream.
-            InputError: when ``max_speakers`` is no whole number of 1 or more.
+            InputError: when ``max_speakers`` is not an integer of 1 or more.
         """
         return self.pool(preset, postprocess=postprocess, max_speakers=max_speakers).open(uri)
 
@@ -269,7 +268,7 @@ class Diarizer:
         postprocess: PostprocessConfig | str | None = None,
         max_speakers: int | None = None,
     ) -> SessionPool:
-        """Return what opens live streams that advance together, in batches; arguments and errors as of a stream."""
+        """Return a pool of live streams that advance together, in batches; arguments and errors as of ``stream``."""
         if preset is None:
             preset = nearest_preset(self.model.config, LIVE_S)
         settings, wanted = self._settings(postprocess), whole("max_speakers", max_speakers)
@@ -291,10 +290,9 @@ class Diarizer:
         channel: int | None = None,
         progress: Progress | None = None,
     ) -> Estimates:
-        """Return what each layer that estimates believes, and who arrives first for it, for a recording taken whole.
+        """Return the estimates and arrival order of each estimating layer, for a recording processed whole.
 
-        Slots are the model's own, also where a call would give their speech to voices. Arguments and errors as in a
-        call.
+        They are by slot, even if a call would cluster by voice. Arguments and errors as in a call.
         """
         output, said = whole_output(self.model, Heard(audio, sample_rate, channel, progress), MAX_OFFLINE_S)
         return Estimates(layer_estimates(output, self.model.config.head.estimate_layers), said)
@@ -307,7 +305,7 @@ class Diarizer:
         channel: int | None = None,
         progress: Progress | None = None,
     ) -> Embeddings:
-        """Return what the encoder makes of each frame of a recording taken whole; arguments and errors as in a call."""
+        """Return the encoder's embeddings of a recording processed whole; arguments and errors as in a call."""
         heard, clustering = Heard(audio, sample_rate, channel, progress), self.postprocess.clustering
         if clustering is None:
             output, said = whole_output(self.model, heard, MAX_OFFLINE_S)
@@ -319,7 +317,7 @@ class Diarizer:
     def _hear(
         self, heard: Heard, preset: str | StreamConfig | None, clips: _Clips, settings: PostprocessConfig, count: _Count
     ) -> _Found:
-        """Take a recording as the preset says: as a stream, in windows by voice, or at once; or channel by channel."""
+        """Process a recording as a stream, in windows by voice, or at once, by the preset; or channel by channel."""
         if heard.channel == EACH:
             return by_channel(heard, lambda part: self._hear(part, preset, {}, settings, (0, None)))
         clustering = settings.clustering
@@ -380,20 +378,20 @@ class Diarizer:
     ) -> _Found:
         config = self._stream_config(preset, settings)
         if config.clustering is None:
-            config = replace(config, max_speakers=None)  # whom a call keeps is chosen in the end; all count till then
+            config = replace(config, max_speakers=None)  # the speakers to keep are chosen at the end
         elif most is not None:
-            config = replace(config, max_speakers=max(most, len(clips)))  # who is enrolled may be absent
+            config = replace(config, max_speakers=max(most, len(clips)))  # enrolled speakers may be absent
         session = Session(self.model, config)
         names = {session.enroll(name, *clip): name for name, clip in clips.items()}
         found = stream_probabilities(session, heard.worked_through(blocks))
         return probabilities(self.model, heard, found), names, preset
 
     def _settings(self, postprocess: PostprocessConfig | str | None) -> PostprocessConfig:
-        """The post-processing that a call asks for."""
+        """Return the post-processing of a call."""
         return self.postprocess if postprocess is None else as_postprocess(postprocess)
 
     def _stream_config(self, preset: str | StreamConfig, settings: PostprocessConfig) -> StreamConfig:
-        """How the model streams at a latency, by voice where that is how its recordings are taken."""
+        """Return the stream configuration of a preset, by voice if the settings cluster and layers carry no state."""
         if isinstance(preset, StreamConfig):
             return preset
         config = model_preset(self.model.config, preset)

@@ -1,4 +1,4 @@
-"""Clips of known voices, and which speakers of a recording they are of."""
+"""Enrolment: clips of known voices, and matching them to the speakers of a recording."""
 
 import math
 import unicodedata
@@ -31,20 +31,20 @@ __all__ = [
 ]
 
 LEAST_SPEECH_S = 0.5
-"""Least speech in a clip by which a voice can be enrolled."""
+"""Least speech that a clip needs to enroll a voice."""
 
 _SHORTEST_CLIP_S = 1.0
-_LONGEST_NAME = 255  # letters: each turn has the name, so that a long one would make results of any size
-_UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of characters, ends of lines and paragraphs
+_LONGEST_NAME = 255  # characters: every turn has the name, so long names would inflate results
+_UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 
 
 def check_person(name: str, taken: Iterable[str] = ()) -> None:
-    """Refuse the name of a person that is empty, long, taken, given by the toolkit, or no name in one line of text.
+    """Refuse a person's name that is empty, too long, taken, a label of the toolkit, or not one line of plain text.
 
-    White space inside is one ``_`` in RTTM, so names that differ in it alone are one.
+    RTTM writes white space as ``_``, so names that differ in white space only count as the same.
 
     Raises:
-        InputError: if it is.
+        InputError: if the name is refused.
     """
     if not isinstance(name, str):
         raise InputError(f"the name of a person must be a string, got {name!r}")
@@ -64,9 +64,9 @@ def check_person(name: str, taken: Iterable[str] = ()) -> None:
 
 
 def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None, longest_s: float = math.inf) -> np.ndarray:
-    """Return the samples (n,) of a clip at 16 kHz; an array is at 16 kHz if ``sample_rate`` does not say otherwise.
+    """Return the samples (n,) of a clip at 16 kHz; the ``sample_rate`` of an array defaults to 16 kHz.
 
-    Of one that is longer than ``longest_s`` seconds a little more than these is read and returned.
+    If it is longer than ``longest_s`` seconds, only a little more than that is read and returned.
 
     Raises:
         InputError: if it cannot be read, or is too short or silent.
@@ -87,12 +87,12 @@ def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None, lon
 
 
 def no_voice(name: str) -> InputError:
-    """What to raise where a clip has too little speech."""
+    """Return the error for a clip with too little speech."""
     return InputError(f"no voice is heard in the clip of '{name}': give a few seconds of clear speech")
 
 
 def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray | None:
-    """Return the direction (D,) of a speaker's embeddings where nobody else speaks; None where that never is.
+    """Return the mean direction (D,) of a speaker's embeddings where nobody else speaks; None if there are none.
 
     Args:
         probs: (T, K) probabilities of the speakers.
@@ -105,7 +105,7 @@ def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray |
 
 
 def warn_of_likeness(known: Mapping[str, np.ndarray], distance: float, stacklevel: int) -> None:
-    """Say whose clips hold voices that are less than ``distance`` apart; ``known`` is as in ``names_of_voices``.
+    """Warn of clips whose voices are less than ``distance`` apart; ``known`` is as in ``names_of_voices``.
 
     Warns:
         UserWarning: for each such pair.
@@ -123,23 +123,22 @@ def warn_of_likeness(known: Mapping[str, np.ndarray], distance: float, stackleve
 def names_of_voices(
     probs: np.ndarray, emb: np.ndarray, known: Mapping[str, np.ndarray], distance: float
 ) -> dict[int, str]:
-    """Return the names of the speakers (columns of ``probs``) whose voices are known, each name at most once.
+    """Return the names of the speakers (columns of ``probs``) with known voices, each name at most once.
 
-    Of all ways to give the names the one with the smallest distances is taken. A name is left over where its voice is
-    not heard.
+    The assignment minimises the sum of the distances. Names whose voices are not heard remain unused.
 
     Args:
         probs: (T, K) probabilities of the speakers.
         emb: (T, D) the encoder's embeddings of the same frames.
-        known: for each name the direction (D,) of its voice, as ``mean_voice`` finds it.
-        distance: cosine distance from which on two voices are not one (``ClusteringConfig.threshold``).
+        known: for each name the mean direction (D,) of the voice (see ``mean_voice``).
+        distance: cosine distance from which on voices are different (``ClusteringConfig.threshold``).
     """
     heard = {speaker: mean_voice(probs, emb, speaker) for speaker in range(probs.shape[1])}
     voices = {speaker: mean for speaker, mean in heard.items() if mean is not None}
     if not voices or not known:
         return {}
     apart = 1 - np.stack(list(voices.values())) @ np.stack(list(known.values())).T
-    # What is too far is all the same, so that it does not decide who gets which of the others.
+    # Clip distances above the threshold, so that pairs that do not match do not influence the others.
     pairs = zip(*linear_sum_assignment(np.minimum(apart, distance)), strict=True)
     speakers, names = tuple(voices), tuple(known)
     return {speakers[row]: names[column] for row, column in pairs if apart[row, column] < distance}

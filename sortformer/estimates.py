@@ -1,4 +1,4 @@
-"""What a model says of a recording, in the end and layer by layer, as values to look at."""
+"""Outputs of a model for a recording, final and layer by layer, as plain values."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from sortformer.targets import activity
 __all__ = ["Embeddings", "Estimates", "LayerEstimate", "Probabilities", "layer_estimates", "only_row"]
 
 _SLACK_S = 0.5
-"""Turns from elsewhere may come with a duration that is a little off: rounded, or with an encoder's padding."""
+"""Tolerance for the duration of turns from elsewhere: it may be rounded, or include an encoder's padding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,14 +33,14 @@ class Probabilities:
     """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``start_s + t * step_s`` on."""
 
     start_s: ClassVar[float] = 0.0
-    """They are of a recording from its beginning on."""
+    """The first row is the start of the recording."""
 
-    data: np.ndarray  # (T, S) float32; slots, or voices where the post-processing clusters, in order of arrival: each
-    # by its first frame above 1/2, which need not be the order of the turns that post-processing leaves
+    data: np.ndarray  # (T, S) float32; slots, or voices if the post-processing clusters, in order of arrival: by the
+    # first frame above 1/2, which may differ from the order of the turns after post-processing
     step_s: float
     duration: float
     layers: int | None = None
-    """Blocks of the head that it took, for a recording that was taken whole."""
+    """Blocks of the head that were run, for a recording processed whole."""
     uri: str = "audio"
     """The recording's id in the turns."""
 
@@ -52,14 +52,14 @@ class Probabilities:
         names: Mapping[int, str] = MappingProxyType({}),
         slots: Collection[int] | None = None,
     ) -> Diarization:
-        """Return the turns that they amount to.
+        """Return the turns after post-processing.
 
         Arguments are those of :func:`sortformer.postprocess.turns`; ``postprocess`` may be a name, as in a call of the
         ``Diarizer``.
 
         Raises:
             ConfigError: when there is no post-processing of that name.
-            InputError: when it is none, or the step is not a multiple of 10 ms.
+            InputError: when ``postprocess`` is something else, or as for that function.
         """
         return turns(
             self.data,
@@ -73,26 +73,26 @@ class Probabilities:
         )
 
     def origin(self, model: str, settings: Mapping[str, Any]) -> Origin:
-        """Return what turns made of these frames say of how they were made; settings are plain values."""
+        """Return the provenance of turns made from these frames; settings are plain JSON values."""
         return Origin(model, sortformer.__version__, settings, TimeAxis(self.start_s, self.step_s, len(self.data)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerEstimate:
-    """What the model believes after ``layer`` of its head's blocks; its classes (K) stand in any order."""
+    """The estimate after ``layer`` blocks of the head; its classes (K) are in any order."""
 
     layer: int
     data: np.ndarray  # (T, K) float32 probabilities
-    arrival_frames: np.ndarray  # (K,) first frame in which a class is active; T where it never is
+    arrival_frames: np.ndarray  # (K,) first frame in which a class is active; T if it never is
     ranks: np.ndarray  # (K,) 0 for the class that arrives first
-    ordered: np.ndarray  # (T, K) ``data`` with its classes in order of arrival: what an early exit would give out
+    ordered: np.ndarray  # (T, K) ``data`` with its classes in order of arrival: the output of an early exit
     confidence: float | None
-    """How much of its speech this estimate, ordered, has in common with the one before; None for the first."""
+    """Agreement of the speech in this estimate, ordered, with the one before; None for the first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """The estimates of each layer that makes them, from the lowest on, and what the model says in the end."""
+    """The estimates of the layers, the lowest first, and the final output."""
 
     layers: tuple[LayerEstimate, ...]
     output: Probabilities
@@ -100,17 +100,17 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Embeddings:
-    """What the encoder makes of a recording, one row for each frame of its grid, and what the model says in the end."""
+    """The encoder's embeddings of a recording, one row for each frame of its grid, and the final output."""
 
     data: np.ndarray  # (T, D) float32
     grid: FrameGrid
     output: Probabilities
 
     def alone(self, diarization: Diarization) -> dict[str, np.ndarray]:
-        """Return for each speaker the frames, (n,) int64, in which that speaker and nobody else is active.
+        """Return for each speaker the indices, (n,) int64, of the frames in which only that speaker is active.
 
         Raises:
-            InputError: when it is no Diarization, or one of a longer or shorter recording.
+            InputError: when it is not a ``Diarization``, or the duration of its recording differs.
         """
         check_diarization(diarization)
         if abs(self.output.duration - diarization.duration) > _SLACK_S:
@@ -124,10 +124,10 @@ class Embeddings:
         return {speaker: np.flatnonzero(single & (active[:, slot] > 0)) for slot, speaker in enumerate(speakers)}
 
     def voices(self, diarization: Diarization) -> dict[str, np.ndarray]:
-        """Return for each speaker the direction, (D,) float32 of length 1, in which that voice lies.
+        """Return for each speaker the mean direction, a unit vector (D,) float32, of the embeddings of the voice.
 
-        The product of two of them, from recordings that the same model has heard, is their cosine: the greater, the
-        more alike. Speakers who are never alone are left out.
+        The dot product of two of them, from recordings processed by the same model, is their cosine similarity.
+        Speakers who are never alone are left out.
 
         Raises:
             InputError: as :meth:`alone`.
@@ -137,7 +137,7 @@ class Embeddings:
 
 
 def check_diarization(value: Any) -> None:
-    """Refuse what was given in place of a Diarization.
+    """Refuse a value that is not a ``Diarization``.
 
     Raises:
         InputError: naming its type.
@@ -149,7 +149,7 @@ def check_diarization(value: Any) -> None:
 
 
 def layer_estimates(output: SortformerOutput, layers: tuple[int, ...]) -> tuple[LayerEstimate, ...]:
-    """Return the estimates of the only recording in ``output``, made after so many blocks of the head."""
+    """Return the estimates of the only recording in ``output``, made after the given ``layers`` of the head."""
     found: list[LayerEstimate] = []
     before: Tensor | None = None
     for layer, logits in zip(layers, output.estimates, strict=True):
@@ -164,6 +164,6 @@ def layer_estimates(output: SortformerOutput, layers: tuple[int, ...]) -> tuple[
 
 
 def only_row(rows: Tensor) -> np.ndarray:
-    """Return the one row of a batch, such as probabilities (T, S), as an array."""
+    """Return the only row of a batch, such as probabilities (T, S), as an array."""
     row = rows[0]
     return (row.float() if row.is_floating_point() else row).cpu().numpy()

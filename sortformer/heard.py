@@ -1,4 +1,4 @@
-"""A recording on its way to a model: what has been read of it, and who is told so."""
+"""Reading a recording for a model, with progress reports."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,15 +16,15 @@ from sortformer.grid import SAMPLE_RATE
 __all__ = ["Heard", "Progress", "report"]
 
 Progress = Callable[[str, float, float | None], bool | None]
-"""Called with a stage (``read``, ``model``, ``turns``), how much of it is done, and of how much where that is known.
+"""Called with a stage (``read``, ``model``, ``turns``), the amount done, and the total or None.
 
 ``read`` counts seconds of audio. So does ``model`` in a stream or in windows, where the two alternate; otherwise it
-counts steps, as ``turns`` does. Returning False, or raising, ends the work.
+counts steps, as ``turns`` does. Returning False, or raising, cancels the work.
 """
 
 
 class Heard:
-    """A recording on its way to the model, and what is known of it afterwards."""
+    """The input of a call, and what is known about it once it has been read."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class Heard:
 
     @property
     def seconds(self) -> float:
-        """How much has been read."""
+        """Seconds of audio read so far."""
         return self.num_samples / SAMPLE_RATE
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Yield the recording, of which one channel is meant, or the mean of all."""
+        """Yield the audio of the chosen channel, or the mean of all, at 16 kHz."""
         with opened(self.source, self.sample_rate, whole("channel", self.channel)) as (self.total_s, blocks):
             for block in blocks:
                 self.num_samples += len(block)
@@ -56,7 +56,7 @@ class Heard:
                 self.report()
 
     def worked_through(self, blocks: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yield blocks to what works on them as they come, and tell how far it is."""
+        """Yield blocks, and report each as processed by the model when the next one is requested."""
         done = 0
         for block in blocks:
             yield block
@@ -64,23 +64,23 @@ class Heard:
             report(self.progress, "model", done / SAMPLE_RATE, self.total_s)
 
     def again(self, taken: deque[np.ndarray], rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yield what has been ``taken`` already, giving it up, and then the rest."""
+        """Yield the blocks ``taken`` before, freeing them, and then the rest."""
         while taken:
             yield taken.popleft()
-            self.report()  # no news, but a chance to stop
+            self.report()  # nothing new, but a chance to cancel
         yield from rest
 
     def report(self) -> None:
-        """Tell how much has been read."""
+        """Report how much has been read."""
         report(self.progress, "read", self.seconds, self.total_s)
 
 
 def report(progress: Progress | None, stage: str, done: float, total: float | None) -> None:
-    """Tell how far a stage is.
+    """Report the progress of a stage.
 
     Raises:
-        Cancelled: when the caller wants no more.
-        InputError: when it is no function.
+        Cancelled: when ``progress`` returns False.
+        InputError: when it is not callable.
     """
     if progress is not None and not callable(progress):
         raise InputError(f"progress is a function of stage, done and total, got {progress!r}")

@@ -43,17 +43,16 @@ def turns(
     """Return the turns of a whole recording, given its probabilities.
 
     Speakers are called ``speaker_0``, ``speaker_1``, ... in order of arrival (first turn), unless they have ``names``;
-    slots that never speak get none. The confidence of a turn is what ``config`` makes of the slot's mean probability
-    inside it.
+    slots without turns get no label. The confidence of a turn is ``config.confidence_of`` the slot's mean probability
+    in it.
 
     Args:
         probs: (T, S) probabilities of the slots in each output frame.
         step_s: seconds from one output frame to the next, a multiple of 10 ms.
-        duration: of the recording in seconds, to which turns are cut; the end of the last frame when not given.
-        exclusive: give every instant to the most probable of the speakers who have a turn there (for joining with a
-            transcript).
+        duration: of the recording in seconds, to which turns are cut; by default the end of the last frame.
+        exclusive: one speaker at a time, the most probable of those with a turn (for joining with a transcript).
         names: of slots whose speakers are known.
-        slots: only these have turns (None: all), and they have the same ones as if the others had turns, too.
+        slots: the only ones with turns (None: all); their turns do not change by leaving out the others.
 
     Raises:
         InputError: when the probabilities are not a finite (T, S) array, the step is not a multiple of 10 ms, or
@@ -77,24 +76,24 @@ def turns(
 def decisive(probs: np.ndarray, config: PostprocessConfig, slots: Collection[int] | None = None) -> np.ndarray:
     """Return the values (T, S) that the thresholds apply to, according to ``config.decision``.
 
-    It is 0 except for the ``slots`` that may speak (None: all); the others still count in how many speak at once.
+    They are 0 except for ``slots`` (None: all); the others still count for how many speak at once.
     """
     gain = probs if config.decision == "slots" else expected_gain(probs)
     return gain if slots is None else only_slots(gain, slots)
 
 
 def only_slots(values: np.ndarray, slots: Collection[int]) -> np.ndarray:
-    """Return values (T, S) that are 0 but for some slots."""
+    """Return the values (T, S) with all slots but the given ones set to 0."""
     return np.where(np.isin(np.arange(values.shape[1]), list(slots)), values, values.dtype.type(0))
 
 
 def expected_gain(probs: np.ndarray) -> np.ndarray:
-    """Return, for each slot (T, S), p / (p + P(fewer speak)): above 1/2 where naming it lowers the expected error.
+    """Return p / (p + P(fewer speak)) for each slot (T, S): above 1/2 if reporting it lowers the expected error.
 
-    A frame's error is max(spoken, named) minus those named rightly (the DER's miss, false alarm and confusion). To name
-    the j-th most probable slot too costs one where fewer than j speak, and saves one where it does speak: it pays where
-    p > P(fewer than j). The number of speakers is taken to be as certain as its mean, the sum of the probabilities,
-    allows: two slots at 1/2 are one speaker of whom it is not known who it is, and the likelier one is named.
+    A frame's error is max(spoken, reported) minus the correctly reported (the DER's miss, false alarm and confusion).
+    Reporting the j-th most probable slot costs one error if fewer than j speak, and saves one if it does speak: it pays
+    if p > P(fewer than j). The number of speakers is assumed to be as certain as its mean, the sum of the
+    probabilities, allows: two slots at 1/2 are one speaker of uncertain identity, and the likelier one is reported.
     """
     order = np.argsort(-probs, axis=1, kind="stable")
     ranked = np.take_along_axis(probs, order, axis=1)
@@ -106,10 +105,9 @@ def expected_gain(probs: np.ndarray) -> np.ndarray:
 
 
 def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewest: int, most: int) -> tuple[int, ...]:
-    """Return the most active slots, as the wanted number of speakers asks.
+    """Return the ``most`` most active slots; warn if fewer than ``fewest`` speak.
 
-    Activity is the time that a slot speaks after post-processing. Nobody is invented: where fewer speak than asked for,
-    a warning says so.
+    Activity is the duration of a slot's turns after post-processing.
 
     Args:
         probs, config, step_s: as for :func:`turns`.
@@ -124,10 +122,9 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
 
 
 def first_heard(tries: Iterable[np.ndarray], config: PostprocessConfig, step_s: float, fewest: int) -> np.ndarray:
-    """Return the first probabilities of the ``tries`` in which so many speak; else the first in which most do.
+    """Return the first of the ``tries`` in which at least ``fewest`` speak; else the first with the most speakers.
 
-    Who is found by voice may say nothing that post-processing keeps; when more are looked for, or fewer, others are
-    found.
+    Post-processing may leave a voice without turns; with another number of clusters it may keep more speakers.
     """
     best, most = None, -1
     for probs in tries:
@@ -168,9 +165,9 @@ def speaker_range(
 
 
 def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringConfig | None) -> None:
-    """Warn that a recording has as many speakers as are told apart, so that others may hide among them.
+    """Warn if a recording has ``limit`` speakers, the most that can be told apart: there may be more.
 
-    ``limit`` is how many these are; with ``clustering`` there may be more where that is asked for.
+    With ``clustering``, a greater limit can be requested.
     """
     if speakers >= limit:
         further = clustering is not None and limit < MOST_SPEAKERS
@@ -183,14 +180,14 @@ def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringCon
 
 
 def _speech(probs: np.ndarray, config: PostprocessConfig, step_s: float) -> np.ndarray:
-    """How long each slot speaks, (S,), in ticks of 10 ms; arguments as for :func:`turns`."""
+    """Return the duration of speech of each slot, (S,), in ticks of 10 ms; arguments as for :func:`turns`."""
     return np.array([np.diff(spans).sum() for spans in _spoken(probs, config, step_s)])
 
 
 def _spoken(
     probs: np.ndarray, config: PostprocessConfig, step_s: float, slots: Collection[int] | None = None
 ) -> list[np.ndarray]:
-    """When each slot speaks: stretches (K, 2), start and end in ticks of 10 ms; arguments as for :func:`turns`."""
+    """Return the stretches (K, 2) of each slot, start and end in ticks of 10 ms; arguments as for :func:`turns`."""
     if probs.ndim != 2 or not np.isfinite(probs).all():
         raise InputError(f"post-processing needs finite probabilities (frames, slots), got an array {probs.shape}")
     each = _ticks(step_s)
@@ -198,7 +195,7 @@ def _spoken(
 
 
 def _ticks(step_s: float) -> int:
-    """How many ticks of 10 ms a step has."""
+    """Return the number of 10 ms ticks in a step."""
     ticks = round(step_s * 100)
     if ticks < 1 or abs(step_s * 100 - ticks) > 1e-6:
         raise InputError(f"the step between frames must be a multiple of 10 ms, got {step_s} s")
@@ -206,7 +203,7 @@ def _ticks(step_s: float) -> int:
 
 
 def _exclusive(spans: list[np.ndarray], ticks: np.ndarray) -> list[np.ndarray]:
-    """Give each tick to the most probable slot that is active there, the lower one of equals."""
+    """Assign each tick to the most probable active slot; ties go to the lower one."""
     contest = np.full(ticks.shape, -np.inf)
     for slot, own in enumerate(spans):
         for start, end in own:

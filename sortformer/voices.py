@@ -1,4 +1,4 @@
-"""Voices by name: what stored frames of known voices say about the speakers of a recording."""
+"""Speaker identification: names for the speakers of a recording, from stored frames of known voices."""
 
 import json
 import warnings
@@ -35,14 +35,14 @@ __all__ = ["VoiceStore"]
 _FORMAT = "sortformer-voices/1"
 
 SHORTEST_VOICE_S = 1.0
-"""Least speech by which a voice can be stored."""
+"""Least speech needed to store a voice."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class VoiceStore:
-    """Names, and frames in which their voices spoke alone, as the encoder of one model hears them.
+    """Names, and embeddings, by the encoder of one model, of frames in which each of them speaks alone.
 
-    A store does not change: ``add``, ``learn`` and ``without`` return another one.
+    A store is immutable: ``add``, ``learn`` and ``without`` return a new one.
     """
 
     diarizer: Diarizer
@@ -55,13 +55,13 @@ class VoiceStore:
     def add(
         self, name: str, audio: AudioSource, *, sample_rate: int | None = None, channel: int | None = None
     ) -> "VoiceStore":
-        """Return a store that also knows the voice of a clip: of who speaks most in it, if there are several.
+        """Return a store with the voice of a clip added: that of the main speaker, if there are several.
 
-        More clips of a name join, also where it has other white space. Arguments are those of a diarizer's call.
+        Several clips of one name, up to white space, are combined. Arguments are those of a diarizer's call.
 
         Raises:
-            InputError: when the name is none or one that the toolkit gives, or less than a second of one voice alone
-                is heard in the clip.
+            InputError: when the name is invalid or a label of the toolkit, the clip cannot be used, or it has less
+                than a second of one voice alone.
         """
         check_person(name)
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
@@ -82,17 +82,17 @@ class VoiceStore:
         sample_rate: int | None = None,
         channel: int | None = None,
     ) -> "VoiceStore":
-        """Return a store that also knows the named speakers of a recording, from where each speaks alone.
+        """Return a store with the named speakers of a recording added, from the frames where each speaks alone.
 
-        Speakers with a name that the toolkit gives (``speaker_0``) are left out, and so are those never alone; rename
-        with ``relabel``.
+        Speakers with a label of the toolkit (``speaker_0``) are left out, and so are those never alone; rename with
+        ``relabel``.
 
         Raises:
-            InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns, these
-                are no Diarization, or the name of a speaker is none.
+            InputError: when the audio cannot be used, or its duration differs from that of the turns, these are not a
+                ``Diarization``, or the name of a speaker is invalid.
 
         Warns:
-            UserWarning: when no speaker has a name of their own, so that there is nobody to learn.
+            UserWarning: when no speaker has a name, so that there is nobody to learn.
         """
         check_diarization(diarization)
         named = {each for each in diarization.speakers if not is_given_name(without_white_space(each))}
@@ -110,7 +110,7 @@ class VoiceStore:
         return store
 
     def without(self, name: str) -> "VoiceStore":
-        """Return a store that knows nothing of a voice any more.
+        """Return a store without a voice.
 
         Raises:
             InputError: when it has no voice of that name.
@@ -129,20 +129,20 @@ class VoiceStore:
         sample_rate: int | None = None,
         channel: int | None = None,
     ) -> Diarization:
-        """Return a recording's turns with the names of the speakers who are known; others keep their labels.
+        """Return a recording's turns with the names of known speakers; others keep their labels.
 
-        A speaker's confidence in a name is the mean of what the memory says where that speaker is alone. No two
-        speakers of a recording get one name: of all ways to give them, that of the greatest confidence is taken.
+        The confidence in a name is the memory's probability of it, averaged over the frames where the speaker is alone.
+        Each name goes to at most one speaker; the assignment maximises the sum of the confidences.
 
         Args:
-            confidence: below it a name is not given.
+            confidence: the least with which a name is given.
 
         Raises:
-            InputError: when the audio cannot be used, or is longer or shorter than the recording of the turns, which
-                may not have a speaker with a stored name already; or when these are no Diarization.
+            InputError: when the audio cannot be used, or its duration differs from that of the turns, these are not a
+                ``Diarization``, or a speaker of theirs has a stored name already.
 
         Warns:
-            UserWarning: when the store knows no voices.
+            UserWarning: when the store is empty.
         """
         check_diarization(diarization)
         if known := [each for each in diarization.speakers if any(_one(each, name) for name in self.names)]:
@@ -161,21 +161,21 @@ class VoiceStore:
         exclusive: bool = False,
         progress: Progress | None = None,
     ) -> Diarization:
-        """Return who spoke when, by name where known, from what the model and the memory say of each frame.
+        """Return a recording's turns with names where known, from the probabilities of both model and memory.
 
-        The recording is taken whole (``preset="offline"`` of a call), also with a model that a call streams through.
+        The recording is processed whole (``preset="offline"`` of a call), even if a call would stream it.
 
         Args:
-            lam: share of the memory in the probability of each speaker with a name: 0 is the model alone.
-            confidence: below it a name is not given (see ``name``).
+            lam: weight of the memory in the probabilities of named speakers: 0 is the model alone.
+            confidence: the least with which a name is given (see ``name``).
             exclusive: one speaker at a time, as in a call of a diarizer; ``progress`` likewise.
 
         Raises:
             Cancelled: when ``progress`` returned False.
-            InputError: when the audio cannot be used, or ``lam`` is no number from 0 to 1.
+            InputError: when the audio cannot be used, or ``lam`` is not a number from 0 to 1.
 
         Warns:
-            UserWarning: when the store knows no voices.
+            UserWarning: when the store is empty.
         """
         if not (isinstance(lam, Real) and 0 <= lam <= 1):
             raise InputError(f"lam, the share of the memory, must be a number from 0 to 1, got {lam!r}")
@@ -197,7 +197,7 @@ class VoiceStore:
         return replace(named, origin=mixed.origin(self.diarizer.name, asked))
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the store as safetensors, whole or not at all.
+        """Write the store as safetensors, atomically.
 
         Raises:
             InputError: when the file exists and ``overwrite`` is not set, or it cannot be written.
@@ -216,12 +216,12 @@ class VoiceStore:
         """Read a store that was made with the same encoder.
 
         Raises:
-            InputError: when the file is absent, damaged, no store of voices, or was made with another model.
+            InputError: when the file is missing, damaged, not a voice store, or made with another model.
         """
         try:
             with safe_open(path, framework="pt") as file:
                 described = file.metadata() or {}
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no mapping)
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
         except FileNotFoundError as error:
             raise InputError(f"cannot read {path}: no such file") from error
         except (SafetensorError, OSError) as error:
@@ -247,14 +247,14 @@ class VoiceStore:
         return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(known)), names=names)
 
     def _read(self, found: Embeddings) -> Tensor:
-        """What the memory says of each frame, (T, names)."""
+        """Return the memory's probabilities of the names in each frame, (T, names)."""
         return self.memory.read(torch.from_numpy(found.data), len(self.names))
 
     def _turns(self, found: Embeddings, names: dict[int, str]) -> Diarization:
         return found.output.turns(self.diarizer.postprocess, names=names)
 
     def _names(self, found: Embeddings, labels: Tensor, diarization: Diarization, confidence: float) -> dict[str, str]:
-        """The names of speakers, given what the memory says of each frame (T, names)."""
+        """Return the names of speakers, given the memory's probabilities (T, names)."""
         if not self.names:
             warnings.warn(
                 "this store knows no voices, so nobody is named: add and learn return another store, which does",
@@ -271,11 +271,11 @@ class VoiceStore:
 
 
 def _one(name: str, other: str) -> bool:
-    """Whether RTTM would write both names in one way: people whose names differ in white space alone are one."""
+    """Return whether RTTM writes both names alike: they count as the same if they differ in white space only."""
     return without_white_space(name) == without_white_space(other)
 
 
 def _encoder_of(diarizer: Diarizer) -> str:
-    """What embeddings depend on: the features, the encoder and its weights."""
+    """Return the identity of what embeddings depend on: the features, the encoder and its weights."""
     model = diarizer.model
     return identity(model.encoder, model.config.features, model.config.encoder)

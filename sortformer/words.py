@@ -1,4 +1,4 @@
-"""Who said which word: the words of a transcript, joined with the turns of a diarization."""
+"""Speaker attribution: the words of a transcript, joined with the turns of a diarization."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _WORD = "a word is (start, end, text), or has start, end, and word or text, or i
 _TORN = re.compile("[\udc80-\udcff]+")
 _SEGMENTS, _WORDS = ("segments", "chunks", "transcription"), ("words", "word_segments")
 
-_WORD_S = 1.0  # a word lasts no longer where nobody says when it ends
-_SLACK_S = 1.0  # by which a transcriber may be late at the end
-_BACKWARDS = 0.1  # of the words may end before they begin; where more do, their times are something else
-_CROSSED_S = 1.0  # somebody else's speech in a segment that is more than a border or a "yes"
+_WORD_S = 1.0  # longest duration of a word without an end time
+_SLACK_S = 1.0  # how far words may lie outside of the recording
+_BACKWARDS = 0.1  # share of words that may end before they begin; with more, the times are invalid
+_CROSSED_S = 1.0  # speech of a second speaker in a segment: longer than an inexact border or a "yes"
 
 
 class Word(NamedTuple):
-    """A word with its times in seconds, and who said it; None where nobody speaks in the whole recording."""
+    """A word with its times in seconds and its speaker; None if the whole recording has no turn."""
 
     start: float
     end: float
@@ -44,38 +44,36 @@ def assign_speakers(
     *,
     within: Iterable[tuple[float, float]] | None = None,
 ) -> list[Word]:
-    """Return each word with the speaker whose turns share most time with it; where none do, that of the nearest turn.
+    """Return each word with the speaker whose turns overlap it most; without overlap, with that of the nearest turn.
 
-    As ``assign_word_speakers`` of WhisperX with ``fill_nearest``. Of equals, it is who arrives first.
+    As ``assign_word_speakers`` of WhisperX with ``fill_nearest``. Ties go to the speaker who arrives first.
 
     Args:
         words: (start, end, text) in seconds; or mappings or objects with ``start``, ``end``, and ``word`` or ``text``,
-            as Whisper, faster-whisper and WhisperX give them. Of a segment with ``words`` these are taken; a segment
-            without is one long word. A word without times, such as a number, has the time between its neighbours, of
-            which several have equal parts, or the moment at which its only neighbour begins or ends. One whose end is
-            None, as Whisper leaves that of the last, lasts a second for each word of its text, until the next begins or
-            the recording ends at the latest.
-            No time is before 0.
-            Words and turns have to be of one clock: where the sound of an MP4, MKV or WebM has gaps, turns keep the
-            time of the video, and some decoders close them; then write a WAV first, and give that to both.
-            Of a whole transcript, a mapping or an object, its ``segments`` are taken, or its ``chunks`` as transformers
-            gives them, each a ``text`` with its ``timestamp``, or its ``transcription`` as whisper.cpp does, with
-            ``offsets`` in milliseconds, and where it gives ``tokens``, with theirs, the words that these make. Where
-            none of these has words, it is the transcript's own ``words``, as OpenAI gives them, or ``word_segments``,
-            as WhisperX does, if there are any.
+            as returned by Whisper, faster-whisper and WhisperX. A segment with ``words`` is replaced by these; one
+            without is a single long word. Words without times, such as numbers, share the time between their
+            neighbours equally, or get the start or end of their only neighbour. A word whose end is None, as Whisper
+            leaves that of the last, lasts a second for each word of its text, at most until the next word begins or
+            the recording ends. Times before 0 are moved to 0.
+            Words and turns must have the same clock: if the audio of an MP4, MKV or WebM has gaps, turns keep the time
+            of the video, but some decoders drop the gaps; then convert it to WAV first, and use that for both.
+            Of a whole transcript, a mapping or an object, the ``segments`` are used, or the ``chunks`` of transformers,
+            each a ``text`` with its ``timestamp``, or the ``transcription`` of whisper.cpp, with ``offsets`` in
+            milliseconds, and with its ``tokens``, if any, joined to words. If none of these has words, the transcript's
+            own ``words`` (OpenAI) or ``word_segments`` (WhisperX) are used, if there are any.
         within: regions (start, end) in seconds, such as those of a UEM: words whose middle is in none are left out.
 
     Raises:
-        InputError: when an argument or an item is none of these, or a word's times are no numbers, or lie before the
-            recording, or those of more than a tenth of the words run backwards.
+        InputError: when an argument or an item is none of these, a word's times are not numbers or lie before the
+            recording, or more than a tenth of the words end before they begin.
 
     Warns:
-        UserWarning: when there are turns, but no words; when a word ends before it begins, and is taken for the moment
-            at which it begins; when words begin after the end of the recording, so that they are of another one, or
-            their times no seconds; or all are left out; or segments without ``words`` are long enough that others speak
-            in them, too, for a second.
+        UserWarning: when there are turns, but no words; when a word ends before it begins, so that its end is moved to
+            its start; when words begin after the end of the recording, which suggests another recording or times not
+            in seconds; when ``within`` leaves no words; when several people speak for a second or more in segments
+            without ``words``.
     """
-    if not isinstance(diarization, Diarization):  # WhisperX has it first
+    if not isinstance(diarization, Diarization):  # in WhisperX it comes first
         raise InputError(f"the words come first, and then their Diarization, got {type(diarization).__name__}")
     turns = diarization.merge().turns
     speakers = diarization.speakers
@@ -104,7 +102,7 @@ def assign_speakers(
         if not turns:
             found.append(Word(start, end, text, None))
             continue
-        # Below 0 it is how far away the turn is; rounded, or the noise of binary fractions would decide between equals.
+        # Negative values are distances. Rounded, so that floating-point noise does not break ties.
         shared = np.round(np.minimum(ends, end) - np.maximum(starts, start), 6)
         together = np.round(np.bincount(ranks, np.maximum(shared, 0.0)), 6)
         crossed += bool(len(text.split()) > 1 and (together >= _CROSSED_S).sum() > 1)
@@ -129,7 +127,7 @@ def assign_speakers(
 
 
 def check_words(words: Iterable[Any] | Mapping[str, Any] | Any, source: str) -> None:
-    """Make sure, before a recording is heard, that words can be used: errors as of assign_speakers, with the source."""
+    """Check words before a recording is processed; errors as of ``assign_speakers``, with the ``source``."""
     try:
         _timed(words, 0.0)
     except InputError as error:
@@ -137,9 +135,9 @@ def check_words(words: Iterable[Any] | Mapping[str, Any] | Any, source: str) -> 
 
 
 def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]], int]:
-    """All words, each with both times; and how many ended before they began."""
+    """Return all words, each with both times, and how many of them ended before they began."""
     said = list[tuple[float | None, float | None, str]]()
-    whole = set[int]()  # which of them are segments without words
+    whole = set[int]()  # indices of segments without words
     for item in _parts(items):
         try:
             if not _value(item, "words"):
@@ -158,16 +156,16 @@ def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]],
         return [], 0
     last, final = known[-1]
     starts = list(accumulate(times, _known, initial=known[0][1]))[1::2]
-    # What has begun last, and whose end is not known, lasts as long as the recording.
+    # The last word, if its end is not known, may last until the end of the recording.
     ends = list(accumulate(reversed(times), _known, initial=final if last % 2 else duration))[-2::-2]
     for (before, begun), (after, ended) in pairwise(known):
-        first, past = (before + 1) // 2, (after + 1) // 2  # of the words that lack a time between these two
+        first, past = (before + 1) // 2, (after + 1) // 2  # words between these two without times
         if past > first + 1 and begun < ended:
             edges = np.linspace(begun, ended, past - first + 1).tolist()
             starts[first:past], ends[first:past] = edges[:-1], edges[1:]
     timed, backwards = [], []
     for (start, end, text), begun, ended in zip(said, starts, ends, strict=True):
-        # Segments may overlap: a time that was looked for never makes a word run backwards.
+        # Segments may overlap: an inferred time must not make a word end before it begins.
         if start is None:
             begun = min(begun, ended)
         elif end is None:
@@ -179,7 +177,7 @@ def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]],
             ended = begun
         if ended < -_SLACK_S:
             raise InputError(f"the word {text!r} ends at {ended:g} s, before the recording begins")
-        timed.append((max(0.0, begun), max(0.0, ended), text))  # aligners give times a little before the beginning
+        timed.append((max(0.0, begun), max(0.0, ended), text))  # aligners may return times slightly below 0
     if len(backwards) > _BACKWARDS * len(timed):
         raise InputError(backwards[0])
     return timed, len(backwards)
@@ -190,7 +188,7 @@ def _known(last: float, time: float | None) -> float:
 
 
 def _parts(transcript: Any) -> list[Any]:
-    """The segments or words of a transcript, which may be these themselves."""
+    """Return the segments or words of a transcript, which may itself be a list of them."""
     lists = {name: _listed(found) for name in (*_SEGMENTS, *_WORDS) if (found := _value(transcript, name)) is not None}
     if not lists and isinstance(transcript, Mapping):
         keys = ", ".join(str(key) for key, value in transcript.items() if value is not None) or "nothing"
@@ -217,7 +215,7 @@ def _listed(parts: Any) -> list[Any]:
 
 
 def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
-    """The words of an item, with None for times that lie somewhere between those of their neighbours."""
+    """Yield the words of an item; times to be inferred from their neighbours are None."""
     if isinstance(item, tuple | list) and len(item) == 3:
         start, end, text = item
         yield float(start), float(end), in_unicode(str(text))
@@ -236,9 +234,9 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
 
 
 def _of_tokens(tokens: Any) -> list[dict[str, Any]]:
-    """The words that whisper.cpp's tokens make: one begins where a token does with a space; marks are in brackets."""
+    """Join tokens of whisper.cpp to words: a leading space starts a word; special tokens are in brackets."""
     words: list[dict[str, Any]] = []
-    for token in () if tokens is None else tokens:  # Whisper's own are numbers, perhaps in an array
+    for token in () if tokens is None else tokens:  # Whisper's own are integers, perhaps in an array
         text, at = _value(token, "text"), _value(token, "offsets")
         if not isinstance(text, str) or at is None:
             return []
@@ -265,6 +263,6 @@ def _times(word: Any) -> tuple[Any, Any]:
 
 
 def _value(item: Any, name: str, default: Any = None) -> Any:
-    """What a mapping or an object calls so; the default where there is nothing of that name, or None."""
+    """Return an item of a mapping or an attribute of an object; the default if it is missing or None."""
     found = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
     return default if found is None else found
