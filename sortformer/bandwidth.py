@@ -1,6 +1,6 @@
-"""How much of the spectrum a recording has: telephones, and whatever else records at 8 kHz, leave the upper half empty.
+"""Detection of narrow-band recordings: telephones and other 8 kHz sources leave the upper half of the spectrum empty.
 
-What was recorded so is told by its sound and not by the rate of its file, since calls are often stored at 16 kHz.
+The audio decides and not the sample rate of the file, since calls are often stored at 16 kHz.
 """
 
 import torch
@@ -11,18 +11,18 @@ from sortformer.features import FIXED_MEAN, FIXED_STD, bands_below
 __all__ = ["NARROW_HZ", "is_narrow", "sounding"]
 
 NARROW_HZ = 4000.0
-"""What a recorder of 8 kHz keeps at most."""
-_LEAST_SOUND = (-14.5 - FIXED_MEAN) / FIXED_STD  # above what 16 bits leave of silence, below the quietest rooms
-_FEW = 0.05  # of the frames that sound: clicks at the seams of a recording, a tone before the call
+"""Highest frequency of audio sampled at 8 kHz."""
+_LEAST_SOUND = (-14.5 - FIXED_MEAN) / FIXED_STD  # above 16-bit quantisation noise, below the quietest rooms
+_FEW = 0.05  # share of the frames with sound: clicks at cuts, a tone before the call
 
 
 def sounding(feats: Tensor, valid: Tensor) -> Tensor:
-    """Return how many frames sound below and above 4 kHz, (B, 2), of "fixed" features (B, T, M), ``valid`` (B, T)."""
+    """Count the frames with sound below and above 4 kHz, (B, 2), in "fixed" features (B, T, M), ``valid`` (B, T)."""
     bands = bands_below(feats.shape[2], NARROW_HZ)
     halves = torch.stack([feats[..., :bands].mean(dim=2), feats[..., bands:].mean(dim=2)], dim=2)
     return ((halves > _LEAST_SOUND) & valid[..., None]).sum(dim=1)
 
 
 def is_narrow(counts: Tensor) -> Tensor:
-    """Return whether recordings with such ``counts`` (B, 2) were made at 8 kHz, (B,); silence was not."""
+    """Return whether recordings with these ``counts`` (B, 2) are narrow-band, (B,); silence is not."""
     return (counts[:, 0] > 0) & (counts[:, 1] <= _FEW * counts[:, 0])

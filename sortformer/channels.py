@@ -1,8 +1,9 @@
-"""A speaker a channel: calls whose two sides were recorded apart, and talks with a microphone for each.
+"""One speaker per channel: calls with each side on a channel, and meetings with a microphone for each speaker.
 
-Each channel is heard by itself, and all its speech is one speaker's. What of it is another channel's that leaks in (an
-echo in the line, a microphone that hears its neighbour) is told by how loud both are; for what else tells cross-talk,
-see Wrigley et al., "Speech and Crosstalk Detection in Multichannel Audio", IEEE Trans. Speech Audio Proc. 13(1), 2005.
+Each channel is processed by itself, and all its speech is assigned to one speaker. Cross-talk from another channel (an
+echo in the line, a microphone that picks up its neighbour) is detected by comparing the power of both; for other
+features, see Wrigley et al., "Speech and Crosstalk Detection in Multichannel Audio", IEEE Trans. Speech Audio Proc.
+13(1), 2005.
 """
 
 import math
@@ -30,32 +31,32 @@ __all__ = ["by_channel", "leaks", "own_speech"]
 Used = TypeVar("Used")
 
 _HEARD = 0.5
-_LOUD = 10 ** (-10 / 10)  # of what a channel's power exceeds in a tenth of the frames in which somebody is heard
+_LOUD = 10 ** (-10 / 10)  # relative to the 90 % quantile of a channel's power in frames with speech
 _LONGEST_DELAY_S = 0.32  # of an echo
 _STEADY = 10 ** (9 / 10)
-_LOUDER = 3.0  # than what may have leaked in: speech of its own
+_LOUDER = 3.0  # than a possible leak: the channel's own speech
 _LEAKY, _SAME = 10 ** (-12 / 10), 10 ** (-6 / 10)
-_TOGETHER = 0.5  # of the frames in which one of them is heard, the other one is, too
-_LOST = 0.5  # of the frames in which somebody is heard, nobody is after leaks are taken away
+_TOGETHER = 0.5  # share of the frames with speech in one channel that have it in the other one, too
+_LOST = 0.5  # share of the frames with speech that have none after leaks are removed
 _SAME_VOICES = "hold the same voices, which have no channel of their own: take it as a whole"
-_SILENCE = 1e-12  # power: what is below it is as loud
-_AT_ONCE = 1000  # frames
+_SILENCE = 1e-12  # power floor, so that ratios are defined
+_AT_ONCE = 1000  # frames processed at once
 
 
 def by_channel(
     heard: Heard, hear: Callable[[Heard], tuple[Probabilities, Any, Used]]
 ) -> tuple[Probabilities, dict[int, str], Used]:
-    """Return the probabilities (T, C) that somebody speaks into each channel of a recording, and what these are called.
+    """Return the speech probabilities (T, C) of the channels of a recording, their names, and the preset used.
 
-    It is read once for each channel, which is in memory as a whole while ``hear`` says of it, as of a recording of its
-    own, who speaks, and how it was taken; that of the first channel is returned, too.
+    Each channel is read in a pass of its own, and held in memory while ``hear`` processes it as a recording: it returns
+    probabilities, something that is ignored, and the preset used, of which that of the first channel is returned.
 
     Raises:
         InputError: when there is one channel only, two hold the same voices, or the recording comes through a pipe,
             which can be read only once.
 
     Warns:
-        UserWarning: when a channel is silent, or hears another so loudly that what is soft in it is lost.
+        UserWarning: when a channel is silent, or picks up another so loudly that its own soft speech is lost.
     """
     name = name_of(heard.source)
     if not can_be_read_again(heard.source):
@@ -84,15 +85,15 @@ def by_channel(
 
 
 def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float) -> np.ndarray:
-    """Return how much of the power of each channel is heard in each other one, (C, C), from the row's in the column's.
+    """Return the share of each channel's power that leaks into each other one, (C, C), from row to column.
 
-    It is the median of the ratio of both where the first is as loud as who is heard in it, so noise counts as a leak,
-    too: whatever is no louder when the first is silent. It is at most 1, and at most 9 dB above what the ratio exceeds
-    in four fifths of these frames: a leak is always there, and who speaks at the same time, however much, is not. Of a
-    channel in which nobody is heard it is 0.
+    It is the median ratio of the two powers over the frames in which the source (row) is as loud as its speech. So
+    constant noise counts as a leak, too. It is at most 1, and at most 9 dB above the 20 % quantile of the ratio: a leak
+    is always present, while somebody who speaks at the same time, however much, is not. Without speech in the source it
+    is 0.
 
     Args:
-        spoken: (T, C) probabilities that somebody is heard in each channel, in frames of ``step_s`` seconds.
+        spoken: (T, C) speech probabilities of each channel, in frames of ``step_s`` seconds.
         power: (T, C) of the same frames.
     """
     lately, heard, count = _lately(power, step_s), spoken > _HEARD, power.shape[1]
@@ -107,18 +108,18 @@ def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float) -> np.ndarray:
 
 
 def own_speech(spoken: np.ndarray, power: np.ndarray, leak: np.ndarray, step_s: float) -> np.ndarray:
-    """Return probabilities (T, C) that somebody speaks into each channel: 0 where it may be another channel's leak.
+    """Return the speech probabilities (T, C) of each channel, 0 where it may be a leak from another one.
 
     Args:
         spoken, power, step_s: as for ``leaks``.
-        leak: what that found.
+        leak: the result of ``leaks``.
     """
     leaked = (_lately(power, step_s)[:, :, None] * leak).max(axis=1)
     return np.where(power > _LOUDER * leaked, spoken, spoken.dtype.type(0))
 
 
 def _lately(power: np.ndarray, step_s: float) -> np.ndarray:
-    """The greatest power (T, C) since the longest delay of a leak, and of the next frame, which may have begun."""
+    """Return the greatest power (T, C) from the longest leak delay before each frame to the frame after it."""
     grid = FrameGrid()
     back = grid.samples(_LONGEST_DELAY_S) // grid.samples(step_s)
     around = np.pad(power, ((back, 1), (0, 0)))
@@ -126,9 +127,9 @@ def _lately(power: np.ndarray, step_s: float) -> np.ndarray:
 
 
 def _power(wave: np.ndarray, count: int, step_s: float) -> np.ndarray:
-    """The mean power (T,) of frames of ``step_s`` seconds of samples (N,), without their offset."""
+    """Return the mean power (T,), without DC offset, of samples (N,) in ``count`` frames of ``step_s`` seconds."""
     length, state, power = FrameGrid().samples(step_s), None, np.full(count, _SILENCE)
-    for start in range(0, count, _AT_ONCE):  # of an hour at once, the copies would be three times as large
+    for start in range(0, count, _AT_ONCE):  # for an hour at once, the copies would be three times as large
         end = min(start + _AT_ONCE, count)
         samples, state = centred(wave[start * length : end * length], state)
         frames = np.pad(samples, (0, (end - start) * length - len(samples))).reshape(-1, length)
@@ -139,7 +140,7 @@ def _power(wave: np.ndarray, count: int, step_s: float) -> np.ndarray:
 def _check_apart(spoken: np.ndarray, own: np.ndarray, leak: np.ndarray, name: str) -> None:
     """Refuse channels that hold the same voices, and warn of those that nearly do.
 
-    Noise is as loud in both channels, too, but does not make one speak when the other does.
+    Noise may be equally loud in both channels, but does not make their speech coincide.
     """
     heard = (spoken > _HEARD).astype(np.float64)
     together = heard.T @ heard > _TOGETHER * heard.sum(axis=0)
@@ -148,7 +149,7 @@ def _check_apart(spoken: np.ndarray, own: np.ndarray, leak: np.ndarray, name: st
     worst, both = mutual[one, other], f"channels {one + 1} and {other + 1} of {name}"
     if worst > _SAME:
         raise InputError(f"{both} {_SAME_VOICES}")
-    # Where one is the other, only softer, the softer one leaks into the louder for all that is known.
+    # If one channel is a softer copy of the other, it looks as if the softer one leaked into the louder, too.
     somebody = (spoken > _HEARD).any(axis=1)
     if (somebody & ~(own > _HEARD).any(axis=1)).sum() > _LOST * somebody.sum():
         raise InputError(f"the channels of {name} {_SAME_VOICES}")
@@ -160,5 +161,5 @@ def _check_apart(spoken: np.ndarray, own: np.ndarray, leak: np.ndarray, name: st
 
 
 def _as_part(progress: Progress, part: int, parts: int, stage: str, done: float, total: float | None) -> bool | None:
-    """Tell how far the whole is, of which one part after the other is worked on."""
+    """Report the progress of the whole, given that of one of its consecutive parts."""
     return progress(stage, done, None) if total is None else progress(stage, part * total + done, parts * total)
