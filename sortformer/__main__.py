@@ -11,11 +11,11 @@ __all__ = ["main", "spin_briefly"]
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C while it is still being imported is a line and exit code 130, as it is later."""
+    """Run the command line; Ctrl-C during the imports prints one line and exits with code 130, as it does later."""
     _open_streams()
     spin_briefly()
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.SIG_IGN:  # scripts start what runs in the background so, and it shall go on
+    if before is not signal.SIG_IGN:  # ignored for background jobs of scripts; leave it so
         signal.signal(signal.SIGINT, _leave)
     from sortformer.cli import main as run
 
@@ -24,7 +24,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Let what was closed by who started this be empty or go nowhere, and no character end the work."""
+    """Redirect closed standard streams to the null device, and escape characters that stdout cannot encode."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
@@ -33,19 +33,19 @@ def _open_streams() -> None:
 
 
 def spin_briefly() -> None:
-    """Let torch's threads, if GNU's OpenMP is theirs, wait for each other asleep; to be called before torch is loaded.
+    """Shorten the busy-waiting of torch's threads under GNU OpenMP; call this before torch is imported.
 
-    They wait thousands of times in a minute of audio, and left alone they spin for milliseconds before they sleep. On
-    processors that others use as well, a second ``sortformer`` for one, nearly all of the time can go into that
-    (``recipes/benchmark/diarize.md``). Who has set how threads wait has decided otherwise.
+    The threads wait for each other thousands of times per minute of audio, and by default spin for milliseconds before
+    they sleep. On shared processors, such as with a second ``sortformer``, that can take nearly all of the time
+    (``recipes/benchmark/diarize.md``). Environment variables set by the user take precedence.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
-    # At once: an exception that comes out of half an import may be swallowed, or change the exit code.
-    with contextlib.suppress(OSError):  # nobody may be there to read it
+    # Exit at once: an exception raised during an import may be swallowed, or change the exit code.
+    with contextlib.suppress(OSError):  # stderr may be closed
         os.write(2, b"interrupted: nothing was written\n")
     os._exit(130)
 

@@ -20,12 +20,12 @@ __all__ = ["average"]
 def average(sources: Sequence[str | Path], out: str | Path) -> None:
     """Write the model whose weights are the mean of those of ``sources`` into the folder ``out``.
 
-    Makes sense for states of one run, or of runs from one start, which lie in one valley of the loss (Izmailov et al.,
-    "Averaging Weights Leads to Wider Optima and Better Generalization", 2018). Counters and random features are those
-    of the last one. What all have alike of their post-processing is kept, and the rest left at its defaults: tune it.
+    Meant for checkpoints of one run, or of runs with the same initialisation, which lie in one basin of the loss
+    (Izmailov et al., "Averaging Weights Leads to Wider Optima and Better Generalization", 2018). Counters and random
+    features are those of the last source. Post-processing settings that differ are reset to their defaults: tune them.
 
     Args:
-        sources: two or more, each anything that loads.
+        sources: two or more models, each a folder, a ``.nemo`` file or an id.
 
     Raises:
         InputError: when there are fewer, one cannot be read, or their configs or licences differ.

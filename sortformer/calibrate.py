@@ -1,4 +1,4 @@
-"""Calibrate early exit on recordings: the lowest confidence that changes results as little as was asked for."""
+"""Calibrate early exit on recordings: the lowest confidence whose loss stays within a tolerance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,20 +15,20 @@ from sortformer.metrics.risk import boldest_safe, fewest_samples
 
 __all__ = ["ExitCalibration", "calibrate_exit"]
 
-# From never, nearly, down; fixed beforehand, as the guarantee demands.
+# From hardly ever exiting downwards; the guarantee requires that they are fixed in advance.
 _CONFIDENCES = tuple(round(1 - 0.01 * step, 2) for step in range(1, 96))
 
 
 @dataclass(frozen=True, slots=True)
 class ExitCalibration:
-    """What was found: the confidence to stop at, and what stopping does to the recordings it was found on."""
+    """The confidence to exit at, and its effect on the recordings of the calibration."""
 
     confidence: float | None
-    """None: to stop anywhere may cost more than was tolerated."""
+    """None: any early exit may cost more than the tolerance."""
     loss: float
-    """Mean loss of the recordings, 0 where nothing stops."""
+    """Mean loss of the recordings, 0 without early exit."""
     layers: float
-    """Mean number of the head's blocks that a recording takes."""
+    """Mean number of the head's blocks run per recording."""
 
 
 def calibrate_exit(
@@ -41,19 +41,19 @@ def calibrate_exit(
 ) -> ExitCalibration:
     """Return the lowest confidence at which the expected loss of an early exit is at most ``tolerance``.
 
-    The loss of a recording is the DER of what it leaves with, against what the whole model says or, with
-    ``references``, by how much the DER against them rises; more than 1 counts as 1 (the two risks of Schuster et al.,
-    CALM, arXiv 2207.07061, section 4). The promise holds for recordings drawn as these were, and with probability 1 -
-    ``error`` over their choice. It is a mean: single recordings may lose more. All turns are those of slots: where the
-    post-processing clusters, a diarizer's are those of voices, about which nothing is promised.
+    The loss of a recording is the DER of the early turns against those of the whole model or, with ``references``, the
+    increase of the DER against them, at most 1 (the two risks of Schuster et al., CALM, arXiv 2207.07061, section 4).
+    The guarantee holds for recordings of the same distribution, with probability 1 - ``error`` over the choice of the
+    calibration set. It bounds the mean: single recordings may lose more. All turns are by slot: if the post-processing
+    clusters, a diarizer's are by voice, for which there is no guarantee.
 
     Args:
-        estimates: by recording, what ``Diarizer.estimates`` gave.
+        estimates: the results of ``Diarizer.estimates``, by recording.
         postprocess: how probabilities become turns.
         references: who spoke when.
 
     Raises:
-        InputError: when there are too few recordings for any such promise, or one has no reference.
+        InputError: when there are too few recordings for the guarantee, or one has no reference.
         ConfigError: when tolerance or error is not between 0 and 1, or fewer than two layers make estimates.
     """
     for name, value in (("tolerance", tolerance), ("error", error)):
@@ -75,7 +75,7 @@ def calibrate_exit(
     blocks = np.array([[*(exit.layer for exit in exits[uri]), estimates[uri].output.layers] for uri in uris])
 
     def taken(confidence: float) -> np.ndarray:
-        """The first exit of each recording that is confident, or the end."""
+        """Return the index of the first exit of each recording with enough confidence, or of the end."""
         enough = np.pad(confidences >= confidence, ((0, 0), (0, 1)), constant_values=True)
         return enough.argmax(axis=1)
 
@@ -92,7 +92,7 @@ def _losses(
     postprocess: PostprocessConfig,
     references: Mapping[str, tuple[Turn, ...]] | None,
 ) -> np.ndarray:
-    """The loss of each recording (rows, in order of their names) at each exit, the end among them."""
+    """Return the loss (recordings, exits), recordings sorted by name; the last exit is the end."""
 
     def decided(given: Mapping[str, np.ndarray]) -> dict[str, tuple[Turn, ...]]:
         return {

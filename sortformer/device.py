@@ -1,4 +1,4 @@
-"""Which processor runs the model."""
+"""The device that runs the model."""
 
 import os
 from functools import cache
@@ -13,11 +13,11 @@ __all__ = ["device_named"]
 def device_named(name: str = "auto") -> torch.device:
     """Return the device of that name: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
 
-    ``auto`` is the first CUDA device, or the CPU where there is none; Apple's MPS has to be asked for by name, because
-    it is not among the machines that the tests run on. Processes that are forked from here on have one thread.
+    ``auto`` is the first CUDA device, or the CPU if there is none; Apple's MPS must be requested by name, because no
+    tests run on it. Processes forked from here on have one thread.
 
     Raises:
-        InputError: when there is no such device, or this machine or this build of torch does not have it.
+        InputError: when there is no such device, or this machine or build of torch lacks it.
     """
     _let_forks_work()
     if name == "auto":
@@ -39,6 +39,6 @@ def device_named(name: str = "auto") -> torch.device:
 
 @cache
 def _let_forks_work() -> None:
-    """Give forked processes one thread: of GNU's OpenMP they have no others, and would wait for them for ever."""
+    """Limit forked processes to one thread: GNU OpenMP's others do not survive a fork, and waiting for them hangs."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))

@@ -1,4 +1,4 @@
-"""Is everything there that diarizing needs? Versions, device, decoders, weights, and a run from end to end."""
+"""Self-diagnosis: versions, device, decoders, weights, and an end-to-end run."""
 
 import io
 import os
@@ -37,7 +37,7 @@ class Finding:
 
 
 def examine(model: str | Path | None = None, device: str = "auto") -> Iterator[Finding]:
-    """Yield the findings one by one, each when it is known; a check that fails does not stop the others."""
+    """Yield the findings as they come; a check that fails does not stop the others."""
     checks: tuple[tuple[str, Callable[[], str]], ...] = (
         ("versions", _versions),
         ("machine", _machine),
@@ -50,13 +50,13 @@ def examine(model: str | Path | None = None, device: str = "auto") -> Iterator[F
     for name, check in checks:
         try:
             yield Finding(name, check())
-        except Exception as error:  # a broken library raises nearly anything, and that is what is looked for
+        except Exception as error:  # a broken library may raise anything
             yield Finding(name, str(error) or type(error).__name__, good=False)
 
 
 def _versions() -> str:
     found = [f"sortformer {metadata.version('sortformer')}", f"Python {platform.python_version()}"]
-    found.append(f"torch {torch.__version__}")  # which also says what it was built for
+    found.append(f"torch {torch.__version__}")  # which also shows the CUDA version of the build
     for package in _PACKAGES:
         try:
             found.append(f"{package} {metadata.version(package)}")
@@ -120,7 +120,7 @@ def _self_test(model: str | Path | None, device: str) -> str:
 
 
 def _murmur(seconds: float) -> np.ndarray:
-    """A voice-like sound (N,): a buzz of 120 Hz that is switched on and off three times a second."""
+    """Return a voice-like sound (N,): a 120 Hz buzz that is switched on and off three times a second."""
     t = np.arange(round(seconds * SAMPLE_RATE)) / SAMPLE_RATE
     buzz = sum(np.sin(2 * np.pi * 120 * harmonic * t) / harmonic for harmonic in range(1, 20))
     return (0.1 * buzz * (np.sin(2 * np.pi * 3 * t) > 0)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""A file is written whole or not at all: as a draft beside its place first, which then takes the place."""
+"""Atomic writes: a file is first written as a draft in the same folder, which then replaces it."""
 
 import errno
 import os
@@ -12,14 +12,14 @@ __all__ = ["drafted", "naming"]
 
 @contextmanager
 def drafted(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
-    """Name a file beside ``path`` to write to; at the end it takes the place of ``path``, and on an error it goes.
+    """Yield a draft's path, in the folder of ``path``; at the end it replaces ``path``, and on an error it is deleted.
 
-    Without ``overwrite`` it never takes the place of another file, not even of one that came in the meantime; and never
-    that of a pipe or a device. Of a link, it is the file that the link leads to.
+    Without ``overwrite`` no file is replaced, not even one that was created in the meantime; pipes and devices never
+    are. Symbolic links are followed.
 
     Raises:
-        FileExistsError: when there is one.
-        OSError: when the file system does not let it be written; it names ``path``.
+        FileExistsError: when ``path`` exists and ``overwrite`` is not set.
+        OSError: when the file cannot be written; it names ``path``.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
@@ -40,13 +40,13 @@ def drafted(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def naming(path: Path, instead: Path | None = None) -> Iterator[None]:
-    """Let errors of the file system that name no file (a full disk), or another one, name ``path``."""
+    """Make errors of the file system that name no file (a full disk), or ``instead``, name ``path``."""
     try:
         yield
     except OSError as error:
         if error.errno is None or error.filename not in (None, str(instead)):
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from error  # of the same class, by its number
+        raise OSError(error.errno, error.strerror, str(path)) from error  # errno selects the same class
 
 
 def _place(draft: Path, path: Path) -> None:
@@ -54,7 +54,7 @@ def _place(draft: Path, path: Path) -> None:
         os.link(draft, path)
     except FileExistsError:
         raise
-    except OSError as error:  # a file system without links
+    except OSError as error:  # a file system without hard links
         if path.exists():
             raise FileExistsError(path) from error
         os.replace(draft, path)

@@ -1,4 +1,4 @@
-"""The one family of errors that a user can cause: each message is a sentence (what, which file, what to do)."""
+"""The errors that a user can cause; each message is a sentence (what, which file, what to do)."""
 
 import errno
 from collections.abc import Sequence
@@ -11,15 +11,15 @@ class SortformerError(Exception):
 
 
 class InputError(SortformerError, ValueError):
-    """A file, an array or an argument that cannot be used as it is."""
+    """A file, an array or an argument that cannot be used."""
 
 
 class ConfigError(SortformerError, ValueError):
-    """A configuration that contradicts itself, or a key that does not exist."""
+    """A configuration that is invalid or contradicts itself, or a name that does not exist."""
 
 
 class Cancelled(SortformerError):
-    """Work that was ended by its caller, who answered a report of progress with False."""
+    """Work that was cancelled, by a progress callback that returned False."""
 
 
 _WHAT_TO_DO = {
@@ -31,13 +31,13 @@ _WHAT_TO_DO = {
 
 
 def refusal(error: OSError) -> str:
-    """Return why the system refused something, and what can be done about it, without Python's numbers and brackets."""
+    """Return the reason of an OSError and a remedy, if known, without Python's error number and brackets."""
     said = error.strerror or str(error)
     return f"{said} ({_WHAT_TO_DO[error.errno]})" if error.errno in _WHAT_TO_DO else said
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what another library says, for a sentence; its class where it says nothing."""
+    """Return the first line of another library's error message, or its class if that is empty."""
     return next(iter(str(error).splitlines()), "") or type(error).__name__
 
 
@@ -47,6 +47,6 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the names of recordings for a sentence, the first five of many."""
+    """Return names for a sentence, at most five, and the number of the others."""
     shown = ", ".join(repr(name) for name in names[:5])
     return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

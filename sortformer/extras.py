@@ -1,4 +1,4 @@
-"""Packages that only a part of this one needs: its extras."""
+"""Optional dependencies: the packages of extras."""
 
 from importlib.util import find_spec
 
@@ -8,10 +8,10 @@ __all__ = ["require_extra"]
 
 
 def require_extra(what: str, extra: str, *packages: str) -> None:
-    """Refuse, before it is begun, what an ``extra`` is for, where packages are missing.
+    """Check, before the work starts, that the packages of an ``extra`` are installed.
 
     Raises:
-        InputError: naming them, and how to have them.
+        InputError: naming the missing ones and how to install them.
     """
     missing = [name for name in packages if find_spec(name) is None]
     if missing:

@@ -1,6 +1,6 @@
-"""JSON that others wrote: its objects, and the numbers, words and paths in them, refused where they are none.
+"""Validated reading of JSON from outside: objects, numbers, text and paths.
 
-``what`` names a value in the error; ``where`` is the file, and the line in it; ``kind`` is what the file ought to be.
+``what`` names a value in the error; ``where`` is the file and line; ``kind`` is what the file should be.
 """
 
 import json
@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 
 
 def json_value(content: str | bytes, where: str | Path, kind: str) -> Any:
-    """Return what a JSON document holds; an InputError when it is none."""
+    """Return the value of a JSON document; an InputError if it is invalid."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
@@ -27,7 +27,7 @@ def json_value(content: str | bytes, where: str | Path, kind: str) -> Any:
 
 
 def json_object(content: str | bytes, where: str | Path, kind: str) -> dict[str, Any]:
-    """Return the one object of a JSON document; an InputError when it is something else."""
+    """Return the object of a JSON document; an InputError if it is something else."""
     found = json_value(content, where, kind)
     if not isinstance(found, dict):
         raise InputError(f"{where}: no JSON object, but {reprlib.repr(found)}; is this {kind}?")
@@ -35,7 +35,7 @@ def json_object(content: str | bytes, where: str | Path, kind: str) -> dict[str,
 
 
 def json_lines(text: str, source: str | Path, kind: str, read: Callable[[dict[str, Any]], Value]) -> list[Value]:
-    """Return what ``read`` makes of the object on each line; an InputError, with the line, of that or of no object."""
+    """Return ``read`` of the object on each line; an InputError, naming the line, if it is none or ``read`` raises."""
     found = []
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
@@ -49,28 +49,28 @@ def json_lines(text: str, source: str | Path, kind: str, read: Callable[[dict[st
 
 
 def number_of(value: Any, what: str) -> float:
-    """Return a finite number; an InputError otherwise, as for NaN and whole numbers that no float can hold."""
+    """Return a finite number; an InputError otherwise, also for NaN and integers too large for a float."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
         raise InputError(f"{what} must be a number, got {reprlib.repr(value)}")
     return float(value)
 
 
 def whole_number_of(value: Any, what: str) -> int:
-    """Return a whole number; an InputError otherwise, as for 2.0."""
+    """Return an integer; an InputError otherwise, also for 2.0."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise InputError(f"{what} must be a whole number, got {reprlib.repr(value)}")
     return value
 
 
 def text_of(value: Any, what: str) -> str:
-    """Return text; an InputError otherwise, as for half a character, which JSON can escape and no file can hold."""
+    """Return text; an InputError otherwise, also for lone surrogates, which JSON can escape but no file can hold."""
     if not isinstance(value, str) or any("\ud800" <= letter <= "\udfff" for letter in value):
         raise InputError(f"{what} must be text, got {reprlib.repr(value)}")
     return value
 
 
 def path_of(value: Any, what: str) -> Path:
-    """Return a path; an InputError when it is no text, or none that the system takes as the name of a file."""
+    """Return a path; an InputError if it is not text, or the system cannot encode it or it has a null byte."""
     try:
         possible = isinstance(value, str) and b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:

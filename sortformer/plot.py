@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "figure", "image"]
 
 FORMATS = ("png", "svg", "pdf", "jpg")
-"""What a picture can be written as."""
+"""File formats of pictures."""
 
 _UNMATCHED = "#bbbbbb"
 _STYLES = ("-", "--", ":")
 _WIDTH_IN = 12.0
-_DOTS_A_MINUTE = 480  # so long as the picture keeps between these dots per inch
+_DOTS_A_MINUTE = 480  # within these limits of dots per inch
 _FEWEST_DPI, _MOST_DPI = 120, 400
-_MOST_STEPS = 1000  # of a curve: more would be one block of colour
-_IN_SECONDS = 120.0  # longer recordings have their axis in minutes
-_LACKING = re.compile(r"Glyph (\d+) .*missing from")  # matplotlib's warning about one letter
+_MOST_STEPS = 1000  # points of a curve: more would be a solid block of colour
+_IN_SECONDS = 120.0  # longer recordings have a time axis in minutes
+_LACKING = re.compile(r"Glyph (\d+) .*missing from")  # matplotlib's warning about one character
 
 
 def figure(probabilities: Probabilities, diarization: Diarization, reference: Sequence[Turn] | None = None) -> Figure:
-    """Return the picture; a slot, its speaker, and the reference speaker who overlaps it most share a colour.
+    """Return the picture; a slot, its speaker and the reference speaker with the greatest overlap share a colour.
 
-    A curve is called as the speaker of its turns, and "voice 3" where slot 3 has none; where there are more curves than
+    A curve is labelled with the speaker of its turns, or "voice 3" if slot 3 has none; if there are more curves than
     colours, others are dashed.
 
-    Curves of long recordings are means, over so many frames that they can be told apart. Pictures of them have finer
-    dots, up to 4800 across, and not more inches, in which letters would be too small for a screen. Errors are those of
-    the protocol ``full``.
+    Curves of long recordings are means over several frames, so that they can be told apart. Their pictures have a
+    higher resolution, up to 4800 dots across, but the same width in inches, so that text stays readable on a screen.
+    Errors are those of the protocol ``full``.
 
     Raises:
         InputError: when matplotlib is not installed.
@@ -87,7 +87,7 @@ def image(picture: Figure, format: str = "png") -> bytes:
     """Return a picture as one of :data:`FORMATS`.
 
     Warns:
-        UserWarning: when matplotlib's font lacks letters, once for all of them.
+        UserWarning: when matplotlib's font lacks characters, once for all of them.
     """
     content, lacking = io.BytesIO(), []
     with warnings.catch_warnings(record=True) as caught:
@@ -121,7 +121,7 @@ def _curves(axes: Axes, probabilities: Probabilities, colours: list[str], names:
     legend = axes.legend(
         loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(colours), 8), fontsize="small", frameon=False
     )
-    for text, name in zip(legend.get_texts(), names, strict=True):  # a label would be hidden where it begins with _
+    for text, name in zip(legend.get_texts(), names, strict=True):  # matplotlib hides labels that begin with _
         text.set(text=name, parse_math=False)
 
 
@@ -150,7 +150,7 @@ def _lanes(axes: Axes, wrong: Iterable[Stretch]) -> None:
 
 
 def _matched(turns: Iterable[Turn], activity: Sequence[np.ndarray], probabilities: Probabilities) -> dict[str, int]:
-    """The activity (T,) that each speaker's turns cover most, one a speaker; speakers without any are left out."""
+    """Assign an activity (T,) to each speaker by overlap; return its index, for speakers with any overlap."""
     turns = tuple(turns)
     names = speakers(turns)
     if not names or not activity:
@@ -161,7 +161,7 @@ def _matched(turns: Iterable[Turn], activity: Sequence[np.ndarray], probabilitie
 
 
 def _mask(turns: Iterable[Turn], speaker: str, probabilities: Probabilities) -> np.ndarray:
-    """(T,) True in the frames whose middle lies in a turn of the speaker."""
+    """Return a mask (T,), True in the frames whose middle lies in a turn of the speaker."""
     middles = (np.arange(len(probabilities.data)) + 0.5) * probabilities.step_s
     inside = np.zeros(len(middles), dtype=bool)
     for turn in turns:

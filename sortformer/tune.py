@@ -1,4 +1,4 @@
-"""Tune post-processing on recordings whose truth is known: the fewest errors, and how sure that is."""
+"""Tune post-processing on recordings with references, for the lowest DER, with a confidence interval of the gain."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,12 +32,12 @@ _THRESHOLDS = tuple(round(0.05 * step, 2) for step in range(2, 18))
 _DURATIONS = (0.0, 0.04, 0.08, 0.12, 0.16, 0.24, 0.32, 0.4, 0.56, 0.72, 0.96, 1.2, 1.5)
 _DISTANCES = tuple(round(0.04 * step, 2) for step in range(4, 21))
 _DECISIONS = ("slots", "least_error")
-_SURE = 1.25  # standard errors by which another distance has to be better
+_SURE = 1.25  # standard errors by which another distance must be better
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The best settings found, and the score with them and before."""
+    """The best settings found, and the scores before and after."""
 
     postprocess: PostprocessConfig
     before: Report
@@ -45,14 +45,13 @@ class Tuned:
 
     @property
     def gain(self) -> float:
-        """By how much the DER fell, as a fraction of the reference speech."""
+        """The reduction of the DER, as a fraction of the reference speech."""
         return self.before.der.rate - self.after.der.rate
 
     def spread(self) -> tuple[float, float] | None:
-        """Return the 95 % interval of the gain: a bootstrap over recordings, the same ones before and after.
+        """Return the 95 % interval of the gain by a paired bootstrap over recordings; None for fewer than two.
 
-        None where there are fewer than two. It says how the gain varies with the choice of recordings, not what is
-        lost by having tuned on them.
+        It shows how the gain varies with the choice of recordings, not how much of it is due to overfitting them.
         """
         if len(self.before.rows) < 2:
             return None
@@ -63,11 +62,10 @@ class Tuned:
 def voices_by_distance(
     diarizer: Diarizer, audio: AudioSource, *, sample_rate: int | None = None, channel: int | None = None
 ) -> dict[float, Probabilities]:
-    """Hear a recording once, whole; return its probabilities by each distance of clustering that is worth a try.
+    """Process a recording once, whole; return its probabilities for each clustering distance to be searched.
 
-    The diarizer's own distance is among them. Embeddings are given up at the end; what is returned takes 1.5 MB an hour
-    of a recording with eight voices, for each distance that makes a difference. Arguments and errors as in a call of a
-    diarizer.
+    The diarizer's own distance is among them. Embeddings are not kept; the result takes 1.5 MB per hour of a recording
+    with eight voices, for each distance that makes a difference. Arguments and errors as in a call of a diarizer.
 
     Raises:
         InputError: when its post-processing does not cluster.
@@ -96,22 +94,22 @@ def tune(
     protocol: Protocol = FULL,
     progress: Progress | None = None,
 ) -> Tuned:
-    """Return the settings with the lowest DER, found from ``start`` by going through one setting after the other.
+    """Return the settings with the lowest DER, found from ``start`` by coordinate descent.
 
-    The descent ends when a whole round changes nothing. Without a UEM whole recordings are scored. ``starts_s`` says
-    where those that are windows of files begin in them: references and UEM are in the time of the files.
-    Where ``by_distance`` has the same recordings by other distances of the clustering (:func:`voices_by_distance`),
-    the distance is searched, too. Of all settings it is the easiest to fit to a few recordings at the cost of others,
-    so another distance is taken only where, its neighbours counted in, it gains more than 1.25 times the standard error
-    over recordings, of which there must be two (a rule like that of Breiman et al., "Classification and Regression
-    Trees", 1984, section 3.4.3). In the end the confidence of turns is fitted to the truth, where there are enough of
-    them (``metrics.calibration``).
-    ``progress`` is told how far each round is (stages ``search, round 1``, ...); may cancel the search.
+    The descent ends when a whole round changes nothing. Without a UEM whole recordings are scored. ``starts_s`` are the
+    start times of windows in their files: references and UEM are in the time of the files.
+    With ``by_distance``, the probabilities of the same recordings for other clustering distances
+    (:func:`voices_by_distance`), the distance is searched, too. It overfits a few recordings more easily than other
+    settings, so another distance is chosen only if, averaged with its neighbours, it gains more than 1.25 times the
+    standard error over recordings, of which at least two are needed (a rule like that of Breiman et al.,
+    "Classification and Regression Trees", 1984, section 3.4.3). Finally the confidence of turns is fitted to the
+    reference, if there are enough turns (``metrics.calibration``).
+    ``progress`` gets the progress of each round (stages ``search, round 1``, ...), and may cancel the search.
 
     Raises:
-        Cancelled: if ``progress`` wants no more.
-        InputError: when there is no recording, one is on one side only or missing in the UEM, or nobody speaks in the
-            references.
+        Cancelled: if ``progress`` returns False.
+        InputError: when there is no recording, one lacks its reference, probabilities, UEM or ``by_distance``, or
+            nobody speaks in the scored parts of the references.
     """
     if not probabilities:
         raise InputError("tuning needs at least one recording with its reference")
@@ -149,7 +147,7 @@ def tune(
         return np.array(counts)  # (recordings, candidates)
 
     who = _Axis(("clustering",), tuple(heard), _surely_better)
-    best = _search(start, (who, *_AXES), errors, progress)  # who comes before when
+    best = _search(start, (who, *_AXES), errors, progress)  # speakers first, then times
     found = turns(replace(best, confidence=None))
     confidence = fitted([turn for uri in found for turn in judged(references[uri], found[uri], regions[uri])])
     best = replace(best, confidence=confidence or best.confidence)
@@ -161,7 +159,7 @@ def _by_clustering(
     probabilities: Mapping[str, Probabilities],
     by_distance: Mapping[str, Mapping[float, Probabilities]],
 ) -> dict[ClusteringConfig | None, Mapping[str, Probabilities]]:
-    """The recordings by the own distance and each other one that is given for all of them, in order."""
+    """Return the recordings by clustering: the model's own, and those given for all recordings, sorted by distance."""
     if own is None or not by_distance:
         return {own: probabilities}
     given = {uri: {**each, own.threshold: probabilities[uri]} for uri, each in by_distance.items()}
@@ -172,7 +170,7 @@ def _by_clustering(
 
 
 def _spoken(found: Probabilities, candidates: Sequence[PostprocessConfig]) -> Iterator[list[np.ndarray]]:
-    """Yield for each of the settings when each slot speaks: stretches (n, 2), start and end in ticks."""
+    """Yield for each candidate the stretches of each slot, (n, 2), start and end in ticks."""
     end = tick(found.duration)
     kinds = {each.decision: each for each in candidates}
     slots = {kind: np.ascontiguousarray(decisive(found.data, each).T) for kind, each in kinds.items()}
@@ -187,7 +185,7 @@ def _search(
     errors: Callable[[Sequence[PostprocessConfig]], np.ndarray],
     progress: Progress | None,
 ) -> PostprocessConfig:
-    """Return the settings with the fewest errors that going along one axis after the other finds from ``start``."""
+    """Return the settings with the fewest errors, found from ``start`` by searching one axis after the other."""
     best, fewest, improving, rounds = start, int(errors([start]).sum()), True, 0
     while improving:
         improving, rounds = False, rounds + 1
@@ -202,17 +200,17 @@ def _search(
 
 
 def _fewest(errors: np.ndarray, now: np.ndarray) -> int:
-    """Return which of the settings has the fewest errors, (recordings, settings)."""
+    """Return the index of the setting with the fewest ``errors`` (recordings, settings)."""
     del now
     return int(errors.sum(axis=0).argmin())
 
 
 def _surely_better(errors: np.ndarray, now: np.ndarray) -> int:
-    """Return which of the settings along a line, (recordings, settings), to take in place of that of ``now``.
+    """Return the index of the setting to choose, given ``errors`` (recordings, settings) along an axis.
 
-    The errors of each are first averaged with those of its neighbours. Taken is the one whose gain exceeds 1.25 times
-    its standard error over recordings by most; a gain of one recording alone is one standard error. Where none exceeds
-    it, or there is one recording only, the settings stay.
+    Errors are first averaged with those of the neighbours. The chosen setting is the one whose gain over ``now`` most
+    exceeds 1.25 times its standard error over recordings; a gain in one recording alone is one standard error. If none
+    exceeds it, or there is only one recording, the setting stays.
     """
     if len(errors) < 2:
         return int(now.argmax())
@@ -223,10 +221,10 @@ def _surely_better(errors: np.ndarray, now: np.ndarray) -> int:
 
 
 class _Axis(NamedTuple):
-    """Settings that take one value together, and the values to try.
+    """Settings that share one value, and the values to try.
 
-    ``choose`` says which value to take, given the errors with each, (recordings, values), and which of them it is now,
-    (values,) bool: none where the settings came with another one.
+    ``choose`` returns the index of the value to choose, given the errors (recordings, values), and the current value as
+    a mask (values,), all False if it is not among them.
     """
 
     names: tuple[str, ...]
@@ -234,7 +232,7 @@ class _Axis(NamedTuple):
     choose: Callable[[np.ndarray, np.ndarray], int] = _fewest
 
 
-# Both thresholds at once first: apart they only widen or narrow the hysteresis.
+# Both thresholds together first: alone, each only widens or narrows the hysteresis.
 _AXES = (
     _Axis(("decision",), _DECISIONS),
     *(_Axis(names, _THRESHOLDS) for names in (("onset", "offset"), ("onset",), ("offset",))),
