@@ -1,4 +1,4 @@
-"""What the server answers to what."""
+"""The ASGI application: routes, error handlers and middleware."""
 
 import asyncio
 import contextlib
@@ -22,12 +22,12 @@ from sortformer.serve.streams import Streams
 
 __all__ = ["application"]
 
-_CLIENT_GONE = 499  # the code that nginx logs for it: nobody is there any more to read the answer
-_GRACE_S = 10.0  # for streams to give their last turns, and for the work on a recording to stop
+_CLIENT_GONE = 499  # nginx's code for a client that has disconnected, so that nobody reads the response
+_GRACE_S = 10.0  # for streams to send their last turns, and for the work on a recording to stop
 
 
 class Health(BaseModel):
-    """What runs here, and how much it has to do."""
+    """Version, model and current load of the server."""
 
     status: str
     version: str
@@ -40,16 +40,16 @@ class Health(BaseModel):
 def application(
     diarizer: Diarizer, *, max_streams: int, max_upload_mb: int, allowed_origins: Collection[str] = ()
 ) -> FastAPI:
-    """Return the server of a diarizer as an ASGI application; ``await state.stop()`` ends what it works on.
+    """Return a diarizer's server as an ASGI application; ``await state.stop()`` ends its requests and streams.
 
     Args:
-        diarizer: which may be used elsewhere, too.
-        max_streams: live streams at once, at most.
-        max_upload_mb: MiB that a request may bring.
-        allowed_origins: whose pages in browsers may use it, beside its own: ``http://localhost:3000``, or ``*``.
+        diarizer: may be used elsewhere at the same time.
+        max_streams: the greatest number of concurrent live streams.
+        max_upload_mb: the greatest size of a request, in MiB.
+        allowed_origins: origins of web pages that may use it, beside its own: ``http://localhost:3000``, or ``*``.
 
     Raises:
-        InputError: when one of these is no origin.
+        InputError: when one of these is not an origin.
     """
     for origin in allowed_origins:
         check_origin(origin)
@@ -63,7 +63,7 @@ def application(
                 while recordings.here or streams.open:
                     await asyncio.sleep(0.05)
 
-    # Its pages of documentation would load scripts from elsewhere; /openapi.json is here.
+    # FastAPI's documentation pages would load scripts from other hosts; /openapi.json stays.
     app = FastAPI(title="sortformer", version=sortformer.__version__, docs_url=None, redoc_url=None)
     app.state.stop = stop
     app.add_middleware(
@@ -88,10 +88,10 @@ def application(
     async def stream(websocket: WebSocket) -> None:
         await streams.answer(websocket)
 
-    @app.head("/healthz", include_in_schema=False)  # as HTTP has it wherever there is a GET
+    @app.head("/healthz", include_in_schema=False)  # HTTP requires HEAD wherever there is GET
     @app.get("/healthz")
     async def healthz() -> Health:
-        """Say what runs here, and how much it has to do."""
+        """Return the version, model and current load of the server."""
         return Health(
             status="ok",
             version=sortformer.__version__,

@@ -1,4 +1,4 @@
-"""Streams of many clients whose chunks advance together."""
+"""Batching of the streams of many clients."""
 
 import asyncio
 from collections.abc import Mapping
@@ -15,10 +15,10 @@ __all__ = ["Batch"]
 
 
 class Batch:
-    """A pool that works in a thread of its own, for the tasks of an event loop.
+    """A session pool in a thread of its own, for the tasks of an event loop.
 
-    A chunk that comes while the pool rests is taken at once, and those that come while it works make its next step:
-    none waits for company, nor for more than the step before.
+    A chunk that arrives while the pool is idle is processed at once, and those that arrive while it is busy form the
+    next batch: no chunk waits for others, or for more than the current step.
     """
 
     def __init__(self, pool: SessionPool) -> None:
@@ -28,10 +28,10 @@ class Batch:
         self._steps: asyncio.Task[None] | None = None
 
     async def push(self, session: Session, block: np.ndarray) -> Update:
-        """Push (n,) samples at 16 kHz, best those of one chunk, and return what is final by them.
+        """Push (n,) samples at 16 kHz, ideally one chunk, and return what has become final.
 
         Raises:
-            InputError: as for a session; the others of the batch do not notice.
+            InputError: as for a session; the others in the batch are not affected.
         """
         update = asyncio.get_running_loop().create_future()
         self._waiting[session] = block, update
@@ -40,7 +40,7 @@ class Batch:
         return await update
 
     async def enroll(self, session: Session, name: str, clip: np.ndarray) -> None:
-        """Give a slot to a person, by a clip (n,) at 16 kHz.
+        """Enroll a speaker by a clip (n,) at 16 kHz.
 
         Raises:
             InputError: as for a session.
@@ -48,9 +48,9 @@ class Batch:
         await asyncio.get_running_loop().run_in_executor(self._thread, session.enroll, name, clip)
 
     async def end(self, session: Session, block: np.ndarray) -> tuple[Update, Diarization, list[str]]:
-        """End a stream with (n,) last samples, less than a chunk.
+        """End a stream with its last (n,) samples, less than a chunk.
 
-        Return what was not yet final, all of it, and what there is to warn of.
+        Return the last update, the whole diarization, and the warnings.
 
         Raises:
             InputError: as for a session.
@@ -70,7 +70,7 @@ class Batch:
             said = await asyncio.get_running_loop().run_in_executor(self._thread, self._push, blocks)
             for session, (_, update) in taken.items():
                 outcome = said[session]
-                if update.done():  # cancelled, with the task that waited for it
+                if update.done():  # cancelled together with the task that awaited it
                     continue
                 if isinstance(outcome, Exception):
                     update.set_exception(outcome)
@@ -85,5 +85,5 @@ class Batch:
                 return dict.fromkeys(blocks, error)
         except Exception as error:
             return dict.fromkeys(blocks, error)
-        # No block was taken in, and it is not said which of them was bad.
+        # No block was processed, and the error does not say which one is bad: push them one by one.
         return {session: said for each in blocks for session, said in self._push({each: blocks[each]}).items()}

@@ -1,4 +1,4 @@
-"""The form that asks for a recording to be diarized: what it may hold, and what it says."""
+"""The multipart form of a diarization request: its schema, and its validation."""
 
 import asyncio
 import reprlib
@@ -25,16 +25,16 @@ MOST_FILES = 50
 NO_FILE = "there is no recording: send it as the file of a form (curl -F file=@talk.wav)"
 
 _WANTED = {"int": "a whole number", "bool": "true or false", "string": "text", "literal": "{expected}"}
-"""What a value must be, by how the types of pydantic's errors begin."""
+"""What a value must be, by the prefix of pydantic's error type."""
 
 _Kind = Literal["json", "rttm", "txt", "html", "seglst", "stm", "textgrid", "audacity", "srt", "vtt", "diarized_json"]
-# A form cannot say null, so None is what it does not have; less than 1 is refused by the Diarizer.
+# A form cannot express null: None means that the field is absent. The Diarizer refuses values below 1.
 _COUNT = {"type": "integer", "minimum": 1}
 _Count = Annotated[int | None, WithJsonSchema(_COUNT)]
 
 
 class Options(BaseModel, extra="forbid"):
-    """What may be sent beside the file: arguments of a call of the ``Diarizer``, and the format of the answer."""
+    """The fields beside the files: arguments of a call of the ``Diarizer``, and the format of the response."""
 
     num_speakers: _Count = None
     min_speakers: _Count = None
@@ -65,11 +65,11 @@ _FORM = _SCHEMA | {
     "required": ["file"],
 }
 REQUEST_BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
-"""What a request has to hold, for OpenAPI."""
+"""The request body, for OpenAPI."""
 
 
 class Named:
-    """The file that holds an upload, by the name that its sender gave it, so that messages and results have that."""
+    """The file of an upload under the client's file name, for use in messages and results."""
 
     def __init__(self, upload: UploadFile) -> None:
         self.name = upload.filename or "audio"
@@ -80,7 +80,7 @@ class Named:
 
 
 class Asked(NamedTuple):
-    """What a form asks for: the recording, its words if there are any, clips of voices by name, and the options."""
+    """A parsed request: the recording, its words (or None), enrolment clips by name, and the options."""
 
     recording: Named
     words: Any
@@ -89,10 +89,10 @@ class Asked(NamedTuple):
 
 
 async def asked(form: FormData) -> Asked:
-    """Return what a form asks for.
+    """Parse and validate a form.
 
     Raises:
-        InputError: when it has no recording, or something in it is given twice or cannot be used.
+        InputError: when it has no recording, or a field is given twice or is invalid.
     """
     clips = _clips(form.getlist("enroll"))
     given = given_once(item for item in form.multi_items() if item[0] != "enroll")
@@ -104,7 +104,7 @@ async def asked(form: FormData) -> Asked:
 
 
 def _clips(sent: Iterable[UploadFile | str]) -> dict[str, Named]:
-    """The clip of each voice by the name of its file, without an ending of audio."""
+    """Return the enrolment clips by speaker: the file name without an audio suffix."""
     found: dict[str, Named] = {}
     for clip in sent:
         if not isinstance(clip, UploadFile):
@@ -124,13 +124,13 @@ def _checked(given: Mapping[str, Any]) -> Options:
         name = str(first["loc"][0])
         if name not in Options.model_fields:
             raise InputError(f"there is no option {name!r}; known: {', '.join(_FORM['properties'])}") from error
-        kinds = [first, *(each for each in others if each["loc"][0] == name)]  # of values that it may have
+        kinds = [first, *(each for each in others if each["loc"][0] == name)]  # one error for each type of a union
         wanted = " or ".join(_WANTED[each["type"].split("_")[0]].format(**each.get("ctx", {})) for each in kinds)
         raise InputError(f"{name} cannot be {reprlib.repr(first['input'])}: it must be {wanted}") from error
 
 
 async def _said(words: UploadFile | str | None, recording: Named, kind: str) -> Any:
-    """The words of a recording, as a client sent them: a file, whose name says which kind it is, or JSON as text."""
+    """Return the transcript sent by the client: a file, whose name determines the format, or JSON as text."""
     if words is None:
         if FORMATS[kind].turns is None:
             raise InputError(f"{kind} needs the words: send a transcript, too (curl -F words=@talk.json)")

@@ -1,4 +1,4 @@
-"""Where the server listens, and what runs it until its end."""
+"""The listening socket, and the server process until its shutdown."""
 
 import socket
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from sortformer.errors import InputError, refusal
 __all__ = ["Server", "bound"]
 
 _MESSAGE_BYTES = 1 << 20  # half a minute of samples at 16 kHz
-# A client that answers no ping has gone; but the answer of one that sends ahead comes after what it has sent.
+# A client that does not answer pings is gone; but the pong of one that sends ahead comes after all its samples.
 _PING_S, _PONG_S = 20.0, 300.0
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 is any that is free.
+    """Return a listening socket; port 0 is any free one.
 
     Raises:
-        InputError: when there is no such host here, or the port is taken.
+        InputError: when the host is not one of this machine, or the port is taken.
     """
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -39,9 +39,9 @@ def bound(host: str, port: int) -> socket.socket:
 
 
 class Server(uvicorn.Server):
-    """Serves an :func:`application`, by ``run(sockets=[...])``, until SIGINT, SIGTERM or ``ended``.
+    """A server of an :func:`application`, run by ``run(sockets=[...])`` until SIGINT, SIGTERM or ``ended``.
 
-    What it serves comes to an end before the connections do.
+    On shutdown, requests and streams end before their connections are closed.
     """
 
     def __init__(self, app: FastAPI, ended: Callable[[], bool] = lambda: False) -> None:
@@ -55,14 +55,14 @@ class Server(uvicorn.Server):
                 ws_max_size=_MESSAGE_BYTES,
                 ws_ping_interval=_PING_S,
                 ws_ping_timeout=_PONG_S,
-                ws_per_message_deflate=False,  # samples do not get smaller by it
+                ws_per_message_deflate=False,  # audio samples hardly compress
                 timeout_graceful_shutdown=1,
             )
         )
         self._stop, self._ended = app.state.stop, ended
 
     async def on_tick(self, counter: int) -> bool:
-        """Do what uvicorn does ten times a second; return whether to close."""
+        """Run uvicorn's periodic check (ten times a second); return whether to shut down."""
         if not await super().on_tick(counter) and not self._ended():
             return False
         await self._stop()

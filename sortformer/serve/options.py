@@ -1,4 +1,4 @@
-"""Options as a client sends them, and clips of voices."""
+"""Checks of the options and enrolment clips that clients send."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -9,26 +9,26 @@ from sortformer.grid import SAMPLE_RATE
 __all__ = ["LONGEST_CLIP_S", "check_clip", "given_once"]
 
 LONGEST_CLIP_S = 60
-"""Of a voice: whoever sends more lets the others wait."""
+"""Longest enrolment clip in seconds: others wait while it is processed."""
 
 Value = TypeVar("Value")
 
 
 def check_clip(name: str, samples: int) -> None:
-    """Refuse the clip of a voice, at 16 kHz, that others would have to wait for.
+    """Refuse an enrolment clip of so many samples at 16 kHz if it is too long.
 
     Raises:
-        InputError: if it is one.
+        InputError: if it is longer than ``LONGEST_CLIP_S``.
     """
     if samples > LONGEST_CLIP_S * SAMPLE_RATE:
         raise InputError(f"the clip of {name!r} is longer than {LONGEST_CLIP_S} s: a few are enough")
 
 
 def given_once(given: Iterable[tuple[str, Value]]) -> dict[str, Value]:
-    """Return what is given by name.
+    """Return the values by name.
 
     Raises:
-        InputError: when a name is given twice: nobody knows which of them is meant.
+        InputError: when a name is given twice, which is ambiguous.
     """
     found: dict[str, Value] = {}
     for name, value in given:

@@ -1,4 +1,4 @@
-"""Which pages in browsers may use the server."""
+"""Access control by the origin of web pages."""
 
 import re
 from collections.abc import Collection
@@ -17,11 +17,11 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#\s@A-Z]+)")
 
 
 def check_origin(origin: str) -> None:
-    """Refuse what browsers never send as the origin of a page (RFC 6454, section 6.2).
+    """Refuse an origin that no browser sends (RFC 6454, section 6.2).
 
     Raises:
-        InputError: unless it is a scheme, a host and, but for the scheme's own, a port; ``null``, as pages that were
-            opened from the disk have it; or ``*``.
+        InputError: unless it consists of scheme, host and, if not the scheme's default, port; or is ``null``, the
+            origin of pages opened from disk, or ``*``.
     """
     if origin not in (_ANY, "null") and not _ORIGIN.fullmatch(origin):
         raise InputError(
@@ -31,14 +31,15 @@ def check_origin(origin: str) -> None:
 
 
 class OwnPages:
-    """Answers 403 to pages of other origins than the server's own, but for those that are let in.
+    """Middleware that answers 403 to pages of other origins than the server's own and the allowed ones.
 
-    Browsers let any page open a WebSocket to any address that they reach, and send forms there: also to a server that
-    listens to its own machine only. They say whose page it was; what is no page says nothing, and is let in.
+    Browsers let any page open a WebSocket to any address that they can reach, and submit forms to it, even if the
+    server listens on localhost only. They send the page's origin; clients that are not browsers send none, and are
+    allowed.
 
     Args:
-        app: what answers all the others.
-        allowed: origins, as :func:`check_origin` has them.
+        app: the application behind it.
+        allowed: origins, as for :func:`check_origin`.
     """
 
     def __init__(self, app: ASGIApp, allowed: Collection[str]) -> None:
@@ -49,16 +50,16 @@ class OwnPages:
         if foreign is None:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
-            await WebSocket(scope, receive, send).close()  # before it was accepted: a 403, of which pages see no more
+            await WebSocket(scope, receive, send).close()  # before it is accepted, which is a 403; pages see no reason
         else:
             sentence = f"pages of {foreign} may not use this server: --allow-origin {foreign} lets them"
             await JSONResponse({"error": sentence}, 403)(scope, receive, send)
 
     def _foreign(self, headers: Headers) -> str | None:
-        """The origin of the page that asks, if there is one and it may not."""
+        """Return the request's origin if it is not allowed, else None."""
         origin = headers.get("origin")
         if origin is None or _ANY in self._allowed or origin in self._allowed:
             return None
         known = _ORIGIN.fullmatch(origin)
-        # Not the scheme: whoever serves this by https does so in front of it.
+        # The scheme is not compared: https is terminated by a proxy in front of the server.
         return None if known and known[1] == headers.get("host") else origin

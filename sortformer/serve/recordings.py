@@ -1,4 +1,4 @@
-"""``/v1/diarize``: a recording in, its turns out, by HTTP."""
+"""``/v1/diarize``: diarization of a recording by HTTP."""
 
 import asyncio
 import contextlib
@@ -25,9 +25,9 @@ from sortformer.words import Word, assign_speakers
 
 __all__ = ["RESPONSES", "Recordings"]
 
-_MOST = 8  # that are sent, wait or are worked on at once
+_MOST = 8  # requests at once: uploading, queued or being processed
 _RETRY_S = 10
-_SILENCE_S = 60.0  # after which nobody waits for the rest of an upload
+_SILENCE_S = 60.0  # timeout of an upload without new data
 
 _WARNED = {"X-Warnings": {"description": "What there is to warn of, as JSON.", "schema": {"type": "string"}}}
 _RETRY = {"Retry-After": {"description": "In so many seconds.", "schema": {"type": "integer"}}}
@@ -50,11 +50,11 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         )
     },
 }
-"""What may come back, for OpenAPI."""
+"""The responses, for OpenAPI."""
 
 
 class Recordings:
-    """Works on one recording at a time, off the event loop, because torch has all cores for one already."""
+    """Requests, processed one at a time in a worker thread, because torch uses all cores for one already."""
 
     def __init__(self, diarizer: Diarizer, most_bytes: int) -> None:
         self.diarizer = diarizer
@@ -64,18 +64,19 @@ class Recordings:
 
     @property
     def here(self) -> int:
-        """How many are sent, wait or are worked on."""
+        """Number of requests being uploaded, queued or processed."""
         return len(self._tasks)
 
     async def answer(self, request: Request) -> Response:
-        """Take in an upload, wait for its turn, and return who spoke when.
+        """Receive an upload, wait in the queue, and return the response with who spoke when.
 
         Raises:
-            HTTPException: when there are too many, this one is too large, too slow or no form, or the server stops.
-            InputError: when its options or its sound cannot be used.
+            HTTPException: when there are too many requests, the upload is too large, stalls or cannot be parsed, or
+                the server is stopping.
+            InputError: when it is not a form, or its options or audio cannot be used.
             ConfigError: when there is no such preset.
-            Cancelled: when who asked for it has gone.
-            ClientDisconnect: when that was before the upload was whole.
+            Cancelled: when the client has disconnected.
+            ClientDisconnect: when it did so before the upload was complete.
         """
         if self.here >= _MOST:
             sentence = f"{_MOST} recordings are here already: try again later"
@@ -95,13 +96,13 @@ class Recordings:
         return answer
 
     def stop(self) -> None:
-        """End what is here."""
+        """Cancel all requests."""
         for task in self._tasks:
             assert task is not None
             task.cancel()
 
     async def _heard(self, request: Request, wish: Asked) -> Response:
-        """Work on a recording, and on its words where there are any, unless who sent it goes away."""
+        """Diarize a recording, and attribute its words, if any, unless the client disconnects."""
         stop = threading.Event()
         kind, wanted = wish.options.response_format, wish.options.model_dump(exclude={"response_format"})
 
@@ -115,14 +116,14 @@ class Recordings:
             return _written(result, words, warnings, kind)
 
         work = self._worker.submit(hear)
-        done, gone = asyncio.wrap_future(work), asyncio.ensure_future(request.receive())  # only an end can still come
+        done, gone = asyncio.wrap_future(work), asyncio.ensure_future(request.receive())  # only a disconnect can follow
         try:
             await asyncio.wait({done, gone}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             gone.cancel()
             if not work.cancel():
                 stop.set()
-            # Until then the upload has to stay open.
+            # The upload must stay open until the worker is done.
             (result,) = await asyncio.gather(done, return_exceptions=True)
         if isinstance(result, asyncio.CancelledError):
             raise Cancelled("who asked for it has gone")
@@ -132,11 +133,11 @@ class Recordings:
 
     @contextlib.asynccontextmanager
     async def _form(self, request: Request) -> AsyncIterator[FormData]:
-        """What an upload holds; its files are closed in the end."""
+        """Parse an upload; its files are closed at the end."""
         sent = Request(request.scope, self._bounded(request))
         try:
             form = await sent.form(max_files=MOST_FILES, max_fields=20, max_part_size=self.most_bytes)
-        except UnicodeError as error:  # of a codec such as "punycode"; of others Starlette helps itself
+        except UnicodeError as error:  # of codecs such as "punycode"; Starlette handles others
             raise InputError("the form cannot be read in the charset that it names: leave that out") from error
         try:
             yield form
@@ -144,7 +145,7 @@ class Recordings:
             await form.close()
 
     def _bounded(self, request: Request) -> Receive:
-        """What brings an upload, as far as it is not too large."""
+        """Return a receiver of the upload that enforces its greatest size and a timeout."""
         length = request.headers.get("content-length", "")
         left = self.most_bytes
         if length.isdecimal() and int(length) > left:
@@ -169,7 +170,7 @@ class Recordings:
 
 
 def _written(result: Diarization, words: list[Word] | None, warnings: list[str], kind: str) -> Response:
-    """The answer; what there is to warn of is in a header, as JSON, and in a JSON result, too."""
+    """Return the response; warnings are in a header, as JSON, and also in a JSON result."""
     headers = {"X-Warnings": json.dumps(warnings)} if warnings else None
     if kind == "json":
         text = json.dumps(document(result, words=words) | {"warnings": warnings}, ensure_ascii=False, indent=1) + "\n"

@@ -1,4 +1,4 @@
-"""What a client sends, cut anywhere, as samples."""
+"""Decoding of the byte stream that a client sends into samples."""
 
 import numpy as np
 import soxr
@@ -13,32 +13,31 @@ __all__ = ["Samples"]
 
 
 class Samples:
-    """Bytes of mono sound on their way to a session; the cut may go through a sample, and changes nothing.
+    """A buffer that decodes and resamples mono audio; messages may end anywhere, even inside a sample.
 
-    Its length is how many float32 samples at 16 kHz there are to take.
-
-    They are 16-bit and little-endian if no ``encoding`` says otherwise.
+    Its length is the number of float32 samples at 16 kHz that are ready. The ``encoding`` defaults to 16-bit
+    little-endian.
 
     Raises:
-        InputError: if there is no such encoding, or the rate, in Hz, is not one of sound.
+        InputError: if there is no such encoding, or the sample rate, in Hz, is not one of audio.
     """
 
     def __init__(self, encoding: str | None = None, rate: int | str = SAMPLE_RATE) -> None:
         self._encoding = encoding_named("s16le" if encoding is None else encoding)
-        self._head = b"" if encoding is None else None  # the first bytes, until they show what comes
+        self._head = b"" if encoding is None else None  # the first bytes, until they rule out a file header
         rate = checked_rate(rate)
         self._resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32")
-        self._rest = b""  # of a sample that was cut
-        self._heard = bytearray()  # as float32: who sends a byte at a time shall not fill the memory with arrays
+        self._rest = b""  # the beginning of an incomplete sample
+        self._heard = bytearray()  # float32, not a list of arrays: clients may send a byte at a time
 
     def __len__(self) -> int:
         return len(self._heard) // 4
 
     def add(self, content: bytes, *, last: bool = False) -> None:
-        """Take in more bytes, the ``last`` ones or not.
+        """Decode more bytes, the ``last`` ones or not.
 
         Raises:
-            InputError: if they begin as a recording does, and nobody said that they are samples.
+            InputError: if they start with the header of a recording, and no ``encoding`` was given.
         """
         if self._head is not None:
             self._head += content[:HEADER_BYTES]
@@ -55,7 +54,7 @@ class Samples:
         self._heard += samples.tobytes()
 
     def take(self, count: int) -> np.ndarray:
-        """Return the first ``count`` samples, (count,) float32, and keep the others."""
+        """Remove and return the first ``count`` samples, (count,) float32."""
         taken = self._heard[: 4 * count]
         del self._heard[: 4 * count]
         return np.frombuffer(taken, np.float32)

@@ -28,14 +28,14 @@ _ANOTHER = (
     '"start"; got another text'
 )
 _OPTIONS = ("preset", "max_speakers", "rate", "encoding", "uri")
-# Codes with which a connection is closed (RFC 6455 and IANA's registry), and the most bytes of a reason.
+# Close codes of WebSocket (RFC 6455 and IANA's registry), and the most bytes of a reason.
 _DONE, _STOPPING, _WRONG, _FAILED, _LATER = 1000, 1001, 1008, 1011, 1013
 _REASON_BYTES = 123
-_PATIENCE_S = 5.0  # of a server that stops, with what its clients have sent already; they may send faster than it works
+_PATIENCE_S = 5.0  # on shutdown, for what clients have sent already, which may be a lot
 
 
 class Streams:
-    """All live streams, ``most`` at once; those of one preset and ``max_speakers`` advance together."""
+    """All live streams, at most ``most`` at once; those of one preset and ``max_speakers`` form a batch."""
 
     def __init__(self, diarizer: Diarizer, most: int) -> None:
         self.diarizer = diarizer
@@ -46,7 +46,7 @@ class Streams:
         self._until = math.inf
 
     async def answer(self, websocket: WebSocket) -> None:
-        """Hear one client until it ends or goes away, and tell it what is new."""
+        """Serve one client until its stream ends or it disconnects."""
         await websocket.accept()
         if self.open >= self.most:
             await _refuse(websocket, _LATER, f"all {counted(self.most, 'stream')} are taken: try again later")
@@ -65,7 +65,7 @@ class Streams:
             self.open -= 1
 
     def stop(self) -> None:
-        """End all streams as if their clients had: after what has been sent, or the first seconds of it."""
+        """End all streams as if by their clients, after processing what they have sent, for a few seconds at most."""
         self._until = asyncio.get_running_loop().time() + _PATIENCE_S
         self._stopping.set()
 
@@ -96,7 +96,7 @@ class Streams:
     async def _enrolled(
         self, websocket: WebSocket, batch: Batch, session: Session, sound: Callable[[], Samples]
     ) -> bytes | Any:
-        """Take in the voices that come before the recording, and return what comes after them."""
+        """Enroll the voices that are sent before the audio, and return the first message after them."""
         message = await self._next(websocket)
         while (name := _person(message)) is not None:
             clip = sound()
@@ -111,12 +111,13 @@ class Streams:
         return await self._next(websocket) if message == _START else message
 
     async def _next(self, websocket: WebSocket) -> bytes | Any:
-        """What the client sends next, samples or what a text says; or the end where the server stops.
+        """Return the client's next message, samples or parsed JSON; or the end if the server is stopping.
 
-        It lets the others go on, also where thousands of messages are there at once: a task is waited for.
+        Waiting on a task lets other clients run, even if thousands of messages have already arrived.
 
         Raises:
-            WebSocketDisconnect: when it has gone.
+            WebSocketDisconnect: when the client has disconnected.
+            InputError: when a text is not JSON.
         """
         coming, stopping = asyncio.ensure_future(websocket.receive()), asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({coming, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -135,15 +136,15 @@ class Streams:
             raise InputError(_ANOTHER) from None
 
     def _pool(self, preset: str | None, most: str | None) -> SessionPool:
-        """What opens a stream of a preset, and of so many speakers at most, as its client asks for them."""
+        """Return the pool that opens streams of a preset, with so many speakers at most; None: the defaults."""
         number: Any = most
-        with contextlib.suppress(TypeError, ValueError):  # what is no number is refused as from Python
+        with contextlib.suppress(TypeError, ValueError):  # the diarizer refuses invalid numbers
             number = int(number)
         return self.diarizer.pool(preset or None, max_speakers=number)
 
 
 def _person(message: bytes | Any) -> str | None:
-    """Whose clip comes next, if a message says so."""
+    """Return the name whose enrolment clip follows, or None if the message is another one."""
     if not (isinstance(message, dict) and message.get("type") == "enroll"):
         return None
     name = message.get("name")
@@ -154,6 +155,6 @@ def _person(message: bytes | Any) -> str | None:
 
 
 async def _refuse(websocket: WebSocket, code: int, sentence: str) -> None:
-    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # nobody is there any more
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # already disconnected
         await websocket.send_json({"type": "error", "error": sentence})
         await websocket.close(code, sentence.encode()[:_REASON_BYTES].decode(errors="ignore"))

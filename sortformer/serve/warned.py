@@ -1,4 +1,4 @@
-"""Warnings for users, kept for the one whose recording they are about."""
+"""Warnings for users, collected per request."""
 
 import contextlib
 import threading
@@ -15,10 +15,10 @@ _elsewhere = warnings.showwarning
 
 @contextlib.contextmanager
 def warned() -> Iterator[list[str]]:
-    """Collect the warnings for users that this thread gives in the block; those of other threads go where they went.
+    """Collect the user warnings of this thread in the block; those of other threads are shown as before.
 
-    ``warnings.catch_warnings`` would collect those of all threads, and one client's are no business of another's. The
-    same sentence is collected once; whether a later block has it, too, is a matter of Python's filters, as elsewhere.
+    ``warnings.catch_warnings`` would collect those of all threads, including other clients'. Equal messages are
+    collected once per block; whether a later block collects them again depends on Python's filters.
     """
     _listen()
     _here.sentences = sentences = list[str]()
