@@ -1,4 +1,4 @@
-"""Memory between windows: kept by the C library, where each window asks for the same tensors again."""
+"""Memory allocation: keep freed memory between windows, which all allocate tensors of the same sizes."""
 
 import ctypes
 import os
@@ -10,12 +10,12 @@ _KEPT_BYTES = 128 * 2**20
 
 
 def keep_freed_memory() -> bool:
-    """Make glibc keep up to 128 MiB of freed memory for what comes next, and return whether it does.
+    """Make glibc keep up to 128 MiB of freed memory for reuse, and return whether it does.
 
-    Left alone, it gives large tensors back to the system when they are freed, and the next window has every page of
-    them found and cleared anew: a seventh of the time that an hour of audio takes. It changes the whole process, so the
-    command does it, not the library. Who has set a MALLOC_ variable of glibc's has decided otherwise; with another C
-    library nothing changes.
+    By default it returns large tensors to the system when they are freed, and the next window faults in and clears all
+    their pages again: a seventh of the time for an hour of audio. This affects the whole process, so the command does
+    it, not the library. MALLOC_ variables of glibc set by the user take precedence; with another C library nothing
+    changes.
     """
     if any(name.startswith("MALLOC_") for name in os.environ):
         return False

@@ -1,4 +1,4 @@
-"""The commands together, and what happens to errors on their way to the user."""
+"""The command line application, and its handling of errors."""
 
 import sys
 import warnings
@@ -29,7 +29,7 @@ __all__ = ["app", "main"]
 
 
 class _Commands(TyperGroup):
-    """The commands: none takes an empty argument, or writes a file called ``-``; each says that it was interrupted."""
+    """The group of all commands: it refuses empty arguments and ``-o -``, and reports interrupts."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         for before, argument in pairwise(["sortformer", *args]):
@@ -78,9 +78,9 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line, and leave with 0, 1 (an error, some recordings failed), 2 (usage) or 130 (interrupted)."""
+    """Run the command line, and exit with 0, 1 (an error, some recordings failed), 2 (usage) or 130 (interrupted)."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", UserWarning)  # each is about another recording, though from one place
+        warnings.simplefilter("always", UserWarning)  # one place in the code may warn of several recordings
         warnings.showwarning = show_warning
         try:
             app(arguments, prog_name="sortformer")

@@ -1,4 +1,4 @@
-"""``sortformer average``: one model out of several states of a run."""
+"""``sortformer average``: checkpoint averaging."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,7 +17,7 @@ def average(
 ) -> None:
     """Average the weights of models from one run.
 
-    Their configs must be the same. Post-processing is kept as far as all agree on it; otherwise tune it anew.
+    Their configs must be the same. Post-processing settings that differ are reset to their defaults: tune them again.
     """
     check_out(out, overwrite, folder=True)
 

@@ -1,4 +1,4 @@
-"""Many recordings in one run: past a bad one, with a bar, with a summary, and cleanly out at an interrupt."""
+"""Batches of recordings: error isolation, progress bar, summary, and a clean stop at an interrupt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Job", "run"]
 Job: TypeAlias = "Callable[[Recording, Progress], Diarization]"
 
 _SHARES = {"read": 0.1, "model": 0.85, "turns": 0.05}
-"""Of the bar that is a recording's."""
+"""Shares of the stages in a recording's part of the bar."""
 
 
 def run(
@@ -37,17 +37,17 @@ def run(
     shard: tuple[int, int] = (1, 1),
     quiet: bool = False,
 ) -> int:
-    """Diarize what the arguments mean, write the results, and return the exit code: 0, 1 or 130.
+    """Diarize the recordings of the arguments, write the results, and return the exit code: 0, 1 or 130.
 
     Args:
-        load: gives what makes a diarization of a recording; called only when there is work.
-        name: what the one recording is called; None for the name of its file.
-        shard: which of how many runs this is: each takes its part of the recordings, and all together take all.
+        load: returns the function that diarizes a recording; called only if there is work.
+        name: the name of the only recording; None: that of its file.
+        shard: number of this run, from 1, and number of runs; each processes its share of the recordings.
         quiet: no bar and no summary; errors and warnings stay.
 
     Raises:
-        InputError: when the folder of the results cannot be made, or the model not be loaded; or there are several
-            recordings for one name.
+        InputError: when the folder of the results cannot be created, the model cannot be loaded, or ``name`` is given
+            for several recordings.
     """
     tally = _Tally()
     found: list[Recording] = []
@@ -100,11 +100,11 @@ def _work(
             progress = _progress(recording, shown, task, index, interrupt)
             with tally.past_errors(recording.name), about(recording.name):
                 if results.skip_existing and not (wanted := results.wanted(recording)):
-                    tally.skipped += 1  # another run into the same folder has done it meanwhile
+                    tally.skipped += 1  # another run with the same folder has done it in the meantime
                     continue
                 progress("read", 0.0, None)
                 result = job(recording, progress)
-                shown.stop()  # the result may go to the same terminal
+                shown.stop()  # the result may be printed to the same terminal
                 try:
                     results.write(recording, result, wanted, first=tally.finished == 0)
                     tally.finished += 1
@@ -113,7 +113,7 @@ def _work(
 
 
 def _progress(recording: Recording, shown: Bar, task: TaskID, index: int, interrupt: Interrupt) -> Progress:
-    """What is told how far the work on a recording is, and lets an interrupt wait while it is decoded."""
+    """Return a progress callback, which updates the bar and defers interrupts while a recording is decoded."""
     shares = dict[str, float]()
 
     def progress(stage: str, done: float, total: float | None) -> None:
@@ -126,7 +126,7 @@ def _progress(recording: Recording, shown: Bar, task: TaskID, index: int, interr
 
 @dataclass(slots=True)
 class _Tally:
-    """What became of the recordings."""
+    """Counts of the recordings by outcome."""
 
     finished: int = 0
     skipped: int = 0
@@ -134,7 +134,7 @@ class _Tally:
 
     @contextlib.contextmanager
     def past_errors(self, name: str) -> Iterator[None]:
-        """Say what went wrong with one recording, and go on with the next, unless nobody reads the results any more."""
+        """Report the error of a recording, and continue with the next, unless stdout is closed."""
         try:
             yield
         except BrokenPipeError:
@@ -142,7 +142,7 @@ class _Tally:
         except (SortformerError, OSError) as error:
             say(f"error: {sentence(error)}")
             self.failed.append(name)
-        except Exception as error:  # one recording too long for the memory there is must not cost the others
+        except Exception as error:  # one recording that exhausts the memory must not stop the others
             say(f"error: {name}: {unforeseen(error)}")
             self.failed.append(name)
 

@@ -1,4 +1,4 @@
-"""What goes to the terminal besides results: messages, warnings and bars, all on stderr."""
+"""Terminal output besides results: messages, warnings and progress bars, all on stderr."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 __all__ = ["TRACEBACK", "about", "bar", "say", "sentence", "show_warning", "unforeseen", "usage_errors"]
 
 TRACEBACK = "SORTFORMER_TRACEBACK"
-"""Environment variable that asks for the traceback of an unexpected error."""
+"""Environment variable that enables the traceback of unexpected errors."""
 
 
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def say(message: str) -> None:
-    """Print one line to stderr, if anybody can still read it there.
+    """Print one line to stderr, unless that is closed.
 
-    Line breaks and what terminals obey are escaped: a name in it may hold them, and with a server it is a stranger's.
+    Line breaks and control characters are escaped: names may contain them, and those sent to a server are untrusted.
     """
     with contextlib.suppress(OSError):
         print(_CONTROLS.sub(lambda found: ascii(found[0])[1:-1], message), file=sys.stderr, flush=True)
 
 
 def sentence(error: SortformerError | OSError) -> str:
-    """Return an error as a user should read it, without Python's numbers and brackets."""
+    """Return the message of an error for users, without Python's error number and brackets."""
     if not isinstance(error, OSError):
         return str(error)
     return f"{error.filename}: {refusal(error)}" if error.filename else refusal(error)
@@ -51,7 +51,7 @@ def show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Print a warning that is meant for users as one line; the signature is that of ``warnings.showwarning``."""
+    """Print user warnings as one line and drop deprecations; a replacement for ``warnings.showwarning``."""
     if issubclass(category, UserWarning):
         say(f"warning: {message}")
     elif not issubclass(category, DeprecationWarning | PendingDeprecationWarning):
@@ -60,8 +60,8 @@ def show_warning(
 
 @contextlib.contextmanager
 def about(name: str) -> Iterator[None]:
-    """Let warnings say which recording they are about, where they do not name it themselves, and each be given once."""
-    given = set[str]()  # what is read once for each channel has the same to be warned of each time
+    """Prefix warnings with the recording's name unless they contain it, and show each only once."""
+    given = set[str]()  # reading each channel in turn repeats the same warnings
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
         named = str(message) if name in str(message) else f"{name}: {message}"
@@ -74,12 +74,12 @@ def about(name: str) -> Iterator[None]:
         yield
 
 
-# PyTorch has a class of its own for this on some devices, and none on the CPU.
+# PyTorch has an exception class for this on some devices, but not on the CPU.
 _OUT_OF_MEMORY = ("DefaultCPUAllocator: ", "out of memory", "bad_alloc")
 
 
 def unforeseen(error: Exception) -> str:
-    """Return what to say of an error that nobody wrote a sentence for, with its traceback before it if asked for."""
+    """Return the message for an unexpected error; print its traceback if that is enabled."""
     if os.environ.get(TRACEBACK):
         traceback.print_exception(error)
     if isinstance(error, MemoryError) or any(part in str(error) for part in _OUT_OF_MEMORY):
@@ -95,7 +95,7 @@ def unforeseen(error: Exception) -> str:
 
 @contextlib.contextmanager
 def usage_errors() -> Iterator[None]:
-    """Turn an error about the values of options into one of usage (exit code 2)."""
+    """Turn errors about the values of options into usage errors (exit code 2)."""
     try:
         yield
     except SortformerError as error:
@@ -103,11 +103,11 @@ def usage_errors() -> Iterator[None]:
 
 
 def bar(quiet: bool, *columns: str) -> Progress:
-    """Return a progress bar on stderr, with more columns if given; it shows nothing when stderr is no terminal."""
+    """Return a progress bar on stderr, with additional columns; hidden if stderr is not a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True, soft_wrap=True)  # messages above the bar stay lines: no path is cut in two
+    console = Console(stderr=True, soft_wrap=True)  # do not wrap messages above the bar, which would split paths
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -115,6 +115,6 @@ def bar(quiet: bool, *columns: str) -> Progress:
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        redirect_stdout=False,  # results go to stdout as they are, also while a bar is up
+        redirect_stdout=False,  # results go to stdout unchanged, even while a bar is shown
         disable=quiet or not console.is_terminal,
     )

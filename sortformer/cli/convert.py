@@ -1,4 +1,4 @@
-"""``sortformer convert``: a model from one format to another."""
+"""``sortformer convert``: conversion of models between formats."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +25,9 @@ def convert(
 ) -> None:
     """Write a model as a folder, as .nemo, or as .onnx.
 
-    What the network computes stays the same. A .nemo has no place for post-processing of its own, nor for how a model
-    that is not NVIDIA's labels frames and takes files, which is said instead. An .onnx is the network of a stream's
-    step for other runtimes, and needs the extra [onnx]. What a format cannot express is refused with the reason.
+    The network's output stays the same. A .nemo cannot store post-processing, nor how a model that is not NVIDIA's
+    labels frames and processes files: notes say what is lost. An .onnx is the network of one streaming step for other
+    runtimes, and needs the extra [onnx]. A model that the format cannot express is refused with the reason.
     """
     from sortformer.checkpoint import convert as run
     from sortformer.config.presets import streams_files

@@ -1,4 +1,4 @@
-"""``sortformer diarize``: recordings in, who spoke when out."""
+"""``sortformer diarize``: diarization of recordings."""
 
 from __future__ import annotations
 
@@ -112,8 +112,8 @@ def diarize(
 ) -> None:
     """Say who speaks when in recordings.
 
-    The answer is RTTM on stdout, or files in a folder. A recording that cannot be used does not stop the others; the
-    exit code is 1 if there was one.
+    The result is RTTM on stdout, or files in a folder. A recording that fails does not stop the others; the exit code
+    is then 1.
     """
     regions = None if uem is None else uem_in(uem)
     with usage_errors():
@@ -165,7 +165,7 @@ def diarize(
 
 
 def _shard(text: str) -> tuple[int, int]:
-    """Which part of the recordings is meant, of how many."""
+    """Parse I/N: the number of this part, and the number of parts."""
     number, slash, shards = text.partition("/")
     if not (slash and number.isdecimal() and shards.isdecimal() and 1 <= int(number) <= int(shards)):
         raise InputError(f"--shard is I/N, part I of 1 to N, such as 1/4, got {text!r}")

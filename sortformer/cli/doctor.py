@@ -1,4 +1,4 @@
-"""``sortformer doctor``: is everything there?"""
+"""``sortformer doctor``: self-diagnosis."""
 
 import typer
 

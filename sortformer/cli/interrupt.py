@@ -1,7 +1,7 @@
-"""Ctrl-C, the SIGTERM of those who stop services and the SIGHUP of a terminal that closes: none is lost.
+"""Reliable handling of Ctrl-C, SIGTERM (services) and SIGHUP (closed terminals).
 
-Python raises KeyboardInterrupt wherever it happens to be. While a recording is decoded, that may be inside a function
-that the C library calls, out of which no exception comes: it is printed and forgotten, and the work goes on.
+Python raises KeyboardInterrupt wherever it happens to be. During decoding, that may be inside a callback of a C
+library, which cannot propagate exceptions: it would be printed and lost, and the work would continue.
 """
 
 import contextlib
@@ -15,13 +15,13 @@ from types import FrameType
 __all__ = ["INTERRUPTED", "Interrupt", "interrupts"]
 
 INTERRUPTED = 130
-"""Exit code of what was stopped before its end, as shells have it: 128 + SIGINT."""
+"""Exit code of an interrupted command, as in shells: 128 + SIGINT."""
 
 _AGAIN_S = 1.0
 
 
 class Interrupt:
-    """Whether Ctrl-C was pressed, or a signal sent, and whether that has to wait."""
+    """The state of interrupts: whether one has been requested, and whether it is deferred."""
 
     def __init__(self) -> None:
         self._held = False
@@ -30,19 +30,19 @@ class Interrupt:
         self.pressed = False
 
     def hold(self, held: bool) -> None:
-        """Let an interrupt wait for the next call, or stop at once.
+        """Defer interrupts until the next call, or let them stop at once.
 
         Raises:
-            KeyboardInterrupt: when it has been waiting.
+            KeyboardInterrupt: when one is pending.
         """
         self._held = held
         if self.pressed:
             raise KeyboardInterrupt
 
     def heed(self, note: str) -> None:
-        """From now on let the first interrupt only set ``pressed`` and say a note, if any; a second stops at once.
+        """From now on let the first interrupt only set ``pressed`` and print a note, if any; a second stops at once.
 
-        What follows within a second is of the first: a terminal and a launcher may both send their own.
+        Interrupts within a second count as one: a terminal and a launcher may both send a signal.
         """
         self._note = f"\r{note}\n".encode() if note else b""
 
@@ -50,12 +50,12 @@ class Interrupt:
         if self._note is not None:
             if not self.pressed:
                 self.pressed, self._since = True, monotonic()
-                with contextlib.suppress(OSError):  # the terminal may have gone, which is what SIGHUP says
-                    os.write(2, self._note)  # sys.stderr may be in the middle of a line, and takes no other then
+                with contextlib.suppress(OSError):  # after SIGHUP the terminal is gone
+                    os.write(2, self._note)  # sys.stderr may be in use, and is not reentrant
             elif monotonic() - self._since > _AGAIN_S:
                 raise KeyboardInterrupt
             return
-        # A service or a terminal may send its signals twice, or one after the other: they mean the same end.
+        # Services and terminals may send several signals for one stop: only a second Ctrl-C is another interrupt.
         again, self.pressed = self.pressed and number != signal.SIGINT, True
         if not self._held and not again:
             raise KeyboardInterrupt
@@ -63,11 +63,11 @@ class Interrupt:
 
 @contextlib.contextmanager
 def interrupts() -> Iterator[Interrupt]:
-    """Watch Ctrl-C, SIGTERM and SIGHUP; each raises KeyboardInterrupt, and stops at once until they are held."""
+    """Handle Ctrl-C, SIGTERM and SIGHUP, which raise KeyboardInterrupt at once unless they are deferred."""
     interrupt = Interrupt()
     numbers = [signal.SIGINT, signal.SIGTERM]
-    hang_up = getattr(signal, "SIGHUP", None)  # which Windows has not
-    if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:  # as nohup asks for
+    hang_up = getattr(signal, "SIGHUP", None)  # not on Windows
+    if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:  # ignored under nohup
         numbers.append(hang_up)
     before = {number: signal.signal(number, interrupt._press) for number in numbers}
     try:

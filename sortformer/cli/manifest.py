@@ -1,4 +1,4 @@
-"""``sortformer manifest``: lists of recordings with their references, from folders and corpora, and a look at them."""
+"""``sortformer manifest``: create manifests and voice banks from folders and corpora, and check manifests."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def callhome(
 ) -> None:
     """CALLHOME calls (LDC2001S97): part1 and part2.
 
-    part1 is to adapt on, part2 to report on.
+    part1 is for adaptation, part2 for evaluation.
     """
     from sortformer.manifests.callhome import from_callhome
 
@@ -179,9 +179,9 @@ def check(
     manifests: Annotated[list[Path], typer.Argument(metavar="MANIFEST...", help="One a split.")],
     quick: Annotated[bool, typer.Option("--quick", help="Read only the headers of recordings.")] = False,
 ) -> None:
-    """Find what is missing, broken, silent or there twice.
+    """Find missing, broken, silent and duplicate recordings.
 
-    Twice is also in two splits. Says what the recordings are like; the exit code is 1 if anything is wrong.
+    Duplicates include those across splits. Also prints statistics; the exit code is 1 if there are problems.
     """
     from sortformer.manifests.check import check as look
 

@@ -1,4 +1,4 @@
-"""``sortformer mechanisms``: what a layer can attend with, and what can be done to its block."""
+"""``sortformer mechanisms``: the available attention cores, memories, positions and blocks."""
 
 import sys
 from typing import Annotated
@@ -11,9 +11,9 @@ __all__ = ["mechanisms"]
 def mechanisms(
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables of Markdown, as in docs/mechanisms.md.")] = False,
 ) -> None:
-    """List what layers can be made of.
+    """List the building blocks of layers.
 
-    Attention cores, memories, positions and blocks: what they do, cost and fit, and who published them.
+    Attention cores, memories, positions and blocks: function, cost, compatibility and papers.
     """
     from sortformer.config.mechanisms import ABSENT, BLOCKS, CORES, MEMORIES, POSITIONS
 
@@ -60,7 +60,7 @@ def _print(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
 
 
 def _fit(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Print a table whose cells take as many lines as the terminal's width asks for."""
+    """Print a table with its cells wrapped to the width of the terminal."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -51,7 +51,7 @@ Model = Annotated[
 
 
 def _device(name: str) -> str:
-    # What this machine lacks is no mistake in the command line, and `doctor` reports it.
+    # A device that this machine lacks is not a usage error; `doctor` reports it.
     if not re.fullmatch(r"auto|(cpu|cuda|mps)(:\d+)?", name):
         raise typer.BadParameter(f"there is no device {name!r}; choose auto, cpu, cuda or mps")
     return name
@@ -130,10 +130,10 @@ ProtocolName = Annotated[
 
 
 def clustered(settings: PostprocessConfig, distance: float | None) -> PostprocessConfig:
-    """Return the settings with what ``--clustering`` says; None says nothing.
+    """Return the settings changed by the ``distance`` of ``--clustering``: 0 is by slot, None is no change.
 
     Raises:
-        ConfigError: when it is no distance.
+        ConfigError: when it is not a valid distance.
     """
     if distance is None:
         return settings
@@ -146,12 +146,12 @@ def clustered(settings: PostprocessConfig, distance: float | None) -> Postproces
 def postprocessed(
     own: PostprocessConfig, name: str | None, distance: float | None, **given: str | float | None
 ) -> PostprocessConfig:
-    """Return a model's own settings, or those of a name, changed by what the options say; None says nothing.
+    """Return a model's ``own`` settings, or those called ``name``, changed by the options that are not None.
 
-    ``distance`` is that of ``--clustering``, and the others are ``given`` by the names of their fields.
+    ``distance`` is that of ``--clustering``; the others are ``given`` by field name.
 
     Raises:
-        ConfigError: when there are none of that name, or a value means nothing.
+        ConfigError: when there are no settings of that name, or a value is invalid.
     """
     from sortformer.config.presets import as_postprocess
 
@@ -165,7 +165,7 @@ def postprocessed(
 
 
 def as_options(settings: PostprocessConfig) -> str:
-    """Return settings as the options that ask for them."""
+    """Return settings as command line options."""
     return (
         f"--decision {settings.decision} --onset {settings.onset:g} --offset {settings.offset:g}"
         f" --pad-on {settings.pad_on_s:g} --pad-off {settings.pad_off_s:g}"
@@ -175,10 +175,10 @@ def as_options(settings: PostprocessConfig) -> str:
 
 
 def check_preset(diarizer: "Diarizer", preset: str | None) -> None:
-    """Make sure that the model knows how a recording shall be taken.
+    """Check that the model has a preset; None and ``offline`` are always valid.
 
     Raises:
-        ConfigError: when it has no such preset.
+        ConfigError: when it has not.
     """
     from sortformer.config.presets import model_preset
     from sortformer.diarizer import OFFLINE
@@ -188,10 +188,10 @@ def check_preset(diarizer: "Diarizer", preset: str | None) -> None:
 
 
 def clips(enroll: Iterable[str] | None) -> dict[str, str]:
-    """Return the clip of each name in options like ``chair=chair.wav``.
+    """Parse options like ``chair=chair.wav`` into clips by name.
 
     Raises:
-        InputError: when one has no name or no clip, or a name cannot be given.
+        InputError: when one has no clip, or the name is missing, invalid or given twice.
     """
     if not enroll:
         return {}

@@ -1,4 +1,4 @@
-"""From the arguments of a command to the recordings that they mean."""
+"""Resolution of command line arguments to recordings."""
 
 import os
 import sys
@@ -20,22 +20,22 @@ __all__ = ["Recording", "namesakes", "once", "recordings"]
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One recording: where it is read from, its display name, and which window of the file is meant (None: the end)."""
+    """One recording: its source, display name, and window of the file (duration None: to the end)."""
 
     source: Path | BinaryIO
     name: str
     offset_s: float = 0.0
     duration_s: float | None = None
-    num_speakers: int | None = None  # how many speak, where a manifest says it
+    num_speakers: int | None = None  # from a manifest
 
     @property
     def path(self) -> str:
-        """The path of its file, or the name of what has none."""
+        """The path of its file, or its name if it has none."""
         return in_unicode(str(self.source)) if isinstance(self.source, Path) else self.name
 
     @property
     def file_name(self) -> str:
-        """The name of its file."""
+        """The name of its file without suffix, or its name if it has none."""
         return in_unicode(self.source.stem) if isinstance(self.source, Path) else self.name
 
     @property
@@ -45,19 +45,19 @@ class Recording:
 
     @property
     def ids(self) -> list[str]:
-        """What a UEM or a CTM may call it: by its id, and a window also as its file."""
+        """Names under which a UEM or a CTM may list it: its id and, for a window, also that of its file."""
         return [self.id, *([without_white_space(self.file_name)] if self.is_window() else [])]
 
     @property
     def piped(self) -> bool:
-        """Whether it comes through a pipe, which may bring nothing for as long as it likes."""
+        """Whether it comes through a pipe, which may block indefinitely."""
         return not (isinstance(self.source, Path) and self.source.is_file())
 
     def heard(self, channel: Channel | None = None) -> dict[str, Any]:
-        """Return what a diarizer takes: ``audio``, and which ``channel``; what follows a window is not decoded.
+        """Return the arguments ``audio`` and ``channel`` of a diarizer; a file is decoded up to the end of the window.
 
         Raises:
-            InputError: when a window is to be cut out of what is no recording, or starts after its end.
+            InputError: when a window cannot be read, starts after the end of its file, or is too short.
 
         Warns:
             UserWarning: when the file ends before the window does.
@@ -84,14 +84,14 @@ class Recording:
         return {"audio": audio, "channel": channel if each else None}
 
     def is_window(self) -> bool:
-        """Whether it is a part of its file, and not, as a manifest may also say, as much as there is."""
+        """Return whether it is a part of its file; a manifest may also give the whole duration of the file."""
         if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):
             return self.offset_s > 0
         length_s = self._file_s()
         return length_s is None or length_s > self.duration_s + SLACK_S
 
     def _file_s(self) -> float | None:
-        """The length of the whole file, where its header says one."""
+        """Return the duration of the whole file if its header has one, else None."""
         from sortformer.audio import probe
 
         return probe(self.source).duration_s
@@ -108,10 +108,10 @@ class Recording:
 
 
 def recordings(argument: str) -> Iterator[Recording]:
-    """Yield what one argument means: a file, those in a folder (not below it) or a manifest, or (``-``) stdin.
+    """Yield the recordings of an argument: a file, a folder (not its subfolders), a manifest, or stdin (``-``).
 
     Raises:
-        InputError: when a folder has no audio, a manifest is broken, or nothing comes through stdin.
+        InputError: when a folder has no audio, a manifest is invalid, or stdin is a terminal.
     """
     path = Path(argument)
     if argument == "-":
@@ -136,12 +136,12 @@ def recordings(argument: str) -> Iterator[Recording]:
 
 
 def once(found: Iterable[Recording]) -> list[Recording]:
-    """Return the recordings without those given twice; one file under two names is two, each with its own result."""
+    """Return the recordings without duplicates; a file under two names counts as two, with separate results."""
     return list({(each.name, _place(each), each.offset_s, each.duration_s): each for each in found}.values())
 
 
 def namesakes(found: Iterable[Recording]) -> dict[Recording, InputError]:
-    """Return an error for each recording that has its name with another: their results would overwrite each other."""
+    """Return an error for each recording with the same name as another: their results would overwrite each other."""
     named: dict[str, list[Recording]] = {}
     for each in found:
         named.setdefault(each.id, []).append(each)

@@ -1,4 +1,4 @@
-"""Where the results of recordings go: to stdout, or into a folder, one file a recording and format."""
+"""Output of results: to stdout, or into a folder, with one file per recording and format."""
 
 import sys
 import warnings
@@ -20,10 +20,10 @@ __all__ = ["Results", "check_out", "say_as_in_rttm"]
 
 
 def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
-    """Make sure, before the work is done, that its one result can be written: a file, or the folder of a model.
+    """Check, before the work starts, that its only result can be written: a file, or the folder of a model.
 
     Raises:
-        InputError: when it is there and ``overwrite`` is not set, is of the other kind, or cannot be written.
+        InputError: when it exists and ``overwrite`` is not set, is of the wrong kind, or cannot be written.
     """
     if out.exists() and not (out.is_file() or out.is_dir()):
         raise InputError(f"{out} is a pipe or a device: give a file's name with -o")
@@ -35,7 +35,7 @@ def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
 
 
 def say_as_in_rttm(*names: str) -> None:
-    """Say which of these names, of recordings and speakers, RTTM has to write in another way."""
+    """Report which of these names, of recordings and speakers, RTTM writes differently."""
     for name in names:
         if name.split() != [name]:
             say(f"note: {name!r} is called {without_white_space(name)!r} in RTTM, which cannot express white space")
@@ -43,13 +43,13 @@ def say_as_in_rttm(*names: str) -> None:
 
 @dataclass(slots=True)
 class Results:
-    """How results are written; a file is written whole or not at all, JSON of ``several`` on stdout as JSON lines.
+    """The output settings; files are written atomically, JSON of ``several`` recordings on stdout as JSON lines.
 
-    ``transcripts`` is the file with the words of a recording, a CTM of several, or a folder with a file for each. With
-    ``regions`` by the ids of recordings, only what lies in them is written.
+    ``transcripts`` is the transcript of a recording, a CTM of several, or a folder with a file for each. With
+    ``regions`` by the ids of recordings, only the parts in them are written.
 
     Raises:
-        InputError: when these wishes contradict each other.
+        InputError: when the settings contradict each other.
     """
 
     folder: Path | None
@@ -87,10 +87,10 @@ class Results:
             raise InputError("several formats do not fit on stdout: give a folder with -o")
 
     def prepare(self) -> None:
-        """Make the folder, so that a bad one is known before the work is done.
+        """Create the folder, so that errors appear before the work starts.
 
         Raises:
-            InputError: when it cannot be made or written to.
+            InputError: when it cannot be created or written to.
         """
         if self.folder is not None:
             check_folder(self.folder)
@@ -99,8 +99,8 @@ class Results:
         """Return the formats that are still to be written for a recording.
 
         Raises:
-            InputError: when a file is there already, and neither overwriting nor skipping was asked for; no file can
-                have that name; or the recording has no transcript that can be used, or no regions.
+            InputError: when a file exists and is neither to be overwritten nor skipped, or cannot have that name; or
+                when the recording has no usable transcript, or no regions.
         """
         if self.regions is not None and self._regions(recording) is None:
             raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
@@ -118,7 +118,7 @@ class Results:
         return tuple(name for name in self.formats if name not in there)
 
     def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
-        """Write the result of a recording in these formats; on stdout, a blank line divides texts after the first."""
+        """Write a result in these formats; on stdout, all but the first are preceded by the separator of the format."""
         regions = self._regions(recording)
         words, whole = None, result
         if regions is not None:
@@ -128,10 +128,10 @@ class Results:
         for name in formats:
             format = FORMATS[name]
             if words is None and format.words and self._transcripts is not None:
-                words = self._transcripts.words(recording, whole, regions)  # by all turns, also those that are cut off
+                words = self._transcripts.words(recording, whole, regions)  # by all turns, even outside of regions
             if self.folder is not None:
                 path = self._path(recording, name)
-                if not (self.skip_existing and path.exists()):  # another run may have been there first
+                if not (self.skip_existing and path.exists()):  # another run may have written it in the meantime
                     write_text(path, format.text(result, words), overwrite=self.overwrite)
                 continue
             if format.printed is None:
@@ -143,7 +143,7 @@ class Results:
             sys.stdout.flush()
 
     def _regions(self, recording: Recording) -> Regions | None:
-        """What the UEM says of a recording, or, of a window that it does not know, of its file."""
+        """Return the regions of a recording or, for a window that is not listed, of its file; None if neither is."""
         known = self.regions or {}
         return next((known[name] for name in recording.ids if name in known), None)
 
@@ -153,7 +153,7 @@ class Results:
 
 
 def _is_there(path: Path) -> bool:
-    """Whether there is such a file; an InputError when there cannot be, as when its name is too long."""
+    """Return whether a file exists; an InputError if it is impossible, for example because its name is too long."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -167,7 +167,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _inside(result: Diarization, regions: Regions) -> Diarization:
-    """What lies in the regions of a UEM; says where that is nothing."""
+    """Return the part in the regions of a UEM; warn if it is empty."""
     kept = result.within(regions)
     if not clipped(regions, 0.0, result.duration):
         warnings.warn(

@@ -1,4 +1,4 @@
-"""``sortformer score``: turns of one side against those of another."""
+"""``sortformer score``: error rates of hypotheses against references."""
 
 from pathlib import Path
 from typing import Annotated
@@ -54,11 +54,11 @@ def score(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there in --errors.")] = False,
 ) -> None:
-    """Score turns against turns: error rates and their parts.
+    """Score turns against references: error rates and their parts.
 
-    DER with miss, false alarm and confusion, JER, speaker counts: one line a recording, and the total with its 95 %
-    interval, by a bootstrap over recordings. A recording that is on one side only is an error, and so is a pipe through
-    which no turn comes; an empty file means that nobody speaks. JSON is SegLST, or what diarize writes.
+    DER with miss, false alarm and confusion, JER and speaker counts: one line per recording, and the total with its
+    95 % interval by a bootstrap over recordings. A recording without reference or hypothesis is an error, and so is a
+    pipe without turns; an empty file means that nobody speaks. JSON is SegLST, or the output of diarize.
     """
     with usage_errors():
         chosen = changed(protocol_named(protocol), collar, skip_overlap)
@@ -74,7 +74,7 @@ def score(
 
 
 def _beside(reference: Path) -> Path | None:
-    """Return the UEM that lies with a reference, or the folder that has some. A manifest names its own."""
+    """Return the UEM file next to a reference, or its folder if that has any. A manifest names its own."""
     if reference.is_dir():
         return reference if any(reference.glob("*.uem")) else None
     uem = reference.with_suffix(".uem")

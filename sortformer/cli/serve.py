@@ -1,4 +1,4 @@
-"""``sortformer serve``: recordings by HTTP, live streams by WebSocket."""
+"""``sortformer serve``: a server of recordings by HTTP and live streams by WebSocket."""
 
 from typing import Annotated
 
@@ -27,7 +27,7 @@ def serve(
 ) -> None:
     """Serve recordings and live streams to other programs.
 
-    POST /v1/diarize, WebSocket /v1/stream, GET /healthz; docs/serving.md says how. Ctrl-C or SIGTERM ends it.
+    POST /v1/diarize, WebSocket /v1/stream, GET /healthz: see docs/serving.md. Ctrl-C or SIGTERM stops it.
     """
     require_extra("a server", "serve", "fastapi", "uvicorn", "websockets", "python_multipart")
     with interrupts() as interrupt:

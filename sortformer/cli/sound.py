@@ -1,4 +1,4 @@
-"""Where the sound of a stream comes from: the microphone, a pipe, or a file; and which options each of them takes."""
+"""Audio sources of a stream: microphone, pipe or file; and the options of each."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _STDIN = "-"
 
 
 class Sound:
-    """What a stream hears: the microphone (None), what comes through a named pipe or stdin (``-``), or a recording.
+    """The audio source of a stream: the microphone (None), a named pipe or stdin (``-``), or a recording.
 
-    The options are those of the command; ``pace`` takes a recording as slowly as if it were live.
+    The options are those of the command; ``pace`` reads a recording in real time.
 
     Raises:
-        InputError: when an option is for another kind of source, or its value means nothing.
+        InputError: when an option is for another kind of source, or its value is invalid.
     """
 
     def __init__(
@@ -56,16 +56,16 @@ class Sound:
 
     @property
     def uri(self) -> str:
-        """The id of the recording, where nobody gives it another one."""
+        """The default id of the recording."""
         from sortformer.audio.files import uri_of
 
         return {None: "microphone", _STDIN: "stdin"}.get(self.source) or uri_of(self.source)
 
     def check_stdin(self) -> None:
-        """Make sure that something is sent through stdin where that is heard; say so where something is that is not.
+        """Check that stdin is not a terminal if it is the source; note if it is redirected but not used.
 
         Raises:
-            InputError: when nothing is.
+            InputError: when it is a terminal.
         """
         if self.source == _STDIN and sys.stdin.isatty():
             raise InputError("'-' reads sound from stdin: pipe some in, or leave it out for the microphone")
@@ -73,7 +73,7 @@ class Sound:
             say("note: this listens to the microphone; '-' takes what comes through stdin")
 
     def blocks(self) -> Iterator[np.ndarray]:
-        """Return what is heard, as (n,) float32 blocks at 16 kHz."""
+        """Return the audio in (n,) float32 blocks at 16 kHz."""
         from sortformer.audio.live import microphone
         from sortformer.audio.reading import blocks
 
@@ -92,15 +92,15 @@ class Sound:
 
 
 def _redirected() -> bool:
-    """Whether something is sent to this command: a pipe, or a file."""
-    with contextlib.suppress(OSError):  # it may be closed
+    """Return whether stdin is a pipe or a file."""
+    with contextlib.suppress(OSError):  # stdin may be closed
         mode = os.fstat(0).st_mode
         return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
     return False
 
 
 def _paced(blocks: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-    """Yield each block when it would have been heard."""
+    """Yield each block in real time, when its last sample is due."""
     due = time.monotonic()
     for block in blocks:
         due += len(block) / SAMPLE_RATE

@@ -1,4 +1,4 @@
-"""``sortformer stream``: who speaks, while they speak."""
+"""``sortformer stream``: live diarization."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
 __all__ = ["stream"]
 
-_LAG_S = 5.0  # by which the model may be behind what is live before that is said
+_LAG_S = 5.0  # lag of the model behind a live source from which on a warning is shown
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What a stream is told as: on stdout each update that is new, and the last one; in a file the whole."""
+    """An output format: of each update and of the last one, on stdout, and of the whole result, in a file."""
 
     new: Callable[[Session, Update], str]
     last: Callable[[Session, Update, Diarization], str]
@@ -134,9 +134,9 @@ def stream(
 ) -> None:
     """Say who speaks, while they speak: microphone, pipe or file.
 
-    Each turn goes to stdout as a line of RTTM as soon as it is final, and who speaks now to the terminal. As JSON, a
-    line says all that is new, what may still change included. Ctrl-C, SIGTERM or a terminal that closes ends the stream
-    in good order.
+    Each turn is printed to stdout as a line of RTTM as soon as it is final; the terminal shows who is speaking now. As
+    JSON, a line has all that is new, including tentative turns. Ctrl-C, SIGTERM or closing the terminal ends the stream
+    cleanly.
     """
     tuned = {"decision": decision, "onset": onset, "offset": offset}
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
@@ -180,9 +180,9 @@ def stream(
 
 
 def _follow(session: Session, sound: Sound, interrupt: Interrupt, told: _Form, *, wanted: bool) -> InputError | None:
-    """Push the blocks of a sound to a session and show what is new, until they end or an interrupt comes.
+    """Push the blocks of a source to a session and show the updates, until the source ends or an interrupt comes.
 
-    Return the error that ended the blocks if one did after something had been heard: what was heard is not lost.
+    An error of the source after its first audio is returned, not raised, so that the result so far is not lost.
     """
     lag_s = 0.0
     try:
@@ -209,7 +209,7 @@ def _follow(session: Session, sound: Sound, interrupt: Interrupt, told: _Form, *
 
 
 def _show(lines: str, wanted: bool) -> None:
-    """Print what is new; a stdout that nobody reads any more ends the stream only where it is all that is wanted."""
+    """Print new lines; if stdout is closed, raise only if it is ``wanted``, being the only output."""
     if not lines:
         return
     _status("")
@@ -221,14 +221,14 @@ def _show(lines: str, wanted: bool) -> None:
             raise
         if not isinstance(error, BrokenPipeError):
             say(f"warning: turns are no longer shown: stdout cannot be written ({refusal(error)})")
-        # What is still in the buffer, and all that follows, goes nowhere, without another error at exit.
+        # Discard the buffer and all that follows, without another error at exit.
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _status(line: str) -> None:
-    """Replace the last line of the terminal, as far as it has room for one: what wraps could not be taken back."""
-    with contextlib.suppress(OSError):  # a terminal that was closed
+    """Replace the last line of the terminal, cut to its width: a wrapped line could not be erased."""
+    with contextlib.suppress(OSError):  # the terminal may be closed
         if sys.stderr.isatty():
             from rich.cells import cell_len, set_cell_size
             from rich.console import Console

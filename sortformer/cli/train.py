@@ -1,4 +1,4 @@
-"""``sortformer train``: from a recipe to a model."""
+"""``sortformer train``: training from a recipe."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def train(
     device: Device = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Train a model from a recipe, or go on with a run.
+    """Train a model from a recipe, or resume a run.
 
-    A run goes on where its folder has a state. The folder gets model/ (averaged weights, for --model), best/ (those of
-    the lowest dev DER), log.jsonl and state.pt. On several GPUs:
+    A run is resumed if its folder has a state. The folder gets model/ (averaged weights, for --model), best/ (those
+    with the lowest dev DER), log.jsonl and state.pt. On several GPUs:
     torchrun --nproc-per-node 4 -m sortformer train RECIPE.toml -o DIR
     """
     import torch
@@ -41,12 +41,12 @@ def train(
     from sortformer.train import train as run
     from sortformer.train.keeper import STATE
 
-    # Moments that fade to denormal numbers would slow a CPU down many times. Threads inherit this as they start.
+    # Optimiser moments that decay to denormal numbers slow down CPUs many times. Threads inherit this setting.
     torch.set_flush_denormal(True)
     config = TrainConfig.read(recipe)
     folder = out or Path("runs") / (recipe.resolve().parent.name if recipe.stem == "recipe" else recipe.stem)
     place = str(device_named(device))
-    lead = os.environ.get("RANK", "0") == "0"  # of the processes that torchrun has started
+    lead = os.environ.get("RANK", "0") == "0"  # the first of torchrun's processes
     done = 0
     note = "stopping after this step, which is saved; Ctrl-C again: at once, without it" if lead else ""
     try:
@@ -64,10 +64,10 @@ def train(
             except RuntimeError:
                 if not interrupt.pressed:
                     raise
-                raise KeyboardInterrupt from None  # the signal went to the other processes, too, and torch misses them
+                raise KeyboardInterrupt from None  # torch fails because the other processes, too, got the signal
     except KeyboardInterrupt:
         _interrupted(f"from the last state in {folder}" if (folder / STATE).exists() else "from the start", lead)
-    except Cancelled:  # the process that failed says why
+    except Cancelled:  # the failed process reports the reason
         raise typer.Exit(1) from None
     if done < config.steps:
         _interrupted(f"from step {done}" if done else "from the start", lead)
@@ -82,21 +82,21 @@ def _interrupted(whence: str, lead: bool) -> NoReturn:
 
 
 class _Reporter:
-    """Shows the lines of a run's log: on the bar, or where there is none, one line an evaluation."""
+    """Display of a run's log: on the bar or, if it is hidden, one line per evaluation."""
 
     def __init__(self, shown: Progress, task: TaskID, quiet: bool) -> None:
         self.shown, self.task = shown, task
         self.lines = shown.disable and not quiet
-        self.sum = self.weight = 0.0  # of losses, the older the less
+        self.sum = self.weight = 0.0  # exponentially weighted losses
 
     def report(self, line: dict[str, float]) -> None:
-        """Take one line of the log."""
+        """Show one line of the log."""
         step = int(line["step"])
         if "loss" in line:
             if not self.weight:
-                # A run that goes on begins in the middle: the steps before must not count as quick ones.
+                # A resumed run starts in the middle: earlier steps must not count for the estimated speed.
                 self.shown.reset(self.task, completed=step - 1)
-            if math.isfinite(line["loss"]):  # a batch that is not is passed over
+            if math.isfinite(line["loss"]):  # batches with a non-finite loss are skipped
                 self.sum, self.weight = 0.9 * self.sum + line["loss"], 0.9 * self.weight + 1
             self.shown.update(self.task, completed=step, loss=self.loss)
         if "der" in line:

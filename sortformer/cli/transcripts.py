@@ -1,4 +1,4 @@
-"""Where the words of recordings are that ``--words`` names, and who said them."""
+"""The transcripts of ``--words``, and the speakers of their words."""
 
 import re
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from sortformer.words import Word, assign_speakers, check_words
 __all__ = ["Transcripts"]
 
 _CTM = ".ctm"
-_LANGUAGE = r"\.[a-z]{2,3}([-_][a-z0-9]+)*"  # .en, .pt-BR: how those who download subtitles name them
+_LANGUAGE = r"\.[a-z]{2,3}([-_][a-z0-9]+)*"  # .en, .pt-BR: as in the names of downloaded subtitles
 
 
 class Transcripts:
     """The transcripts of recordings: a file for one, a CTM of ``several``, or a folder with a file for each.
 
     Raises:
-        InputError: when a file of another kind is to be that of several.
+        InputError: when there are several recordings, and the path is neither a folder nor a CTM.
     """
 
     def __init__(self, path: Path, several: bool) -> None:
@@ -33,23 +33,23 @@ class Transcripts:
         self._ctm: dict[Path, dict[str, Any]] = {}  # each is read once
 
     def check(self, recording: Recording) -> None:
-        """Make sure, before the work is done, that there are words of a recording.
+        """Check, before the work starts, that a recording has a transcript.
 
         Raises:
-            InputError: when it has no transcript, or this cannot be used.
+            InputError: when it has none, or it cannot be used.
         """
         path = self._file(recording)
         check_words(self._said(recording, path), str(path))
 
     def words(self, recording: Recording, result: Diarization, regions: Regions | None) -> list[Word]:
-        """Return the words of a recording with who says them; with ``regions`` only those that lie there."""
+        """Return the words of a recording with their speakers; with ``regions`` only those inside."""
         if recording.is_window():
             window = recording.offset_s, result.duration
             regions = (window,) if regions is None else clipped(regions, *window)
         return assign_speakers(self._said(recording, self._file(recording)), result, within=regions)
 
     def _said(self, recording: Recording, path: Path) -> Any:
-        """The words of a recording, as they are read."""
+        """Return the words of a recording as read from the file."""
         if path.suffix.lower() != _CTM:
             return transcript.read(path)
         if path not in self._ctm:
@@ -58,14 +58,14 @@ class Transcripts:
         return transcript.words_of(self._ctm[path], str(path), recording.ids, of_several=of_several)
 
     def _file(self, recording: Recording) -> Path:
-        """The file that has the words of a recording; in a folder it is named after it, or after its file."""
+        """Return the transcript file; in a folder it is named after the recording or its file."""
         if not self.path.is_dir():
             if not self.path.is_file():
                 raise InputError(f"{self.path} does not exist: --words needs the words of each recording")
             return self.path
         names = [recording.name]
         if isinstance(recording.source, Path) and not recording.is_window():
-            names.append(recording.source.name)  # whisper.cpp calls that of talk.wav talk.wav.json
+            names.append(recording.source.name)  # whisper.cpp writes talk.wav.json for talk.wav
         for name in names:
             for suffix in transcript.SUFFIXES:
                 if name + suffix in self._folder:
@@ -76,7 +76,7 @@ class Transcripts:
         raise InputError(f"{self.path} has no {kinds}: --words needs the words of each recording")
 
     def _in_a_language(self, name: str) -> Path | None:
-        """The one file that is named after a recording and a language, if there is any."""
+        """Return the file named after a recording and a language, if there is one; refuse several."""
         kinds = "|".join(map(re.escape, transcript.SUFFIXES))
         wanted = re.compile(rf"{re.escape(name)}(?i:{_LANGUAGE}({kinds}))")
         found = sorted(path for other, path in self._folder.items() if wanted.fullmatch(other))
@@ -86,5 +86,5 @@ class Transcripts:
 
     @cached_property
     def _folder(self) -> Mapping[str, Path]:
-        """The files of the folder by their names, the case of whose ends does not matter."""
+        """The files of the folder by name, with lower-case suffixes."""
         return {path.stem + path.suffix.lower(): path for path in self.path.iterdir() if path.is_file()}

@@ -1,4 +1,4 @@
-"""``sortformer tune``: post-processing for recordings like those whose truth is known."""
+"""``sortformer tune``: post-processing tuned on recordings with references."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def tune(
 ) -> None:
     """Find the post-processing that gives the lowest DER.
 
-    The recordings are yours, and their truth is known. Writes the model with these settings, which then are its own,
-    and says what they gained and how sure that is. Score on other recordings than these. Where the model goes by voice
-    and takes recordings whole, the distance is searched, too, from two recordings on, unless --clustering says it.
+    It is tuned on your recordings with references. Writes the model with these settings as its own, and prints the gain
+    with a confidence interval. Evaluate on other recordings. If the model clusters by voice and processes recordings
+    whole, the distance is searched, too, given at least two recordings, unless --clustering sets it.
     """
     with usage_errors():
         chosen = protocol_named(protocol)
@@ -118,7 +118,7 @@ def tune(
 def _truth(
     inputs: list[str], reference: Path | None, uem: Path | None
 ) -> tuple[dict[str, Turns], dict[str, Regions | None]]:
-    """Turns, and what is scored if not the whole, by recording: from the reference, else from the manifests."""
+    """Return turns, and UEM regions if any, by recording: from the reference, else from the manifests."""
     if reference is None and not all(is_manifest(argument) for argument in inputs):
         raise InputError("tuning needs the truth: give --reference, or nothing but manifests with 'rttm_filepath'")
     sides = [truth_in(place, uem) for place in ([reference] if reference is not None else inputs)]
@@ -127,6 +127,6 @@ def _truth(
 
 
 def _parts(given: Regions | None, offset_s: float, heard: Probabilities) -> Regions:
-    """What is scored of a window, in the time of its file: all of it unless a UEM says which parts."""
+    """Return the scored regions of a window, in the time of its file: the UEM's, or all of it."""
     end_s = offset_s + heard.duration
     return clipped(((offset_s, end_s),) if given is None else given, offset_s, end_s)
