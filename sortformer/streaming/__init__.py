@@ -1,4 +1,4 @@
-"""Live diarization: what streams remember, one step as a pure function, and the session that holds a stream's state."""
+"""Live diarization: the memory of streams, one step as a pure function, and sessions, which hold a stream's state."""
 
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.files import stream_probabilities

@@ -22,8 +22,8 @@ __all__ = ["by_known_voice", "rows_by_voice", "worth_keeping"]
 
 _LEAST_COMMON = 0.5  # frames in which a voice and a column both speak, if the voice is to keep the column
 _LEAST_SHARE = 0.2  # of a voice's past in a column, if it has a claim to it
-# Stretches are shorter than in whole recordings, because who is new has said little yet; and the mean of fewer frames
-# lies further from its voice: distances are about so many times as large.
+# Stretches are shorter than in whole recordings, because new speakers have said little yet; means of fewer frames
+# scatter more, so that distances are larger by about this factor.
 _STRETCH_FRAMES = (3, 8)
 _SCATTER = 1.2
 _ALTERNATING = 0.9  # as in whole recordings, but a speaker cache keeps less of the order in which voices were heard
@@ -32,16 +32,16 @@ _ALTERNATING = 0.9  # as in whole recordings, but a speaker cache keeps less of 
 def rows_by_voice(
     probs: Tensor, emb: Tensor, state: StreamState, chunk: Chunk, config: ClusteringConfig, most: int
 ) -> tuple[Tensor, Tensor]:
-    """Return speaker activity in the frames that a step looks at, and in those of ``state.voice_emb``.
+    """Return speaker activity in the input frames of a step, (B, T, S), and in those of ``state.voice_emb``, (B, V, S).
 
-    These are (B, T, S) and (B, V, S), with a column for each slot of the stream, of which there may be more than the
-    model's. :func:`by_known_voice` decides, except in the speaker cache, whose speakers stay as they were.
+    They have a column for each slot of the stream, which may have more than the model. Columns are assigned by
+    :func:`by_known_voice`, except in the speaker cache, where they do not change.
 
     Args:
         probs: (B, T, s) of [speaker cache | FIFO | chunk with its contexts], at a multiple of the embeddings' rate.
-        emb: (B, T', D) with T = T' times a whole number.
+        emb: (B, T', D), where T is a multiple of T'.
         state: before the step.
-        chunk: what is new; a row that sits the step out stays as it is.
+        chunk: the new frames; rows of length 0 do not change.
     """
     finer = probs.shape[1] // emb.shape[1]
     past = state.voice_probs.clone()
@@ -66,8 +66,8 @@ def rows_by_voice(
 def worth_keeping(probs: np.ndarray, frames: int) -> np.ndarray:
     """Return which frames (n,) of a past (T, S) tell voices apart, in order, ``frames`` at most.
 
-    Those in which one speaker is alone, and one after each run of them, which separates it from the next. If these are
-    too many, the oldest frames of the speakers who have most are dropped, so that everybody is remembered.
+    These are the frames in which one speaker is alone, and one after each run of them, as a separator. If there are too
+    many, the oldest frames of the speakers with the most are dropped, so that every speaker is remembered.
     """
     index = np.flatnonzero(_and_after(alone(probs)))
     if len(index) <= frames:
@@ -75,7 +75,7 @@ def worth_keeping(probs: np.ndarray, frames: int) -> np.ndarray:
     single = alone(probs[index])
     own = single[:, None] & (probs[index].argmax(axis=1)[:, None] == np.arange(probs.shape[1]))
     count = own.sum(axis=0)
-    # So many of each speaker, if there are as many, fill the room.
+    # The greatest number of frames per speaker that fits.
     fits = np.minimum(count[:, None], np.arange(1, count.max() + 1)).sum(axis=0) <= frames - np.count_nonzero(~single)
     later = np.cumsum(own[::-1], axis=0)[::-1]  # frames of each speaker from here on
     stay = ~single | (own & (later <= np.count_nonzero(fits))).any(axis=1)
@@ -88,20 +88,20 @@ def by_known_voice(
     """Cluster (T, S) probabilities by voice, with each voice in the column that it had before.
 
     The sum of a frame's probabilities, how many speak, is kept (up to the number of voices). A new voice gets the first
-    column that nobody has had.
+    column that has not been used.
 
     Args:
-        probs: (T, S) probabilities of the model's slots, in whatever order.
+        probs: (T, S) probabilities of the model's slots, in any order.
         emb: (T, D) the encoder's embeddings.
-        before: (t, S) what was decided of the first t frames, t <= T.
-        config: how voices are told apart.
-        most: only the first so many columns may be taken.
+        before: (t, S) the previous result for the first t frames, t <= T.
+        config: the clustering.
+        most: the number of columns that may be used.
     """
     apart = replace(config, threshold=min(_SCATTER * config.threshold, 1.99))
-    # With too little speech to cluster these are the slots.
+    # These are the slots if there is too little speech to cluster.
     voices = by_voice(probs, emb, apart, most=most, stretch_frames=_STRETCH_FRAMES, alternating=_ALTERNATING)[:, :most]
     common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
-    # Of several columns that a voice has had, the first: which of them has most may change from step to step.
+    # If a voice has used several columns, prefer the first: the one with most frames may change from step to step.
     claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
     worth = common + claims * len(common) * (1 + common.max(initial=0.0)) * np.arange(most, 0, -1)
     pairs = zip(*linear_sum_assignment(worth, maximize=True), strict=True)
@@ -117,7 +117,7 @@ def by_known_voice(
 
 
 def _and_after(single: np.ndarray) -> np.ndarray:
-    """Frames (T,), and the first after each stretch of them."""
+    """Return a mask of frames (T,) and the first frame after each run of them."""
     return single | np.concatenate([[False], single[:-1]])
 
 

@@ -1,4 +1,4 @@
-"""Which memory a model streams with: that of its layers if they carry anything, or else a speaker cache."""
+"""Choice of a stream's memory: the states of the model's layers if they carry any, else a speaker cache."""
 
 from sortformer.config.carrying import carries
 from sortformer.config.stream import StreamConfig
@@ -11,9 +11,9 @@ __all__ = ["stream_memory"]
 
 
 def stream_memory(model: Sortformer, config: StreamConfig) -> StreamMemory:
-    """Return how a model remembers the past of a stream.
+    """Return the memory of a model's streams.
 
     Raises:
-        ConfigError: if it cannot, or the configuration is for another kind of memory.
+        ConfigError: if the model cannot stream, or the configuration is for another kind of memory.
     """
     return LayerMemory(model, config) if carries(model.config) else SpeakerCache(model, config)

@@ -1,4 +1,4 @@
-"""Long recordings through the streaming path, in memory that does not grow with them."""
+"""Streaming of long recordings, in constant memory."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ __all__ = ["stream_probabilities"]
 def stream_probabilities(session: Session, blocks: Iterable[np.ndarray]) -> np.ndarray:
     """Return the probabilities (T, S) float32 of a recording given as blocks of samples (n,) at 16 kHz.
 
-    The session ends with it. Only the result grows with the recording: 32 bytes for each frame of eight slots, 14 MB
+    The session is then ended. Only the result grows with the recording: 32 bytes for each frame of eight slots, 14 MB
     for ten hours.
 
     Raises:

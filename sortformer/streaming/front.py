@@ -23,14 +23,14 @@ _GRID = FrameGrid()
 # A feature frame needs the samples up to half a window after its centre; the last frame of a group of eight is centred
 # one hop before the end of the group.
 _LOOKAHEAD_SAMPLES = FFT_SAMPLES // 2 - HOP_SAMPLES
-_SPEECH = 0.7  # speakers expected in a frame, more than which are speech: what is doubtful is no evidence
+_SPEECH = 0.7  # expected number of speakers above which a frame is speech; doubtful frames do not count
 
 
 @dataclass(frozen=True, slots=True)
 class Front:
     """The state of one stream's front end; frames are subsampled ones (80 ms)."""
 
-    level: StreamLevel | Level | None  # None: samples are taken as they come
+    level: StreamLevel | Level | None  # None: no normalisation
     offset: tuple[float, float] | None  # see `centred`; None before the first sample
     features: FeatureState
     sounds: Tensor  # (1, 2) frames of 10 ms with sound below and above 4 kHz, summed over the chunks
@@ -38,7 +38,7 @@ class Front:
     first: int
     next_frame: int  # the first frame of the next chunk
     received: int  # samples
-    peak: float  # of them
+    peak: float  # the greatest magnitude of them
     spectrum: Tensor  # (1, M) power of the mel bands in speech, from which the tilt is estimated
     open: Tensor  # (t, M) that of the last chunk's frames, whose speaker probabilities are not known yet
     ended: bool
@@ -69,7 +69,7 @@ def start_front(log_mel: LogMel, level: StreamLevel | Level = NEW) -> Front:
 
 
 def missing_samples(config: StreamConfig, front: Front) -> int:
-    """Return how many samples the next whole chunk still waits for."""
+    """Return how many samples are missing for the next whole chunk."""
     heard = front.next_frame + config.chunk_frames + config.right_context_frames
     return heard * _GRID.step_samples + _LOOKAHEAD_SAMPLES - front.received
 
@@ -84,7 +84,7 @@ def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = Fal
     wave = torch.as_tensor(samples, device=front.mel.device)[None]
     features, mel = log_mel.step(front.features, wave, last=last)
     spectrum = front.spectrum
-    if isinstance(level, Level):  # of a clip that is there as a whole, and is speech
+    if isinstance(level, Level):  # an enrolment clip, which is complete and all speech
         spectrum = spectrum + log_mel.power(mel).sum(dim=1)
     return replace(
         front,
@@ -109,10 +109,10 @@ def told(front: Front, probs: np.ndarray) -> Front:
 
 
 def next_chunk(log_mel: LogMel, encoder: Encoder, config: StreamConfig, front: Front) -> tuple[Front, Chunk | None]:
-    """Return the next chunk, or None until its right context has been heard; an ended stream gives what is left.
+    """Return the next chunk, or None while it or its right context is incomplete; after the end, whatever is left.
 
-    All its frames are equalised alike, by the speech before it. With a margin of one frame they equal, but for that,
-    those of the whole recording: a subsampled frame sees 7 feature frames before its first and none after its last.
+    All its frames share one equalisation, from the speech before it. But for that, with a margin of one frame they
+    equal those of the whole recording: a subsampled frame sees 7 feature frames before its first and none after.
     """
     whole = front.mel.shape[1] // FACTOR
     known = front.first + (-(-front.mel.shape[1] // FACTOR) if front.ended else whole)
@@ -130,7 +130,7 @@ def next_chunk(log_mel: LogMel, encoder: Encoder, config: StreamConfig, front: F
     left_, length_, right_ = (torch.full((1,), count, device=mel.device) for count in (left, length, right))
     chunk = Chunk(emb[:, margin:], left_, length_, right_)
     own = log_mel.power(mel[0, new:][: FACTOR * length])
-    full = len(own) // FACTOR  # the last frame of a stream may be begun only
+    full = len(own) // FACTOR  # the last frame of a stream may be incomplete
     next_frame = front.next_frame + length
     first = max(0, next_frame - config.left_context_frames - config.margin_frames)
     mel = front.mel[:, FACTOR * (first - front.first) :]

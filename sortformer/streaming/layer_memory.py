@@ -37,14 +37,14 @@ class LayerMemory:
         return self.model.start(rows)
 
     def step(self, state: ModelState, chunk: Chunk) -> tuple[ModelState, Tensor]:
-        """Return the state after a chunk that is as long in every row, and its probabilities (B, t, S)."""
+        """Return the state after a chunk of the same length in every row, and its probabilities (B, t, S)."""
         if bool((chunk.length != chunk.emb.shape[1]).any()):
             raise ValueError("streams whose layers remember step side by side by chunks of one length")
         output, state = self.model.step(chunk.emb, state)
         return state, output.probs
 
     def forget(self, state: ModelState, channel: int) -> ModelState:
-        """Refuse: what layers remember of one speaker cannot be told from what they remember of another."""
+        """Refuse: the states of the layers do not separate speakers."""
         del state, channel
         raise InputError(
             "the layers of this model remember by themselves, and one speaker cannot be taken out of that: "

@@ -10,10 +10,10 @@ from sortformer.grid import FrameGrid
 __all__ = ["NEW", "StreamLevel"]
 
 _FRAME_SAMPLES = FrameGrid().step_samples
-# The guess at first, in dB, and how many frames of speech weigh as much as it. It is rather loud: sounds before the
-# first word that are amplified too much would be heard as voices.
+# The prior, in dB, and its weight in frames of speech. It is rather high: noise before the first word that is amplified
+# too much would be taken for voices.
 _FIRST_DB, _FIRST_FRAMES = -20.0, 20
-# By so much a second the guess may fall to the level of all sound: of speech too quiet to be heard nothing is learned.
+# The prior may fall this much per second towards the level of all audio: undetected quiet speech does not update it.
 _QUIETER_DB_S = 0.25
 
 
@@ -21,7 +21,7 @@ _QUIETER_DB_S = 0.25
 class StreamLevel:
     """The level of a stream: a prior at first, which the levels of speech frames gradually outweigh.
 
-    The level of speech is what the highest samples of its frames do not exceed in 95 % of them.
+    The level of speech is the 95 % quantile of the peaks of its frames.
 
     Attributes:
         every: the level of all audio so far, with speech or without.

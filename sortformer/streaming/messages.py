@@ -1,4 +1,4 @@
-"""What a live session tells other programs: JSON objects, those of the server and of the command line."""
+"""JSON messages of live sessions, as sent by the server and printed by the command line."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ __all__ = ["done_message", "update_message"]
 
 
 def update_message(session: Session, update: Update) -> dict[str, Any]:
-    """Return what is new in a session: final and tentative turns as JSON has them, and who speaks at ``time_s``."""
+    """Return the message of an update: final and tentative turns, and who speaks at ``time_s``."""
     final, tentative = (
         turns(Diarization(found, session.duration_s, session.uri)) for found in (update.turns, update.tentative)
     )
@@ -20,5 +20,5 @@ def update_message(session: Session, update: Update) -> dict[str, Any]:
 
 
 def done_message(session: Session, update: Update, result: Diarization) -> dict[str, Any]:
-    """Return the last message: the update of what was not final yet, after which nobody speaks, and the result."""
+    """Return the last message: the last update, in which nobody is speaking any more, and the whole result."""
     return update_message(session, update) | {"type": "done", "result": document(result)}

@@ -15,11 +15,11 @@ __all__ = ["SessionPool"]
 
 
 class SessionPool:
-    """Streams through one model that advance together: each step takes a chunk of all those that have one ready.
+    """Streams through one model, advanced in batches of one chunk from each stream that has one ready.
 
-    Its sessions are ordinary ones, which enroll, flush, finish and are restored one by one; they come and go as they
-    like, and one that gets nothing is not touched. Each gets what it would get alone, but for the rounding of float32
-    sums, which depends on the size of a batch.
+    Its sessions are ordinary ones, which enroll, flush, finish and are restored individually. They may be opened and
+    finished at any time, and those without new samples do not change. The results are those of separate sessions,
+    apart from the rounding of float32 sums, which depends on the batch size.
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class SessionPool:
         self.origin = origin
 
     def open(self, uri: str = "audio") -> Session:
-        """Begin a stream.
+        """Start a stream.
 
         Raises:
-            ConfigError: as for a session alone.
+            ConfigError: as for a single session.
         """
         return Session(self.model, self.config, self.postprocess, uri=uri, origin=self.origin)
 
@@ -46,7 +46,7 @@ class SessionPool:
         """Push a block of samples to each of some sessions, and return what has become final in each.
 
         Raises:
-            InputError: as for a session alone, or if one has another model or configuration. No block is then taken in.
+            InputError: as for a single session, or for one of another model or configuration. No block is then used.
         """
         if not isinstance(blocks, Mapping) or not all(isinstance(session, Session) for session in blocks):
             raise InputError("a pool takes a mapping of its sessions to their blocks")

@@ -30,10 +30,10 @@ def together(chunks: Sequence[Chunk]) -> Chunk:
 
 
 class StreamMemory(Protocol):
-    """How streams remember: explicit state in, explicit state out.
+    """A stream's memory of the past, as pure functions of an explicit state.
 
-    A state is a frozen dataclass of tensors whose first axis is that of the streams; states of one shape may stand side
-    by side and be stepped at once (``streaming.rows``).
+    A state is a frozen dataclass of tensors, whose first axis is the streams; states of one shape can be concatenated
+    and advanced as a batch (``streaming.rows``).
     """
 
     def start(self, rows: int = 1) -> Any:
@@ -51,6 +51,6 @@ class StreamMemory(Protocol):
         """Return the state without the speaker of an output channel; those who arrived later move up by one.
 
         Raises:
-            InputError: if what is remembered cannot be told apart by speakers.
+            InputError: if the state does not separate speakers.
         """
         ...

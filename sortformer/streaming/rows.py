@@ -18,12 +18,12 @@ def side_by_side(states: Sequence[State]) -> State:
 
 
 def row(state: State, index: int) -> State:
-    """Return the state of one row, which keeps nothing of the others alive."""
+    """Return a copy of the state of one row, which does not keep the memory of the others."""
     return _zipped(lambda tensors: tensors[0][index : index + 1].clone(), [state])
 
 
 def shapes(state: Any) -> tuple[torch.Size, ...]:
-    """Return the shape of each tensor, but for the rows."""
+    """Return the shape of each tensor, without the rows."""
     found: list[torch.Size] = []
 
     def look(tensors: list[Tensor]) -> Tensor:
@@ -35,7 +35,7 @@ def shapes(state: Any) -> tuple[torch.Size, ...]:
 
 
 def _zipped(function: Callable[[list[Tensor]], Tensor], states: Sequence[Any]) -> Any:
-    """Apply a function to the tensors that stand at the same place of states of the same structure."""
+    """Apply a function to the corresponding tensors of states of the same structure."""
     first = states[0]
     if isinstance(first, Tensor):
         return function(list(states))

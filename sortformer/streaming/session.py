@@ -48,7 +48,7 @@ __all__ = ["Session", "advance"]
 
 @dataclass(frozen=True, slots=True)
 class _Position:
-    """Where a stream is; replaced as a whole, so that a failed step leaves the last good one."""
+    """The state of a stream; replaced as a whole, so that a failed step leaves the last good one."""
 
     front: Front
     memory: Any
@@ -75,12 +75,12 @@ class Session:
         uri: str = "audio",
         origin: Origin | None = None,
     ) -> None:
-        """Begin a stream; ``origin`` says in its result how that was made, but for the frames.
+        """Start a stream; ``origin`` is the provenance in its result, to which the time axis is added.
 
         Raises:
             ConfigError: if the model cannot stream, the configuration is for another kind of model, or the speaker
                 cache is too small for the slots of the stream.
-            InputError: if the model is in training mode, or ``uri`` (the recording's id) is no string, or empty.
+            InputError: if the model is in training mode, or ``uri`` (the recording's id) is empty or not a string.
         """
         if model.training:
             raise InputError("a session needs a model in evaluation mode: call model.eval()")
@@ -92,7 +92,7 @@ class Session:
         self.model = model
         self.config = config
         self.postprocess = PostprocessConfig() if postprocess is None else as_postprocess(postprocess)
-        self.uri = Diarization((), 0.0, uri).uri  # refused before a call begins, not when it ends
+        self.uri = Diarization((), 0.0, uri).uri  # raises at the start of a call, not at its end
         self.origin = origin
         self._memory = stream_memory(model, config)
         self._grid = model.config.grid
@@ -105,7 +105,7 @@ class Session:
 
     @property
     def num_slots(self) -> int:
-        """Columns of the probabilities: the model's slots or, by voice, as many as voices may be found."""
+        """Columns of the probabilities: the model's slots or, by voice, the greatest number of voices."""
         return self.config.slots(self.model.config.head.num_slots)
 
     @property
@@ -120,7 +120,7 @@ class Session:
 
     @property
     def missing_samples(self) -> int:
-        """How many more samples the next chunk waits for: 0 or less where it failed, and waits for the next call."""
+        """Samples missing for the next chunk: 0 or less if its step failed, and the next call will repeat it."""
         here = self._position
         return missing_samples(self.config, here.front) - (self._heard - here.front.received)
 
@@ -130,30 +130,30 @@ class Session:
         return self._position.frames
 
     def reset(self) -> None:
-        """Forget everything and begin another stream."""
+        """Discard all state and start another stream."""
         self._position = _Position(
             start_front(self._log_mel), self._memory.start(), start_turns(self.num_slots), tuple(range(self.num_slots))
         )
         self._heard = 0  # samples
-        self._waiting: list[np.ndarray] = []  # the last of them, which do not fill a chunk
+        self._waiting: list[np.ndarray] = []  # the last of them, less than a chunk
         self._turns: list[Turn] = []
         self._new_probs: list[np.ndarray] = []
         self._new_turns: list[Turn] = []
         self._ended = False
 
     def enroll(self, name: str, audio: AudioSource, sample_rate: int | None = None) -> int:
-        """Give a slot to a person, whose turns then bear that name; return the slot.
+        """Enroll a person: assign a slot, whose turns then have that name; return the slot.
 
-        The model hears a clip of the voice before the conversation, and remembers it as if it had been part of it. A
-        few seconds in which nobody else speaks are enough.
+        The model processes a clip of the voice before the stream, as if it had been part of it. A few seconds in which
+        nobody else speaks are enough.
 
         Args:
-            name: of the person; ``reset`` forgets it, and so does ``reset_slot``.
-            audio: a path, a binary file object, or an array, at 16 kHz if ``sample_rate`` does not say otherwise.
+            name: of the person, until ``reset`` or ``reset_slot``.
+            audio: a path, a binary file object, or an array, whose ``sample_rate`` defaults to 16 kHz.
 
         Raises:
-            InputError: after the first sample of the stream; if the name is none or taken, every slot is, or the clip
-                is too short, silent, or sounds like somebody else's. Nothing has changed then.
+            InputError: after the first sample or the end of the stream; if the name is invalid or taken, no slot is
+                free, or the clip is too short, silent, or sounds like somebody else's. The state is then unchanged.
         """
         self._require_open()
         here = self._position
@@ -180,14 +180,14 @@ class Session:
         return slot
 
     def push(self, samples: Any, sample_rate: int | None = None) -> Update:
-        """Process any number of samples, also none, and return what has become final.
+        """Process any number of samples, even none, and return what has become final.
 
         ``samples`` is (n,) or (n, channels) with up to 64 channels, float in [-1, 1] or integers, at 16 kHz;
         ``sample_rate`` is only checked.
 
         Raises:
             InputError: if a sample is NaN, infinite or far out of scale, if the sample rate is another one, or after
-                the stream has ended. The block is then not taken in.
+                the end of the stream. The block is then ignored.
         """
         self._take(self._checked(samples, sample_rate))
         advance([self])
@@ -203,7 +203,7 @@ class Session:
         advance([self])
         here = self._position
         front, memory, probs = self._to_the_end(here.front, here.memory, _joined(self._waiting))
-        probs = probs[: self._grid.output_frames(front.received) - here.frames]  # the last 80 ms may be begun only
+        probs = probs[: self._grid.output_frames(front.received) - here.frames]  # the last 80 ms may be incomplete
         self._commit(front, memory, probs, np.zeros(0, np.float32), last=True)
         self._ended = True
         return self._update()
@@ -212,8 +212,8 @@ class Session:
         """End the stream, unless it has ended, and return all its turns; a second call returns the same.
 
         Warns:
-            UserWarning: when nobody was found to speak; when every slot has a speaker, and the configuration does not
-                say how many there are at most.
+            UserWarning: when no speech was found; when every slot has a speaker, and the configuration has no
+                ``max_speakers``.
         """
         if not self._ended:
             self.flush()
@@ -226,11 +226,11 @@ class Session:
         return Diarization(tuple(self._turns), self.duration_s, self.uri, origin)
 
     def reset_slot(self, slot: int) -> None:
-        """Forget who has a slot, because that person left: the turns end, and the next to speak there is a new speaker.
+        """Free the slot of a speaker who has left: the turns end, and the next to speak there is a new speaker.
 
         Raises:
-            InputError: if there is no such slot, after the stream has ended, or if the model's layers remember by
-                themselves, so that nothing can be taken out.
+            InputError: if there is no such slot, after the end of the stream, or if the model's layers carry state,
+                from which a speaker cannot be removed.
         """
         self._require_open()
         here = self._position
@@ -248,7 +248,7 @@ class Session:
         self._keep([], given)
 
     def snapshot(self) -> bytes:
-        """Return all that the session knows, except the model."""
+        """Return the state of the session, without the model, as bytes."""
         return to_bytes(
             {
                 "model": identity(self.model, self.model.config),
@@ -267,7 +267,7 @@ class Session:
 
     @classmethod
     def restore(cls, model: Sortformer, data: bytes) -> "Session":
-        """Return the session of a snapshot; it goes on as the other would have, with the same model.
+        """Return the session of a snapshot; with the same model, it continues as the original would.
 
         Raises:
             InputError: if the snapshot is damaged, or was taken with a model of other weights or another
@@ -295,14 +295,14 @@ class Session:
             raise InputError("this stream has ended: call reset() to begin another")
 
     def _checked(self, samples: Any, sample_rate: int | None = None) -> list[np.ndarray]:
-        """Return a block as it can be taken in, or refuse it."""
+        """Return a block as mono float pieces, or refuse it."""
         self._require_open()
         if sample_rate is not None and sample_rate != SAMPLE_RATE:
             raise InputError(
                 f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate!r}: resample them first, by what "
                 "remembers the block before (soxr.ResampleStream)"
             )
-        with suppress(ValueError):  # of lists that are no array, which are refused below
+        with suppress(ValueError):  # ragged lists, which are refused below
             if 0 in np.shape(samples):
                 return []
         pieces = mixed(float_pieces(as_samples(samples, block=True)), None, self.uri)
@@ -314,7 +314,7 @@ class Session:
 
     @torch.no_grad()
     def _ready(self) -> tuple[Front, Chunk, np.ndarray] | None:
-        """The next whole chunk, the front end after it and the samples that it leaves, if enough of them wait."""
+        """Return the front end after the next whole chunk, the chunk, and the remaining samples; None without one."""
         here = self._position
         if self.missing_samples > 0:
             return None
@@ -328,7 +328,7 @@ class Session:
 
     @torch.no_grad()
     def _to_the_end(self, front: Front, memory: Any, wave: np.ndarray) -> tuple[Front, Any, np.ndarray]:
-        """Work through a stream that ends with these samples: its last state, and the probabilities (t, S)."""
+        """Process a stream that ends with these samples; return the last state, and the probabilities (t, S)."""
         front, found = hear(self._log_mel, front, wave, last=True), [self._no_probs()]
         while True:
             front, chunk = next_chunk(self._log_mel, self.model.encoder, self.config, front)
@@ -338,23 +338,23 @@ class Session:
             found.append(self._by_slot(probs[0]))
 
     def _by_slot(self, probs: Tensor) -> np.ndarray:
-        """The probabilities of this stream's slots, given those (t, S) of the memory's output channels."""
+        """Return the probabilities of this stream's slots, given those (t, S) of the memory's output channels."""
         return probs[:, list(self._position.channels)].cpu().numpy()
 
     def _no_probs(self) -> np.ndarray:
         return np.zeros((0, len(self._position.channels)), np.float32)
 
     def _commit(self, front: Front, memory: Any, probs: np.ndarray, rest: np.ndarray, *, last: bool = False) -> None:
-        """Move on: past final probabilities (t, S), to the samples that still wait."""
+        """Advance the state by final probabilities (t, S); ``rest`` are the samples that remain."""
         here = self._position
         if front.peak < INAUDIBLE:
-            # What a model says about digital silence is an accident of its training.
+            # The output of a model for digital silence is arbitrary.
             probs = np.zeros_like(probs)
         speakers = [slot for slot, channel in enumerate(here.channels) if channel < self._limit]
         turns, given = add_frames(self.postprocess, here.turns, probs, self._frame_ticks, speakers)
         if last:
             turns, closing = end_turns(self.postprocess, turns, self._frame_ticks)
-            # The last frame, and what is padded, may reach beyond the last sample.
+            # The last frame, and padding of turns, may extend beyond the last sample.
             given = Diarization(given + closing, front.received / SAMPLE_RATE).turns
         else:
             front = told(front, probs.reshape(-1, self.model.config.head.upsampling, probs.shape[1]))
@@ -377,7 +377,7 @@ class Session:
 
 
 def advance(sessions: Sequence[Session]) -> None:
-    """Work through the whole chunks that wait in sessions of one model and configuration, in batched steps."""
+    """Process the pending whole chunks of sessions of one model and configuration, in batched steps."""
     while ready := [(session, *found) for session in sessions if (found := session._ready()) is not None]:
         abreast = defaultdict(list)
         for session, *found in ready:
@@ -388,7 +388,7 @@ def advance(sessions: Sequence[Session]) -> None:
 
 @torch.no_grad()
 def _step(ready: Sequence[tuple[Session, Front, Chunk, np.ndarray]]) -> None:
-    """Take the next chunk of sessions whose memories are of one shape."""
+    """Process the next chunk of sessions whose memory states have one shape."""
     memory = side_by_side([session._position.memory for session, *_ in ready])
     memory, probs = ready[0][0]._memory.step(memory, together([chunk for _, _, chunk, _ in ready]))
     for index, (session, front, chunk, rest) in enumerate(ready):

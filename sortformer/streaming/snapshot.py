@@ -1,4 +1,4 @@
-"""A session as bytes, so that a stream can move to another process."""
+"""Serialisation of sessions, so that a stream can move to another process."""
 
 import dataclasses
 import hashlib
@@ -22,7 +22,7 @@ Value = TypeVar("Value")
 def to_bytes(values: Mapping[str, Any]) -> bytes:
     """Return plain values (see :func:`plain`) as bytes that can be read back without running code.
 
-    The format and a SHA-256 stand before what torch saves: that alone would not notice a changed number.
+    The format and a SHA-256 precede torch's file, which by itself would not detect a changed number.
     """
     buffer = io.BytesIO()
     torch.save(dict(values), buffer)
@@ -34,7 +34,7 @@ def from_bytes(data: bytes) -> dict[str, Any]:
     """Return the values of :func:`to_bytes`.
 
     Raises:
-        InputError: if the bytes are damaged or no snapshot of a session.
+        InputError: if the bytes are damaged or not a snapshot of a session.
     """
     data = bytes(data) if isinstance(data, bytearray | memoryview) else data
     if not isinstance(data, bytes) or not data.startswith(_FORMAT):
@@ -59,13 +59,13 @@ def plain(value: Any) -> Any:
 
 
 def rebuilt(like: Value, values: Any, device: torch.device | None = None) -> Value:
-    """Return the state that :func:`plain` took apart, with its tensors on a device; ``like`` has its structure."""
+    """Return the state from the values of :func:`plain`, with tensors on a device; ``like`` gives the structure."""
     if isinstance(like, torch.Tensor):
         return values.to(device)
     if isinstance(like, np.ndarray):
         return values.numpy()
     if isinstance(like, tuple):
-        grown = (*like, *like[-1:] * (len(values) - len(like)))  # such as the levels of a tree, of which each is alike
+        grown = (*like, *like[-1:] * (len(values) - len(like)))  # tuples that grow, such as the levels of a tree
         return tuple(rebuilt(part, value, device) for part, value in zip(grown, values, strict=True))  # pyright: ignore
     if dataclasses.is_dataclass(like):
         names = [field.name for field in dataclasses.fields(like)]

@@ -1,9 +1,9 @@
-"""The arrival-order speaker cache (AOSC): which frames of the past tell the speakers apart best.
+"""The arrival-order speaker cache (AOSC): the frames of the past that distinguish the speakers best.
 
 Medennikov et al., "Streaming Sortformer", arXiv 2507.18446, with the constants and the order of operations of NeMo
 3.0.0 (``sortformer_modules.py``, whose methods are named where ours follow them). Axes: B streams, T frames, S slots, D
-channels. Of equal scores ``torch.topk`` picks some, as it does there; so that its pick depends on nothing else, no row
-is padded here.
+channels. ``torch.topk`` breaks ties arbitrarily, as it does there; rows are not padded here, so that its choice depends
+on nothing else.
 """
 
 import math
@@ -21,8 +21,8 @@ __all__ = ["add_silence", "boosted", "chosen", "compress", "scores", "without_ov
 def compress(emb: Tensor, probs: Tensor, silence: Tensor, config: SpeakerCacheConfig) -> tuple[Tensor, Tensor]:
     """Return the M = ``config.frames`` best frames (B, M, D) of ``emb`` (B, T, D), T > M, and their probabilities.
 
-    The result is ordered by slot, and by time inside a slot; after each slot, and in places that nobody earned, stands
-    the ``silence`` embedding (B, D) with probabilities 0. NeMo: ``_compress_spkcache``.
+    The result is ordered by slot, and by time within a slot; after each slot, and in unused places, it has the
+    ``silence`` embedding (B, D) with probabilities 0. NeMo: ``_compress_spkcache``.
     """
     budget = max(0, config.frames // probs.shape[2] - config.silence_frames)  # NeMo: spkcache_len_per_spk
     ranked = scores(probs, config.probability_floor)
@@ -37,9 +37,9 @@ def compress(emb: Tensor, probs: Tensor, silence: Tensor, config: SpeakerCacheCo
 
 
 def scores(probs: Tensor, floor: float) -> Tensor:
-    """Return how surely a slot speaks alone (B, T, S): above 0 where that has a probability above one half.
+    """Return the log score (B, T, S) of each slot speaking alone: above 0 if its probability exceeds one half.
 
-    s_tk = ln p_tk - ln(1 - p_tk) + sum_j ln(1 - p_tj) + ln 2, every probability raised to ``floor`` at least.
+    s_tk = ln p_tk - ln(1 - p_tk) + sum_j ln(1 - p_tj) + ln 2, with probabilities clamped to at least ``floor``.
     NeMo: ``_get_log_pred_scores``.
     """
     speaks = probs.clamp(min=floor).log()
@@ -48,7 +48,7 @@ def scores(probs: Tensor, floor: float) -> Tensor:
 
 
 def without_overlap(ranked: Tensor, probs: Tensor, enough: int) -> Tensor:
-    """Return the scores (B, T, S) with -inf where a slot does not speak; with ``enough`` frames alone, where not alone.
+    """Return scores (B, T, S), -inf where a slot does not speak or, if it has ``enough`` frames alone, is not alone.
 
     A slot speaks where its probability exceeds 1/2, and alone where its score exceeds 0. NeMo: ``_disable_low_scores``.
     """
@@ -59,16 +59,16 @@ def without_overlap(ranked: Tensor, probs: Tensor, enough: int) -> Tensor:
 
 
 def boosted(ranked: Tensor, count: int, bonus: float) -> Tensor:
-    """Return the scores (B, T, S), the ``count`` greatest of each slot raised. NeMo: ``_boost_topk_scores``."""
+    """Add ``bonus`` to the ``count`` greatest scores (B, T, S) of each slot. NeMo: ``_boost_topk_scores``."""
     best = ranked.topk(min(count, ranked.shape[1]), dim=1, sorted=False).indices
     return ranked.scatter_add(1, best, torch.full_like(best, bonus, dtype=ranked.dtype))
 
 
 def chosen(ranked: Tensor, frames: int, silence_frames: int) -> tuple[Tensor, Tensor]:
-    """Return the frame (B, M) that goes to each of the M = ``frames`` places, and whether one does (B, M).
+    """Return the index of the frame (B, M) in each of the M = ``frames`` places, and whether there is one (B, M).
 
-    Places without a frame are silence: ``silence_frames`` after each slot, which come before any score, and the last
-    ones where fewer frames have a score above -inf. One frame can serve several slots. NeMo: ``_get_topk_indices``.
+    Places without a frame are silence: ``silence_frames`` after each slot, which precede any score, and the last ones
+    if fewer frames have a score above -inf. Several slots may choose one frame. NeMo: ``_get_topk_indices``.
     """
     batch, count, slots = ranked.shape
     width = count + silence_frames
@@ -83,7 +83,7 @@ def chosen(ranked: Tensor, frames: int, silence_frames: int) -> tuple[Tensor, Te
 def add_silence(
     mean: Tensor, count: Tensor, emb: Tensor, probs: Tensor, length: Tensor, threshold: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the running mean (B, D) of silent frames and their number (B,), with those of ``emb`` (B, T, D) added.
+    """Update the running mean (B, D) of silent frames and their number (B,) by those of ``emb`` (B, T, D).
 
     A frame is silent where its probabilities (B, T, S) sum to less than ``threshold``; the first ``length`` (B,) frames
     of a row count. NeMo: ``_get_silence_profile``.

@@ -34,7 +34,7 @@ class StreamState:
 def start(
     config: StreamConfig, dim: int, num_slots: int, rows: int = 1, device: torch.device | None = None
 ) -> StreamState:
-    """Return the empty state of ``rows`` streams of a model with embeddings of size ``dim`` and so many slots.
+    """Return the empty state of ``rows`` streams of a model with ``dim`` embedding channels and ``num_slots`` slots.
 
     Raises:
         ConfigError: if the speaker cache is too small for the slots.

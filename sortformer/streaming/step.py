@@ -1,7 +1,7 @@
-"""One step of a stream: explicit state in, explicit state out.
+"""One step of a stream, as a pure function of an explicit state.
 
-The model looks at [speaker cache | FIFO | left context, chunk, right context]; the chunk's probabilities are final, its
-frames join the FIFO, and what a full FIFO gives away goes to the speaker cache.
+The model processes [speaker cache | FIFO | left context, chunk, right context]; the chunk's probabilities are final,
+its frames join the FIFO, and frames popped from a full FIFO go to the speaker cache.
 """
 
 from dataclasses import dataclass, replace
@@ -51,8 +51,8 @@ class SpeakerCache:
 def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chunk) -> tuple[StreamState, Tensor]:
     """Advance every stream by its chunk; return the new state and the chunk's probabilities (B, t, S).
 
-    t is the longest chunk's length (times the model's upsampling); shorter rows end in zeros. A row that sits out keeps
-    its state, bit for bit.
+    t is the longest chunk's length (times the model's upsampling); shorter rows end in zeros. A row with an empty
+    chunk keeps its state, bit for bit.
     """
     shown = chunk.left + chunk.length + chunk.right
     emb, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (chunk.emb, shown)])
@@ -65,7 +65,7 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     finer = model.config.head.upsampling
     first = state.cache_length + state.fifo_length + chunk.left
     final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)
-    # The cache's bookkeeping stays at one probability for each subsampled frame.
+    # The cache has one probability for each subsampled frame.
     pooled = probs.unflatten(1, (-1, finer)).mean(dim=2) * (torch.arange(probs.shape[2], device=probs.device) < most)
     after = update(config, state, chunk, pooled, model.encoder.silence, slots)
     if config.clustering is not None:
@@ -102,10 +102,10 @@ def update(
 ) -> StreamState:
     """Return the state after a chunk, given the probabilities of [cache | FIFO | chunk with its contexts].
 
-    ``probs`` are (B, T, S), one for each subsampled frame; ``silence`` (D,) is the model's embedding of silence, where
-    it has learned one. The cache has room for the model's own ``slots`` (None: all of a stream's), and for others once
-    they have spoken. Synchronous rule of NeMo 3.0.0 (``streaming_update``): up to its first compression, the cache
-    takes its probabilities from the latest step; from then on they stay as they were.
+    ``probs`` are (B, T, S), one for each subsampled frame; ``silence`` (D,) is the model's learned embedding of
+    silence, if any. The cache has room for the model's own ``slots`` (None: all of the stream's), and for others once
+    they have spoken. Synchronous rule of NeMo 3.0.0 (``streaming_update``): until its first compression, the cache
+    takes its probabilities from the latest step; then they are frozen.
     """
     longest = int(chunk.length.max())
     chunk_emb = window(chunk.emb, chunk.left, chunk.length, longest)
@@ -132,7 +132,7 @@ def update(
 
 
 def _queue(state: StreamState, chunk: Chunk, frames: Tensor) -> Tensor:
-    """Return those of the FIFO and the chunk, end to end, of ``frames`` of [cache | FIFO | chunk with its contexts]."""
+    """Return the FIFO and the chunk, concatenated, from ``frames`` of [cache | FIFO | chunk with its contexts]."""
     room, longest = state.fifo.shape[1], int(chunk.length.max())
     fifo = window(frames, state.cache_length, state.fifo_length, room)
     new = window(frames, state.cache_length + state.fifo_length + chunk.left, chunk.length, longest)
@@ -160,7 +160,7 @@ def _remember(
     filler = mean if silence is None else silence.expand_as(mean)
     last = ((probs > 0.5).any(dim=1) * torch.arange(1, probs.shape[2] + 1, device=probs.device)).amax(dim=1)
     shapes = torch.stack([total, last.clamp(min=slots)], dim=1)
-    for shape in shapes[full].unique(dim=0):  # rows of one shape at a time, so that none is padded to another's
+    for shape in shapes[full].unique(dim=0):  # rows of one shape at a time, so that none is padded
         rows, (size, used) = (shapes == shape).all(dim=1), shape.tolist()
         cache[rows], kept_probs = compress(
             emb[rows, :size], probs[rows, :size, :used], filler[rows], config.speaker_cache

@@ -1,7 +1,7 @@
 """Incremental post-processing: the turns of :func:`sortformer.postprocess.turns`, each as soon as it is final.
 
-The segments of a slot are those of :mod:`sortformer.stretches`, as there. Slots are named in order of arrival, as
-far as that is final, and it is once a stretch is: whoever began earlier has by then spoken for at least as long.
+The segments of a slot are those of :mod:`sortformer.stretches`. Slots are named in order of arrival, once that is
+final. It is as soon as a stretch is: any earlier speaker has by then spoken for at least as long.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,13 +26,13 @@ class SlotState(Stretches):
 
 @dataclass(frozen=True, slots=True)
 class TurnState:
-    """What a stream remembers of its turns: bounded by the longest turn that is still open."""
+    """The state of post-processing; its size is bounded by the longest turn that is still open."""
 
     slots: tuple[SlotState, ...]
     sums: np.ndarray  # (n + 1, S) float64: each slot's probabilities summed up to the frames from `first` on
     first: int = 0
-    ticks: int = 0  # heard so far
-    names: int = 0  # given so far
+    ticks: int = 0  # processed so far
+    names: int = 0  # assigned so far
 
 
 def start_turns(num_slots: int) -> TurnState:
@@ -49,7 +49,7 @@ def add_frames(
 ) -> tuple[TurnState, tuple[Turn, ...]]:
     """Process final probabilities (t, S); return the new state and the turns that are now final.
 
-    A frame lasts ``frame_ticks`` of 10 ms. Only the slots ``speakers`` have turns (None: all).
+    A frame has ``frame_ticks`` ticks of 10 ms. Only the slots ``speakers`` have turns (None: all).
     """
     columns = np.repeat(decisive(probs, config, speakers), frame_ticks, axis=0).T
     heard = [slot.hear(config, column, state.ticks) for slot, column in zip(state.slots, columns, strict=True)]
@@ -60,12 +60,12 @@ def add_frames(
 
 
 def tentative_turns(config: PostprocessConfig, state: TurnState, frame_ticks: int) -> tuple[Turn, ...]:
-    """Return the turns that there would be, beside those given, if the stream ended now."""
+    """Return the turns, beside the final ones, that there would be if the stream ended now."""
     return end_turns(config, state, frame_ticks)[1]
 
 
 def end_turns(config: PostprocessConfig, state: TurnState, frame_ticks: int) -> tuple[TurnState, tuple[Turn, ...]]:
-    """Close all turns; return the new state and the turns not yet given."""
+    """Close all turns; return the new state and the turns not yet returned."""
     slots, spans = zip(*(slot.end(config, state.ticks) for slot in state.slots), strict=True)
     return _give(config, replace(state, slots=slots), spans, frame_ticks, leaving=range(len(slots)))
 
@@ -73,9 +73,9 @@ def end_turns(config: PostprocessConfig, state: TurnState, frame_ticks: int) -> 
 def free_slot(
     config: PostprocessConfig, state: TurnState, slot: int, frame_ticks: int
 ) -> tuple[TurnState, tuple[Turn, ...]]:
-    """Close the turns of a slot and forget its name; whoever takes the slot next is somebody else.
+    """Close the turns of a slot and remove its name, for another speaker.
 
-    Of those who may have arrived before it, only those who surely speak keep their place.
+    If it is named only now, earlier arrivals that would have no turn if the stream ended now lose their place.
     """
     closed, said = state.slots[slot].end(config, state.ticks)
     spans = [said if index == slot else said[:0] for index in range(len(state.slots))]
@@ -85,16 +85,16 @@ def free_slot(
 
 
 def name_slot(state: TurnState, slot: int, name: str) -> TurnState:
-    """Name a slot before it speaks; it is left out when the others are named in order of arrival."""
+    """Name a slot before it speaks; it is then skipped when the others are named in order of arrival."""
     return replace(state, slots=_with(state.slots, slot, replace(state.slots[slot], name=name)))
 
 
 def _named(
     config: PostprocessConfig, state: TurnState, spans: Sequence[np.ndarray], leaving: Collection[int]
 ) -> TurnState:
-    """Name the slots that have spoken in order of their first turns, as far as that is certain or who leaves needs it.
+    """Name the slots that have spoken by their first turns, as far as the order is certain or ``leaving`` needs it.
 
-    Who has no turn yet, and may turn out to have spoken first, keeps all later ones waiting but for those.
+    A slot without a turn yet, which may still prove to be the earliest, delays the names of all later ones otherwise.
     """
     arrivals = []
     for index, slot in enumerate(state.slots):
@@ -122,11 +122,11 @@ def _give(
     frame_ticks: int,
     leaving: Collection[int] = (),
 ) -> tuple[TurnState, tuple[Turn, ...]]:
-    """Name the slots and give their certain turns; forget the sums that no coming turn needs.
+    """Name the slots and return their certain turns; drop the sums that no future turn needs.
 
     Args:
-        spans: of each slot, what has become certain: (K, 2) start and end in ticks.
-        leaving: slots that have to be named now if they have spoken.
+        spans: newly certain stretches of each slot: (K, 2) start and end in ticks.
+        leaving: slots that must be named now if they have spoken.
     """
     state = _named(config, state, spans, leaving)
     given = []
@@ -143,7 +143,7 @@ def _give(
 
 
 def _sum_at(state: TurnState, slot: int, tick: int, frame_ticks: int) -> float:
-    """The sum of a slot's probabilities over the ticks before ``tick``."""
+    """Return the sum of a slot's probabilities over the ticks before ``tick``."""
     frame, rest = divmod(tick, frame_ticks)
     low = state.sums[frame - state.first, slot]
     if not rest:
