@@ -1,4 +1,4 @@
-"""Audio in: any recording, from a file or from memory, as 16 kHz mono float32, whole or block by block."""
+"""Audio input: any recording, from a file or from memory, as 16 kHz mono float32, whole or block by block."""
 
 from sortformer.audio.container import AudioInfo, AudioWarning
 from sortformer.audio.reading import AudioSource, blocks, crop, num_channels, probe, read

@@ -1,4 +1,4 @@
-"""Samples that are already in memory: numpy arrays, and tensors through the array protocol."""
+"""Audio in memory: numpy arrays, and tensors through the array protocol."""
 
 import operator
 import reprlib
@@ -13,7 +13,7 @@ from sortformer.errors import InputError
 __all__ = ["as_samples", "checked_rate", "float_pieces", "is_array"]
 
 MAX_CHANNELS = 64
-_FEW_CHANNELS = 8  # up to so many, a block of a stream may have fewer samples than channels
+_FEW_CHANNELS = 8  # up to this number, a block of a stream may have fewer samples than channels
 PIECE_SAMPLES = 1 << 16
 FULL_SCALE = {"int8": 2.0**7, "int16": 2.0**15, "int32": 2.0**31}
 
@@ -27,13 +27,13 @@ def checked_rate(sample_rate: Any) -> int:
     """Return the sample rate of an array in Hz.
 
     Raises:
-        InputError: if it is missing, not a whole number of Hz, or not a rate of sound.
+        InputError: if it is missing, not a whole number of Hz, or out of range.
     """
     if sample_rate is None:
         raise InputError("an array does not say its sample rate: pass sample_rate= in Hz, for example 16000")
     try:
         rate = operator.index(int(sample_rate) if float(sample_rate).is_integer() else sample_rate)
-    except (TypeError, ValueError, OverflowError):  # the last of what is larger than any float
+    except (TypeError, ValueError, OverflowError):  # OverflowError: an integer larger than any float
         raise InputError(f"sample_rate must be a whole number of Hz, got {reprlib.repr(sample_rate)}") from None
     if not SLOWEST_RATE <= rate <= FASTEST_RATE:
         raise InputError(f"sample_rate must be between {SLOWEST_RATE} and {FASTEST_RATE} Hz, got {sample_rate!r}")
@@ -41,16 +41,16 @@ def checked_rate(sample_rate: Any) -> int:
 
 
 def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
-    """Return an array as (samples, channels), a view where possible, in its own number type.
+    """Return an array as (samples, channels), a view where possible, in its own dtype.
 
-    Of two axes, the one with at most 64 entries is the channels; an array in which neither axis is so short is refused
-    rather than guessed at, and so is one in which both are (a usable recording is longer than 64 samples in any case),
-    unless it is a ``block`` of a stream: then its first axis is time, and refused is what has many channels and less of
-    each, because it is likelier the other way round.
+    Of two axes, the one with at most 64 entries is the channels. If neither or both are that short, the array is
+    refused as ambiguous (a usable recording has more than 64 samples anyway). In a ``block`` of a stream a second axis
+    that short is always the channels; a block with more than 8 channels and fewer samples than channels is refused,
+    because it is probably transposed.
 
     Raises:
-        InputError: on other shapes, on empty arrays, on bytes, on number types without a scale (int64, bool,
-            complex), and, but in a block, on int32 that holds 16-bit samples.
+        InputError: on other shapes, on empty arrays, on bytes, on dtypes without a scale (int64, bool, complex), and,
+            except in a block, on int32 that holds 16-bit samples.
     """
     if isinstance(source, bytes | bytearray) or (isinstance(source, memoryview) and source.format in "Bbc"):
         raise InputError("bytes do not say what numbers they hold: pass numpy.frombuffer(them, 'int16'), for example")
@@ -88,9 +88,9 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
 
 
 def _check_scale(array: np.ndarray) -> None:
-    """Refuse 16-bit samples in wider integers, which would all be 96 dB too low, and no speech.
+    """Refuse 16-bit samples in int32, which would be 96 dB too low, and so silence.
 
-    Those of 24 bits, which may be as low in a channel that is mute, leave the lowest eight of 32 empty.
+    24-bit samples may be as low in a muted channel, but the lowest eight of their 32 bits are zero.
     """
     if array.dtype != np.int32:
         return
@@ -107,7 +107,7 @@ def float_pieces(samples: np.ndarray) -> Iterator[np.ndarray]:
     for start in range(0, len(samples), PIECE_SAMPLES):
         piece = samples[start : start + PIECE_SAMPLES]
         if piece.dtype.kind == "f":
-            with np.errstate(over="ignore"):  # too large for float32 becomes infinite, which is refused later on
+            with np.errstate(over="ignore"):  # values beyond float32 become infinite, and are refused later
                 piece = piece.astype(np.float32)
             yield piece
         elif piece.dtype == np.uint8:

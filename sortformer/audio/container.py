@@ -1,4 +1,4 @@
-"""What the two decoders have in common: the values that they give and the ways in which they fail."""
+"""The common interface of the two decoders, and their exceptions."""
 
 import io
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ __all__ = ["AudioInfo", "AudioWarning", "Damaged", "Decoder", "NotDecodable", "S
 
 @dataclass(frozen=True, slots=True)
 class AudioInfo:
-    """What the header of a recording says about it.
+    """The header information of a recording.
 
-    ``duration_s`` is None where the header does not know (a live recording), and an estimate for some MP3 files.
+    ``duration_s`` is None if the header lacks it (a live recording), and an estimate for some MP3 files.
     """
 
     duration_s: float | None
@@ -26,48 +26,48 @@ class AudioInfo:
 
 
 class AudioWarning(UserWarning):
-    """A recording that can be used only in part; the message says how much of it."""
+    """A warning that a recording is usable only in part, or that its channels cancel each other out."""
 
 
 class NotDecodable(Exception):
-    """This decoder does not know the format; the message is the decoder's own."""
+    """Raised if a decoder does not know the format, or can decode nothing; the message gives the decoder's reason."""
 
 
 class Damaged(Exception):
-    """Raised after the last good samples of a file in which something could not be decoded."""
+    """Raised after the last good samples of a file that could not be decoded completely."""
 
 
 class Decoder(Protocol):
-    """An open file, decoded once, from its start or from where it was sent to."""
+    """An open file, decoded once, from its start or from the position of a seek."""
 
     @property
     def info(self) -> AudioInfo:
-        """Duration, rate, channels and codec according to the header."""
+        """Duration, sample rate, channels and codec according to the header."""
         ...
 
     @property
     def promised_s(self) -> float | None:
-        """Seconds that a complete file must hold, or None where the header does not promise anything."""
+        """The duration in seconds that a complete file must have, or None if the header promises none."""
         ...
 
     def seek(self, sample: int) -> int:
-        """Go on from a sample of the file's own rate, or from one before it; return from which."""
+        """Continue from a sample, counted at the file's own rate, or from an earlier one; return which."""
         ...
 
     def pieces(self) -> Iterator[np.ndarray]:
-        """Yield (n, channels) float32 pieces of any length; raise ``Damaged`` after the last good one."""
+        """Yield (n, channels) float32 pieces of any length; if not all can be decoded, raise ``Damaged`` at the end."""
         ...
 
     def close(self) -> None:
-        """Free the decoder; the file object underneath stays open."""
+        """Close the decoder; the underlying file object stays open."""
         ...
 
 
 class Steady:
-    """A file that stays where it is when a broken header sends it to an impossible place, and says so as C does: -1.
+    """A file for C libraries, whose ``read`` and ``seek`` raise no OSError: they would print exceptions and lose them.
 
-    Where the system cannot read on, it ends, and ``check`` says why. An error raised here could not pass through the C
-    library: it would be printed to the terminal, and lost.
+    A seek to an invalid position, as from a broken header, returns -1, as in C, and does not move. A read error ends
+    the file; ``check`` raises it afterwards.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -76,7 +76,7 @@ class Steady:
         self.tell, self.seekable = file.tell, file.seekable
 
     def read(self, count: int) -> bytes:
-        """Return up to ``count`` bytes, and none at the end."""
+        """Return up to ``count`` bytes; none at the end or after an error."""
         try:
             return self._file.read(count)
         except OSError as error:
@@ -84,12 +84,12 @@ class Steady:
             return b""
 
     def check(self) -> None:
-        """Raise ``Damaged`` if not all could be read."""
+        """Raise ``Damaged`` if a read failed."""
         if self._fault is not None:
             raise Damaged(refusal(self._fault)) from self._fault
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place and return it, or -1."""
+        """Seek to a position and return it, or -1 if it is invalid."""
         try:
             return self._file.seek(offset, whence)
         except (ValueError, OSError):

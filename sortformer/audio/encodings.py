@@ -1,4 +1,4 @@
-"""How samples without a header are written down, by the names that FFmpeg has for it; each of one channel."""
+"""Encodings of raw mono samples without a header, by FFmpeg's names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ __all__ = ["ENCODINGS", "Encoding", "encoding_named"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoding:
-    """A kind of sample: its bytes as numbers, and what these stand for if not for themselves."""
+    """A sample encoding: the dtype of its numbers and, where these are codes, the table of their values."""
 
     kind: np.dtype
     table: np.ndarray | None = None
 
     def decoded(self, content: bytes) -> tuple[np.ndarray, bytes]:
-        """Return what is whole of samples as (n,) float32, integers scaled to [-1, 1), and the bytes that are left."""
+        """Return the complete samples as (n,) float32, integers scaled to [-1, 1), and the remaining bytes."""
         whole = len(content) - len(content) % self.kind.itemsize
         numbers, rest = np.frombuffer(content[:whole], self.kind), content[whole:]
         if self.table is not None:
@@ -29,14 +29,14 @@ class Encoding:
 
 
 def _mu_law() -> np.ndarray:
-    """What the 256 codes of mu-law stand for, in 16 bits: ITU-T G.711, table 2, each bit of a code inverted."""
+    """Return the 16-bit values of the 256 codes of mu-law: ITU-T G.711, table 2, with each bit of a code inverted."""
     code = ~np.arange(256) & 0xFF
     size = (((code & 0x0F) << 3) + 0x84 << (code >> 4 & 7)) - 0x84
     return np.where(code & 0x80, -size, size).astype(np.int16)
 
 
 def _a_law() -> np.ndarray:
-    """What the 256 codes of A-law stand for, in 16 bits: ITU-T G.711, table 1, every other bit of a code inverted."""
+    """Return the 16-bit values of the 256 codes of A-law: ITU-T G.711, table 1, with every other bit inverted."""
     code = np.arange(256) ^ 0x55
     exponent, fraction = code >> 4 & 7, (code & 0x0F) << 4
     size = np.where(exponent, fraction + 0x108 << np.maximum(exponent - 1, 0), fraction + 8)
@@ -55,7 +55,7 @@ def encoding_named(name: str) -> Encoding:
     """Return the encoding of that name.
 
     Raises:
-        InputError: if there is none.
+        InputError: if the name is unknown.
     """
     if name not in ENCODINGS:
         raise InputError(f"there is no encoding {name!r} of samples; known: {', '.join(ENCODINGS)}")

@@ -1,4 +1,4 @@
-"""Decode mp3, m4a, mp4, webm, mkv and whatever else FFmpeg's libraries (inside the PyAV wheel) understand."""
+"""Decoding of mp3, m4a, mp4, webm, mkv and all other formats of FFmpeg's libraries (in the PyAV wheel)."""
 
 import math
 from collections.abc import Iterator
@@ -15,37 +15,37 @@ from sortformer.audio.ogg import is_chain
 
 __all__ = ["ByteSource", "FfmpegDecoder"]
 
-# A playlist inside a file may name other files and addresses: nothing but the file itself is ever opened.
+# A playlist may refer to other files and URLs: only the file itself is ever opened.
 NO_PROTOCOLS = {"protocol_whitelist": "none"}
 # Containers that store a duration; elsewhere FFmpeg estimates it from the bit rate.
 KEEP_DURATION = {"mov", "matroska", "avi", "asf", "flv", "wav", "caf"}
-KEEP_TIME = {"mov", "matroska"}  # containers that say of each packet when it is heard
+KEEP_TIME = {"mov", "matroska"}  # containers with a reliable timestamp for each packet
 LONGEST_PACKET_S = 1.0  # a damaged packet may claim hours
-SHORTEST_GAP_S, LONGEST_GAP_S = 0.1, 3600.0  # less is the rounding or the priming of an encoder, more a broken time
+SHORTEST_GAP_S, LONGEST_GAP_S = 0.1, 3600.0  # less is an encoder's rounding or priming, more a broken timestamp
 TO_THE_END = {"ignore_length": "1"}
 MPEG_FRAME_COUNT = (b"Xing", b"Info", b"VBRI")
 
 
 class ByteSource(Protocol):
-    """As much of a binary file as a decoder needs of one that is read from its beginning to its end."""
+    """The methods of a binary file that a decoder needs to read it sequentially."""
 
     def read(self, count: int, /) -> bytes:
-        """Return up to ``count`` bytes, and none only at the end."""
+        """Return up to ``count`` bytes; an empty result means the end."""
         ...
 
     def seekable(self) -> bool:
-        """Whether it is a file in which one can go back."""
+        """Return whether the file can seek."""
         ...
 
 
 class FfmpegDecoder:
-    """A file in which FFmpeg finds an audio stream; of several, the first is decoded.
+    """The decoder of the first audio stream that FFmpeg finds in a file.
 
-    What cannot be sought in is decoded as it comes, and promises no duration. Where packets are damaged, and where MP4,
-    MKV and WebM say that nothing was recorded for a while, there is silence.
+    A file that cannot seek is decoded as it arrives, and promises no duration. Damaged packets, and gaps in the
+    timestamps of MP4, MKV and WebM, become silence.
 
     Raises:
-        NotDecodable: if the format is unknown or there is no audio in it.
+        NotDecodable: if the format or the codec is unknown, or there is no audio stream.
     """
 
     def __init__(self, file: ByteSource) -> None:
@@ -80,20 +80,20 @@ class FfmpegDecoder:
 
     @property
     def promised_s(self) -> float | None:
-        if self._live:  # its header was written before anybody knew
+        if self._live:  # its header was written before the duration was known
             return None
         if self._format() not in KEEP_DURATION and not (self._format() == "mp3" and self._frames_counted):
             return None
         if self._format() == "caf" and self._stream.codec_context.name.startswith("pcm_"):
-            return self._stream.frames / self._rate or None  # its duration is that of what is there
-        # The duration of a whole video may be that of its pictures.
+            return self._stream.frames / self._rate or None  # FFmpeg's duration is that of the data present
+        # The duration of a video's container may be that of its video stream.
         return self._duration_s() if self._stream_s() or not self._container.streams.video else None
 
     def seek(self, sample: int) -> int:  # noqa: ARG002
-        return 0  # where a compressed stream lands is not exact to the sample
+        return 0  # seeking in a compressed stream is not sample-exact
 
     def pieces(self) -> Iterator[np.ndarray]:
-        # Sample format only: rate and channels stay, so a stream whose header was wrong about them is noticed.
+        # Convert the sample format only: rate and channels stay, so a header that is wrong about them is noticed.
         to_float = av.AudioResampler(format="flt", rate=self._rate)
         bad_packets, good_frames, given, lost_s = 0, 0, 0, 0.0
         try:
@@ -109,7 +109,7 @@ class FfmpegDecoder:
                     pieces = [_samples(part) for part in to_float.resample(frame)]
                     silence = round(max(lost_s, self._gap_s(frame, given / self._rate)) * self._rate)
                     given, lost_s = given + silence + sum(map(len, pieces)), 0.0
-                    yield from self._silence(silence)  # keeps what follows at its time
+                    yield from self._silence(silence)  # keeps later samples at their timestamps
                     yield from pieces
             yield from (_samples(part) for part in to_float.resample(None))
         except (av.error.FFmpegError, ValueError) as error:
@@ -125,7 +125,7 @@ class FfmpegDecoder:
         self._container.close()
 
     def _packets(self) -> Iterator[av.Packet]:
-        # At the end PyAV looks also for streams that a broadcast has begun meanwhile, and does not know them.
+        # At the end PyAV also looks up streams that a broadcast has added since, and fails to find them.
         with suppress(IndexError):
             yield from self._container.demux(self._stream)
 
@@ -141,23 +141,23 @@ class FfmpegDecoder:
         return duration / av.time_base if duration and duration > 0 else None
 
     def _duration_s(self) -> float | None:
-        """Seconds until the sound ends, from where the first stream of the file begins."""
-        if self._chained:  # it is that of the last one
+        """Return the seconds from the start of the file's first stream to the end of the audio, None if unknown."""
+        if self._chained:  # the header has that of the last stream
             return None
         stream_s, origin_s = self._stream_s(), self._origin_s()
         if stream_s is None:
             end_s = self._container_s()
             return end_s - origin_s if end_s and self._format() == "matroska" and end_s > origin_s else end_s
-        if self._format() == "mov" and not self._stream.frames:  # of fragments it is the time of their end
+        if self._format() == "mov" and not self._stream.frames:  # fragmented: the duration is the time of the end
             return stream_s - origin_s
         return stream_s + self._believed_s(_seconds(self._stream.start_time, self._stream.time_base) - origin_s)
 
     def _origin_s(self) -> float:
-        """The time at which the first stream of the file begins: in a cut of a broadcast, any."""
+        """Return the start time of the file's first stream; in an excerpt of a broadcast it is arbitrary."""
         return _seconds(self._container.start_time, Fraction(1, av.time_base))
 
     def _gap_s(self, frame: av.AudioFrame, given_s: float) -> float:
-        """Seconds that a frame lies behind what has been given, where that can be believed: nobody was recorded."""
+        """Return the seconds without audio between the samples so far and a frame; 0 if the gap is not credible."""
         if frame.pts is None:
             return 0.0
         time_s = _seconds(frame.pts, frame.time_base) - self._origin_s()
@@ -173,7 +173,7 @@ class FfmpegDecoder:
 
 
 class _Named(Steady):
-    """A steady file that has kept its name, by the end of which FFmpeg knows some formats."""
+    """A steady file that keeps its name, by whose extension FFmpeg recognises some formats."""
 
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file)
@@ -181,9 +181,9 @@ class _Named(Steady):
 
 
 def _counts_its_frames(file: BinaryIO) -> bool:
-    """Whether the first frame of an MP3 holds a count of frames; the file is at its beginning before and after."""
+    """Return whether the first frame of an MP3 holds a frame count; the file is at its start before and after."""
     head = file.read(10)
-    if head.startswith(b"ID3"):  # a tag of 10 bytes and a size in four groups of 7 bits comes first
+    if head.startswith(b"ID3"):  # a tag header of 10 bytes, the last four of which are the size, in groups of 7 bits
         file.seek(10 + sum(byte << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=False)))
         head = b""
     first_frame = head + file.read(200)
@@ -192,7 +192,7 @@ def _counts_its_frames(file: BinaryIO) -> bool:
 
 
 def _is_unfinished(file: BinaryIO) -> bool:
-    """Whether an RF64 (EBU Tech 3306) counts no samples, as after a crash; the file is left at its beginning."""
+    """Return whether an RF64 file (EBU Tech 3306) has a data size of 0, as after a crash; the file is rewound."""
     head = file.read(36)
     file.seek(0)
     return head.startswith(b"RF64") and head[12:16] == b"ds64" and not any(head[28:])

@@ -1,4 +1,4 @@
-"""From a path or a file object to an open decoder, with a name for the messages."""
+"""Opening of paths and file objects with the right decoder, and their names in messages."""
 
 import contextlib
 import os
@@ -17,10 +17,10 @@ from sortformer.formats.names import in_unicode
 
 __all__ = ["can_be_read_again", "decoder", "is_file", "name_of", "uri_of"]
 
-_RAW = frozenset({".pcm", ".raw", ".s16", ".sw"})  # how files without a header are called
+_RAW = frozenset({".pcm", ".raw", ".s16", ".sw"})  # extensions of raw samples without a header
 _LISTS = (".csv", ".jsonl.gz", ".list", ".lst", ".scp", ".tsv", ".txt")
 _URL = re.compile(r"(https?|ftp|s3|gs):/+", re.IGNORECASE)
-SPOOLED_BYTES = 64 << 20  # a pipe is kept in memory up to here, then on disk
+SPOOLED_BYTES = 64 << 20  # a pipe is buffered in memory up to this size, then on disk
 
 
 def is_file(source: Any) -> bool:
@@ -29,7 +29,7 @@ def is_file(source: Any) -> bool:
 
 
 def can_be_read_again(source: Any) -> bool:
-    """Return whether the source begins anew each time that it is opened, as a pipe does not."""
+    """Return whether the source can be read more than once; a pipe cannot."""
     if isinstance(source, Mapping):
         return can_be_read_again(source.get("audio", source.get("path")))
     if _is_path(source):
@@ -38,14 +38,14 @@ def can_be_read_again(source: Any) -> bool:
 
 
 def name_of(source: Any) -> str:
-    """Return what to call a source in a message to the user."""
+    """Return the name of a source for messages to the user."""
     if isinstance(source, Mapping):
         return str(source.get("uri") or name_of(source.get("audio", source.get("path"))))
     return _path_in(source) or ("the file object" if is_file(source) else "the array")
 
 
 def uri_of(source: Any) -> str:
-    """Return the id of a recording: what a mapping calls it, or its file's name without the ending, or ``audio``."""
+    """Return the id of a recording: the ``uri`` of a mapping, or its file's name without extension, or ``audio``."""
     if isinstance(source, Mapping):
         return str(source.get("uri") or uri_of(source.get("audio", source.get("path"))))
     return in_unicode(Path(_path_in(source) or "").stem) or "audio"
@@ -56,7 +56,7 @@ def decoder(source: Any) -> Iterator[Decoder]:
     """Open a path, or a binary file object from its beginning, with the first decoder that understands it.
 
     Raises:
-        InputError: if the file is missing, a directory, empty, not permitted, on a disk that fails, not opened as
+        InputError: if the file is missing, a directory, empty, not readable (permissions, disk errors), not opened as
             binary, or not audio.
     """
     name = name_of(source)
@@ -75,7 +75,7 @@ def _is_path(source: Any) -> bool:
 
 
 def _path_in(source: Any) -> str | None:
-    """The path that a source is, or that a file object says it was opened by; descriptors have numbers for names."""
+    """Return a source that is a path, or the name of a file object if it is a path (a descriptor's is a number)."""
     if _is_path(source):
         return os.fsdecode(source)
     name = getattr(source, "name", None) if is_file(source) else None
@@ -85,13 +85,13 @@ def _path_in(source: Any) -> str | None:
 def _opened(source: str | os.PathLike[str], name: str) -> BinaryIO:
     if not os.fspath(source):
         raise InputError("the path of a recording is empty: give one")
-    if os.path.isdir(source):  # Path.is_dir raises an error of a name that is too long
+    if os.path.isdir(source):  # Path.is_dir raises if the name is too long
         raise InputError(f"{name} is a directory: pass the recordings in it")
     try:
         return Path(source).open("rb")
     except FileNotFoundError:
         if _URL.match(name):
-            url = _URL.sub(r"\1://", name)  # of which a path has one slash only
+            url = _URL.sub(r"\1://", name)  # a Path has lost one of the slashes
             raise InputError(f"{url} is on the web, from where nothing is fetched: download it first") from None
         hint = ", and write it out: ~ and file:// mean nothing here" if name.startswith(("~", "file:")) else ""
         raise InputError(f"{name} does not exist: check the path{hint}") from None
@@ -102,11 +102,11 @@ def _opened(source: str | os.PathLike[str], name: str) -> BinaryIO:
 
 
 def _seekable(file: BinaryIO, name: str, stack: contextlib.ExitStack) -> BinaryIO:
-    """Return the file itself, or a copy of what cannot seek (a pipe)."""
+    """Return the file itself or, if it cannot seek (a pipe), a copy that can."""
     nothing = file.read(0)
     if isinstance(nothing, str):
         raise InputError(f'{name} is open as text: open it with mode "rb"')
-    if not isinstance(nothing, bytes):  # numbers, of a soundfile.SoundFile, or what is still to be awaited
+    if not isinstance(nothing, bytes):  # an array (of a soundfile.SoundFile) or a coroutine (of an async file)
         if isinstance(nothing, Coroutine):
             nothing.close()
         raise InputError(

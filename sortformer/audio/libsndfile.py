@@ -1,4 +1,4 @@
-"""Decode wav, flac, ogg, opus, aiff and their kin with libsndfile."""
+"""Decoding of wav, flac, ogg, opus, aiff and similar formats with libsndfile."""
 
 import re
 from collections.abc import Iterator
@@ -13,24 +13,24 @@ from sortformer.audio.ogg import is_chain
 __all__ = ["LibsndfileDecoder"]
 
 PIECE_SAMPLES = 4096  # a piece in which decoding fails is lost, so pieces are short
-# Programs that write to a pipe put the largest number where the size belongs, of as many bits as there are.
+# Programs that write to a pipe do not know the size, and store the largest number that its field holds.
 UNKNOWN_SIZE, UNKNOWN_LONG_SIZE = 0x7FFF0000, 1 << 62
-LONG_SIZES = {"RF64", "W64"}  # those whose sizes have 64 bits
+LONG_SIZES = {"RF64", "W64"}  # formats with 64-bit sizes
 CUT_CHUNK = re.compile(
     r"^ *(?:data|SSND|BODY|riff|Riff size|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE
 )  # of WAV, AIFF, SVX, W64, RF64 and AU
 NIST_COUNT = re.compile(rb"^sample_count -i (\d{1,18})", re.MULTILINE)
 NIST_HEADER_BYTES = 1024
 SIZES = re.compile(r"(?ms)^Length : (\d+)\nRIFF : (\d+)\n.*^  Bytes/sec +: (\d+)\n.*^data : (\d+)\n")
-OGG_BEFORE_S = 10  # libsndfile gives other samples where it is sent into the last page, or Opus has not settled
-UNCOUNTED_S = 10.0  # more than a picture or a tag behind the samples would fill
+OGG_BEFORE_S = 10  # after a seek, samples in the last page differ in libsndfile, and Opus needs time to converge
+UNCOUNTED_S = 10.0  # more than a picture or a tag after the samples takes
 
 
 class LibsndfileDecoder:
-    """A file that libsndfile understands.
+    """The decoder of the formats that libsndfile understands.
 
     Raises:
-        NotDecodable: if it does not.
+        NotDecodable: if the format is unknown, or the file has no samples, is an MP3 or a chain of Ogg streams.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -44,7 +44,7 @@ class LibsndfileDecoder:
             self._file = soundfile.SoundFile(cast(BinaryIO, self._steady))
         except (soundfile.LibsndfileError, TypeError, ValueError) as error:
             raise NotDecodable("its format is not known") from error
-        # A recorder that crashed leaves a size of 0 before the samples, and a FLAC from a pipe does not count them.
+        # A recorder that crashed leaves a size of 0 in the header, and a FLAC written to a pipe no sample count.
         if not 0 < self._file.frames < UNKNOWN_LONG_SIZE:
             self._file.close()
             raise NotDecodable("there are no samples in it")
@@ -70,7 +70,7 @@ class LibsndfileDecoder:
         return frames / self._file.samplerate
 
     def seek(self, sample: int) -> int:
-        if not self._file.seekable():  # GSM and other old codecs of the telephone
+        if not self._file.seekable():  # GSM and other old telephone codecs
             return 0
         before = OGG_BEFORE_S * self._file.samplerate if self._file.format == "OGG" else 0
         try:
@@ -98,7 +98,7 @@ class LibsndfileDecoder:
         self._file.close()
 
     def _uncounted_s(self) -> float:
-        """Seconds that a WAV holds beyond the size in its header, which starts again at 0 after 4 GB."""
+        """Return the seconds that a WAV holds beyond the size in its header, which wraps to 0 after 4 GB."""
         found = SIZES.search(self._file.extra_info)
         if not found:
             return 0.0

@@ -1,4 +1,4 @@
-"""Audio as it comes, through a pipe or from the microphone, as blocks at 16 kHz."""
+"""Live audio, through a pipe or from the microphone, as blocks at 16 kHz."""
 
 import codecs
 import contextlib
@@ -26,31 +26,31 @@ __all__ = ["HEADER_BYTES", "begins_recording", "microphone", "piped"]
 _BLOCK_BYTES = 1 << 15
 _HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff", b"\x1aE\xdf\xa3")
 HEADER_BYTES = 8
-"""By so many first bytes a recording is known."""
+"""How many leading bytes are enough to recognise a recording."""
 
-_HEAD_BYTES = 2_000  # by which it is told what comes: no more, however many are there at once
-_TEXT_BYTES = 8  # fewer may be samples by chance
+_HEAD_BYTES = 2_000  # leading bytes that decide the kind of the data, also when more are available
+_TEXT_BYTES = 8  # fewer bytes of samples may look like text by chance
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-# Samples so loud, and so unlike their neighbours, are none: music at full scale is half as loud, and a wave. Nor are
-# those whose lower and upper bytes have so much of their upper halves in common: speech by mu-law and A-law has 0.91 or
-# more, samples so loud have 0.88 at most, with recordings made 50 times as loud, and cut off, among them.
+# Data so loud, and so uncorrelated between neighbours, is not 16-bit audio: full-scale music has half the RMS, and is
+# smooth. Nor is data whose low and high bytes have such similar histograms of upper nibbles: they overlap by 0.91 or
+# more in mu-law and A-law speech, by 0.88 at most in 16-bit audio so loud, even amplified 50 times and clipped.
 _NOISE_RMS, _NOISE_CORRELATION, _BYTES_ALIKE = 0.3, 0.3, 0.9
-_FEWEST_BYTES = 1_000  # by which these are told
+_FEWEST_BYTES = 1_000  # fewer are too few for these histograms
 
 
 class _Pipe:
-    """Bytes as they come: what is there is read without waiting for more, and only an end is taken for one.
+    """The bytes of a pipe: a read returns what is available, blocks if there is nothing, and is empty only at the end.
 
-    An interrupt ends them, too, and so does a pipe that fails; why is kept: out of what FFmpeg calls to read, no
-    exception comes.
+    An interrupt or a read error ends them too. It is kept in ``ended_by``, because no exception can pass through FFmpeg
+    from its read callback.
     """
 
     def __init__(self, pipe: BinaryIO) -> None:
-        with contextlib.suppress(OSError):  # what is no pipe
+        with contextlib.suppress(OSError):  # not a real pipe
             os.set_blocking(pipe.fileno(), True)  # else a pause would be taken for the end
         self._read = getattr(pipe, "read1", pipe.read)
         self.ended_by: KeyboardInterrupt | InputError | None = None
-        self.head = b""  # the first bytes, which are still to be read
+        self.head = b""  # the leading bytes, until ``read`` returns them
         try:
             while len(self.head) < _HEAD_BYTES and (more := self._read(_BLOCK_BYTES)):
                 self.head += more
@@ -76,17 +76,18 @@ class _Pipe:
 def piped(
     pipe: BinaryIO, rate: int | None = None, channel: int | None = None, encoding: str | None = None
 ) -> Iterator[np.ndarray]:
-    """Yield what comes through a pipe as (n,) float32 blocks at 16 kHz, each as soon as it is there.
+    """Yield the audio of a pipe as (n,) float32 blocks at 16 kHz, each as soon as it arrives.
 
-    These are raw samples (16-bit, little-endian, mono; at 16 kHz unless a ``rate`` is given), or a recording with a
-    header, or what would be noise as samples, that FFmpeg can decode as it comes (WAV, FLAC, Ogg, WebM, MP3, AAC,
-    MPEG-TS), of which channels are averaged, or one is taken, a ``channel`` counted from 1. With an ``encoding``, one
-    of :data:`~sortformer.audio.encodings.ENCODINGS`, they are raw samples, whatever they look like.
+    Data with the header of a recording, or that would be noise as samples, is decoded by FFmpeg as it arrives (WAV,
+    FLAC, Ogg, WebM, MP3, AAC, MPEG-TS); its channels are averaged, or one is picked, a ``channel`` counted from 1. All
+    other data is raw samples: 16-bit, little-endian, mono, at 16 kHz unless a ``rate`` is given. With an ``encoding``,
+    one of :data:`~sortformer.audio.encodings.ENCODINGS`, any data is read as raw samples.
 
     Raises:
-        InputError: if there is no such encoding; if the rate is not one of sound, or given for what is no such samples;
-            if a channel is given for samples, or not there; if next to nothing comes, text, a recording that can only
-            be read from a file, or samples of another kind; if the pipe fails, after what came before.
+        InputError: if the encoding is unknown; if the rate is out of range, or given for data that is not raw samples;
+            if a channel is given for raw samples, or does not exist; if the pipe sends less than 0.1 s, text, a
+            recording that can only be read from a file, or samples of another kind; if the pipe fails, once the audio
+            before has been yielded.
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
@@ -115,7 +116,7 @@ def piped(
             _recording(source, name_of(pipe), channel) if recorded else resampled(_samples(source, kind, rate), rate)
         ):
             if source.ended_by is not None:
-                break  # what is left are the last milliseconds, cut anywhere
+                break  # the rest is the last milliseconds, cut at an arbitrary point
             yield block
     finally:
         if source.ended_by is not None:
@@ -127,21 +128,21 @@ def _failed(error: OSError) -> InputError:
 
 
 def begins_recording(head: bytes) -> bool:
-    """Return whether bytes are the first of a recording: WAV, AIFF, AU, CAF, FLAC, Ogg, WebM, MP4, MP3 with ID3."""
+    """Return whether bytes begin with the header of a WAV, AIFF, AU, CAF, FLAC, Ogg, WebM, MP4 or MP3 with ID3."""
     return head.startswith(_HEADERS) or head[4:8] == b"ftyp"
 
 
 def _is_text(head: bytes) -> bool:
-    """Whether bytes are UTF-8 without control characters: 16-bit samples of quiet and of loud sound hold others."""
+    """Return whether bytes are UTF-8 without control characters, unlike 16-bit audio, whether quiet or loud."""
     try:
-        text = codecs.getincrementaldecoder("utf-8")().decode(head)  # of which the last character may be cut
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)  # incremental: the last character may be cut
     except UnicodeDecodeError:
         return False
     return len(head) >= _TEXT_BYTES and not _CONTROL.search(text)
 
 
 def _is_noise(head: bytes) -> bool:
-    """Whether bytes are no 16-bit samples: coded sound, which may begin anywhere, or samples of another kind."""
+    """Return whether bytes are not 16-bit samples, but compressed audio, from any point on, or another encoding."""
     samples = np.frombuffer(head[: len(head) // 2 * 2], "<i2") / 32_768.0
     power = np.dot(samples, samples)
     if power <= _NOISE_RMS**2 * len(samples):
@@ -187,10 +188,10 @@ def _samples(source: _Pipe, kind: Encoding, rate: int) -> Iterator[np.ndarray]:
 
 
 def microphone(rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
-    """Yield (n,) float32 blocks at 16 kHz from the default microphone, which is opened at a rate, until it goes away.
+    """Yield (n,) float32 blocks at 16 kHz from the default microphone, opened at ``rate``, until it is disconnected.
 
     Raises:
-        InputError: if the rate is not one of sound, there is no microphone, or sounddevice or PortAudio is absent.
+        InputError: if the rate is out of range, there is no microphone, or sounddevice or PortAudio is missing.
     """
     yield from resampled(_recorded(checked_rate(rate)), rate)
 

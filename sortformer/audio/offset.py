@@ -1,23 +1,23 @@
-"""Samples around 0: what a recorder adds to all of them is no sound, and would be raised with the rest."""
+"""Removal of the DC offset of a recorder, which loudness normalisation would amplify with the signal."""
 
 import numpy as np
 
 __all__ = ["centred"]
 
-# scipy.signal's lfilter does the same as fast, but takes 0.4 s and 16 MB to be imported.
-_BLOCK = 1 << 13  # samples, in which the powers stay close to 1
-_DECAY = 0.9995 ** np.arange(1, _BLOCK + 1)  # what swings more slowly than 1.3 Hz goes with the offset
+# scipy.signal's lfilter is as fast, but takes 0.4 s and 16 MB to import.
+_BLOCK = 1 << 13  # samples, few enough that the powers below stay in a small range
+_DECAY = 0.9995 ** np.arange(1, _BLOCK + 1)  # a cutoff of 1.3 Hz
 _GROWTH = 1 / _DECAY
 
 
 def centred(
     samples: np.ndarray, state: tuple[float, float] | None = None
 ) -> tuple[np.ndarray, tuple[float, float] | None]:
-    """Return samples (N,) of a recording without their offset, and the state for those that follow.
+    """Return samples (N,) of a recording without their DC offset, and the state for the samples that follow.
 
     y[n] = x[n] - x[n - 1] + 0.9995 y[n - 1] (the DC blocker of Smith, "Introduction to Digital Filters", 2007), in
-    float64; how it is cut changes no more than how that is rounded. ``state`` is what came with the samples before,
-    None at the beginning, before which a recording is taken for constant.
+    float64; how the recording is cut affects only the rounding. ``state`` is the one returned with the samples before;
+    None at the start, before which the signal is assumed to be constant.
     """
     if not len(samples):
         return samples, state

@@ -1,4 +1,4 @@
-"""Ogg files that hold several streams, one behind the other, as broadcasts are kept."""
+"""Chained Ogg files, which hold several streams one after the other, as recordings of broadcasts do."""
 
 import io
 from typing import BinaryIO
@@ -7,9 +7,9 @@ __all__ = ["is_chain"]
 
 
 def is_chain(file: BinaryIO) -> bool:
-    """Whether an Ogg file has streams behind each other: one that begins after the pages of another (RFC 3533, 4).
+    """Return whether an Ogg file is chained: a stream begins after pages of another (RFC 3533, section 4).
 
-    Only the headers of the pages are read; the file is at its beginning before and after.
+    Only the page headers are read; the file is at its start before and after.
     """
     found, within = False, False
     while not found and len(header := file.read(27)) == 27 and header.startswith(b"OggS"):

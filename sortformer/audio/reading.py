@@ -1,4 +1,4 @@
-"""Read recordings: whole into one array, or as a stream of blocks that never holds all of it."""
+"""Reading of recordings, whole into one array, or as a stream of blocks in bounded memory."""
 
 import contextlib
 import io
@@ -37,13 +37,13 @@ AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Mapping[str, Any]
 
 SHORTEST_S = 0.1
 MISSING_S = 0.5  # encoders round durations and pad the ends; less than this is not worth a warning
-MARGIN_S = 0.05  # more than a resampler's filter hears around a sample
-CANCELLED = 0.1  # of the power that the mean of unrelated channels has
-EVERY = 16  # samples: enough to know a power by
+MARGIN_S = 0.05  # more than the resampler's filter reaches to either side
+CANCELLED = 0.1  # relative to the power of the mean of uncorrelated channels
+EVERY = 16  # one of so many samples suffices to estimate the power
 
 
 def probe(source: str | os.PathLike[str] | BinaryIO) -> AudioInfo:
-    """Return what the header of a file says: duration, sample rate, channels and codec; nothing is decoded.
+    """Return duration, sample rate, channels and codec from the header of a file; nothing is decoded.
 
     Raises:
         InputError: if the file is missing, empty or not audio.
@@ -55,24 +55,24 @@ def probe(source: str | os.PathLike[str] | BinaryIO) -> AudioInfo:
 
 
 def read(source: AudioSource, sample_rate: int | None = None, channel: int | None = None) -> np.ndarray:
-    """Read a recording whole, as (N,) float32 at 16 kHz.
+    """Read a whole recording, as (N,) float32 at 16 kHz.
 
     ``source`` is a path, a binary file object (read from its beginning, left open), or an array: (samples,) or
-    (samples, channels), float in [-1, 1] or integers, with its ``sample_rate`` in Hz; or a mapping of ``waveform`` and
-    ``sample_rate``, or of ``audio``, a path or file object, as pyannote.audio takes them, or of ``array`` and
-    ``sampling_rate``, as Hugging Face's datasets give them, or torchcodec's ``AudioDecoder``, as since their version 4.
-    ``channel`` picks one channel, counted from 1; without it, channels are averaged. The samples are in memory once.
+    (samples, channels), float in [-1, 1] or integers, with its ``sample_rate`` in Hz. It may also be a mapping, of
+    ``waveform`` and ``sample_rate`` or ``audio`` (a path or file object) as for pyannote.audio, or of ``array`` and
+    ``sampling_rate`` as in Hugging Face's datasets, or the torchcodec ``AudioDecoder`` of datasets from version 4 on.
+    ``channel`` picks one channel, counted from 1; without it, channels are averaged. Memory holds the samples once.
 
     Raises:
-        InputError: if the source is missing, no audio, shorter than 0.1 s, has NaN or infinite samples, or lacks the
+        InputError: if the source is missing, not audio, shorter than 0.1 s, has NaN or infinite samples, or lacks the
             channel.
 
     Warns:
-        AudioWarning: if the end of the file is missing or parts of it are damaged, the rest is returned; or if its
+        AudioWarning: if the end of the file is missing or parts of it are damaged (the rest is returned), or if the
             channels cancel each other out in their mean.
     """
     with _opened(source, sample_rate) as recording:
-        held = bytearray()  # which grows in place, where NumPy's arrays are copied from its version 2.5 on
+        held = bytearray()  # it grows in place, while NumPy copies arrays that grow from its version 2.5 on
         for piece in _signal(recording, channel):
             held += piece.tobytes()
     return np.frombuffer(held, np.float32)
@@ -83,7 +83,7 @@ def blocks(
 ) -> Iterator[np.ndarray]:
     """Yield a recording as (n,) float32 blocks of ``block_s`` seconds at 16 kHz, the last one shorter.
 
-    The same samples as ``read`` gives, bit for bit; sources, errors and warnings are those of ``read``, raised when the
+    The samples are those of ``read``, bit for bit, and so are sources, errors and warnings; these are raised when the
     stream reaches them.
     """
     with opened(source, sample_rate, channel, block_s=block_s) as (_, found):
@@ -94,7 +94,7 @@ def blocks(
 def opened(
     source: AudioSource, sample_rate: int | None = None, channel: int | None = None, *, block_s: float = 10.0
 ) -> Iterator[tuple[float | None, Iterator[np.ndarray]]]:
-    """Open a recording: its duration in seconds, None where that is not known beforehand, and its ``blocks``."""
+    """Open a recording; yield its duration in seconds (None if it is not known beforehand) and its ``blocks``."""
     samples = block_s * SAMPLE_RATE
     if not 0.5 < samples < math.inf:
         raise InputError(f"block_s must be positive and finite, got {block_s}")
@@ -103,7 +103,7 @@ def opened(
 
 
 def up_to(blocks: Iterator[np.ndarray], limit_s: float) -> deque[np.ndarray]:
-    """Return the blocks of a recording, up to the one that makes it longer than the limit."""
+    """Return the blocks of a recording, up to and including the first that exceeds the limit in seconds."""
     taken, seconds = deque[np.ndarray](), 0.0
     for block in blocks:
         taken.append(block)
@@ -114,7 +114,7 @@ def up_to(blocks: Iterator[np.ndarray], limit_s: float) -> deque[np.ndarray]:
 
 
 def num_channels(source: AudioSource, sample_rate: int | None = None) -> int:
-    """Return how many channels a recording has; sources and errors are those of ``read``."""
+    """Return the number of channels of a recording; sources and errors are those of ``read``."""
     with _opened(source, sample_rate) as recording:
         return next(iter(recording.pieces)).shape[1]
 
@@ -122,18 +122,18 @@ def num_channels(source: AudioSource, sample_rate: int | None = None) -> int:
 def crop(
     source: str | os.PathLike[str] | BinaryIO, start_s: float, duration_s: float | None, channel: int | None = None
 ) -> np.ndarray:
-    """Read a stretch of a file (None: to its end), as (n,) float32 at 16 kHz; shorter where the file ends before.
+    """Read an excerpt of a file (None: to its end), as (n,) float32 at 16 kHz; it is shorter if the file ends early.
 
-    The samples are those of ``read`` there: the same bits at 16 kHz, and nearly so (below -80 dB) where the rate is
-    another. Nothing after the stretch is decoded, and of most wav, flac and ogg files nothing before it. ``channel`` is
-    as there.
+    The samples are those of ``read``: bit for bit at 16 kHz, and with differences below -80 dB at other sample rates.
+    Nothing after the excerpt is decoded, and nothing before it in most wav, flac and ogg files. ``channel`` is that of
+    ``read``.
 
     Raises:
-        InputError: if the times are no stretch, the file is missing or no audio, has NaN or infinite samples there, or
-            lacks the channel.
+        InputError: if start or duration is negative or not finite, or the file is missing, not audio, has NaN or
+            infinite samples in the excerpt, or lacks the channel.
 
     Warns:
-        AudioWarning: if the file is damaged before the stretch ends, what comes before that is returned; or if its
+        AudioWarning: if the file is damaged before the end of the excerpt (the samples before are returned), or if the
             channels cancel each other out in their mean.
     """
     if not (0 <= start_s < math.inf and 0 <= (duration_s or 0.0) < math.inf):
@@ -144,7 +144,7 @@ def crop(
     with decoder(source) as found:
         rate = _rate(found, name)
         margin = 0.0 if rate == SAMPLE_RATE else MARGIN_S
-        # Both clocks tick together once in `beat` samples: only from there on does the resampler fall on its old grid.
+        # The two sampling grids meet every `beat` samples: the resampler has to start there to hit the grid of `read`.
         beat = rate // math.gcd(rate, SAMPLE_RATE)
         begin = max(0, int((start_s - margin) * rate)) // beat * beat
         end = math.inf if duration_s is None else math.ceil((end_s + margin) * rate)
@@ -155,12 +155,12 @@ def crop(
 
 
 def signal_of(found: Decoder, name: str, channel: int | None = None) -> Iterator[np.ndarray]:
-    """Yield all that an open decoder gives, as (n,) float32 pieces at 16 kHz; errors and warnings as of ``read``."""
+    """Yield all audio of an open decoder, as (n,) float32 pieces at 16 kHz; errors and warnings as for ``read``."""
     return _signal(_recording(found, name), channel)
 
 
 def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.ndarray]:
-    """Yield what can be decoded between two samples of the file's own rate."""
+    """Yield the pieces that can be decoded between two samples, counted at the file's own rate."""
     at = 0
     try:
         at = found.seek(begin)
@@ -178,7 +178,7 @@ def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.n
 
 @dataclass(frozen=True, slots=True)
 class _Recording:
-    """Any source, opened: (n, channels) float32 pieces at its own rate."""
+    """An open source: (n, channels) float32 pieces at its own sample rate."""
 
     name: str
     rate: int
@@ -220,7 +220,7 @@ def _recording(found: Decoder, name: str) -> _Recording:
 
 
 def _file_in(source: Mapping[str, Any]) -> Any:
-    """The file of a mapping: its ``audio``; or ``bytes``, or a ``path``, as datasets have what is not decoded."""
+    """Return the file of a mapping: ``bytes`` (undecoded, from Hugging Face's datasets), ``audio`` or ``path``."""
     if isinstance(content := source.get("bytes"), bytes):
         return io.BytesIO(content)
     return next((each for each in (source.get("audio"), source.get("path")) if is_file(each)), None)
@@ -232,7 +232,7 @@ def _check_mapping(source: Mapping[str, Any]) -> None:
 
 
 def _instead(source: Any) -> str:
-    """What was given in place of audio, and what to do about it."""
+    """Return the type of a source that is not audio, and advice."""
     got = type(source).__name__
     if isinstance(source, bytes | bytearray | memoryview):
         return f"{got}: wrap bytes in io.BytesIO"
@@ -253,7 +253,7 @@ def _rate(found: Decoder, name: str) -> int:
 
 
 def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
-    """Yield what can be decoded of a file, and warn if that is not all of it."""
+    """Yield the pieces of a file that can be decoded, and warn if they are not all of it."""
     count, fault = 0, None
     try:
         for piece in found.pieces():
@@ -280,23 +280,23 @@ def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
         count += len(piece)
         yield piece
     if count < SHORTEST_S * SAMPLE_RATE:
-        length_s = count * 1000 // SAMPLE_RATE / 1000  # rounded down, so that it is less than it has to be
+        length_s = count * 1000 // SAMPLE_RATE / 1000  # rounded down, so that it reads as less than the minimum
         raise InputError(f"{recording.name} holds only {length_s:.3f} s of audio: at least {SHORTEST_S} s is needed")
 
 
 def _mono(
     pieces: Iterable[np.ndarray], rate: int, channel: int | None, name: str, start: int = 0
 ) -> Iterator[np.ndarray]:
-    """Turn (n, channels) pieces at a rate into (n,) pieces at 16 kHz; the first begins at the sample ``start``."""
+    """Convert (n, channels) pieces at ``rate`` to (n,) pieces at 16 kHz; the first begins at the sample ``start``."""
     pieces = _watched(pieces, name) if channel is None else pieces
     return resampled(checked(mixed(pieces, whole("channel", channel), name), rate, name, start), rate)
 
 
 def _watched(pieces: Iterable[np.ndarray], name: str) -> Iterator[np.ndarray]:
-    """Yield the (n, channels) pieces, and warn at their end if little is left of the channels in their mean."""
+    """Yield the (n, channels) pieces, and warn at the end if the channels cancel each other out in their mean."""
     apart = together = 0.0
     for piece in pieces:
-        yield piece  # which who takes it has checked when it goes on here
+        yield piece  # first: the consumer has checked its samples by the time that this resumes
         if piece.shape[1] > 1:
             some = piece[::EVERY].astype(np.float64)
             apart += float(np.square(some).mean(axis=1).sum()) / piece.shape[1]

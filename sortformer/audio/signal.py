@@ -1,4 +1,4 @@
-"""From pieces of any rate and channel count to one clean 16 kHz signal, in any cut, with the same samples."""
+"""Mixing, checks and resampling: from pieces of any rate and channel count to mono at 16 kHz, however they are cut."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,8 +10,8 @@ from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["FASTEST_RATE", "INAUDIBLE", "SLOWEST_RATE", "check_channel", "checked", "mixed", "rechunked", "resampled"]
 
-SLOWEST_RATE, FASTEST_RATE = 1_000, 768_000  # in Hz; what is outside is no sound, but a mistake or a broken header
-LOUDEST = 64.0  # float audio spans -1 to 1; 36 dB above that, the numbers were scaled as integers
+SLOWEST_RATE, FASTEST_RATE = 1_000, 768_000  # in Hz; a rate outside is a mistake or a broken header
+LOUDEST = 64.0  # float audio spans -1 to 1; more than 36 dB above that, the numbers were scaled as integers
 INAUDIBLE = 2.0**-15  # one step of 16-bit audio: a recording that never exceeds it is digital silence
 
 
@@ -28,23 +28,23 @@ def mixed(pieces: Iterable[np.ndarray], channel: int | None, name: str) -> Itera
             yield piece[:, channel - 1]
             continue
         total = piece[:, 0]
-        for other in range(1, count):  # in this order for any length, so that the cut does not change a bit
+        for other in range(1, count):  # in a fixed order, so that the cut into pieces does not change a single bit
             total = total + piece[:, other]
         yield total / np.float32(count) if count > 1 else total
 
 
 def check_channel(channel: int, count: int, name: str) -> None:
-    """Refuse a channel, counted from 1, that a recording of ``count`` channels does not have.
+    """Check that a recording of ``count`` channels has a ``channel``, counted from 1.
 
     Raises:
-        InputError: if it has not.
+        InputError: if it does not.
     """
     if channel > count:
         raise InputError(f"{name} has {counted(count, 'channel')}: channel {channel} does not exist")
 
 
 def checked(pieces: Iterable[np.ndarray], rate: int, name: str, start: int = 0) -> Iterator[np.ndarray]:
-    """Yield the (n,) pieces unchanged, of which the first begins at the sample ``start``.
+    """Yield the (n,) pieces unchanged; the first begins at the sample ``start``.
 
     Raises:
         InputError: at the first sample that is NaN, infinite, or far outside the scale of float audio.
@@ -65,9 +65,9 @@ def checked(pieces: Iterable[np.ndarray], rate: int, name: str, start: int = 0) 
 
 
 def resampled(pieces: Iterable[np.ndarray], rate: int) -> Iterator[np.ndarray]:
-    """Yield (n,) float32 pieces at 16 kHz; N samples become round(N * 16000 / rate), give or take one.
+    """Yield (n,) float32 pieces at 16 kHz; N samples become round(N * 16000 / rate), plus or minus one.
 
-    Bit for bit the same samples for any cut of the input (soxr, high quality).
+    The samples are the same, bit for bit, for any cut of the input into pieces (soxr, high quality).
     """
     if rate == SAMPLE_RATE:
         yield from pieces

@@ -1,4 +1,4 @@
-"""Long recordings in pieces that fit, each with some of what comes before and after."""
+"""Long recordings as windows, each with a margin of context before and after."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ __all__ = ["Window", "windows"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """A stretch of a recording with its surroundings: ``length`` samples, from sample ``before`` of ``samples`` on."""
+    """A window of a recording with its context: ``length`` samples, from sample ``before`` of ``samples`` on."""
 
     samples: np.ndarray  # (n,) float32
     before: int
@@ -18,10 +18,9 @@ class Window:
 
 
 def windows(blocks: Iterable[np.ndarray], length: int, margin: int) -> Iterator[Window]:
-    """Yield a recording, given in blocks of samples, in stretches of ``length`` with up to ``margin`` on each side.
+    """Yield a recording, given as blocks of samples, in windows of ``length`` with up to ``margin`` on each side.
 
-    Of a recording no longer than ``length + margin`` there is one, with all of it. Of a longer one no more than one
-    window and one block are held.
+    A recording no longer than ``length + margin`` is one window. Memory holds no more than one window and one block.
     """
     held, waiting, before, whole = np.zeros(0, np.float32), list[np.ndarray](), 0, True
     for block in blocks:
@@ -44,6 +43,6 @@ def windows(blocks: Iterable[np.ndarray], length: int, margin: int) -> Iterator[
 
 
 def _moved_on(held: np.ndarray, before: int, length: int, margin: int) -> tuple[np.ndarray, int]:
-    """What the next window begins with, and how much of that comes before it."""
+    """Return the samples kept for the next window, and how many of them precede it."""
     cut = max(0, before + length - margin)
     return held[cut:], before + length - cut
