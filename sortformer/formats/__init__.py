@@ -1,1 +1,1 @@
-"""Files that hold turns: one module a format, with ``parse``, ``format``, ``read``, ``write``."""
+"""File formats of diarizations: one module per format, with ``parse``, ``format``, ``read``, ``write``."""

@@ -1,8 +1,8 @@
-"""Labels of Audacity: a line a turn, with start, end (seconds) and speaker, divided by tabs.
+"""Audacity labels: one line per turn, with start, end (seconds) and speaker, separated by tabs.
 
 The standard format of Audacity's manual ("Importing and Exporting Labels"), in UTF-8. Its File > Import > Labels looks
-for ``.txt``, so that files end in ``.labels.txt``. A label has no place for tabs and line breaks: names are written in
-one line. Times are written in whole milliseconds.
+for ``.txt``, so files end in ``.labels.txt``. A label cannot contain tabs or line breaks: white space in names becomes
+spaces. Times are written in whole milliseconds.
 """
 
 import os
@@ -16,12 +16,12 @@ __all__ = ["format", "write"]
 
 
 def format(recording: Diarization) -> str:
-    """Return labels, sorted by start, end and speaker; empty where nobody speaks.
+    """Return labels, sorted by start, end and speaker; empty if nobody speaks.
 
     Touching turns of one speaker are joined.
 
     Raises:
-        InputError: when two speakers have one name but for white space.
+        InputError: when the names of two speakers differ only in white space.
     """
     named = renamed(recording, one_line, "a label of Audacity's")
     return "".join(
@@ -30,5 +30,5 @@ def format(recording: Diarization) -> str:
 
 
 def write(path: str | os.PathLike[str], recording: Diarization, *, overwrite: bool = False) -> None:
-    """Write a file of labels (see :func:`format`), whole or not at all."""
+    """Write a label file atomically (see :func:`format`)."""
     write_text(path, format(recording), overwrite=overwrite)

@@ -1,7 +1,7 @@
-"""CTM, the words that a recogniser has heard: what Kaldi, NeMo and NIST's scoring tools exchange.
+"""CTM, the time-marked words of a speech recogniser, as exchanged by Kaldi, NeMo and NIST's scoring tools.
 
-The fields: recording, channel, start, duration, word, and perhaps how sure that is, which is not read, nor is what
-follows it (NIST, "CTM file format" of the SCTK; times in seconds).
+The fields: recording, channel, start, duration, word, and optionally a confidence and more, which are not read (NIST,
+"CTM file format" of the SCTK; times in seconds).
 """
 
 import os
@@ -13,18 +13,17 @@ __all__ = ["parse", "read"]
 
 _SILENCES = frozenset({"<eps>", "<sil>", "!sil"})
 _ALTERNATIVES = {"<ALT_BEGIN>": lambda _: 1, "<ALT>": lambda number: number + 1, "<ALT_END>": lambda _: 0}
-"""The number of the alternative that follows a mark; 0 where there is only one."""
+"""The number of the alternative after a mark, given the number before it; 0 outside alternatives."""
 
 
 def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, str]]]:
-    """Return the words of each recording by its id: start and end in seconds, and the word; those of all channels.
+    """Return the words of all channels by recording id: start and end in seconds, and the word, sorted by time.
 
-    They are in order of time. Of alternatives the first is taken; silences (``<eps>``, ``<sil>``, ``!SIL``) are left
-    out.
+    The first of several alternatives is used; silences (``<eps>``, ``<sil>``, ``!SIL``) are omitted.
 
     Raises:
-        InputError: with source and line number, when a line is no word with its times; or when there is text, but no
-            word.
+        InputError: with source and line number, when a line is not a word with its times; or when there is text, but
+            no word.
     """
     found: dict[str, list[tuple[float, float, str]]] = {}
     alternative = 0

@@ -1,4 +1,4 @@
-"""Turns and UEM given as one file about any number of recordings, or as a folder of such files."""
+"""Turns and UEM from one file about any number of recordings, or from a folder of such files."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,12 +20,12 @@ _SEGLST = ".seglst.json"
 
 
 def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
-    """Return the turns that a file or a folder of them gives each recording; none at all for a file without a turn.
+    """Return the turns by recording id from a file or a folder of files; empty for a file without a turn.
 
-    What a name ends in says what the file is: RTTM, a TextGrid about the recording of its own name, STM, or JSON, which
-    is SegLST where it is a list and otherwise what ``Diarization.to_json`` writes, once or a line a recording. Of a
-    folder those count that come first in this order. Its files without a turn stand for recordings of their own names
-    in which nobody speaks.
+    The extension decides the format: TextGrid (about the recording with the file's name), STM, JSON (SegLST if it is a
+    list, else documents of ``Diarization.to_json``, one or as JSON lines), or else RTTM. In a folder only the files of
+    one extension are read, the first that occurs of ``.rttm``, ``.textgrid``, ``.stm``, ``.seglst.json``, ``.json`` and
+    ``.jsonl``; a file without a turn means that nobody speaks in the recording of its name.
 
     Raises:
         InputError: when the path is missing or broken, or two files hold the same recording.
@@ -36,10 +36,10 @@ def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
 
 
 def holds_turns(path: Path) -> bool:
-    """Return whether a JSON file holds turns as :func:`turns_in` reads them, and is not a manifest of lines.
+    """Return whether a JSON file holds turns that :func:`turns_in` can read, rather than a manifest.
 
     Raises:
-        InputError: when the file is missing or no text.
+        InputError: when the file is missing or not text.
     """
     content = read_text(path)
     return content.lstrip().startswith("[") or '"schema_version"' in content
@@ -50,7 +50,7 @@ def _turns(file: Path) -> dict[str, tuple[Turn, ...]]:
 
 
 def _suffix(file: Path) -> str:
-    """The suffix of a file in lower case, both of ``.seglst.json``."""
+    """Return the suffix of a file in lower case; ``.seglst.json`` counts as one."""
     return _SEGLST if file.name.lower().endswith(_SEGLST) else file.suffix.lower()
 
 
@@ -67,7 +67,7 @@ def _json(file: Path) -> dict[str, tuple[Turn, ...]]:
     if content.lstrip().startswith("["):
         return seglst.parse(content, str(file))
     first = content.strip().partition("\n")[0]
-    several = first.rstrip().endswith("}")  # of an indented document the first line does not end it
+    several = first.rstrip().endswith("}")  # a single document is indented, so its first line does not end it
     recordings = json.parse_lines(content, str(file)) if several else [json.parse(content, str(file))]
     return {without_white_space(recording.uri): recording.turns for recording in recordings}
 
@@ -83,17 +83,17 @@ _READERS: dict[str, Callable[[Path], dict[str, tuple[Turn, ...]]]] = {
 
 
 def uem_in(path: Path) -> dict[str, Regions]:
-    """Return the regions that a UEM file or folder gives each recording; errors as for turns."""
+    """Return the regions by recording id from a UEM file or a folder of them; errors as for turns."""
     return _gather(path, (".uem",), read_uem)
 
 
 def files_in(path: Path, *suffixes: str) -> list[Path]:
-    """Return the files of a folder, sorted, with the first of the suffixes (in lower case) that any file there has.
+    """Return the files of a folder, sorted, with the first of the suffixes (in lower case) that occurs in it.
 
-    Hidden ones are passed over. A path that is no folder is itself the one file.
+    Hidden files are ignored. If the path is not a folder, it is the only file.
 
     Raises:
-        InputError: when the folder has none.
+        InputError: when the folder has no such files.
     """
     if not path.is_dir():
         return [path]
@@ -104,7 +104,7 @@ def files_in(path: Path, *suffixes: str) -> list[Path]:
 
 
 def _gather(path: Path, suffixes: tuple[str, ...], read: Callable[[Path], Mapping[str, Value]]) -> dict[str, Value]:
-    """What a file says about each recording, or the files of a folder (see :func:`files_in`) together."""
+    """Return the content of a file, or of the files of a folder (see :func:`files_in`), by recording id."""
     found: dict[str, Value] = {}
     where: dict[str, Path] = {}
     for file in files_in(path, *suffixes):

@@ -1,7 +1,7 @@
-"""A page to look at a result, hear it and correct it: one file that opens from the disk, without a network.
+"""An HTML page to view, play and correct a result: one file that opens from disk, without a network.
 
-The page holds the document of :mod:`sortformer.formats.json`, and saves what was corrected as RTTM or JSON; untouched,
-the RTTM is that of :mod:`sortformer.formats.rttm`. Its parts are in the folder ``page``.
+The page holds the document of :mod:`sortformer.formats.json`, and saves the corrected result as RTTM or JSON; without
+corrections, its RTTM equals that of :mod:`sortformer.formats.rttm`. Its parts are in the folder ``page``.
 """
 
 import json as standard
@@ -29,18 +29,18 @@ _SCRIPTS = (
     "list",
     "controls",
     "page",
-)  # each uses those before it
+)  # in order of dependence
 
 
 def format(recording: Diarization, comparison: Mapping[str, Any] | None = None) -> str:
-    """Return the page, in ASCII, so that any encoding holds it; names may hold anything.
+    """Return the page in ASCII, which is valid in any encoding; names may contain any characters.
 
     Args:
         recording: the result.
-        comparison: what it was scored against and where it is wrong, as :mod:`sortformer.evaluate.errors` has it.
+        comparison: its reference and its errors, as made by :mod:`sortformer.evaluate.errors`.
 
     Raises:
-        InputError: when the settings hold what JSON cannot express.
+        InputError: when the settings cannot be expressed in JSON.
     """
     parts = {
         "style": _part("style.css"),
@@ -53,7 +53,7 @@ def format(recording: Diarization, comparison: Mapping[str, Any] | None = None) 
 
 
 def _inert(document: str) -> str:
-    """JSON as the text of an element: "<" is only in strings there, and nothing else could end the element."""
+    """Escape "<" in JSON, where it occurs only in strings, so that it cannot end the HTML element around it."""
     return document.replace("<", "\\u003c").strip()
 
 
@@ -68,5 +68,5 @@ def write(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write the page (see :func:`format`), whole or not at all."""
+    """Write the page atomically (see :func:`format`)."""
     write_text(path, format(recording, comparison), overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""JSON for programs: turns with confidence, the frames they were decided on, and what made them.
+"""JSON for programs: turns with confidence, the time axis of their frames, and the model and settings used.
 
 Schema 1::
 
@@ -6,10 +6,9 @@ Schema 1::
      "confidence": probability or null}], "time_axis": {"start_s": s, "step_s": s, "num_frames": n} or null,
      "model": str or null, "version": str or null, "settings": {...}}
 
-Where the words are given, ``"words": [{"start": s, "end": s, "text": str, "speaker": str or null}]`` stands in it, too;
-a diarization that is read has no place for them. Times are seconds, those of turns and words in whole milliseconds.
-Keys may be added within a schema version, so a reader ignores those it does not know; a key that changes its meaning
-makes a new version.
+If words are given, there is also ``"words": [{"start": s, "end": s, "text": str, "speaker": str or null}]``, which is
+ignored when a document is read. Times are in seconds, those of turns and words in whole milliseconds. Keys may be added
+within a schema version, so readers ignore unknown keys; a key whose meaning changes needs a new version.
 """
 
 import json
@@ -38,17 +37,17 @@ def format(
     exact: bool = False,
     words: Iterable[Said] | None = None,
 ) -> str:
-    """Return one JSON document, which ends with a line break; names may hold anything.
+    """Return one JSON document, which ends with a line break; names may contain any characters.
 
     Args:
-        one_line: so that several documents follow each other as JSON lines.
+        one_line: write one line, for JSON lines of several documents.
         ascii_only: escape all other characters.
-        exact: confidences with all their digits instead of four decimals: RTTM that is made of the document then has
+        exact: write confidences with all their digits instead of four decimals, so that RTTM made from the document has
             the same three decimals as that of the recording.
-        words: as ``assign_speakers`` gives them.
+        words: in the form of ``assign_speakers``.
 
     Raises:
-        InputError: when the settings hold what JSON cannot express, or an item is no such word.
+        InputError: when the settings cannot be expressed in JSON, or an item is not such a word.
     """
     found = document(recording, exact, words)
     try:
@@ -58,10 +57,10 @@ def format(
 
 
 def document(recording: Diarization, exact: bool = False, words: Iterable[Said] | None = None) -> dict[str, Any]:
-    """Return what the document of a recording holds, as plain values; arguments as of :func:`format`.
+    """Return the document of a recording as plain values; arguments are those of :func:`format`.
 
     Raises:
-        InputError: when an item is no such word.
+        InputError: when an item is not a word in the form of ``assign_speakers``.
     """
     origin = recording.origin or Origin()
     axis = origin.time_axis
@@ -85,7 +84,7 @@ def document(recording: Diarization, exact: bool = False, words: Iterable[Said] 
 
 
 def turns(recording: Diarization, exact: bool = False) -> list[dict[str, Any]]:
-    """Return the turns of a recording as its document has them, in order, their times as in RTTM."""
+    """Return the turns of a recording for its document, sorted, with times rounded as in RTTM."""
     return [
         {
             "start": turn.start,
@@ -98,21 +97,21 @@ def turns(recording: Diarization, exact: bool = False) -> list[dict[str, Any]]:
 
 
 def _rounded(recording: Diarization) -> list[Turn]:
-    """The turns with their times in whole milliseconds, in order."""
+    """Return the turns with times in whole milliseconds, sorted."""
     return sorted(replace(turn, start=start / 1000, end=end / 1000) for start, end, turn in rounded(recording))
 
 
 def parse(text: str, source: str = "JSON") -> Diarization:
-    """Return the diarization that a document of :func:`format` holds.
+    """Return the diarization in a document of :func:`format`.
 
     Raises:
-        InputError: with the source, when it is no JSON, of another schema version, or a value is missing or wrong.
+        InputError: with the source, when it is not JSON, has another schema version, or a value is missing or wrong.
     """
     return _checked(json_object(text, source, "a diarization"), source)
 
 
 def parse_lines(text: str, source: str = "JSON") -> list[Diarization]:
-    """Return the diarizations of documents that follow each other as JSON lines; errors as of :func:`parse`."""
+    """Return the diarizations in documents as JSON lines; errors as for :func:`parse`."""
     return json_lines(text, source, "a diarization", lambda found: _checked(found, "it"))
 
 
@@ -163,5 +162,5 @@ def read(path: str | os.PathLike[str]) -> Diarization:
 
 
 def write(path: str | os.PathLike[str], recording: Diarization, *, overwrite: bool = False) -> None:
-    """Write a JSON file (see :func:`format`), whole or not at all."""
+    """Write a JSON file atomically (see :func:`format`)."""
     write_text(path, format(recording), overwrite=overwrite)

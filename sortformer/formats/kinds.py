@@ -1,4 +1,4 @@
-"""The formats in which results are written, by the names that users give them."""
+"""The output formats of results, by the names that users choose them by."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ __all__ = ["FORMATS", "WORDY", "Format", "formats_named"]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format of results.
+    """An output format.
 
     Args:
-        extension: what ends the names of its files, without a dot before it.
-        turns: its text for a diarization; None where it needs the words.
-        words: its text for a diarization and its words; None where it has no place for them.
-        between: what divides the texts of recordings on stdout; None where several do not fit there.
-        printed: its text on stdout, where that differs from a file's; it is given a diarization, whether there are
-            several, whether to write ASCII alone, and the words if there are any.
-        media: its media type (RFC 2046).
+        extension: the file extension, without the leading dot.
+        turns: formats a diarization; None if the format needs words.
+        words: formats a diarization with its words; None if the format cannot hold words.
+        between: the separator between recordings on stdout; None if the format allows only one.
+        printed: formats for stdout, if that differs from a file; takes a diarization, whether there are several,
+            whether to write only ASCII, and the words or None.
+        media: the media type (RFC 2046).
     """
 
     extension: str
@@ -35,10 +35,10 @@ class Format:
     media: str = "text/plain"
 
     def text(self, result: Diarization, words: Sequence[Said] | None) -> str:
-        """Return what a file holds, with the words where they are given and have a place."""
+        """Return the content of a file, with the words if they are given and the format can hold them."""
         if self.words is not None and words is not None:
             return self.words(result, words)
-        assert self.turns is not None  # without the words, no format that needs them gets here
+        assert self.turns is not None  # formats that need words are refused earlier if there are none
         return self.turns(result)
 
 
@@ -69,14 +69,14 @@ FORMATS = {
 }
 
 WORDY = ", ".join(name for name, each in FORMATS.items() if each.words)
-"""Those that have a place for words, as messages list them."""
+"""The formats that can hold words, as a list for messages."""
 
 
 def formats_named(names: str) -> tuple[str, ...]:
     """Return the formats in a list like ``rttm,json``, without repeats.
 
     Raises:
-        InputError: when one is not known.
+        InputError: when one is unknown.
     """
     chosen = tuple(dict.fromkeys(name.strip().lower() for name in names.split(",")))
     for name in chosen:

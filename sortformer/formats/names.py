@@ -1,4 +1,4 @@
-"""Names of recordings and speakers: what formats can express of them."""
+"""Names of recordings and speakers, within what the formats can express."""
 
 import os
 import unicodedata
@@ -29,14 +29,14 @@ AUDIO_SUFFIXES = frozenset(
     )
     for suffix in line.split()
 )
-"""What is taken from a folder of recordings; a file that is named itself may have any suffix."""
+"""The suffixes of files that are read from a folder; a file that is given itself may have any suffix."""
 
 
 def names_file(path: Path) -> bool:
-    """Return whether what a folder holds is meant as a file: it is one, or a link to what is not there; and not hidden.
+    """Return whether an entry of a folder is to be read as a file: a file or a broken link, and not hidden.
 
-    Such links are git-annex's where the content was not fetched: that must fail as missing, not be passed over. Hidden
-    are the halves of files that macOS leaves on other disks, ``._talk.wav`` beside ``talk.wav``.
+    Broken links are files of git-annex whose content was not fetched: they must fail as missing, not be ignored. Hidden
+    files are, for example, those that macOS leaves on other disks, ``._talk.wav`` beside ``talk.wav``.
     """
     return not path.name.startswith(".") and (os.path.isfile(path) or not os.path.exists(path))
 
@@ -44,22 +44,22 @@ def names_file(path: Path) -> bool:
 def without_white_space(name: str) -> str:
     """Return the name with each run of white space as ``_``; RTTM separates by white space and has no escaping.
 
-    Letters with marks are composed (Unicode's NFC): some disks take them apart in the names of files, and one name
-    written in two ways would be two.
+    The result is in Unicode's NFC: some file systems decompose letters with diacritics in file names, and the two forms
+    of one name would not match.
     """
     return "_".join(unicodedata.normalize("NFC", name).split()) or "_"
 
 
 def one_line(name: str) -> str:
-    """Return the name with each run of white space as one space, for formats that lines or tabs divide."""
+    """Return the name with each run of white space as one space, for formats separated by lines or tabs."""
     return " ".join(name.split()) or "_"
 
 
 def renamed(recording: Diarization, written: Callable[[str], str], format: str) -> Diarization:
-    """Return the recording with its speakers as they are written in a format that cannot express all white space.
+    """Return the recording with its speakers renamed by ``written``, for a format that cannot express all white space.
 
     Raises:
-        InputError: when two of them have one name there; ``format`` says where.
+        InputError: when two speakers get the same name; ``format`` is the format's name in the message.
     """
     names = {speaker: written(speaker) for speaker in recording.speakers}
     if len(set(names.values())) < len(names):
@@ -71,9 +71,9 @@ def renamed(recording: Diarization, written: Callable[[str], str], format: str) 
 
 
 def in_unicode(name: str) -> str:
-    """Return a name, or other text, with ? for what no file can hold.
+    """Return a name, or other text, with ? in place of what UTF-8 cannot encode: lone surrogates.
 
-    Such are bytes of a file's name that are no characters in the encoding of file names, and halves of characters.
+    Python uses them for the undecodable bytes of file names.
     """
     return name.encode("utf-8", "replace").decode("utf-8")
 
@@ -82,7 +82,7 @@ def check_name(name: str, kind: str) -> str:
     """Return the name if RTTM and UEM can express it.
 
     Raises:
-        InputError: when it is empty or contains white space; ``kind`` says what it names.
+        InputError: when it is empty or contains white space; ``kind`` says in the message what it names.
     """
     if not name:
         raise InputError(f"the {kind} is empty, which RTTM cannot express; give it a name")
@@ -93,10 +93,10 @@ def check_name(name: str, kind: str) -> str:
 
 
 def check_names_files(id: str) -> str:
-    """Return the id of a recording if files in a folder can be called after it.
+    """Return the id of a recording if it can be used as a file name.
 
     Raises:
-        InputError: when it would lead elsewhere.
+        InputError: when it is only dots, or contains a path separator or a null character.
     """
     if not id.strip("."):
         raise InputError(f"the id {id!r} is to name files, so it may not be dots alone")
@@ -106,10 +106,10 @@ def check_names_files(id: str) -> str:
 
 
 def check_path(path: Path) -> None:
-    """Refuse a path, with all of its folders, that lists of recordings, lines of text in UTF-8, cannot express.
+    """Check that the absolute path of a file can be written in a list of recordings, as a line of UTF-8.
 
     Raises:
-        InputError: if it is one.
+        InputError: if it cannot.
     """
     whole = os.path.realpath(path)
     if in_unicode(whole) != whole or set("\t\r\n") & set(whole):

@@ -1,10 +1,10 @@
-"""Who said what as OpenAI's transcriptions have it, ``response_format="diarized_json"``: for programs that read these.
+"""The diarized transcripts of OpenAI's API, ``response_format="diarized_json"``, for programs that read these.
 
     {"task": "transcribe", "duration": s, "text": str, "segments": [{"type": "transcript.text.segment", "id": str,
      "start": s, "end": s, "text": str, "speaker": str}]}
 
-as their reference has it ("Create transcription", the diarized transcription object). Times are seconds, in whole
-milliseconds. Speakers have the names of the result, and not ``A``, ``B``, ...
+as in its reference ("Create transcription", the diarized transcription object). Times are in seconds, in whole
+milliseconds. Speakers keep the names of the result instead of ``A``, ``B``, ...
 """
 
 import json
@@ -18,10 +18,10 @@ __all__ = ["format"]
 
 
 def format(recording: Diarization, words: Iterable[Said]) -> str:
-    """Return one JSON document of the :func:`~sortformer.formats.segments.segments` that words make.
+    """Return one JSON document of the :func:`~sortformer.formats.segments.segments` of the words.
 
     Raises:
-        InputError: when an item is no word as ``assign_speakers`` gives it.
+        InputError: when an item is not a word in the form of ``assign_speakers``.
     """
     spoken = list(segments(recording, words))
     found = {

@@ -1,4 +1,4 @@
-"""Words and who said them, joined to passages: of one speaker each, and without a pause."""
+"""Words with speakers, joined into passages: runs of words of one speaker without a pause."""
 
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -23,19 +23,19 @@ _UNSPACED = (
 )
 
 Said = tuple[float, float, str, str | None]
-"""A word as ``assign_speakers`` gives it: start and end in seconds, text, speaker or None."""
+"""A word, as returned by ``assign_speakers``: start and end in seconds, text, speaker or None."""
 
 Passage = list[Said]
 
 
 def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lambda *_: True) -> list[Passage]:
-    """Return words in their order, joined until the speaker changes or pauses, time goes back, or one does not fit.
+    """Join words, in their order, into passages; return these by start, even where channels follow one another.
 
-    A pause, and time that goes back, is a second or more. Words without a letter are left out. Passages are in order of
-    time, also where a transcript has one channel after the other.
+    A passage ends where the speaker changes, at a pause or a step back in time of a second or more, and before a word
+    that ``fits`` refuses. Blank words are omitted.
 
     Raises:
-        InputError: when an item is no such word.
+        InputError: when an item is not such a word.
     """
     found: list[Passage] = []
     for word in words if isinstance(words, Iterable) else [words]:
@@ -51,10 +51,10 @@ def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lamb
 
 
 def said(word: Said) -> Said:
-    """Return the word.
+    """Return the word if it is valid.
 
     Raises:
-        InputError: when it is none.
+        InputError: when it is not.
     """
     match word:
         case (Real() as start, Real() as end, str(), str() | None) if 0 <= start <= end <= LONGEST_S:
@@ -67,9 +67,9 @@ def said(word: Said) -> Said:
 
 
 def text(passage: Passage) -> str:
-    """Return the words as they are read, in one line.
+    """Return the words of a passage as one line of text.
 
-    Those of Whisper bring their spaces. Others have one between them, but in scripts that are written without.
+    Whisper's words contain their spaces. Others are joined by a space, except in scripts that are written without.
     """
     texts = [word[2] for word in passage]
     if any(text[0].isspace() for text in texts):
@@ -81,9 +81,9 @@ def text(passage: Passage) -> str:
 
 
 def _unspaced(before: str, after: str) -> bool:
-    """Whether no space stands between two characters: of Chinese, Japanese, Thai and the like, or beside one of these.
+    """Return whether two characters are joined without a space: one is of a script without spaces, such as Chinese.
 
-    A letter of another script has its space.
+    The other is of such a script too, or not a letter; letters of other scripts keep their space.
     """
     written_so = [any(first <= char <= last for first, last in _UNSPACED) for char in (before, after)]
     letters = [char.isalpha() for char in (before, after)]

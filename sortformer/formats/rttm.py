@@ -1,4 +1,4 @@
-"""RTTM, the NIST format for who spoke when: ten fields a line, one line a turn.
+"""RTTM, the NIST format for who spoke when: one line per turn, ten fields per line.
 
 The fields: type, file, channel, onset, duration, orthography, subtype, speaker, confidence, lookahead (NIST, "The 2009
 Rich Transcription Meeting Recognition Evaluation Plan", appendix A). Times are written in whole milliseconds.
@@ -23,8 +23,8 @@ _OTHER_TYPES = _WORD_TYPES | {"SEGMENT", "NOSCORE", "NO_RT_METADATA", "SPKR-INFO
 def parse(text: str, source: str = "RTTM") -> dict[str, tuple[Turn, ...]]:
     """Return the turns of each recording, sorted, by its id in order of first mention.
 
-    Lines have nine or ten fields. Turns of no length, comments and lines of other NIST types are left out. No
-    line at all means no speech: the result is empty.
+    Lines have nine or ten fields. Turns without length, comments and lines of other NIST types are ignored. A text
+    without lines means no speech: the result is empty.
 
     Raises:
         InputError: with source and line number, on anything else that is not RTTM.
@@ -42,7 +42,7 @@ def parse(text: str, source: str = "RTTM") -> dict[str, tuple[Turn, ...]]:
 
 
 def _turn(line: Line) -> list[Turn]:
-    """The turn of a SPEAKER line, none where its duration is 0."""
+    """Return the turn of a SPEAKER line; empty if its duration is 0."""
     line.check_count("a SPEAKER line", 9, 10)
     start, duration = line.seconds(3, "onset"), line.seconds(4, "duration")
     confidence = None
@@ -53,7 +53,7 @@ def _turn(line: Line) -> list[Turn]:
             confidence = math.nan
         if not math.isfinite(confidence):
             raise line.error(f"the confidence must be a number or <NA>, got {quoted(line.fields[8])}")
-    end = round(start + duration, 6)  # the sum of two decimals, without the noise of the binary fractions
+    end = round(start + duration, 6)  # the sum of two decimals, without floating-point noise
     return [Turn(start, end, line.fields[7], confidence)] if start < end else []
 
 
@@ -63,14 +63,14 @@ def read(path: str | os.PathLike[str]) -> dict[str, tuple[Turn, ...]]:
 
 
 def format(*recordings: Diarization) -> str:
-    """Return RTTM, sorted by file, onset, end and speaker; empty where nobody speaks.
+    """Return RTTM, sorted by file, onset, end and speaker; empty if nobody speaks.
 
     White space in an id or a speaker's name becomes ``_``, because RTTM cannot express it. Times are rounded to
-    milliseconds and clipped to the recording; after that, overlapping and touching turns of one speaker are joined and
-    turns of no length dropped.
+    milliseconds and clipped to the recording; then turns without length are dropped, and overlapping and touching turns
+    of one speaker are joined.
 
     Raises:
-        InputError: when two recordings have one id, or two speakers of a recording one name.
+        InputError: when two recordings then have the same id, or two speakers of a recording the same name.
     """
     by_uri = {without_white_space(recording.uri): recording for recording in recordings}
     if len(by_uri) < len(recordings):
@@ -85,5 +85,5 @@ def _line(uri: str, start: int, end: int, speaker: str, confidence: float | None
 
 
 def write(path: str | os.PathLike[str], *recordings: Diarization, overwrite: bool = False) -> None:
-    """Write an RTTM file (see :func:`format`), whole or not at all."""
+    """Write an RTTM file atomically (see :func:`format`)."""
     write_text(path, format(*recordings), overwrite=overwrite)

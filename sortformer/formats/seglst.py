@@ -1,13 +1,13 @@
-"""SegLST, segments of speech as JSON: what meeteval, and the CHiME and NOTSOFAR challenges, read.
+"""SegLST, segments of speech as JSON, for meeteval and the CHiME and NOTSOFAR challenges.
 
 A list of objects::
 
     [{"session_id": str, "speaker": str, "start_time": s, "end_time": s, "words": str}]
 
-as meeteval documents it ("SEGment-wise Long-form Speech Transcription annotation"); files end in ``.seglst.json``.
-Times are numbers of seconds, here in whole milliseconds; CHiME-7 has strings, and meeteval reads both. Where only the
-turns are known, ``words`` is the empty string, and scores that count no words, such as DER, can be told. All is ASCII,
-and what is not is escaped, because meeteval opens files in the encoding of the machine.
+as documented by meeteval ("SEGment-wise Long-form Speech Transcription annotation"); files end in ``.seglst.json``.
+Times are in seconds, written as numbers in whole milliseconds; CHiME-7 has strings, and meeteval reads both. Without
+words, ``words`` is the empty string, which suffices for scores that do not count words, such as DER. Other characters
+than ASCII are escaped, because meeteval opens files in the machine's default encoding.
 """
 
 import json
@@ -30,13 +30,12 @@ __all__ = ["format", "parse", "read", "write"]
 
 
 def parse(text: str, source: str = "SegLST") -> dict[str, tuple[Turn, ...]]:
-    """Return the turns of each recording, sorted, by its id in order of first mention; words are not read.
+    """Return the turns of each recording, sorted, by its id in order of first mention; words are ignored.
 
-    Segments of no length are left out. White space in an id becomes ``_``, as RTTM has it.
+    Segments without length are ignored. White space in an id becomes ``_``, as in RTTM.
 
     Raises:
-        InputError: with the source, when it is no such list, or a segment lacks its recording, its speaker or its
-            times.
+        InputError: with the source, when it is not such a list, or a segment lacks a valid recording, speaker or times.
     """
     found = json_value(text, source, "SegLST")
     if not isinstance(found, list):
@@ -52,7 +51,7 @@ def parse(text: str, source: str = "SegLST") -> dict[str, tuple[Turn, ...]]:
 
 
 def _turn(segment: Any) -> tuple[str, list[Turn]]:
-    """The recording of a segment and its turn, none where it has no length."""
+    """Return the recording of a segment and its turn; no turn if it has no length."""
     if not isinstance(segment, dict):
         raise InputError(f"a segment of SegLST is an object, got {reprlib.repr(segment)}")
     if missing := [key for key in ("session_id", "speaker", "start_time", "end_time") if key not in segment]:
@@ -81,7 +80,7 @@ def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
     """Return SegLST of a recording: its :func:`~sortformer.formats.segments.segments`, turns or words.
 
     Raises:
-        InputError: when an item is no word as ``assign_speakers`` gives it.
+        InputError: when an item is not a word in the form of ``assign_speakers``.
     """
     found = [
         {
@@ -103,5 +102,5 @@ def write(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write a SegLST file (see :func:`format`), whole or not at all."""
+    """Write a SegLST file atomically (see :func:`format`)."""
     write_text(path, format(recording, words), overwrite=overwrite)

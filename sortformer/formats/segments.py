@@ -1,4 +1,4 @@
-"""Segments of speech: what SegLST, STM and OpenAI's transcriptions have in common."""
+"""Segments of speech, as shared by SegLST, STM and OpenAI's transcripts."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from sortformer.formats.passages import Said, passages, text
 
 __all__ = ["Segment", "segments"]
 
-_NOBODY = "unknown"  # meeteval wants a name
+_NOBODY = "unknown"  # meeteval requires a name
 
 
 class Segment(NamedTuple):
-    """What one speaker says without a pause; start and end in seconds, whole milliseconds."""
+    """The speech of one speaker without a pause; start and end in seconds, whole milliseconds."""
 
     start: float
     end: float
@@ -22,14 +22,14 @@ class Segment(NamedTuple):
 
 
 def segments(recording: Diarization, words: Iterable[Said] | None) -> Iterator[Segment]:
-    """Yield the turns of a recording, without words, or its words as ``assign_speakers`` gives them, where given.
+    """Yield the words of a recording, in the form of ``assign_speakers``; without ``words``, its turns.
 
-    Words are joined until the speaker changes or pauses for a second; of words that nobody said, where nobody speaks in
-    the whole recording, the speaker is ``unknown``. Touching turns of one speaker are joined. No time is after the end
-    of the recording, and words that begin there are left out.
+    Words are joined until the speaker changes or pauses for a second; words without a speaker, in a recording in which
+    nobody speaks, get the speaker ``unknown``. Touching turns of one speaker are joined. Times are clipped to the
+    recording, and words that start at its end or later are omitted.
 
     Raises:
-        InputError: when an item is no such word.
+        InputError: when an item is not such a word.
     """
     if words is None:
         for start, end, speaker, _ in in_milliseconds(recording):

@@ -1,4 +1,4 @@
-"""Read the text of a file, and say where in it something is wrong."""
+"""Reading of text files, and error messages with line numbers."""
 
 import codecs
 import io
@@ -21,12 +21,12 @@ _SHORT.maxstring = 80
 
 
 def read_text(path: str | os.PathLike[str], torn: bytes | None = None) -> str:
-    """Return the text of a file in UTF-8, or in UTF-16 where a byte-order mark says so; the mark is dropped.
+    """Return the text of a file in UTF-8, or in UTF-16 if it has its byte-order mark; the mark is dropped.
 
-    Where ``torn`` is in a file, so may be halves of characters: their bytes are surrogates then, as in file names.
+    If a file contains ``torn``, it may contain partial characters: their bytes become surrogates, as in file names.
 
     Raises:
-        InputError: when the file is missing, cannot be read or is no text; or what is given is no path.
+        InputError: when the file is missing, cannot be read or is not text; or the argument is not a path.
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(
@@ -49,7 +49,7 @@ def decoded(content: bytes, source: str, torn: bytes | None = None) -> str:
     """Return the text of a file's content, as :func:`read_text` does.
 
     Raises:
-        InputError: when it is no text.
+        InputError: when it is not text.
     """
     encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     errors = "surrogateescape" if torn and torn in content else "strict"
@@ -65,26 +65,26 @@ def decoded(content: bytes, source: str, torn: bytes | None = None) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return what stands in a file, in quotes; its ends alone where it is long, as JSON in one line is."""
+    """Return text from a file in quotes; of long text (such as JSON in one line) only its two ends."""
     return _SHORT.repr(text)
 
 
 class Line(NamedTuple):
-    """One line that carries data, split at white space."""
+    """One line of data, split at white space."""
 
     source: str
     number: int
     fields: list[str]
 
     def error(self, what: str) -> InputError:
-        """Return an error that says where it is."""
+        """Return an error with the source and the line number."""
         return InputError(f"{self.source}, line {self.number}: {what}")
 
     def check_count(self, what: str, *counts: int) -> None:
-        """Refuse a line that does not have one of these numbers of fields; ``what`` names it.
+        """Check that the line has one of these numbers of fields; ``what`` names the line in the message.
 
         Raises:
-            InputError: with the place, when it is so.
+            InputError: with source and line number, when it does not.
         """
         found = len(self.fields)
         if found not in counts:
@@ -92,10 +92,10 @@ class Line(NamedTuple):
             raise self.error(f"{what} has {' or '.join(map(str, counts))} fields, this one has {found}{hint}")
 
     def seconds(self, index: int, name: str) -> float:
-        """Return a field as a time in seconds, not negative and not later than any recording.
+        """Return a field as a time in seconds, between 0 and the longest duration of a recording.
 
         Raises:
-            InputError: with the place, when it is something else.
+            InputError: with source and line number, when it is not.
         """
         try:
             value = float(self.fields[index])
@@ -108,12 +108,12 @@ class Line(NamedTuple):
 
 
 def is_comment(line: str) -> bool:
-    """Return whether a line of a NIST file is a comment: these begin with ; or #, as for md-eval."""
+    """Return whether a line of a NIST file is a comment, which begins with ; or #, as in md-eval."""
     return line.startswith((";", "#"))
 
 
 def lines(text: str, source: str) -> Iterator[Line]:
-    """Yield the lines of a NIST file that are neither blank nor comments; letters with marks are composed (NFC)."""
+    """Yield the lines of a NIST file that are neither blank nor comments, in Unicode's NFC."""
     for number, line in enumerate(unicodedata.normalize("NFC", text).split("\n"), start=1):
         fields = line.split()
         if fields and not is_comment(fields[0]):

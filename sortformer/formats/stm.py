@@ -1,8 +1,8 @@
-"""STM, segments of speech with who says them and what: the references of NIST's sclite, which meeteval reads, too.
+"""STM, segments of speech with speaker and words: the reference format of NIST's sclite, also read by meeteval.
 
-A line a segment: recording, channel, speaker, start, end, perhaps a label such as ``<o,f0,male>``, and the words (NIST,
-"STM file format" of the SCTK; times in seconds, here in whole milliseconds). Where only the turns are known there are
-no words.
+One line per segment: recording, channel, speaker, start, end, an optional label such as ``<o,f0,male>``, and the words
+(NIST, "STM file format" of the SCTK; times in seconds, here in whole milliseconds). For turns alone, there are no
+words.
 """
 
 import os
@@ -22,13 +22,13 @@ _NOT_SCORED = "ignore_time_segment_in_scoring"
 
 
 def parse(text: str, source: str = "STM") -> dict[str, tuple[Turn, ...]]:
-    """Return the turns of each recording, sorted, by its id in order of first mention; those of all channels.
+    """Return the turns of all channels of each recording, sorted, by its id in order of first mention.
 
-    Segments of no length are left out, and those that are no speech: gaps (``inter_segment_gap``), and what is not to
-    be scored (``IGNORE_TIME_SEGMENT_IN_SCORING``), of which a UEM can tell ``score``.
+    Segments without length are ignored, and so are gaps (``inter_segment_gap``) and segments that are not to be scored
+    (``IGNORE_TIME_SEGMENT_IN_SCORING``); to exclude the latter in ``score``, give it a UEM.
 
     Raises:
-        InputError: with source and line number, when a line is no such segment.
+        InputError: with source and line number, when a line is not such a segment.
     """
     found: dict[str, list[Turn]] = {}
     for line in lines(text, source):
@@ -55,10 +55,11 @@ def read(path: str | os.PathLike[str]) -> dict[str, tuple[Turn, ...]]:
 def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
     """Return STM of a recording: its :func:`~sortformer.formats.segments.segments`, turns or words, in order of time.
 
-    White space in an id or a speaker's name becomes ``_``, because STM divides by it.
+    White space in an id or a speaker's name becomes ``_``, because it separates the fields of STM.
 
     Raises:
-        InputError: when two speakers have one name then, or an item is no word as ``assign_speakers`` gives it.
+        InputError: when two speakers then have the same name, or an item is not a word in the form of
+            ``assign_speakers``.
     """
     recording = renamed(recording, without_white_space, "STM")
     uri = without_white_space(recording.uri)
@@ -75,5 +76,5 @@ def write(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Write an STM file (see :func:`format`), whole or not at all."""
+    """Write an STM file atomically (see :func:`format`)."""
     write_text(path, format(recording, words), overwrite=overwrite)

@@ -1,7 +1,7 @@
-"""Subtitles from words and who said them: SubRip (srt), ``Ada: text``, and WebVTT (vtt), ``<v Ada>text``.
+"""Subtitles from words with speakers: SubRip (srt), ``Ada: text``, and WebVTT (vtt), ``<v Ada>text``.
 
-SubRip has no definition but its use; WebVTT is that of the W3C ("WebVTT: The Web Video Text Tracks Format", 2019). A
-subtitle has the words of one speaker, and ends at a pause, or where it would be too long to be read.
+SubRip is defined only by its use; WebVTT is that of the W3C ("WebVTT: The Web Video Text Tracks Format", 2019). A
+subtitle has the words of one speaker, and ends at a pause or before it gets too long to read.
 """
 
 import os
@@ -22,21 +22,21 @@ __all__ = ["format", "parse", "read", "write"]
 _CLOCK = r"(?:(\d{1,9}):)?([0-5]?\d):([0-5]?\d)(?:[.,] ?(\d{1,3}))?"
 _TIMES = re.compile(rf"\s*{_CLOCK}\s*-->\s*{_CLOCK}(?!\S)")
 _MEANT_AS_TIMES = re.compile(r"\s*\d[\s\d:.,]*-->")
-_TIME_WITHIN = re.compile(rf"<{_CLOCK}>")  # of WebVTT: what follows in the line is said from then on
+_TIME_WITHIN = re.compile(rf"<{_CLOCK}>")  # a timestamp within a WebVTT subtitle: the start of the text after it
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
 
 _NUMBER = re.compile(r"\s*\d+\.?\s*$")
-_FLASH_S = 0.02  # for so long automatic captions show a line again, before the next one comes
+_FLASH_S = 0.02  # rolling automatic captions repeat a line for this time before the next one
 
 _LONGEST_S = 7.0
 _MOST_LETTERS = 84  # two lines
 
 
 def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
-    """Return subtitles of words as ``assign_speakers`` gives them: start and end in seconds, text, speaker or None.
+    """Return subtitles of words in the form of ``assign_speakers``: start and end in seconds, text, speaker or None.
 
     Raises:
-        InputError: when there is no such kind, or an item is no such word.
+        InputError: when the kind is unknown, or an item is not such a word.
     """
     if kind not in ("srt", "vtt"):
         raise InputError(f"subtitles are srt or vtt, not {kind!r}")
@@ -48,7 +48,7 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
         times = f"{_clock(start)} --> {_clock(end)}"
         if kind == "srt":
             line = f"{speaker}: {spoken}" if speaker else spoken
-            line = line.replace("-->", "->")  # which SubRip cannot escape: it would be times to whoever reads it
+            line = line.replace("-->", "->")  # SubRip has no escape for it, and readers would take the line for times
             cues.append(f"{number}\n{times.replace('.', ',')}\n{line}\n")
         else:
             voice = f"<v {escape(speaker, quote=False)}>" if speaker else ""
@@ -57,23 +57,24 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
 
 
 def write(path: str | os.PathLike[str], words: Iterable[Said], *, overwrite: bool = False) -> None:
-    """Write subtitles (see :func:`format`) of the kind that the file's name ends in, whole or not at all.
+    """Write subtitles (see :func:`format`) atomically, in the format of the file's extension.
 
     Raises:
-        InputError: when it ends in neither .srt nor .vtt, an item is no word, or the file is there already.
+        InputError: when that is neither .srt nor .vtt, an item is not a word, or the file exists and ``overwrite`` is
+            not set.
     """
     kind = Path(path).suffix.lower().removeprefix(".")
     write_text(path, format(words, kind), overwrite=overwrite)  # pyright: ignore[reportArgumentType]
 
 
 def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]]:
-    """Return start and end in seconds, and the text in one line without its markup, of each SubRip or WebVTT subtitle.
+    """Return start and end in seconds, and the text in one line without markup, of each SubRip or WebVTT subtitle.
 
-    They are in order of time; those without a text are left out. Where WebVTT has times within subtitles, the parts
-    have their own. Of automatic captions that roll up, lines that stay from one to the next are there once.
+    They are sorted by time; subtitles without text are omitted. A WebVTT subtitle with timestamps in its text is split
+    at them. In rolling automatic captions, a line that several subtitles repeat is returned once.
 
     Raises:
-        InputError: with source and line number, where times are none or run backwards; or when there is text, but no
+        InputError: with source and line number, when times are invalid or run backwards; or when there is text, but no
             subtitle.
     """
     text = text.lstrip("\ufeff \t\n")
@@ -82,7 +83,7 @@ def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]
         raise InputError(f"{source}: no subtitle is in it; is this SubRip or WebVTT?")
     flashes = sum(end - start <= _FLASH_S for start, end, _ in subtitles)
     written = [line for *_, lines in subtitles for line in lines]
-    # Automatic captions do not name who speaks: where names are, two people may say one short word at once.
+    # Automatic captions do not name speakers; with names, short subtitles may be two people who say a word at once.
     named = any("<v " in line for line in written)
     rolling = any(map(_TIME_WITHIN.search, written)) or (4 * flashes > len(subtitles) and not named)
     found: list[tuple[float, float, str]] = []
@@ -96,13 +97,13 @@ def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]
 
 
 def _stayed(before: list[str], lines: list[str]) -> int:
-    """How many of the first lines were the last ones of the subtitle before."""
+    """Return how many of the first lines were the last ones of the subtitle before."""
     most = min(len(before), len(lines))
     return next((count for count in range(most, 0, -1) if before[-count:] == lines[:count]), 0)
 
 
 def _subtitles(text: str, source: str) -> list[tuple[float, float, list[str]]]:
-    """Start, end and lines of each subtitle as they stand there; blank lines are left out."""
+    """Return start, end and lines of each subtitle, unprocessed; blank lines are omitted."""
     web = text.startswith("WEBVTT")
     found: list[tuple[float, float, list[str]]] = []
     ended, before, numbers = True, "", 0
@@ -120,11 +121,11 @@ def _subtitles(text: str, source: str) -> list[tuple[float, float, list[str]]]:
                 f"{quoted(line.strip())}"
             )
         elif web and not line:
-            ended = True  # in SubRip the text goes on until the next times
+            ended = True  # in SubRip the text continues until the next times
         elif line.strip() and not ended:
             found[-1][2].append(line)
         before = line if line.strip() else before
-    if not web and 2 * numbers > len(found):  # what stands before the times of the next is no text
+    if not web and 2 * numbers > len(found):  # numbered: the last line of each is the number of the next, not text
         for *_, lines in found[:-1]:
             if lines and _NUMBER.match(lines[-1]):
                 lines.pop()
@@ -132,7 +133,7 @@ def _subtitles(text: str, source: str) -> list[tuple[float, float, list[str]]]:
 
 
 def _parts(start: float, end: float, text: str) -> Iterator[tuple[float, float, str]]:
-    """What is said from one time to the next."""
+    """Yield the parts of a subtitle between the timestamps in its text."""
     fields = _TIME_WITHIN.split(text)  # text, the four groups of a time, text, ...
     times = [start, *(_seconds(*fields[at : at + 4]) for at in range(1, len(fields), 5)), end]
     for (before, after), said in zip(pairwise(times), fields[::5], strict=True):
@@ -150,12 +151,12 @@ def _seconds(hours: str | None, minutes: str, seconds: str, rest: str | None) ->
 
 
 def read(path: str | os.PathLike[str]) -> list[tuple[float, float, str]]:
-    """Read a file of subtitles (see :func:`parse`)."""
+    """Read a subtitle file (see :func:`parse`)."""
     return parse(read_text(path), os.fspath(path))
 
 
 def _can_be_read(cue: Passage, word: Said) -> bool:
-    """Whether a subtitle with one more word is neither too long nor too wide."""
+    """Return whether a subtitle with one more word is still short enough, in seconds and in letters."""
     return word[1] - cue[0][0] <= _LONGEST_S and len(text([*cue, word])) <= _MOST_LETTERS
 
 

@@ -1,4 +1,4 @@
-"""A timeline as SVG: one row a speaker, one bar a turn; what a notebook shows for a diarization."""
+"""A timeline as SVG, with one row per speaker and one bar per turn: the display of a diarization in notebooks."""
 
 from html import escape
 
@@ -9,13 +9,13 @@ __all__ = ["COLOURS", "format"]
 
 _NAME_WIDTH, _WIDTH, _ROW, _TOP = 130, 800, 22, 26
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#555555")
-"""Of the speakers of a recording, one after the other."""
+"""The colours of the speakers, in order; they repeat."""
 
 
 def format(recording: Diarization) -> str:
-    """Return an SVG image with no outside references, white in a dark notebook, too; a bar's times show on hovering.
+    """Return a self-contained SVG image on white, also in a dark notebook; hovering over a bar shows its times.
 
-    It is 800 pixels wide, or as wide as there is room where that is less.
+    It is 800 pixels wide, or narrower if there is less room.
     """
     scale = (_WIDTH - _NAME_WIDTH) / max(recording.duration, 1e-9)
     names = recording.speakers

@@ -1,4 +1,4 @@
-"""Plain text for people's eyes: who speaks how much, then turn by turn, or who said what."""
+"""Plain text for people to read: the speech time of each speaker, then the turns, or the words with their speakers."""
 
 import os
 import unicodedata
@@ -15,13 +15,13 @@ __all__ = ["clock", "format", "write"]
 
 
 def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
-    """Return a summary and one line a turn; times as ``h:mm:ss.ss``, shares as those of the window that was heard.
+    """Return a summary and one line per turn; times as ``h:mm:ss.ss``, shares relative to the window that was read.
 
-    Where the words are given, as ``assign_speakers`` gives them, the lines are what was said: by one speaker, and
-    without a pause of a second. Each run of white space in a name is one space.
+    With words in the form of ``assign_speakers``, there is one line per passage instead: the words of one speaker
+    without a pause of a second. Each run of white space in a name becomes one space.
 
     Raises:
-        InputError: when two speakers have one name then, or an item is no word.
+        InputError: when two speakers then have the same name, or an item is not a word.
     """
     speech = renamed(recording, one_line, "text").merge()
     spoken = {name: sum(turn.duration for turn in speech if turn.speaker == name) for name in speech.speakers}
@@ -49,7 +49,7 @@ def _line(passage: list[Said]) -> str:
 
 
 def _start(recording: Diarization) -> float:
-    """Where in its file a window starts, in seconds: 0 unless it was shifted; no turn is before that."""
+    """Return the start of a window in its file, in seconds: 0 unless it was shifted, and not after any turn."""
     axis = recording.origin.time_axis if recording.origin else None
     return 0.0 if axis is None else min([axis.start_s, *(turn.start for turn in recording)])
 
@@ -62,7 +62,7 @@ def clock(seconds: float) -> str:
 
 
 def _width(name: str) -> int:
-    """Columns that a name takes in a terminal: East Asian wide letters take two."""
+    """Return the width of a name in terminal columns; East Asian wide letters take two."""
     return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in name)
 
 
@@ -71,5 +71,5 @@ def _padded(name: str, width: int) -> str:
 
 
 def write(path: str | os.PathLike[str], recording: Diarization, *, overwrite: bool = False) -> None:
-    """Write a text file (see :func:`format`), whole or not at all."""
+    """Write a text file atomically (see :func:`format`)."""
     write_text(path, format(recording), overwrite=overwrite)

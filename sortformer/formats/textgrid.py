@@ -1,6 +1,6 @@
-"""TextGrid, the annotations of Praat: a tier a speaker, divided into intervals from the beginning to the end.
+"""TextGrid, the annotation format of Praat: one tier per speaker, divided into intervals from start to end.
 
-The long text format, as Praat's manual has it ("TextGrid file formats")::
+The long text format of Praat's manual ("TextGrid file formats")::
 
     File type = "ooTextFile"
     Object class = "TextGrid"
@@ -11,9 +11,9 @@ The long text format, as Praat's manual has it ("TextGrid file formats")::
         intervals: size, intervals [1]:     the number of intervals, and each:
             xmin, xmax, text                a turn, or a silence where the text is empty
 
-``"`` in a text is doubled. Praat divides by lines only between values, but other readers everywhere, so that names are
-written in one line. Times are written in whole milliseconds, but for the end of the recording. The short format has the
-values alone; as in Praat, what is neither text in quotes, nor a number or a flag by itself, is passed over in reading.
+``"`` in a text is doubled. Praat allows line breaks in a text, other readers do not, so names are written in one line.
+Times are written in whole milliseconds, except for the end of the recording. The short format has only the values; as
+in Praat, everything but quoted text and free-standing numbers and flags is ignored when a file is read.
 """
 
 import math
@@ -39,13 +39,13 @@ _TOKEN = re.compile(rf'(?P<value>{_VALUE})|(?P<open>")|![^\n]*|[^\s"]+')
 
 
 def parse(text: str, source: str = "TextGrid") -> tuple[Turn, ...]:
-    """Return the turns in a TextGrid in the long or the short format, sorted: each interval that has a text.
+    """Return the turns in a TextGrid in the long or the short format, sorted: each interval with a text.
 
-    The speaker is the name of its tier. Tiers of points are passed over.
+    The speaker is the name of the tier. Point tiers are ignored.
 
     Raises:
-        InputError: with source and line number, when it is no TextGrid, is cut off, an interval runs backwards or
-            begins before 0, or a tier with a turn has no name.
+        InputError: with source and line number, when it is not a TextGrid, is cut off, an interval with a text has no
+            length, runs backwards or begins before 0, or a tier with a turn has no name.
     """
     values = _Values(text, source)
     if values.next() not in ('"ooTextFile"', '"ooTextFile short"') or values.next() != '"TextGrid"':
@@ -72,18 +72,18 @@ def parse(text: str, source: str = "TextGrid") -> tuple[Turn, ...]:
 
 
 class _Values:
-    """The values of a TextGrid, one after the other."""
+    """The values of a TextGrid, read in order."""
 
     def __init__(self, text: str, source: str) -> None:
         self._found = (token for token in _TOKEN.finditer(text) if token.lastgroup)
         self._text, self._source, self._place = text, source, 0
 
     def error(self, what: str) -> InputError:
-        """Return an error that says where the last value is."""
+        """Return an error with the source and the line number of the last value."""
         return InputError(f"{self._source}, line {1 + self._text.count(chr(10), 0, self._place)}: {what}")
 
     def next(self) -> str:
-        """Return the next value as it stands there."""
+        """Return the next value as it is written."""
         token = next(self._found, None)
         self._place = len(self._text) if token is None else token.start()
         if token is None or token.lastgroup == "open":
@@ -91,42 +91,42 @@ class _Values:
         return token[0]
 
     def text(self) -> str:
-        """Return the next value, which has to be a text, without its quotes."""
+        """Return the next value, which must be a text, without its quotes."""
         if (found := self.next())[0] != '"':
             raise self.error(f"a text in quotes is wanted here, got {quoted(found)}")
         return found[1:-1].replace('""', '"')
 
     def number(self) -> float:
-        """Return the next value, which has to be a finite number."""
+        """Return the next value, which must be a finite number."""
         found = self.next()
         if found[0] in '"<' or not math.isfinite(number := float(found)):
             raise self.error(f"a number is wanted here, got {quoted(found)}")
         return number
 
     def span(self) -> tuple[float, float]:
-        """Return the next two values, which have to be finite numbers: a start and an end."""
+        """Return the next two values, which must be finite numbers: a start and an end."""
         return self.number(), self.number()
 
     def count(self) -> int:
-        """Return the next value, which has to be a number of things."""
+        """Return the next value, which must be a count."""
         if (number := self.number()) < 0 or number % 1:
             raise self.error(f"a whole number is wanted here, got {number:g}")
         return int(number)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[Turn, ...]:
-    """Read a TextGrid file (see :func:`parse`), in UTF-8 or, as Praat writes it where it needs to, in UTF-16."""
+    """Read a TextGrid file (see :func:`parse`) in UTF-8, or in UTF-16, which Praat writes where it has to."""
     return parse(read_text(path), os.fspath(path))
 
 
 def format(recording: Diarization) -> str:
-    """Return a TextGrid: a tier a speaker, by arrival, in which each turn is an interval with the speaker's name.
+    """Return a TextGrid: one tier per speaker, by arrival, in which each turn is an interval with the speaker's name.
 
-    Touching turns of one speaker are joined. Where nobody speaks, the first speaker to come has an empty tier, because
-    Praat wants one.
+    Touching turns of one speaker are joined. If nobody speaks, there is an empty tier for the first speaker, because
+    Praat requires one.
 
     Raises:
-        InputError: when two speakers have one name but for white space.
+        InputError: when the names of two speakers differ only in white space.
     """
     named = renamed(recording, one_line, "a TextGrid")
     end = _number(recording.duration)
@@ -154,7 +154,7 @@ def format(recording: Diarization) -> str:
 
 
 def _intervals(recording: Diarization, speaker: str) -> Iterator[Interval]:
-    """Start, end and text of each interval of a tier, without a gap: what is between turns has no text."""
+    """Yield start, end and text of the intervals of a tier, without gaps: those between turns have an empty text."""
     last, end = last_millisecond(recording), _number(recording.duration)
     before = "0"
     for start_ms, stop_ms, who, _ in in_milliseconds(recording):
@@ -170,7 +170,7 @@ def _intervals(recording: Diarization, speaker: str) -> Iterator[Interval]:
 
 
 def _number(seconds: float) -> str:
-    """The shortest decimal that is the same number; not all readers know exponents."""
+    """Return the shortest decimal of the same value, without an exponent, which not all readers know."""
     return f"{Decimal(repr(seconds)).normalize():f}"
 
 
@@ -179,5 +179,5 @@ def _quoted(text: str) -> str:
 
 
 def write(path: str | os.PathLike[str], recording: Diarization, *, overwrite: bool = False) -> None:
-    """Write a TextGrid file (see :func:`format`), whole or not at all."""
+    """Write a TextGrid file atomically (see :func:`format`)."""
     write_text(path, format(recording), overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""The transcript of a recording: what a speech recogniser has written, with the times of its words."""
+"""Transcripts: the output of a speech recogniser, with the times of its words."""
 
 import json
 import os
@@ -14,30 +14,31 @@ from sortformer.formats.source import read_text
 __all__ = ["SUFFIXES", "TORN", "parse", "read", "words_of"]
 
 SUFFIXES = (".json", ".ctm", ".srt", ".vtt")
-"""How the names of transcripts end, in the order in which one is looked for in a folder."""
+"""The extensions of transcripts, in the order in which they are looked for in a folder."""
 
 TORN = b'"transcription"'
-"""What whisper.cpp writes has this; where a character is of two tokens, many versions write half of it in each."""
+"""Marks the JSON of whisper.cpp, many versions of which split a character's bytes between two tokens."""
 
 Timed = tuple[float, float, str]
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any] | list[Any]:
-    """Read a transcript (see :func:`parse`); what its name ends in says which kind it is."""
+    """Read a transcript (see :func:`parse`) in the format of its extension."""
     return parse(read_text(path, TORN), os.fspath(path))
 
 
 def parse(text: str, source: str, uris: Sequence[str] = ()) -> dict[str, Any] | list[Any]:
-    """Return a transcript as ``assign_speakers`` takes it; which words it has is seen there.
+    """Return a transcript in a form that ``assign_speakers`` accepts; its words are extracted there.
 
     Args:
-        text: CTM, SubRip or WebVTT where the source ends in .ctm, .srt or .vtt, or else JSON. Subtitles have no times
-            of words: each is a segment.
+        text: CTM, SubRip or WebVTT if the source ends in .ctm, .srt or .vtt, or else JSON. Subtitles have no times of
+            words: each is a segment.
         source: the name of its file.
-        uris: what a CTM may call the recording. A CTM about one recording is taken to be about this one.
+        uris: names that a CTM may have for the recording. A CTM about one recording is taken to be about this one.
 
     Raises:
-        InputError: when the text is not what its name says, no object or array in JSON, or a CTM of others.
+        InputError: when the text is not in the format of its extension, JSON is not an object or array, or a CTM is
+            about other recordings.
     """
     suffix = Path(source).suffix.lower()
     if suffix in (".srt", ".vtt"):
@@ -59,9 +60,9 @@ def parse(text: str, source: str, uris: Sequence[str] = ()) -> dict[str, Any] | 
 def words_of(
     found: Mapping[str, list[Timed]], source: str, uris: Sequence[str], *, of_several: bool = False
 ) -> list[Timed]:
-    """Return the words of one recording of a CTM; arguments and errors as of :func:`parse`.
+    """Return the words of one recording in a CTM; arguments and errors are those of :func:`parse`.
 
-    Where the CTM is ``of_several`` recordings, it has to name this one.
+    If the CTM is for a set of recordings (``of_several``), it must name this one.
     """
     if len(found) < 2 and not of_several:
         return [word for words in found.values() for word in words]

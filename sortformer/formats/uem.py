@@ -1,4 +1,4 @@
-"""UEM, the NIST format for which parts of a recording are scored: file, channel, start, end."""
+"""UEM, the NIST format for the scored regions of recordings: file, channel, start, end."""
 
 import math
 import os
@@ -36,10 +36,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Regions]:
 
 
 def format(regions: Mapping[str, Iterable[tuple[float, float]]]) -> str:
-    """Return UEM, sorted by file and start, in milliseconds.
+    """Return UEM, sorted by file and start, with times in seconds to the millisecond.
 
     Raises:
-        InputError: when an id is empty, contains white space or begins like a comment, or a region is none.
+        InputError: when an id is empty, contains white space or begins like a comment, or a region is invalid.
     """
     return "".join(_line(uri, start, end) for uri in sorted(regions) for start, end in sorted(regions[uri]))
 
@@ -55,5 +55,5 @@ def _line(uri: str, start: float, end: float) -> str:
 def write(
     path: str | os.PathLike[str], regions: Mapping[str, Iterable[tuple[float, float]]], *, overwrite: bool = False
 ) -> None:
-    """Write a UEM file (see :func:`format`), whole or not at all."""
+    """Write a UEM file atomically (see :func:`format`)."""
     write_text(path, format(regions), overwrite=overwrite)

@@ -1,4 +1,4 @@
-"""Put a finished file in its place: whole or not at all, and never over another one unless asked to."""
+"""Atomic writing of files, which replaces existing files only on request."""
 
 import os
 import uuid
@@ -11,10 +11,10 @@ __all__ = ["check_folder", "write_bytes", "write_text"]
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
-    """Make sure, before the work whose results it shall hold, that a folder can be written to; make it if needed.
+    """Check that a folder can be written to, before the work whose results it is for; create it if needed.
 
     Raises:
-        InputError: when it cannot be made or written to.
+        InputError: when it cannot be created or written to.
     """
     place = Path(folder)
     trial = place / f".{uuid.uuid4().hex}.part"
@@ -30,10 +30,10 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:
-    """Write UTF-8 text as :func:`write_bytes` does, with line ends as they are.
+    """Write UTF-8 text like :func:`write_bytes`, with line ends unchanged.
 
     Raises:
-        InputError: as there, or when a name in it has half a character, as those of odd files have in Python.
+        InputError: as there, or when a name in it has a lone surrogate, as undecodable file names have in Python.
     """
     try:
         content = text.encode("utf-8")
@@ -44,7 +44,7 @@ def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = Fal
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = False) -> None:
-    """Write a file whole or not at all: under another name beside it first, then renamed. Folders are made.
+    """Write a file atomically: under another name in its folder first, then renamed. Missing folders are created.
 
     Raises:
         InputError: when the file exists and ``overwrite`` is not set, or it cannot be written.
