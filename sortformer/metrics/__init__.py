@@ -1,1 +1,1 @@
-"""Diarization error rate, Jaccard error rate and the protocols under which they are counted."""
+"""Diarization error rate, Jaccard error rate and the scoring protocols."""

@@ -1,4 +1,4 @@
-"""How much a rate depends on which recordings happened to be in the set."""
+"""Bootstrap confidence intervals of error rates over recordings."""
 
 from collections.abc import Sequence
 
@@ -7,18 +7,18 @@ import numpy as np
 __all__ = ["DRAWS", "ratio_interval"]
 
 DRAWS = 2000
-"""Resamples of the recordings."""
+"""The number of bootstrap samples."""
 
 _LEVEL = 0.95
 
 
 def ratio_interval(errors: Sequence[float], totals: Sequence[float]) -> tuple[float, float]:
-    """Return the 95 % interval of ``sum(errors) / sum(totals)`` when recordings are drawn anew, with replacement.
+    """Return the 95 % bootstrap interval of ``sum(errors) / sum(totals)``, with recordings resampled with replacement.
 
     The percentile bootstrap (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 13), over
-    recordings: what is within one is not independent. For the same number of recordings the draws are the same, so that
-    intervals of two systems compare. With few recordings it is too narrow. A draw without any reference
-    speech has the rate 1 if there are errors, as in ``DerCounts``.
+    recordings, because errors within one are not independent. The seed is fixed: for the same number of recordings the
+    samples are the same, so intervals of two systems can be compared. With few recordings the interval is too narrow. A
+    sample without reference speech has the rate 1 if there are errors, as in ``DerCounts``.
 
     Args:
         errors: of each recording, at least one; may be differences of errors.

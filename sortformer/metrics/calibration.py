@@ -1,4 +1,4 @@
-"""Does the confidence of turns say how often they are right? And what would say it better."""
+"""Calibration of the confidence of turns: its error, and settings fitted to reduce it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from sortformer.metrics.region import Parts, Turns, scored_region
 __all__ = ["FEWEST_TURNS", "Judged", "calibration_error", "fitted", "judged"]
 
 FEWEST_TURNS = 50
-"""With fewer there is nothing to fit by."""
+"""Fewer are not enough for a fit."""
 
 _BINS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A turn of a hypothesis beside the truth.
+    """A turn of a hypothesis, scored against the reference.
 
     Attributes:
-        confidence: what was said of it.
-        right: the share of it in which the reference speaker speaks with whom its speaker is paired.
-        seconds: how long it is; this and ``right`` are of the part that is scored.
+        confidence: its confidence.
+        right: the share of its time in which the reference speaker mapped to its speaker is active.
+        seconds: its duration; both this and ``right`` count the scored parts only.
     """
 
     confidence: float
@@ -37,10 +37,10 @@ class Judged:
 
 
 def judged(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> list[Judged]:
-    """Return what of a hypothesis' turns with a confidence is right, of those that are scored.
+    """Score the turns of a hypothesis that have a confidence and lie, at least in part, in the scored region.
 
-    Speakers are paired as for the DER; one who is paired with nobody is never right. Without a UEM,
-    :func:`sortformer.metrics.region.scored_region` says what is scored.
+    Speakers are mapped as for the DER; a speaker without a match is never right. Without a UEM, the region is that of
+    :func:`sortformer.metrics.region.scored_region`.
     """
     parts = scored_region(reference, hypothesis, uem).parts
     pairs = compared(reference, hypothesis, parts).pairs
@@ -65,11 +65,10 @@ def judged(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> lis
 
 
 def calibration_error(turns: Sequence[Judged]) -> float:
-    """Return the expected calibration error: by how much confidence is off, averaged over ten bins.
+    """Return the expected calibration error, over ten bins of confidence; NaN without turns.
 
-    Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning", AAAI 2015. Turns are put into bins
-    by their confidence. What is counted is time and not turns, since a turn may be right in part: each bin holds a
-    tenth of it. NaN where there are no turns.
+    Naeini et al., "Obtaining Well Calibrated Probabilities Using Bayesian Binning", AAAI 2015. Turns are weighted by
+    their time, because a turn may be right in part; each bin holds a tenth of the time.
     """
     if not turns:
         return float("nan")
@@ -81,11 +80,10 @@ def calibration_error(turns: Sequence[Judged]) -> float:
 
 
 def fitted(turns: Sequence[Judged]) -> ConfidenceConfig | None:
-    """Return the settings that turn mean probabilities, here the confidence of turns, into the share that is right.
+    """Fit the settings that map mean probabilities, here the confidence of turns, to the share of time that is right.
 
-    Logistic regression in which each second of speech counts alike. The shares that are right are drawn a little
-    towards one half, as if one more turn were right and one more wrong (Platt, 1999, section 2.2). None where there are
-    fewer than 50 turns.
+    Logistic regression in which all seconds of speech have the same weight. The targets are smoothed towards one half,
+    as by one more turn that is right and one that is wrong (Platt, 1999, section 2.2). None for fewer than 50 turns.
     """
     if len(turns) < FEWEST_TURNS:
         return None

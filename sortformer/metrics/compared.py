@@ -1,4 +1,4 @@
-"""Where two diarizations of one recording differ: stretch by stretch, whom a reference has and a hypothesis has not."""
+"""Comparison of a hypothesis with a reference: stretch by stretch, which speakers are missed, added or confused."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "Comparison", "Stretch", "compared", "in_pyannote"]
 
 KINDS = ("miss", "false alarm", "confusion")
-"""What can be wrong."""
+"""The kinds of errors."""
 
-_SHORTEST_S = 1e-6  # what is shorter is the noise of binary fractions
+_SHORTEST_S = 1e-6  # shorter stretches are floating-point noise
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Seconds in which the same people speak all the while, by the reference and by the hypothesis.
+    """A stretch of time in which the active speakers do not change, neither in the reference nor in the hypothesis.
 
-    ``speaking`` is how many the reference has, ``unheard`` those of them with whom nobody is paired who speaks in the
-    hypothesis, and ``others`` the speakers of the hypothesis who are paired with nobody who speaks.
+    ``speaking`` is the number of active reference speakers, ``unheard`` those of them whose match in the hypothesis is
+    not active, and ``others`` the active speakers of the hypothesis whose match in the reference is not active.
     """
 
     start: float
@@ -38,7 +38,7 @@ class Stretch:
 
     @property
     def counts(self) -> DerCounts:
-        """Speaker time and errors, in seconds."""
+        """Reference speech and errors, in seconds of speaker time."""
         step, unheard, others = self.end - self.start, len(self.unheard), len(self.others)
         return DerCounts(
             step * self.speaking,
@@ -49,23 +49,23 @@ class Stretch:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Which of :data:`KINDS` there are."""
+        """The :data:`KINDS` of error in this stretch."""
         counts = self.counts
         found = zip(KINDS, (counts.miss, counts.false_alarm, counts.confusion), strict=True)
         return tuple(kind for kind, count in found if count)
 
     def __str__(self) -> str:
-        """Such as ``miss: Ada``, ``false alarm: speaker_1`` or ``confusion: Ada as speaker_1``."""
+        """Return, for example, ``miss: Ada``, ``false alarm: speaker_1`` or ``confusion: Ada as speaker_1``."""
         who = [", ".join(names) for names in (self.unheard, self.others) if names]
         return f"{' and '.join(self.kinds) or 'right'}: {' as '.join(who)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is scored of a recording.
+    """The comparison of a hypothesis with the reference of a recording.
 
-    ``pairs`` has the reference speaker of each speaker of the hypothesis who has one, ``scored`` the parts (start, end)
-    in seconds that count, and ``stretches`` all that is said in them, in order of time.
+    ``pairs`` maps speakers of the hypothesis to their reference speakers, ``scored`` has the scored parts (start, end)
+    in seconds, and ``stretches`` all speech in them, of either side, in order of time.
     """
 
     pairs: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Comparison:
 
     @property
     def by_overlap(self) -> dict[int, DerCounts]:
-        """Time and errors apart for each number of reference speakers who speak at once; 0 has false alarm only."""
+        """Speech and errors by the number of reference speakers who speak at once; 0 has only false alarms."""
         counts: dict[int, DerCounts] = {}
         for stretch in self.stretches:
             counts[stretch.speaking] = counts.get(stretch.speaking, DerCounts()) + stretch.counts
@@ -82,14 +82,14 @@ class Comparison:
 
     @property
     def total(self) -> DerCounts:
-        """Time and errors of all that counts."""
+        """Speech and errors of the whole recording."""
         return sum(self.by_overlap.values(), DerCounts())
 
     @property
     def errors(self) -> tuple[Stretch, ...]:
-        """Where and in whom the two differ, to look at or to listen to; what is alike and touches is one.
+        """The stretches with errors, to look at or listen to; those that touch and have the same speakers are joined.
 
-        Their counts add up to the errors that are counted.
+        Their counts add up to the total errors.
         """
         found: list[Stretch] = []
         for stretch in self.stretches:
@@ -106,14 +106,14 @@ class Comparison:
 def compared(
     reference: Turns, hypothesis: Turns, uem: Parts | None = None, protocol: str | Protocol = FULL
 ) -> Comparison:
-    """Compare two diarizations of a recording, with the pairing of speakers that has the fewest errors.
+    """Compare a hypothesis with a reference, under the mapping of speakers that has the fewest errors.
 
     Overlapping and touching turns of one speaker count as one, so they have no border (and no collar) between them.
-    Where no UEM is given, :func:`sortformer.metrics.region.scored_region` says what is scored.
+    Without a UEM, the scored region is that of :func:`sortformer.metrics.region.scored_region`.
 
     Raises:
         ConfigError: when there is no protocol of that name.
-        InputError: when a side is something else than turns.
+        InputError: when a side is not turns.
     """
     from pyannote.metrics.diarization import DiarizationErrorRate
 
@@ -147,7 +147,7 @@ def _alike(one: Stretch, other: Stretch) -> bool:
 
 
 def in_pyannote(reference: Turns, hypothesis: Turns, uem: Parts | None) -> tuple[Annotation, Annotation, Timeline]:
-    """Return both sides, touching turns of one speaker joined, and the scored region, as pyannote has them."""
+    """Return both sides, touching turns of one speaker joined, and the scored region, as objects of pyannote."""
     from pyannote.core import Segment, Timeline
 
     region = scored_region(reference, hypothesis, uem)

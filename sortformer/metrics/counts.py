@@ -1,4 +1,4 @@
-"""What a metric counts: values that add up over recordings, from nothing on."""
+"""The counts behind the error rates, which add up over recordings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["DerCounts", "JerCounts"]
 
 @dataclass(frozen=True, slots=True)
 class DerCounts:
-    """Speaker time of a diarization error rate, in seconds or in frames; the sum of two is that of both recordings."""
+    """The speaker times of a diarization error rate, in seconds or in frames; add them up over recordings."""
 
     total: float = 0.0
     miss: float = 0.0
@@ -39,9 +39,9 @@ class DerCounts:
 
 @dataclass(frozen=True, slots=True)
 class JerCounts:
-    """The Jaccard errors of the reference speakers summed, and how many they are (DIHARD II evaluation plan).
+    """The sum of the Jaccard errors of the reference speakers, and their number (DIHARD II evaluation plan).
 
-    ``false_speakers`` are those heard in recordings whose reference has nobody, who have no Jaccard error.
+    ``false_speakers`` counts the speakers found in recordings without reference speakers, which have no Jaccard error.
     """
 
     errors: float = 0.0
@@ -57,5 +57,5 @@ class JerCounts:
 
     @property
     def rate(self) -> float:
-        """Mean Jaccard error over reference speakers; with none, 0 if nobody was heard and 1 otherwise, as dscore."""
+        """Mean Jaccard error over reference speakers; without any, 0 if no speaker was found, else 1, as in dscore."""
         return self.errors / self.speakers if self.speakers else float(self.false_speakers > 0)

@@ -1,8 +1,8 @@
 """Diarization error rate and Jaccard error rate of one recording, by pyannote.metrics.
 
-It pairs the speakers, and says what a collar and overlap leave out; Jaccard errors it counts as well. It is imported
-when the first recording is scored, because it takes about two seconds. Where NIST's md-eval differs is written in
-``recipes/SCORING.md``, with an example.
+It maps the speakers, excludes collars and overlap, and counts Jaccard errors. It is imported when the first recording
+is scored, because that takes about two seconds. ``recipes/SCORING.md`` explains differences to NIST's md-eval, with an
+example.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ def der(
 ) -> DerCounts:
     """Count miss, false alarm and confusion in seconds.
 
-    What counts, and the errors raised, are those of :func:`sortformer.metrics.compared.compared`.
+    Scored parts and exceptions are those of :func:`sortformer.metrics.compared.compared`.
     """
     return compared(reference, hypothesis, uem, protocol).total
 
 
 def jer(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> JerCounts:
-    """Count Jaccard errors: for each reference speaker, 1 - intersection / union with the speaker paired with it.
+    """Count Jaccard errors: for each reference speaker, 1 - intersection / union with the speaker mapped to it.
 
-    Without collar and with overlap under any protocol, as in the Second DIHARD Challenge evaluation plan, section 4.2.
-    Speakers are paired so that they are together for the longest time.
+    Without collar and with overlap, whatever the protocol, as in the Second DIHARD Challenge evaluation plan, section
+    4.2. The mapping of speakers maximises the time in which both are active.
     """
     from pyannote.metrics.diarization import JaccardErrorRate
 
@@ -44,7 +44,7 @@ def jer(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> JerCou
 
 
 def speaker_counts(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> tuple[int, int]:
-    """Return how many speakers the reference and the hypothesis have in the scored region."""
+    """Return the numbers of speakers of the reference and of the hypothesis in the scored region."""
     parts = scored_region(reference, hypothesis, uem).parts
     ours, theirs = (
         len({turn.speaker for turn in turns for start, end in parts if turn.start < end and start < turn.end})

@@ -1,4 +1,4 @@
-"""Diarization error counted in frames: a cheap measure to watch while training."""
+"""Diarization errors counted in frames, a cheap metric for training."""
 
 from typing import Literal
 
@@ -15,13 +15,13 @@ def frame_der(active: np.ndarray, target: np.ndarray, order: Literal["best", "so
     """Count the diarization errors of one recording, in frames times speakers.
 
     Args:
-        active: (T, S) probabilities, of which what exceeds one half is active, or booleans.
-        target: (T, K) activity of the reference speakers, 0 or 1; K may differ from S. Cut padding off both beforehand.
-        order: "best" pairs slots and speakers so that the error is least (Hungarian); "sorted" pairs slot k with
-            speaker k, so that a wrong order of arrival counts as confusion.
+        active: (T, S) probabilities, with a threshold of one half, or booleans.
+        target: (T, K) activity of the reference speakers, 0 or 1; K may differ from S. Remove padding from both first.
+        order: "best" maps slots to speakers with the least error (Hungarian algorithm); "sorted" maps slot k to speaker
+            k, so that a wrong order of arrival counts as confusion.
 
     Raises:
-        InputError: when the shapes do not fit.
+        InputError: when the shapes do not match.
     """
     if active.ndim != 2 or target.ndim != 2 or len(active) != len(target):
         raise InputError(f"frame_der needs (T, S) and (T, K) with one T, got {active.shape} and {target.shape}")

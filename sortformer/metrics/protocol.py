@@ -1,4 +1,4 @@
-"""The conditions under which errors are counted; a diarization error rate without them means nothing."""
+"""Scoring protocols: collar and overlap, without which a diarization error rate is meaningless."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,13 +11,13 @@ __all__ = ["FAIR", "FORGIVING", "FULL", "PROTOCOLS", "Protocol", "changed", "pro
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What is left out of the count: ``collar_s`` seconds on *each* side of every reference border, and overlap.
+    """What is not scored: ``collar_s`` seconds on *each* side of every reference border, and perhaps overlap.
 
-    The three named ones and their names are those of Landini et al., "Bayesian HMM clustering of x-vector sequences
-    (VBx) in speaker diarization", 2022.
+    The three named protocols are those of Landini et al., "Bayesian HMM clustering of x-vector sequences (VBx) in
+    speaker diarization", 2022.
 
     Raises:
-        ConfigError: when the collar is no number of seconds >= 0, or a value is of another type.
+        ConfigError: when the collar is not a finite number of seconds >= 0, or a value has the wrong type.
     """
 
     name: str
@@ -41,10 +41,10 @@ PROTOCOLS = {each.name: each for each in (FULL, FAIR, FORGIVING)}
 
 
 def protocol_named(name: str | Protocol) -> Protocol:
-    """Return the protocol of that name; one that is given itself is returned as it is.
+    """Return the protocol of that name; a :class:`Protocol` is returned unchanged.
 
     Raises:
-        ConfigError: when there is none; the message lists those there are.
+        ConfigError: when there is none; the message lists the known ones.
     """
     if isinstance(name, Protocol):
         return name
@@ -54,12 +54,12 @@ def protocol_named(name: str | Protocol) -> Protocol:
 
 
 def changed(protocol: Protocol, collar_s: float | None = None, skip_overlap: bool | None = None) -> Protocol:
-    """Return a protocol with another collar, or another word on overlap; None keeps that of ``protocol``.
+    """Return a protocol with another collar or treatment of overlap; None keeps that of ``protocol``.
 
-    What comes of it is called ``own``, unless one that has a name is the same.
+    The result is called ``own``, unless it equals a named protocol.
 
     Raises:
-        ConfigError: when the collar is no number of seconds >= 0.
+        ConfigError: when the collar is not a finite number of seconds >= 0.
     """
     found = Protocol(
         "own",

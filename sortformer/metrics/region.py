@@ -1,4 +1,4 @@
-"""Which part of a recording is scored, and how that was known."""
+"""The scored region of a recording, and how it was determined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sortformer.errors import InputError
 __all__ = ["Parts", "Region", "Turns", "scored_region"]
 
 Turns = Sequence[Turn] | Diarization
-"""Who speaks when, of a recording whose duration is known where it is a diarization."""
+"""The turns of a recording; as a diarization, with its duration."""
 
 Parts = Iterable[tuple[float, float]]
 """Parts of a recording, start and end in seconds."""
@@ -20,25 +20,25 @@ Parts = Iterable[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """The scored parts (start, end) in seconds, sorted and disjoint, and where they come from."""
+    """The scored parts (start, end) in seconds, sorted and disjoint, and their source."""
 
     parts: tuple[tuple[float, float], ...]
     basis: Literal["uem", "duration", "extent"]
 
     @property
     def duration(self) -> float:
-        """Seconds scored."""
+        """The scored time in seconds."""
         return sum(end - start for start, end in self.parts)
 
 
 def scored_region(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> Region:
-    """Return the region to score: the UEM, else the whole recording where its duration is known, else the extent.
+    """Return the region to score: the UEM, else the whole recording if its duration is known, else the extent.
 
-    The duration is known when one of the two is a :class:`Diarization` (the longer one counts where both are). The
-    extent runs from the first start to the last end of both.
+    The duration is known when one of the two is a :class:`Diarization` (if both are, the longer one counts). The extent
+    is from the first start to the last end of both.
 
     Raises:
-        InputError: when a side is something else than turns.
+        InputError: when a side is not turns.
     """
     for side in (reference, hypothesis):
         if not isinstance(side, Diarization) and not (

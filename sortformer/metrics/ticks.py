@@ -1,4 +1,4 @@
-"""Diarization error counted in ticks of 10 ms: quick where many hypotheses meet one truth, as in tuning."""
+"""Diarization errors counted in ticks of 10 ms: fast for many hypotheses of one reference, as in tuning."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ __all__ = ["TickTruth", "in_ticks", "tick"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TickTruth:
-    """The truth about one recording, in stretches in which it stays the same: quicker to compare with than turns.
+    """The reference of one recording as stretches of constant activity, which are faster to score against than turns.
 
-    What is counted is how many ticks, of those that are scored, each of the reference speakers speaks, and how many
-    there are in which nobody, one, two, ... of them speak.
+    They hold cumulative counts of the scored ticks in which each of K speakers is active, and of those in which 0, 1,
+    ..., N - 1 of them are.
     """
 
     starts: np.ndarray  # (P,) first tick of each stretch
-    counted: np.ndarray  # (P, K + N) bool, the same in all of it: who of K speaks, and whether as many as 0 to N - 1 do
-    before: np.ndarray  # (P, K + N) ticks before it
+    counted: np.ndarray  # (P, K + N) bool, whether the ticks of a stretch count for each speaker and number of speakers
+    before: np.ndarray  # (P, K + N) counts of the ticks before each stretch
     length: int  # in ticks
     speakers: int  # K
 
@@ -36,7 +36,7 @@ class TickTruth:
         duration: float,
         first: int = 0,
     ) -> "TickTruth":
-        """Take the truth from turns; arguments are those of :func:`in_ticks`."""
+        """Return the reference made from turns; arguments are those of :func:`in_ticks`."""
         active, kept = in_ticks(reference, parts, protocol, duration, first)
         number = active.sum(axis=1)[:, None] == np.arange(active.shape[1] + 1)
         counted = np.concatenate([active, number], axis=1) & kept[:, None]
@@ -46,20 +46,20 @@ class TickTruth:
         return cls(starts, counted, before, len(kept), active.shape[1])
 
     def errors(self, slots: Sequence[np.ndarray]) -> int:
-        """Return the diarization errors, in ticks times speakers, where slots speak in stretches (n, 2) each."""
+        """Return the errors, in ticks times speakers, of slots that are each active in stretches (n, 2) of ticks."""
         borders = np.minimum(np.concatenate(slots).ravel(), self.length)
         ticks, order = self._until(borders), np.argsort(borders, kind="stable")
         together = np.zeros((len(slots), self.speakers))
         of = np.repeat(np.arange(len(slots)), [len(spans) for spans in slots])
         np.add.at(together, of, (ticks[1::2] - ticks[::2])[:, : self.speakers])
-        at_once = np.cumsum(np.tile([1, -1], len(of))[order])[:-1]  # slots that speak from one border to the next
+        at_once = np.cumsum(np.tile([1, -1], len(of))[order])[:-1]  # active slots between one border and the next
         too_many = np.maximum(at_once[:, None] - np.arange(self.speakers + 1), 0)
         false_alarm = (np.diff(ticks[order, self.speakers :], axis=0) * too_many).sum()
         correct = together[linear_sum_assignment(together, maximize=True)].sum()
         return int(self._until(np.array([self.length]))[:, : self.speakers].sum() + false_alarm - correct)
 
     def _until(self, ticks: np.ndarray) -> np.ndarray:
-        """Return what is counted before some ticks (n,), (n, K + N)."""
+        """Return the counts (n, K + N) before each of ``ticks`` (n,)."""
         at = np.searchsorted(self.starts, ticks, side="right") - 1
         return self.before[at] + self.counted[at] * (ticks - self.starts[at])[:, None]
 
@@ -67,15 +67,15 @@ class TickTruth:
 def in_ticks(
     reference: Iterable[Turn], parts: Parts, protocol: Protocol, duration: float, first: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which of the speakers, by name, is active (T, K), and what is scored (T,), tick by tick.
+    """Return the activity (T, K) of the speakers, sorted by name, and which ticks are scored (T,).
 
     Args:
-        reference: turns in the time of their file.
-        parts: those to score, start and end in the same time.
-        duration: in seconds; where a turn ends later, that is the end.
-        first: tick of the file that is the first here.
+        reference: turns, with times relative to their file.
+        parts: those to score, start and end relative to the file.
+        duration: in seconds; extended to the end of the last turn if that is later.
+        first: the tick of the file that is tick 0 here.
     """
-    reference = merged(reference)  # where two turns of a speaker touch, there is no border and no collar
+    reference = merged(reference)  # no border, and so no collar, between touching turns of a speaker
     speakers = {speaker: column for column, speaker in enumerate(sorted({turn.speaker for turn in reference}))}
     length = max([1, tick(duration), *(tick(turn.end) - first for turn in reference)])
     active, kept = np.zeros((length, len(speakers)), dtype=bool), np.zeros(length, dtype=bool)
@@ -92,7 +92,7 @@ def in_ticks(
 
 
 def tick(seconds: float) -> int:
-    """Return the tick nearest to a time."""
+    """Return the tick nearest to a time in seconds."""
     return round(100 * seconds)
 
 
