@@ -1,4 +1,4 @@
-"""Score diarizations against references, recording by recording and in total, and show the result as a table."""
+"""Scoring of diarizations against references, by recording and in total, and tables of the results."""
 
 from sortformer.evaluate.report import Report, Row
 from sortformer.evaluate.scoring import STDIN, score, score_recordings

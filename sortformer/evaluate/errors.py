@@ -1,4 +1,4 @@
-"""Where the errors are that were counted: pages to see and hear them in, and label tracks."""
+"""Inspection of the errors: HTML pages to view and play them, and label tracks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["check_free", "write_errors"]
 
 
 def check_free(folder: Path, uris: Iterable[str], *, overwrite: bool = False) -> None:
-    """Make sure, before recordings are scored, that the folder can take what :func:`write_errors` writes.
+    """Check, before recordings are scored, that :func:`write_errors` can write to the folder.
 
     Raises:
-        InputError: when a file is there already and ``overwrite`` is not set, or no file can be called as a recording
-            is.
+        InputError: when the folder cannot be written to, a file exists and ``overwrite`` is not set, or the id of a
+            recording is not a valid file name.
     """
     check_folder(folder)
     for uri in uris:
@@ -43,12 +43,12 @@ def write_errors(
 ) -> None:
     """Write two files into a folder for each recording of a report: ``ID.html`` and ``ID.errors.txt``.
 
-    The page is that of the hypothesis, with the reference below it and a lane for each kind of error. The labels are
-    Audacity's: start, end and what is wrong, such as ``confusion: Ada as speaker_1``.
+    The page is that of the hypothesis, with the reference below it and a lane for each kind of error. The labels are in
+    Audacity's format: start, end and the error, such as ``confusion: Ada as speaker_1``.
 
     Raises:
-        InputError: when a file is there already and ``overwrite`` is not set, it cannot be written, or no file can be
-            called as a recording is.
+        InputError: when a file exists and ``overwrite`` is not set, it cannot be written, or the id of a recording is
+            not a valid file name.
     """
     for row in report.rows:
         reference, hypothesis = merged(references[row.uri]), tuple(hypotheses[row.uri])
@@ -67,7 +67,7 @@ def _files(folder: Path, uri: str) -> tuple[Path, Path]:
 
 
 def _shown(row: Row, protocol: Protocol, reference: tuple[Turn, ...]) -> dict[str, Any]:
-    """What the page holds beside the result; times in milliseconds."""
+    """Return the comparison with the reference for the page; times in milliseconds."""
     der, said = row.der, {there: name for name, there in row.comparison.pairs.items()}
     parts = f"miss {der.miss:.1f} s, false alarm {der.false_alarm:.1f} s, confusion {der.confusion:.1f} s"
     return {

@@ -1,4 +1,4 @@
-"""What scoring gives: the errors of each recording, and sums of them."""
+"""The result of scoring: the errors of each recording, and their sums."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Row:
 
     @property
     def by_overlap(self) -> Mapping[int, DerCounts]:
-        """The errors apart by how many reference speakers speak at once (0: nobody)."""
+        """The errors by the number of reference speakers who speak at once (0: nobody)."""
         return self.comparison.by_overlap
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The errors of several recordings under one protocol; rates in total are sums of errors over sums of speech."""
+    """The errors of several recordings under one protocol; total rates are sums of errors over sums of speech."""
 
     protocol: Protocol
     rows: tuple[Row, ...]
@@ -50,12 +50,12 @@ class Report:
 
     @property
     def speaker_count_error(self) -> float:
-        """Mean absolute difference of the numbers of speakers, 0 without recordings."""
+        """Mean absolute error of the number of speakers, 0 without recordings."""
         return sum(abs(row.hypothesis_speakers - row.reference_speakers) for row in self.rows) / max(1, len(self.rows))
 
     @property
     def by_overlap(self) -> dict[int, DerCounts]:
-        """Errors by how many reference speakers speak at once (0: nobody); the sum is ``der``."""
+        """The errors by the number of reference speakers who speak at once (0: nobody); their sum is ``der``."""
         totals: dict[int, DerCounts] = {}
         for row in self.rows:
             for number, counts in row.by_overlap.items():
@@ -64,7 +64,7 @@ class Report:
 
     @property
     def by_speakers(self) -> dict[int, Report]:
-        """The recordings in groups of as many reference speakers, each a report of its own."""
+        """The recordings grouped by their number of reference speakers, one report per group."""
         numbers = sorted({row.reference_speakers for row in self.rows})
         return {
             number: Report(self.protocol, tuple(row for row in self.rows if row.reference_speakers == number))
@@ -73,7 +73,7 @@ class Report:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the DER by a bootstrap over recordings; None where there are fewer than two."""
+        """The 95 % interval of the DER by a bootstrap over recordings; None for fewer than two."""
         if len(self.rows) < 2:
             return None
         from sortformer.metrics.bootstrap import ratio_interval

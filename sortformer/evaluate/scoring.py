@@ -1,4 +1,4 @@
-"""Score RTTM against RTTM, or turns against turns."""
+"""Scoring of files or turns against references."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sortformer.metrics.region import Parts, Turns, scored_region
 __all__ = ["STDIN", "score", "score_recordings"]
 
 STDIN = Path("/dev/stdin")
-"""A pipe, also where a file is sent through it."""
+"""Standard input; it counts as a pipe even if it is a file."""
 
 
 def score(
@@ -34,22 +34,22 @@ def score(
     errors: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
 ) -> Report:
-    """Score RTTM against RTTM; each a file (one or more recordings) or a folder of files. The UEM likewise.
+    """Score a hypothesis against a reference; these and the UEM are each a file or a folder of files.
 
-    The reference may be a manifest, which names the RTTM and may name the UEM; else its durations are the scored parts.
-    A file of a folder without a turn stands for a recording of its own name in which nobody speaks; a single file
-    without a turn for silence in all recordings of the other side. Through a pipe, no turn is no answer: whoever should
-    have sent some may have failed. ``errors`` is a folder to show in where they are (see ``evaluate.errors``), in which
-    nothing is replaced unless ``overwrite`` is set.
+    RTTM, and the other formats that ``turns_in`` reads. The reference may also be a manifest of RTTM and UEM files;
+    without a UEM, its durations define the scored parts. A file without a turn means silence: in a folder, in the
+    recording of its name; alone, in all recordings of the other side. A pipe without a turn is an error, because the
+    sending command may have failed. ``errors`` is a folder for inspecting the errors (see ``evaluate.errors``), in
+    which files are replaced only if ``overwrite`` is set.
 
     Raises:
-        InputError: when a path is none, missing or broken, no turn comes through a pipe, a recording is on one side
-            only or missing in the UEM, or a file cannot be written or is there already.
-        ConfigError: when there is no such protocol.
+        InputError: when an argument is not a path, a path is missing or broken, no turn comes through a pipe, a
+            recording is on one side only or missing in the UEM, or a file cannot be written or exists.
+        ConfigError: when the protocol is unknown.
 
     Warns:
-        UserWarning: when a single file without a turn is taken for silence where the reference has turns; and when a
-            UEM begins after the last turn of both sides, as that of another recording may.
+        UserWarning: when a single hypothesis file without a turn is taken for silence and the reference has turns, or
+            when a UEM begins after the last turn of both sides and so may be that of another recording.
     """
     for given in (reference, hypothesis, "" if uem is None else uem, "" if errors is None else errors):
         if not isinstance(given, str | os.PathLike):
@@ -94,13 +94,13 @@ def score_recordings(
     uem: Mapping[str, Parts | None] | None = None,
     protocol: str | Protocol = FULL,
 ) -> Report:
-    """Score diarizations or turns by the id of their recording; what is scored is as in ``metrics.region``.
+    """Score diarizations or turns by recording id; the scored region is that of ``metrics.region``.
 
-    A UEM may leave a recording open (None), as if there were none.
+    In the UEM, the parts of a recording may be None, which is as if there were no UEM for it.
 
     Raises:
         InputError: when a recording is on one side only or missing in the UEM.
-        ConfigError: when there is no such protocol.
+        ConfigError: when the protocol is unknown.
     """
     protocol = protocol_named(protocol)
     _check_same(references, hypotheses, "the references", "the hypotheses")

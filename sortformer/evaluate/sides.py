@@ -1,4 +1,4 @@
-"""Where references come from: turns, in files or folders of them, or manifests, which know lengths and scored parts."""
+"""References from files of turns, folders of these, or manifests with durations and scored parts."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ __all__ = ["Truth", "truth_in"]
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Who speaks when, by recording, and the parts to score where those are given.
+    """The reference turns and, if given, the parts to score, by recording id.
 
-    ``windows`` are the recordings that are a part of their file; their turns are all those of the file.
+    ``windows`` are the recordings that are only a part of their file; they have all turns of the file.
     """
 
     turns: Mapping[str, Turns]
@@ -33,15 +33,15 @@ class Truth:
 
 
 def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = None) -> Truth:
-    """Return what a manifest knows, or what turns a file or a folder gives, of any format that ``turns_in`` reads.
+    """Return the references of a manifest, or of a file or folder of turns in any format that ``turns_in`` reads.
 
-    A UEM (file or folder) goes before a manifest's. All times are those of the files, also for windows of them:
-    these are scored like parts in a UEM, so that there is no border, and no collar, where a window cuts a turn. One
-    that begins where its file does is recognised by turns after its end.
-    Where some entries of a manifest begin within their file, or have a UEM, the others are scored whole.
+    ``uem`` (file or folder) overrides the manifest's UEM. Times are relative to the files, also for windows of them: a
+    window is scored like a part in a UEM, so that there is no border, and no collar, where it cuts a turn. A window
+    that starts at the start of its file is recognised by turns after its end. If some entries of a manifest start
+    within their file, or have a UEM, the others are scored whole.
 
     Raises:
-        InputError: when a path is missing or broken, or such an entry has no duration.
+        InputError: when a path is missing or broken, or the parts of an entry need a UEM or a duration and it has none.
     """
     given = None if uem is None else uem_in(Path(uem))
     if not is_manifest(path) or holds_turns(Path(path)):
@@ -58,13 +58,13 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
         given |= {uri: clipped(given[uri], *window) for uri, window in windows.items() if uri in given}
     elif any(entry.uem or entry.offset for entry in entries):
         given = {entry.id: _parts(entry) for entry in entries}
-    elif windows:  # whose references go on after their ends
+    elif windows:  # recognised by turns after their ends
         given = {entry.id: _parts(entry) if entry.id in windows else None for entry in entries}
     return Truth(own | whole, given, frozenset(windows))
 
 
 def _is_window(entry: Entry, turns: tuple[Turn, ...]) -> bool:
-    """Whether an entry is a part of its file: it starts within it, or somebody speaks after its end."""
+    """Return whether an entry is only a part of its file: it starts within it, or has turns after its end."""
     _, end = _window(entry)
     return entry.offset > 0 or any(turn.end > end + SLACK_S for turn in turns)
 

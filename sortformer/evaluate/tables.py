@@ -1,4 +1,4 @@
-"""A report as text for the terminal, as Markdown, JSON or CSV."""
+"""Reports as text for the terminal, Markdown, JSON or CSV."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _BY_OVERLAP = ("at once", "DER", "of all: miss", "false alarm", "confusion", "sp
 def as_text(report: Report, breakdown: bool = False) -> str:
     """Return aligned tables for the terminal, with protocol and scored parts below; rates in percent.
 
-    A line says in which recordings nobody speaks, because rates of nothing mean little.
-    ``breakdown`` adds the tables by number of speakers, and by how many of them speak at once.
+    A line lists the recordings without reference speech, because their rates mean little. ``breakdown`` adds tables by
+    number of speakers, and by number of speakers who speak at once.
     """
     tables = [_aligned(table) for table in _tables(report, breakdown)]
     return "\n".join([tables[0] + _notes(report, "\n"), *tables[1:]])
 
 
 def as_markdown(report: Report, breakdown: bool = False) -> str:
-    """Return Markdown tables, with protocol and scored parts below the first; contents as in :func:`as_text`."""
+    """Return Markdown tables, with protocol and scored parts below the first; content as for :func:`as_text`."""
     tables = [_piped(table) for table in _tables(report, breakdown)]
     return "\n".join([f"{tables[0]}\n{_notes(report, '  ' + chr(10))}", *tables[1:]])
 
@@ -69,7 +69,7 @@ def _tables(report: Report, breakdown: bool) -> list[Table]:
 
 
 def _main(report: Report) -> Table:
-    """Head, one row a recording, total; rates in percent of reference speech."""
+    """Return the header, one row per recording, and the total; rates in percent of reference speech."""
     body = [
         _cells(row.uri, row.der, row.jer, f"{row.hypothesis_speakers} of {row.reference_speakers}")
         for row in report.rows
@@ -95,7 +95,7 @@ def _by_speakers(report: Report) -> Table:
 
 
 def _by_overlap(report: Report) -> Table:
-    """DER within each class, and its parts as shares of all reference speech, so that they add up to the total."""
+    """Return the DER of each class, and its parts as shares of all reference speech, which add up to the total."""
     body = [
         (
             str(number),
@@ -109,7 +109,7 @@ def _by_overlap(report: Report) -> Table:
 
 
 def _shares(counts: DerCounts, total: float | None = None) -> tuple[str, str, str]:
-    """Miss, false alarm and confusion in percent of reference speech; in seconds (``1.00 s``) where there is none."""
+    """Return miss, false alarm and confusion in percent of reference speech; in seconds (``1.00 s``) without any."""
     whole = counts.total if total is None else total
     miss, false_alarm, confusion = (
         _percent(part / whole) if whole else f"{part:.2f} s"
@@ -186,10 +186,10 @@ def _seconds(counts: DerCounts) -> dict[str, float]:
 
 
 def as_csv(report: Report) -> str:
-    """Return CSV: a line a recording, then (``group`` says what a line is) the total and the breakdowns.
+    """Return CSV: one line per recording, then the total and the breakdowns; ``group`` is the kind of a line.
 
-    Times in seconds, rates as fractions; a cell is empty where it means nothing. Each line has the protocol and, as
-    ``basis``, where the scored parts come from: ``uem``, ``duration`` or ``extent``, with ``+`` where from several.
+    Times in seconds, rates as fractions; cells without meaning are empty. Each line has the protocol and, as ``basis``,
+    the source of the scored parts: ``uem``, ``duration`` or ``extent``, or several joined by ``+``.
     """
     lines = [
         {"group": "recording", "name": row.uri, **_measures(row.der, row.jer)}
@@ -214,7 +214,7 @@ def as_csv(report: Report) -> str:
 
 
 def _conditions(report: Report) -> dict[str, Any]:
-    """What a number means nothing without, as cells."""
+    """Return the cells of the scoring conditions, without which the numbers mean nothing."""
     return {
         "protocol": report.protocol.name,
         "collar_s": report.protocol.collar_s,
