@@ -1,7 +1,7 @@
-"""Manifests: which recordings there are, and where their references lie; one JSON object a line, as NeMo reads them.
+"""Manifests: lists of recordings and their references, with one JSON object per line, as in NeMo.
 
-One file a source (a folder, Kaldi, lhotse, a corpus), each a function that returns drafts of entries; ``jsonl`` writes
-and reads them, ``check`` finds what is wrong with them.
+One module per source (a folder, Kaldi, lhotse, a corpus), each with a function that returns drafts of entries;
+``jsonl`` writes and reads manifests, ``check`` validates them.
 """
 
 from sortformer.manifests.entry import Draft, Entry

@@ -13,7 +13,7 @@ from sortformer.manifests.tree import Tree, check_complete, duration_of
 __all__ = ["MICROPHONES", "Ami", "from_ami"]
 
 MICROPHONES: Mapping[str, str] = {"mix-headset": "Mix-Headset", "sdm": "Array1-01"}
-"""What a microphone is called in the corpus's file names; sdm is the first one of the first table array."""
+"""The names of the microphones in the corpus's file names; sdm is the first one of the first table array."""
 
 _NO_ARRAY = frozenset({"IS1003b", "IS1007d"})
 _SPLITS = ("train", "dev", "test")
@@ -21,7 +21,7 @@ _SPLITS = ("train", "dev", "test")
 
 @dataclass(frozen=True, slots=True)
 class Ami:
-    """The entries by split, and the meetings of which the corpus has no recording with this microphone."""
+    """The entries by split, and the meetings that the corpus has no recording of with this microphone."""
 
     splits: Mapping[str, tuple[Draft, ...]]
     without: tuple[str, ...]
@@ -35,22 +35,22 @@ def from_ami(
 ) -> Ami:
     """Return the meetings of train, dev and test (Full-corpus-ASR) with the references ``only_words``.
 
-    IS1003b and IS1007d were recorded without the first array: with ``sdm`` they are left out.
+    IS1003b and IS1007d were recorded without the first array: with ``sdm`` they are omitted.
 
     Args:
-        corpus: holds ``ES2002a/audio/ES2002a.Mix-Headset.wav``, ..., at any depth.
-        setup: AMI-diarization-setup (or its folders ``only_words/rttms`` and ``uems``).
-        partial: leave out meetings that are not in the corpus folder, and splits of which none is.
+        corpus: the folder with ``ES2002a/audio/ES2002a.Mix-Headset.wav``, ..., at any depth.
+        setup: AMI-diarization-setup, or a folder with its RTTM and UEM files.
+        partial: omit meetings that are not in the corpus folder, and splits without any.
 
     Raises:
-        InputError: when a folder, a recording, an RTTM or a UEM is missing, or there is no such microphone.
+        InputError: when a folder, a recording, an RTTM or a UEM is missing, or the microphone is unknown.
     """
     if microphone not in MICROPHONES:
         raise InputError(f"AMI has the microphones {', '.join(MICROPHONES)} here, not {microphone!r}")
     audio = Tree.of(corpus, {".wav", ".flac"})
     setup = Path(setup)
     words = setup / "only_words" / "rttms"
-    turns = Tree.of(words if words.is_dir() else setup, {".rttm"})  # elsewhere in it are others of the same name
+    turns = Tree.of(words if words.is_dir() else setup, {".rttm"})  # other folders have other RTTM of the same names
     regions = Tree.of(setup / "uems" if (setup / "uems").is_dir() else setup, {".uem"})
     splits: dict[str, tuple[Draft, ...]] = {}
     without = []

@@ -19,9 +19,9 @@ def from_callhome(corpus: str | Path, references: str | Path, partial: bool = Fa
     """Return the calls of part 1 (to adapt on) and part 2 (to report on).
 
     Args:
-        corpus: holds ``iaaa.sph``, ..., or the same in another format, at any depth.
+        corpus: the folder with ``iaaa.sph``, ..., or the same in another format, at any depth.
         references: one RTTM file about all calls (``fullref.rttm`` of the SRE 2000 key), or a folder of RTTM.
-        partial: leave out calls that are not in the corpus folder, and a part of which none is.
+        partial: omit calls that are not in the corpus folder, and a part without any.
 
     Raises:
         InputError: when a folder, a recording or a reference is missing.

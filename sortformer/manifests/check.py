@@ -1,4 +1,4 @@
-"""Find what is wrong with manifests before hours are spent on them."""
+"""Validation of manifests, before hours are spent on them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from sortformer.manifests.tree import duration_of
 
 __all__ = ["Checked", "Problem", "check"]
 
-_SILENCE = 10 ** (-60 / 20)  # of full scale, the loudest sample
+_SILENCE = 10 ** (-60 / 20)  # peak, relative to full scale
 _NUMBERED = re.compile(r"(spk|spkr|speaker|s)?[_-]?\d+|[a-z]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something to put right before training or scoring."""
+    """Something to fix before training or scoring."""
 
     manifest: Path
     recording: str | None  # None: it is about the whole manifest
@@ -39,7 +39,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What is wrong, what may be, and what the recordings of each manifest are like."""
+    """The problems, the possible problems, and the statistics of each manifest."""
 
     problems: tuple[Problem, ...]
     doubts: tuple[Problem, ...]
@@ -47,13 +47,13 @@ class Checked:
 
 
 def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
-    """Look at manifests, each taken to be a split of its own.
+    """Check manifests, each of which counts as a split of its own.
 
-    Problems are: a missing or broken recording, RTTM or UEM; a recording without a reference, or in whose reference
-    nobody speaks; turns or scored parts that end after the recording; a duration that is not the file's; another number
-    of speakers than the manifest says; one id or one file twice; silent or damaged audio; a recording or a speaker in
-    two splits; no recording at all. Names that only number speakers (``spk01``, ``A``) are taken to mean others in each
-    recording. A doubt is an RTTM that is about one recording, and calls it otherwise: it may be another's.
+    Problems are: a missing or broken recording, RTTM or UEM; a recording without a reference, or without a turn in it;
+    turns, scored parts or a window that end after the file; a number of speakers that is not the manifest's; a
+    duplicate id or window; silent or damaged audio; a recording, file or speaker in two splits; no recording at all.
+    Names that only number speakers (``spk01``, ``A``) are assumed to mean different people in each recording. A doubt
+    is an RTTM about one recording with another name: it may be the wrong file.
 
     Args:
         listen: decode the recordings, which finds silence and damage; else only their headers are read.
@@ -85,7 +85,7 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
 
 
 def _repeated(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
-    """Ids and windows of files that come again."""
+    """Yield ids of entries whose id or window of a file is a duplicate, with the problem."""
     ids: set[str] = set()
     windows: dict[tuple[str, float, float | None], str] = {}
     for entry in entries:
@@ -98,7 +98,7 @@ def _repeated(entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
 
 
 def _belongings(entry: Entry, turns: Sequence[Turn]) -> Iterator[str]:
-    """What must not be in two splits."""
+    """Yield what must not be in two splits: the recording, its file and its named speakers."""
     yield f"the recording {entry.id!r}"
     yield f"the file {os.path.realpath(entry.audio)}"
     for speaker in sorted({turn.speaker for turn in turns}):
@@ -108,7 +108,7 @@ def _belongings(entry: Entry, turns: Sequence[Turn]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What one entry turns out to be."""
+    """The result of checking one entry."""
 
     problems: tuple[str, ...]
     length_s: float | None
@@ -120,7 +120,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
     problems: list[str] = []
     whole_s = None
     try:
-        # Of some MP3 files the header has but an estimate.
+        # The header of some MP3 files has only an estimate of the duration.
         whole_s, fault = _heard(entry.audio) if listen else (duration_of(entry.audio), None)
         problems += [fault] if fault else []
     except InputError as error:
@@ -151,7 +151,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
 
 
 def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], whole_s: float | None) -> list[str]:
-    """What is wrong with the turns of the file, or with those of the entry, which may be a window of it."""
+    """Return the problems of the ``own`` turns of the file, and of ``turns``, those of the entry, perhaps a window."""
     problems = []
     last, speakers = last_end(own), len({turn.speaker for turn in turns})
     if whole_s is not None and last > whole_s + SLACK_S:
@@ -164,7 +164,7 @@ def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], who
 
 
 def _heard(path: Path) -> tuple[float, str | None]:
-    """The length of a recording in seconds, and what is wrong with its sound."""
+    """Return the duration of a recording in seconds, and the problems of its audio."""
     heard = Heard(path)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AudioWarning)

@@ -1,4 +1,4 @@
-"""One recording of a manifest, as a value."""
+"""The entry of a recording in a manifest."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from sortformer.grid import LONGEST_S
 __all__ = ["SLACK_S", "Draft", "Entry"]
 
 SLACK_S = 0.1
-"""By which times may lie past the end of a recording: durations are rounded, or of another format; so are turns."""
+"""Tolerance for times after the end of a recording: durations and turns may be rounded, or from another format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One recording, or a window of one, and where to find who speaks when in it.
+    """One recording, or a window of one, and its reference files.
 
     Attributes:
-        id: what it is called in RTTM and UEM.
-        audio: the file.
-        offset: where the window starts in the file, in seconds.
-        duration: length in seconds; None is unknown, to the end of the file.
-        rttm, uem: the reference and the parts to score, in the time of the file.
-        num_speakers: how many speak, where that is known.
+        id: its name in RTTM and UEM.
+        audio: the audio file.
+        offset: the start of the window in the file, in seconds.
+        duration: in seconds; None if unknown, to the end of the file.
+        rttm, uem: the files of the reference and of the parts to score, with times relative to the audio file.
+        num_speakers: the number of speakers, if known.
 
     Raises:
-        InputError: when the id has white space or is no name for a file, a time is negative or not to be
-            counted in samples, or fewer than none speak.
+        InputError: when the id is empty, has white space or is not a valid file name, a time is out of range, or the
+            number of speakers is negative.
     """
 
     id: str
@@ -54,7 +54,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry, and its turns where no RTTM file of its own holds them: writing the manifest writes that too."""
+    """An entry, and its turns if it has no RTTM file of its own yet; writing the manifest writes that too."""
 
     entry: Entry
     turns: tuple[Turn, ...] | None = None

@@ -1,4 +1,4 @@
-"""A manifest of a folder with recordings and their RTTM, however they are arranged."""
+"""A manifest of a folder with recordings and their RTTM, in any arrangement."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
@@ -17,19 +17,19 @@ Value = TypeVar("Value")
 
 
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
-    """Return every recording in a folder and below it, with the RTTM and the UEM that are about it.
+    """Return all recordings in a folder and below it, with the RTTM and the UEM about them.
 
-    A reference is about the recordings that it names inside, by their names without suffix. One that names a single
-    recording, which is not here, is about the recording that is called as its file is, unless another reference is. The
-    name of a recording may be longer: ``ES2002a.Mix-Headset.wav`` goes with ``ES2002a`` where nothing is called
-    ``ES2002a.Mix-Headset``. One without a reference gets an entry without.
+    A reference is matched by the recording ids in it, which are file names without suffix. If it has a single id, and
+    no recording has that name, it is matched by its own file name instead, unless another reference has that id. The
+    name of a recording may be longer: ``ES2002a.Mix-Headset.wav`` matches ``ES2002a`` if no reference has the id
+    ``ES2002a.Mix-Headset``. A recording without a reference gets an entry without one.
 
     Args:
         references: the folder (or the RTTM file) with the references, if they are elsewhere.
 
     Raises:
-        InputError: when a folder is missing, there is no recording, a file is broken, two references differ, or those
-            that are elsewhere are about none of the recordings.
+        InputError: when a folder is missing, there is no recording, a file is broken, two references of a recording
+            differ, or those given as ``references`` match none of the recordings.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
@@ -57,7 +57,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
 
 
 def _each(paths: Iterable[Path], read: Callable[[Path], Value]) -> dict[Path, Value]:
-    """What is read of each file; an InputError, of all that cannot be read, where there are any."""
+    """Return the content of each file; raise one InputError for all files that cannot be read."""
     found: dict[Path, Value] = {}
     broken = []
     for path in paths:
@@ -72,7 +72,7 @@ def _each(paths: Iterable[Path], read: Callable[[Path], Value]) -> dict[Path, Va
 
 
 def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
-    """The id of a recording: its name, or as much of it before a dot as references know."""
+    """Return the id of a recording: the longest part of its name, up to a dot, that has a reference, else the name."""
     short = name
     while short not in turns and "." in short:
         short = short.rpartition(".")[0]
@@ -80,16 +80,16 @@ def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
 
 
 def _read_rttm(path: Path) -> dict[str, str]:
-    """What is said of each recording, in one way of writing it."""
+    """Return the turns of each recording as normalised RTTM, so that they can be compared."""
     return {uri: rttm.format(Diarization(turns, last_end(turns))) for uri, turns in rttm.read(path).items()}
 
 
 def _by_id(
     place: Path, suffix: str, read: Callable[[Path], Mapping[str, Any]], names: Collection[str]
 ) -> dict[str, tuple[Path, bool]]:
-    """For each recording, a file about it, and whether that is about nothing else.
+    """Return, for each recording, a file about it, and whether that file is about no other recording.
 
-    Two files may be about one recording where they say the same: one may be what was written beside a manifest.
+    Two files about one recording must have the same content: one may have been written beside a manifest.
     """
     files = Tree.of(place, {suffix}) if place.is_dir() else [place]
     found: dict[str, tuple[Path, bool]] = {}

@@ -1,9 +1,9 @@
-"""Manifests as files: one JSON object a line, with the fields of NeMo's diarization manifests.
+"""Manifest files: one JSON object per line, with the fields of NeMo's diarization manifests.
 
 ``audio_filepath``, ``offset``, ``duration``, ``label``, ``text``, ``num_speakers``, ``rttm_filepath``,
 ``uem_filepath``, ``ctm_filepath`` (NeMo, "Speaker diarization: dataset preparation"), and ``uniq_id``: the id in RTTM,
-which NeMo takes from the name of a file. Several windows of one file that have no id are called as NeMo calls them, by
-their times in milliseconds: ``call_0_30000``. Relative paths are relative to the manifest.
+by default the name of the file, as in NeMo. Several windows of one file without an id are named as in NeMo, by their
+times in milliseconds: ``call_0_30000``. Relative paths are relative to the manifest.
 """
 
 import itertools
@@ -30,7 +30,7 @@ _SUFFIXES = frozenset({".jsonl", ".json"})
 
 
 def is_manifest(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is called like a manifest: ``.jsonl``, or ``.json`` as NeMo often does."""
+    """Return whether a path has the extension of a manifest: ``.jsonl``, or ``.json``, which is common in NeMo."""
     return Path(path).suffix.lower() in _SUFFIXES
 
 
@@ -38,7 +38,7 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
     """Read a manifest.
 
     Raises:
-        InputError: when the file is missing or no manifest, it is empty, or two entries have one id.
+        InputError: when the file is missing, not a manifest or empty, or two entries have the same id.
     """
     entries = read_lines(path)
     if not entries:
@@ -55,10 +55,10 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
 
 
 def read_lines(path: str | os.PathLike[str]) -> list[Entry]:
-    """Return the entries of a manifest as they stand there, several of one id too; relative paths start at its folder.
+    """Return the entries of a manifest, even if several have the same id; relative paths start at its folder.
 
     Raises:
-        InputError: when the file is missing or a folder, or, with the line's number, on a line that is no entry.
+        InputError: when the file is missing or a folder, or, with the line number, on a line that is not an entry.
     """
     source = Path(path)
     if source.is_dir():
@@ -106,13 +106,13 @@ def _seconds(fields: dict[str, Any], key: str) -> float | None:
 
 
 def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, overwrite: bool = False) -> list[Entry]:
-    """Write a manifest, sorted by id, and beside it ``rttm/ID.rttm`` for each draft that brings its turns.
+    """Write a manifest, sorted by id, and beside it ``rttm/ID.rttm`` for each draft with turns.
 
-    Paths to what lies in the manifest's folder are relative, all others absolute.
+    Paths within the manifest's folder are relative, all others absolute.
 
     Raises:
-        InputError: when a file exists and ``overwrite`` is not set, there is no recording, two have one id, or a
-            manifest, which is UTF-8, cannot express a path. Nothing is written then.
+        InputError: when a file exists and ``overwrite`` is not set, there is no recording, two have the same id, or a
+            path cannot be written as a line of UTF-8; then nothing is written.
     """
     path = Path(path)
     if path.exists() and not overwrite:
@@ -133,7 +133,7 @@ def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, over
 
 
 def _check(draft: Draft, folder: Path, overwrite: bool) -> None:
-    """Refuse what could not be written, before anything is."""
+    """Check that a draft can be written, before anything is."""
     for path in filter(None, (draft.entry.audio, draft.entry.rttm, draft.entry.uem)):
         check_path(path)
     if draft.turns is None:

@@ -14,18 +14,18 @@ from sortformer.manifests.tree import duration_of
 
 __all__ = ["from_kaldi"]
 
-_OPEN_ENDS = ("-1", "-1.0")  # a segment that lasts until its recording ends (Kaldi, extract-segments)
+_OPEN_ENDS = ("-1", "-1.0")  # the end of the recording (Kaldi, extract-segments)
 
 
 def from_kaldi(folder: str | Path) -> list[Draft]:
     """Return the recordings of a Kaldi data directory (Kaldi, "Data preparation").
 
-    Turns come from ``rttm``, else from ``segments`` and ``utt2spk``, else there are none; lengths from ``reco2dur``,
-    else from the recordings. Relative paths are as Kaldi takes them, from where the command is run.
+    Turns come from ``rttm``, else from ``segments`` and ``utt2spk``, else there are none; durations from ``reco2dur``,
+    else from the recordings. Relative paths are relative to the working directory, as in Kaldi.
 
     Raises:
-        InputError: when a file is missing or broken, ``wav.scp`` holds a command, which is never run, or ``rttm`` knows
-            a recording by another name than it.
+        InputError: when a file is missing or broken, ``wav.scp`` has a command, which is never run, or ``rttm`` has
+            another name for a recording than ``wav.scp``.
     """
     folder = Path(folder)
     recordings = _recordings(folder / "wav.scp")
@@ -56,7 +56,7 @@ def _recordings(path: Path) -> dict[str, Path]:
 
 
 def _rows(path: Path, fields: int) -> Iterator[Line]:
-    """The lines of an optional file, each with so many fields."""
+    """Yield the lines of an optional file, each with ``fields`` fields."""
     if not path.exists():
         return
     for line in lines(read_text(path), str(path)):
@@ -65,7 +65,7 @@ def _rows(path: Path, fields: int) -> Iterator[Line]:
 
 
 def _by_first(path: Path) -> dict[str, Line]:
-    """The lines of an optional file with two fields, by the first."""
+    """Return the lines of an optional file with two fields, by the first."""
     found: dict[str, Line] = {}
     for line in _rows(path, 2):
         if line.fields[0] in found:
@@ -75,10 +75,10 @@ def _by_first(path: Path) -> dict[str, Line]:
 
 
 def _turns(folder: Path, durations: dict[str, float | None]) -> dict[str, tuple[Turn, ...]] | None:
-    if (folder / "rttm").is_file():  # a folder of that name is what we write beside a manifest
+    if (folder / "rttm").is_file():  # a folder of that name is one that we wrote beside a manifest
         known = rttm.read(folder / "rttm")
         without, others = [name for name in durations if name not in known], sorted(known.keys() - durations.keys())
-        if without and others:  # others alone may be those of a larger corpus
+        if without and others:  # if all have turns, the others may be those of a larger corpus
             raise InputError(
                 f"{folder / 'rttm'} says nothing about {without[0]!r} of {folder / 'wav.scp'}, but speaks of "
                 f"{others[0]!r}: give each recording the same name in both"

@@ -21,8 +21,8 @@ Value = TypeVar("Value")
 def from_lhotse(recordings: str | Path, supervisions: str | Path | None = None) -> list[Draft]:
     """Return the recordings of a ``recordings.jsonl[.gz]`` with their supervisions, or those of a ``cuts.jsonl[.gz]``.
 
-    A cut becomes a window of its recording. Fields as in lhotse 1.33 (Recording, SupervisionSegment, MonoCut). Relative
-    paths are as lhotse takes them, from where the command is run.
+    A cut becomes a window of its recording. Fields are those of lhotse 1.33 (Recording, SupervisionSegment, MonoCut).
+    Relative paths are relative to the working directory, as in lhotse.
 
     Raises:
         InputError: when a file is missing or broken, audio is not one local file, or a supervision names no speaker.
@@ -39,7 +39,7 @@ def from_lhotse(recordings: str | Path, supervisions: str | Path | None = None) 
 
 
 def _draft(row: dict[str, Any], spoken: dict[str, list[Turn]] | None) -> Draft:
-    """A cut, or a recording with the turns that are taken out of what is ``spoken``."""
+    """Return the draft of a cut, or of a recording with its turns, which are removed from ``spoken``."""
     if "tracks" in row:
         raise InputError("a MixedCut has no file of its own; save it first (CutSet.save_audios)")
     if "recording" in row:
@@ -67,7 +67,7 @@ def _cut(row: dict[str, Any]) -> Draft:
 
 
 def _channels(value: Any) -> set[int]:
-    """The channels that are named: one, several, or none."""
+    """Return the channels in a field: one, several, or none."""
     named = value if isinstance(value, list) else [] if value is None else [value]
     return {whole_number_of(each, "a channel") for each in named}
 
@@ -86,7 +86,7 @@ def _entry(recording: dict[str, Any], name: str, offset: float, duration: float)
 
 
 def _turn(row: dict[str, Any], shift: float) -> list[Turn]:
-    """The turn of a supervision, none where it has no length; what a cut holds of it may start before the cut."""
+    """Return the turn of a supervision, empty if it has no length; in a cut it may start before the cut."""
     start = shift + _number(row, "start")
     end = round(start + _number(row, "duration"), 6)
     start = max(0.0, round(start, 6))
@@ -95,7 +95,7 @@ def _turn(row: dict[str, Any], shift: float) -> list[Turn]:
 
 
 def _mappings(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    """A list of mappings, empty where there is none."""
+    """Return a field that is a list of mappings; empty if it is missing."""
     found = row.get(key) or []
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise InputError(f"{key!r} must be a list of mappings, got {found!r}")
@@ -111,7 +111,7 @@ def _number(row: dict[str, Any], key: str) -> float:
 
 
 def _rows(path: str | Path, read: Callable[[dict[str, Any]], Value]) -> list[Value]:
-    """What is made of each line."""
+    """Return the result of ``read`` for each line."""
     return json_lines(_content(Path(path)), path, "from lhotse", read)
 
 

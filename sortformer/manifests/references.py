@@ -1,4 +1,4 @@
-"""What an entry's files say about it: its turns and the parts to score."""
+"""The reference of an entry, from its files: its turns and the parts to score."""
 
 import math
 from collections.abc import Mapping
@@ -18,14 +18,13 @@ Value = TypeVar("Value")
 
 
 def own_turns(entry: Entry) -> tuple[Turn, ...]:
-    """Return the turns that the RTTM of an entry gives it, in the file's own time.
+    """Return the turns of an entry in its RTTM, with times relative to the audio file.
 
-    A file about one recording is taken to be about this one whatever it calls it, as NeMo does; one about several may
-    know a window by the name of its recording.
+    A file about one recording is taken to be about this one, whatever its name there, as in NeMo; one about several may
+    have a window under the name of its recording.
 
     Raises:
-        InputError: when it has no RTTM, or that is missing or broken, or speaks of several recordings and not of this
-            one.
+        InputError: when there is no RTTM, or it is missing or broken, or has several recordings but not this one.
     """
     if entry.rttm is None:
         raise InputError(f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}")
@@ -33,22 +32,22 @@ def own_turns(entry: Entry) -> tuple[Turn, ...]:
 
 
 def other_name(entry: Entry) -> str | None:
-    """Return what an RTTM about one recording calls it, where that is not as the entry does; else None.
+    """Return the name of the recording in an RTTM about only one, if it is not a name of the entry; else None.
 
     Raises:
-        InputError: when it is missing or broken.
+        InputError: when the RTTM is missing or broken.
     """
     found = {} if entry.rttm is None else rttm.read(entry.rttm)
     return None if len(found) != 1 or set(_names(entry)) & set(found) else next(iter(found))
 
 
 def _names(entry: Entry) -> tuple[str, str]:
-    """What files may call an entry: as it is called, or by the name of its recording."""
+    """Return the names that an entry may have in files: its id, or the name of its recording."""
     return entry.id, without_white_space(entry.audio.stem)
 
 
 def _about(entry: Entry, found: Mapping[str, Value], path: Path) -> Value:
-    """What a file says about an entry."""
+    """Return the content of a file about an entry."""
     for name in _names(entry):
         if name in found:
             return found[name]
@@ -58,10 +57,10 @@ def _about(entry: Entry, found: Mapping[str, Value], path: Path) -> Value:
 
 
 def reference_of(entry: Entry) -> tuple[Turn, ...]:
-    """Return who speaks when in an entry, from its start on, and up to its end where that is known.
+    """Return the turns of an entry, with times relative to its start, up to its end if that is known.
 
     Raises:
-        InputError: when it has no RTTM, or that cannot be used.
+        InputError: when it has no usable RTTM.
     """
     turns = own_turns(entry)
     last = max([entry.offset, *(turn.end for turn in turns)])
@@ -70,10 +69,10 @@ def reference_of(entry: Entry) -> tuple[Turn, ...]:
 
 
 def regions_of(entry: Entry) -> Regions | None:
-    """Return the parts to score, from the entry's start on; None where it has no UEM.
+    """Return the parts to score, with times relative to the entry's start; None if it has no UEM.
 
     Raises:
-        InputError: when the UEM is missing or broken, or speaks of several recordings and not of this one.
+        InputError: when the UEM is missing or broken, or has several recordings but not this one.
     """
     if entry.uem is None:
         return None

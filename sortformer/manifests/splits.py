@@ -1,4 +1,4 @@
-"""The splits of corpora, as lists of names inside the package (``lists/README.md`` says whose they are)."""
+"""The splits of corpora, as lists of names inside the package (``lists/README.md`` names their sources)."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""What recordings are like: how much speech, how many speakers, how much of it at once."""
+"""Statistics of recordings: speech, overlap, speakers and turns."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Statistics"]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Sums over recordings, in seconds; add two to have those of both.
+    """Sums over recordings, which can be added.
 
     Attributes:
-        recordings: how many, with or without turns.
-        duration_s: length of all, as far as known.
-        speech_s: time in which at least one speaks; overlap_s: at least two.
-        turns: turns, those of one speaker that touch or overlap joined.
-        turn_s: length of them all.
+        recordings: their number, with or without turns.
+        duration_s: their total duration, as far as known.
+        speech_s: time in which at least one speaker is active; overlap_s: at least two.
+        turns: the number of turns, after joining those of one speaker that touch or overlap.
+        turn_s: the total duration of these turns.
         speakers: the number of speakers of each recording with a reference.
     """
 
@@ -35,7 +35,7 @@ class Statistics:
 
     @classmethod
     def of(cls, turns: Iterable[Turn] | None, duration_s: float | None) -> Statistics:
-        """Return those of one recording; without turns where it has no reference."""
+        """Return the statistics of one recording; ``turns`` is None if it has no reference."""
         if turns is None:
             return cls(1, duration_s or 0.0)
         whole = merged(turns)

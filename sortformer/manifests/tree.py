@@ -1,4 +1,4 @@
-"""Files of a corpus by their name, wherever in its folders they lie."""
+"""Files of a corpus by name, wherever they are in its folders."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["Tree", "check_complete", "duration_of"]
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files under a folder with certain suffixes, by name; hidden ones and ``__MACOSX`` are passed over.
+    """The files under a folder with certain suffixes, by name; hidden ones and ``__MACOSX`` are ignored.
 
-    Links to what is not there are among them, but not found by name.
+    Broken links are included, but not found by name.
     """
 
     root: Path
@@ -25,7 +25,7 @@ class Tree:
 
     @classmethod
     def of(cls, root: str | Path, suffixes: Collection[str]) -> Tree:
-        """Look through a folder and all below it.
+        """Search a folder and all folders below it.
 
         Raises:
             InputError: when there is no such folder.
@@ -45,7 +45,7 @@ class Tree:
         return (path for paths in self.files.values() for path in paths)
 
     def find(self, name: str) -> Path | None:
-        """Return the file of that name, None where there is none.
+        """Return the file of that name, None if there is none.
 
         Raises:
             InputError: when there are several.
@@ -53,14 +53,14 @@ class Tree:
         return _only(self.files.get(name, ()))
 
     def named(self, stem: str) -> Path | None:
-        """Return the file of that name without suffix; as ``find``."""
+        """Return the file with that name without its suffix, like ``find``."""
         return _only([path for path in self if path.stem == stem])
 
     def require(self, name: str, what: str) -> Path:
         """Return the file of that name.
 
         Raises:
-            InputError: when there is none (``what`` says what it would be), or several.
+            InputError: when there is none (``what`` describes it in the message), or several.
         """
         path = self.find(name)
         if path is None:
@@ -76,10 +76,10 @@ def _only(paths: Sequence[Path]) -> Path | None:
 
 
 def check_complete(corpus: str | Path, missing: Sequence[str], split: str, remedy: str) -> None:
-    """Refuse a split of which recordings are missing.
+    """Check that no recordings of a split are missing.
 
     Raises:
-        InputError: when any is; the sentence names the first, and what to do.
+        InputError: when any is; the message names the first, and what to do.
     """
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -87,7 +87,7 @@ def check_complete(corpus: str | Path, missing: Sequence[str], split: str, remed
 
 
 def duration_of(path: Path) -> float | None:
-    """Return the length that a recording's header says, in seconds; None where it does not say.
+    """Return the duration in a recording's header, in seconds; None if it has none.
 
     Raises:
         InputError: when it is missing or not audio.

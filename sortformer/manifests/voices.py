@@ -1,4 +1,4 @@
-"""Banks of single voices for simulation: ``segments.tsv``, from LibriSpeech or from any manifest with references."""
+"""Banks of single-speaker speech for simulation: ``segments.tsv``, from LibriSpeech or a manifest with references."""
 
 import math
 import os
@@ -18,11 +18,11 @@ from sortformer.manifests.tree import Tree, duration_of
 __all__ = ["COLUMNS", "Utterance", "alone", "from_librispeech", "voices_of", "write_bank"]
 
 COLUMNS = ("file", "speaker", "split", "gender", "start_s", "end_s")
-"""Of ``segments.tsv``."""
+"""The columns of ``segments.tsv``."""
 
 
 class Utterance(NamedTuple):
-    """One stretch of one voice; the speaker's name begins with its corpus and an underscore."""
+    """A segment of one speaker, whose name starts with the corpus and an underscore."""
 
     file: Path
     speaker: str
@@ -33,13 +33,13 @@ class Utterance(NamedTuple):
 
 
 def from_librispeech(corpus: str | Path) -> list[Utterance]:
-    """Return every utterance of LibriSpeech: train-* is the split train, dev-* is dev, test-* is test.
+    """Return all utterances of LibriSpeech: train-* is the split train, dev-* is dev, test-* is test.
 
     Args:
-        corpus: the folder with ``SPEAKERS.TXT``, as the archives unpack (``LibriSpeech``); any of the subsets.
+        corpus: the folder with ``SPEAKERS.TXT``, as unpacked from the archives (``LibriSpeech``); any of the subsets.
 
     Raises:
-        InputError: when it is not LibriSpeech, has no subset, or a recording has no length.
+        InputError: when it is not LibriSpeech, has no subset, or the duration of a recording is unknown.
     """
     corpus = Path(corpus)
     gender = {}
@@ -61,18 +61,19 @@ def from_librispeech(corpus: str | Path) -> list[Utterance]:
 def voices_of(
     entries: Iterable[Entry], split: str, corpus: str, shortest_s: float = 1.0, shared_names: bool = False
 ) -> list[Utterance]:
-    """Return the stretches of recordings in which one speaker is alone, as utterances of that voice.
+    """Return the segments of recordings in which exactly one speaker is active, as utterances of that speaker.
 
-    Those that the UEM of a recording leaves out are left out: nobody says that one speaker is alone there.
+    Time outside the UEM of a recording is omitted, because it is not annotated.
 
     Args:
-        split: the one that they go to.
-        corpus: the beginning of the speakers' names.
-        shared_names: a name means the same person in all recordings; else a speaker is one of a recording, in all
-            windows of it, and goes by the id of the first of these.
+        split: their split.
+        corpus: the prefix of the speakers' names.
+        shortest_s: shorter segments are omitted.
+        shared_names: a name means the same person in all recordings; else only within a recording, in all windows of
+            it, and is prefixed by the id of the first of these.
 
     Raises:
-        InputError: when an entry has no usable RTTM, or nobody is alone anywhere.
+        InputError: when an entry has no usable RTTM, or there is no such segment.
     """
     found = []
     known: dict[str, str] = {}
@@ -92,7 +93,7 @@ def voices_of(
 
 
 def alone(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Return the stretches in which exactly one speaker is active, as turns of that speaker."""
+    """Return the segments in which exactly one speaker is active, as turns of that speaker."""
     whole = ((turn.start, turn.end, turn.speaker) for turn in merged(turns))
     return merged(Turn(start, end, *active) for start, end, active in moments(whole) if len(active) == 1)
 
@@ -101,7 +102,7 @@ def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite
     """Write ``segments.tsv``, which makes a folder a voice bank; the recordings stay where they are.
 
     Raises:
-        InputError: when the file exists and ``overwrite`` is not set, or the list cannot express a path.
+        InputError: when the file exists and ``overwrite`` is not set, or a path cannot be written as a line of UTF-8.
     """
     target, utterances = Path(folder) / "segments.tsv", list(utterances)
     for file in dict.fromkeys(each.file for each in utterances):

@@ -1,4 +1,4 @@
-"""VoxConverse: debates and talk from YouTube, 216 recordings to develop on and 232 to test on."""
+"""VoxConverse: debates and talk from YouTube, with 216 recordings for development and 232 for test."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,11 +18,10 @@ def from_voxconverse(
     """Return the recordings of dev and test.
 
     Args:
-        corpus: holds ``abjxc.wav``, ... at any depth, as the published archives unpack (``audio`` for dev,
-            ``voxconverse_test_wav``).
+        corpus: the folder with ``abjxc.wav``, ... at any depth, as unpacked from the published archives (``audio`` for
+            dev, ``voxconverse_test_wav``).
         references: the repository of the annotations, with the folders ``dev`` and ``test`` of RTTM.
-        partial: leave out recordings that are not in the corpus folder, and a split of which none is or which has no
-            references.
+        partial: omit recordings that are not in the corpus folder, and a split without any or without references.
 
     Raises:
         InputError: when a folder, a recording or the references of a split are missing.
