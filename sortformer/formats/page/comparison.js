@@ -1,15 +1,15 @@
-// What a result was scored against, where it was: a lane for each kind of error, and rows of who speaks by the reference.
-// The errors are those of the result that the page was made of, whatever is corrected.
+// The reference of a scored result: a lane for each kind of error, and a row for each reference speaker.
+// The errors are those of the original result, without the corrections.
 
-const LANE = 16; // as .lane in style.css has it
+const LANE = 16; // must match .lane in style.css
 const KINDS = ["miss", "false alarm", "confusion"];
-const SEEN = 6; // pixels that an error needs to be seen; where it has less, so much around it is in view
+const SEEN = 6; // pixels that an error needs to be seen; if it has fewer, the view zooms to AROUND ms
 const AROUND = 10_000;
-const MARGIN = 500; // that is heard before and after an error, most of which are short
-const SLACK = 250; // by which a player stops late
-const HEARD = 100; // shorter ones are borders, and passed over where there are others
+const MARGIN = 500; // played before and after an error, because most errors are short
+const SLACK = 250; // how late a player may stop
+const HEARD = 100; // shorter errors are mere borders, and skipped if there are longer ones
 
-const comparison = JSON.parse($("comparison").textContent); // null where there is none
+const comparison = JSON.parse($("comparison").textContent); // null without a reference
 const reference = comparison?.reference ?? [];
 const wrong = comparison?.errors ?? [];
 const long = wrong.filter(({ span: [start, end] }) => end - start >= HEARD);
@@ -18,15 +18,15 @@ const lanes = comparison ? KINDS.map((kind) => wrong.filter((each) => each.kinds
 const heightOfLanes = LANE * lanes.length;
 const heightOfReference = () => (comparison ? LANE + ROW * reference.length : 0);
 
-let error = null; // that was gone to last
+let error = null; // the last one visited
 
-/** The colour of the speaker of the result with whom somebody of the reference is paired. */
+/** The colour of the speaker of the result to whom a reference speaker is mapped. */
 function colourOfPair({ pair }, unpaired) {
   const colour = result.speakers.indexOf(pair);
   return colour < 0 ? unpaired : COLOURS[colour % COLOURS.length];
 }
 
-/** What of stretches (start, end) is in view, as bars of this height. */
+/** The stretches (start, end) in view, as bars of this height. */
 function barsOf(stretches, y, height, width) {
   const scale = width / view.span;
   return stretches
@@ -64,7 +64,7 @@ function fill(pen, bars, colour) {
   pen.fill(inside);
 }
 
-/** Go to the next error that can be heard, and behind the last to the first, let it be heard, and say what it is. */
+/** Go to the next audible error, from the last to the first, play it and describe it. */
 function nextError() {
   if (!stops.length) return say(comparison ? "Nothing is wrong." : "This page was made without a reference.");
   const stayed = error && error.span[0] - MARGIN <= sound.cursor && sound.cursor <= error.span[1] + MARGIN + SLACK;
@@ -77,7 +77,7 @@ function nextError() {
   say(`${clock(start)} to ${clock(end)}: ${error.text}`);
 }
 
-/** Beside lanes and rows, what they are. */
+/** The labels of lanes and rows. */
 function nameComparison() {
   $("errors").hidden = !comparison;
   if (!comparison) return;
@@ -92,13 +92,13 @@ function nameComparison() {
   }
 }
 
-/** Begin with what was scored; of a part of a recording, that may be little of it. */
+/** Start with a view of the scored region, which may be a small part of the recording. */
 function lookAtScored() {
   const [first, last] = [comparison?.scored.at(0)?.[0] ?? 0, comparison?.scored.at(-1)?.[1] ?? limit];
   if (last > first) look(first, last - first);
 }
 
-/** A reference says when its last turn ends, and no more: the recording may be longer, as it turns out. */
+/** Extend a scored result, which may end with its last turn, to the duration of the recording. */
 function learnLength(ms) {
   if (!comparison || !Number.isFinite(ms) || ms <= limit) return;
   result.duration = ms / 1000;

@@ -1,6 +1,6 @@
-// The buttons, fields and keys, and what they do.
+// The buttons, fields and keys, and their actions.
 
-/** Select a turn, show it and let it be heard. */
+/** Select a turn, show it and play it. */
 function choose(turn) {
   selected = turn;
   hear(turn.start, turn.end);
@@ -44,7 +44,7 @@ function deleteSelected() {
   );
 }
 
-/** A second of the selected turn's speaker, of the first one or of somebody new, at the cursor. */
+/** Add a turn of a second at the cursor: of the selected turn's speaker, the first speaker or a new one. */
 function addTurn() {
   attempt(() => {
     const speaker = selected?.speaker ?? steps.state.speakers[0]?.name ?? freeName(steps.state, result.speakers);
@@ -59,7 +59,7 @@ function addTurn() {
 
 function rename(from, typed) {
   attempt(() => {
-    // Letters may be typed composed with their marks, or apart from them.
+    // Typed letters with diacritics may be composed or decomposed.
     const known = steps.state.speakers.find((row) => row.name.normalize("NFC") === typed.normalize("NFC"));
     const to = known?.name ?? typed;
     if (from === to) return refresh();
@@ -142,7 +142,7 @@ const KEYS = new Map([
   ["Backspace", deleteSelected],
 ]);
 
-/** Keys that mean something else elsewhere, so that they count only in the timeline and the list. */
+/** Keys with another meaning elsewhere, which are active only in the timeline and the list. */
 const KEYS_WITHIN = new Map([
   ["ArrowLeft", () => step(-100)],
   ["ArrowRight", () => step(100)],
@@ -157,8 +157,8 @@ const KEYS_WITHIN = new Map([
 
 function onKey(event) {
   const within = (where) => event.target.closest?.(where);
-  const { value, defaultValue = value } = event.target; // what refresh() has put there
-  const unfinished = value !== defaultValue; // somebody is typing, and the browser takes back letters
+  const { value, defaultValue = value } = event.target; // as set by refresh()
+  const unfinished = value !== defaultValue; // the user is typing, and undo is that of the browser
   const undoing = (event.ctrlKey || event.metaKey) && /^[zy]$/i.test(event.key) && !unfinished;
   if (event.altKey || (!undoing && within("input:not([type=range]), select"))) return;
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;

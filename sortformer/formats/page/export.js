@@ -1,6 +1,6 @@
-// What is saved: RTTM to the byte as formats/rttm.py writes it, JSON with the schema of formats/json.py.
+// Export: RTTM, byte for byte as formats/rttm.py writes it, and JSON with the schema of formats/json.py.
 
-// What Python takes for white space, which is not quite JavaScript's \s.
+// Python's white space, which differs from JavaScript's \s.
 const WHITE_SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 
 /** RTTM of a state: sorted, white space in names as _, touching turns of a speaker joined. */
@@ -27,7 +27,7 @@ function withoutWhiteSpace(name) {
   return name.normalize("NFC").split(WHITE_SPACE).filter(Boolean).join("_") || "_";
 }
 
-/** Join the turns of each speaker that overlap or touch; confidence is their mean, weighted by length. */
+/** Join the turns of each speaker that overlap or touch; the confidence is their mean, weighted by duration. */
 function joined(turns) {
   const groups = [];
   const last = new Map();
@@ -51,7 +51,7 @@ function meanConfidence(turns) {
   return weighted / exactSum(turns.map((turn) => turn.end - turn.start));
 }
 
-/** A sum without rounding on the way (Shewchuk 1997), as Python's math.fsum: a last digit may hang on it. */
+/** A sum without intermediate rounding (Shewchuk 1997), as Python's math.fsum: the last digit may depend on it. */
 function exactSum(values) {
   const partials = [];
   for (let value of values) {
@@ -69,7 +69,7 @@ function exactSum(values) {
   return partials.reduceRight((sum, partial) => sum + partial, 0);
 }
 
-/** A number with so many decimals, rounded as Python does: a tie goes to the even digit, and not up as in toFixed. */
+/** A number with this many decimals, rounded as in Python: ties to even, while toFixed rounds them up. */
 function fixed(value, digits) {
   const text = value.toFixed(digits);
   const tie = Math.abs(value * 2 ** (digits + 1)) % 2 === 1;
@@ -77,7 +77,7 @@ function fixed(value, digits) {
   return tie && odd ? (Number(text) - Math.sign(value) * 10 ** -digits).toFixed(digits) : text;
 }
 
-/** JSON of a state; what is not about turns stays as the result has it. */
+/** JSON of a state; everything but speakers and turns is that of the result. */
 function asJson(result, state) {
   const turns = state.turns.map(({ start, end, speaker, confidence }) => ({
     start: start / 1000,
@@ -88,7 +88,7 @@ function asJson(result, state) {
   return JSON.stringify({ ...result, speakers: byArrival(state.turns), turns }, null, 1) + "\n";
 }
 
-/** The speakers in order of their first start; two who start together go by name. */
+/** The speakers in order of arrival; ties are broken by name. */
 function byArrival(turns) {
   const starts = new Map();
   for (const turn of turns) if (!starts.has(turn.speaker)) starts.set(turn.speaker, turn.start);

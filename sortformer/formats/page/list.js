@@ -1,9 +1,9 @@
-// The list of turns; only the lines in sight are in the page, so that thousands cost nothing.
+// The list of turns; only the visible lines are in the page, so that thousands cost nothing.
 
-const LINE = 28; // as .line in style.css has it
+const LINE = 28; // must match .line in style.css
 
-let drawn = []; // what the lines that are in the page were made of
-let printing = false; // all lines are in the page then
+let drawn = []; // the values that the lines in the page were made from
+let printing = false; // then all lines are in the page
 
 function drawList() {
   const { turns } = steps.state;
@@ -43,13 +43,13 @@ function lineOf(turn, index, colour, heard) {
   return line;
 }
 
-/** A click on a line, by where it is: while it plays, the line that was pressed is not the one that is let go. */
+/** A click on a line, by its position: during playback, lines are replaced between press and release. */
 function onLine(event) {
   const turn = steps.state.turns[Math.floor((event.clientY - $("lines").getBoundingClientRect().top) / LINE)];
   if (turn) choose(turn);
 }
 
-/** In per cent; rounded down where it is below the threshold, as which it would be shown otherwise. */
+/** The confidence in per cent; below the threshold it is rounded down, so as not to be shown as equal to it. */
 function sureness(turn) {
   if (turn.confidence === null) return "";
   if (!isUnsure(turn)) return `${Math.round(100 * turn.confidence)} %`;
@@ -69,13 +69,13 @@ function swatch(colour) {
   return span;
 }
 
-/** Bring a turn's line into sight. */
+/** Scroll to the line of a turn. */
 function revealLine(turn) {
   const index = steps.state.turns.indexOf(turn);
   if (index >= 0) bringIntoSight($("list"), LINE * index, LINE);
 }
 
-/** Scroll a box until so many pixels of what is in it are in sight. */
+/** Scroll a box until its content from top to top + height is visible. */
 function bringIntoSight(box, top, height) {
   if (top < box.scrollTop) box.scrollTop = top;
   if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = top + height - box.clientHeight;

@@ -1,4 +1,4 @@
-// What is shown follows what is so: refresh() after a change, redraw() where only the cursor or the view moved.
+// The display of the state: refresh() after a change, redraw() if only the cursor or the view moved.
 
 let asked = false;
 let heard = null;
@@ -18,7 +18,7 @@ function redraw() {
   });
 }
 
-/** The list follows the cursor, from turn to turn; in between it may be scrolled elsewhere. */
+/** Scroll the list when the cursor enters a turn; in between, the user may scroll elsewhere. */
 function revealHeard() {
   const now = steps.state.turns.findLast((turn) => turn.start <= sound.cursor && sound.cursor < turn.end);
   if (now && now !== heard) revealLine(now);
@@ -47,7 +47,7 @@ function refresh() {
   redraw();
 }
 
-/** The fields beside the rows; they stay the same elements, so that the focus stays where it is. */
+/** The name fields beside the rows; the elements are reused, so that the focus is kept. */
 function refreshNames(speakers) {
   const box = $("names");
   box.style.paddingTop = `${topOfRows() - RULER - heightOfLanes}px`;
@@ -96,7 +96,7 @@ function wire() {
   document.title = $("uri").textContent = result.uri;
   nameComparison();
   for (const [id, action] of Object.entries(CLICKS)) $(id).onclick = action;
-  document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur()); // space is pause
+  document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur()); // space plays
   document.addEventListener("keydown", onKey);
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", (event) => (event.preventDefault(), takeFile(event.dataTransfer.files)));

@@ -1,7 +1,7 @@
-// The recording, which the user chooses: it plays, a cursor follows, and its peaks are the waveform.
+// The recording, which the user chooses: playback with a cursor, and its peaks as the waveform.
 
 const PEAK_MS = 10;
-const LONGEST_DECODED_MS = 75 * 60 * 1000; // all is decoded at once: an hour takes 0.8 GB at 16 kHz, 3 to 4 in 48 kHz stereo
+const LONGEST_DECODED_MS = 75 * 60 * 1000; // decoded at once: an hour takes 0.8 GB at 16 kHz, 3 to 4 in 48 kHz stereo
 
 const sound = { player: new Audio(), cursor: 0, until: null, peaks: null, loaded: false, frame: 0 };
 
@@ -12,7 +12,7 @@ sound.player.onplay = () => {
   follow();
 };
 
-/** Take a file from the disk as the recording. */
+/** Load a file as the recording. */
 function listen(file) {
   URL.revokeObjectURL(sound.player.src);
   Object.assign(sound, { peaks: null, loaded: false });
@@ -32,7 +32,7 @@ function listen(file) {
   };
 }
 
-/** What is odd about a file for this result, if its length says that it is another recording. */
+/** A warning if the duration of a file shows that it is another recording than that of the result. */
 function mismatch(file) {
   const length = 1000 * sound.player.duration;
   if (!Number.isFinite(length) || Math.abs(length - limit) < 1000) return "";
@@ -41,7 +41,7 @@ function mismatch(file) {
 
 async function drawWaveformOf(file) {
   try {
-    const context = new OfflineAudioContext(1, 1, 8000); // resampled: a sixth of the memory, and enough to see
+    const context = new OfflineAudioContext(1, 1, 8000); // resampled: a sixth of the memory, and enough for display
     const decoded = await context.decodeAudioData(await file.arrayBuffer());
     sound.peaks = peaksOf(decoded);
     refresh();
@@ -50,7 +50,7 @@ async function drawWaveformOf(file) {
   }
 }
 
-/** The largest sample, of any channel, in each PEAK_MS; 1 for the loudest of all. */
+/** The peak over all channels in each PEAK_MS, scaled so that the highest is 1. */
 function peaksOf(decoded) {
   const step = (decoded.sampleRate * PEAK_MS) / 1000;
   const peaks = new Float32Array(Math.ceil(decoded.length / step));
@@ -65,7 +65,7 @@ function peaksOf(decoded) {
   return peaks.map((peak) => peak / loudest);
 }
 
-/** Put the cursor somewhere (ms), and play on from there if it plays. */
+/** Move the cursor (ms), and playback with it. */
 function seek(ms) {
   sound.cursor = Math.max(0, Math.min(Math.round(ms), limit));
   sound.until = null;
@@ -73,11 +73,11 @@ function seek(ms) {
   redraw();
 }
 
-/** Hear from a time (ms) on, up to another one or to the end; without a recording the cursor goes there. */
+/** Play from a time (ms) up to another one or to the end; without a recording, only move the cursor. */
 function hear(from, until = null) {
   seek(from);
   sound.until = until;
-  if (sound.loaded) sound.player.play().catch(() => {}); // refused where it is paused at once
+  if (sound.loaded) sound.player.play().catch(() => {}); // rejected if it is paused at once
 }
 
 function pause() {
@@ -91,7 +91,7 @@ function toggle() {
   else pause();
 }
 
-/** While it plays, the cursor is where the sound is, and the view and the list go with it. */
+/** Move the cursor, the view and the list with the playback. */
 function follow() {
   if (sound.player.paused) return;
   const now = Math.round(1000 * sound.player.currentTime);

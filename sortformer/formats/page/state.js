@@ -1,4 +1,4 @@
-// What the page is at: the result it was made of, the corrections so far, the turn that is selected.
+// The state of the page: the original result, the corrections so far, the selected turn.
 
 const $ = (id) => document.getElementById(id);
 const result = JSON.parse($("result").textContent);
@@ -12,7 +12,7 @@ let selected = null;
 const colourOf = (row) => COLOURS[row.colour % COLOURS.length];
 const isUnsure = (turn) => turn.confidence !== null && turn.confidence < Number($("threshold").value);
 
-/** Make a state the present one, and select a turn of it. */
+/** Make a state the current one, and select a turn of it. */
 function become(state, turn = null) {
   steps.past.push(steps.state);
   steps.future = [];
@@ -38,7 +38,7 @@ function stepTo(from, to, sentence) {
   refresh();
 }
 
-/** Do something that may be refused, and say so then. */
+/** Run an action, and show the message if it is refused. */
 function attempt(action) {
   try {
     say("");

@@ -1,20 +1,20 @@
-// The timeline, a canvas: a ruler, the waveform, one row a speaker. What is outside the view is not drawn.
+// The timeline, a canvas: a ruler, the waveform, one row per speaker. Nothing outside the view is drawn.
 
 const RULER = 22;
 const WAVE = 52;
-const ROW = 32; // as .names in style.css has it
+const ROW = 32; // must match .names in style.css
 const SHORTEST_VIEW = 500;
 const TICKS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400]; // seconds
 
 const view = { start: 0, span: Math.max(limit, 1) };
-let grip = null; // what the pointer holds: {x, turn, border, from, moved, held}
+let grip = null; // what the pointer drags: {x, turn, border, from, moved, held}
 
 const canvas = () => $("timeline");
 const toX = (ms) => ((ms - view.start) / view.span) * canvas().clientWidth;
 const toMs = (x) => view.start + (x / canvas().clientWidth) * view.span;
 const topOfRows = () => RULER + heightOfLanes + (sound.peaks ? WAVE : 0);
 
-/** Look at another part of the recording. */
+/** Move the view to another part of the recording. */
 function look(start, span = view.span) {
   view.span = Math.max(1, Math.min(Math.max(span, SHORTEST_VIEW), limit));
   view.start = Math.max(0, Math.min(start, limit - view.span));
@@ -33,7 +33,7 @@ function keepInView(ms) {
   if (ms < view.start || ms > view.start + 0.95 * view.span) look(ms - 0.05 * view.span);
 }
 
-/** Bring the row of a turn's speaker into sight, below the ruler. */
+/** Scroll to the row of a turn's speaker, below the ruler. */
 function revealRow(turn) {
   const row = steps.state.speakers.findIndex((speaker) => speaker.name === turn.speaker);
   bringIntoSight($("tracks"), topOfRows() + ROW * row - RULER, RULER + ROW);
@@ -57,7 +57,7 @@ function drawTimeline() {
   pen.fillRect(toX(sound.cursor) - 1, 0, 2, height);
 }
 
-/** What draws on an empty canvas of this size, in pixels of the page whatever those of the screen. */
+/** The context of the cleared canvas of this size, in CSS pixels, whatever the resolution of the screen. */
 function clearedPen(width, height) {
   const scale = window.devicePixelRatio || 1;
   const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
@@ -72,7 +72,7 @@ function clearedPen(width, height) {
   return pen;
 }
 
-/** Where the lines of the grid are (x), and what the ruler calls them. */
+/** The positions (x) of the grid lines, and their labels on the ruler. */
 function ticks(width) {
   const tick = 1000 * (TICKS.find((each) => 1000 * each * width >= 90 * view.span) ?? TICKS.at(-1));
   const found = [];
@@ -87,7 +87,7 @@ function drawGrid(pen, width, height, colours) {
   for (const [x] of ticks(width)) pen.fillRect(x, 0, 1, height);
 }
 
-/** The ruler stays at the top of what is in sight while the rows scroll. */
+/** The ruler stays at the top while the rows scroll. */
 function drawRuler(pen, width, colours) {
   const top = $("tracks").scrollTop;
   pen.fillStyle = colours.panel;
@@ -110,7 +110,7 @@ function drawWave(pen, width, colour) {
   }
 }
 
-/** The bars of a row are drawn at once, the sure ones and the others: of thousands one by one the view would stutter. */
+/** The bars of a row are drawn in two batches, sure and unsure: thousands one by one would be slow. */
 function drawRows(pen, width, colours) {
   const rows = new Map(steps.state.speakers.map((speaker, row) => [speaker.name, { row, sure: [], unsure: [] }]));
   const scale = width / view.span;
@@ -131,7 +131,7 @@ function drawRows(pen, width, colours) {
   }
 }
 
-/** The veil makes colours lighter where the page is dark; the edge is what stands out, also of bars that are all edge. */
+/** The veil lightens the colours on a dark page; the edge gives contrast, even to bars that are nothing else. */
 function drawBars(pen, bars, colour, veil, opacity, edge, dashes) {
   const [inside, around] = [new Path2D(), new Path2D()];
   for (const [x, y, width, height] of bars) {
@@ -155,7 +155,7 @@ function drawHandles(pen, [x, y, width, height], colour) {
   pen.fillRect(x + width, y + 4, 4, height - 8);
 }
 
-/** What lies under the pointer: a turn, and a border of it if it is the selected one, which has handles. */
+/** What is under the pointer: a turn, and its border if it is the selected one, which has handles. */
 function under({ offsetX, offsetY, pointerType }) {
   const onRuler = offsetY < $("tracks").scrollTop + RULER;
   const speaker = onRuler ? undefined : steps.state.speakers[Math.floor((offsetY - topOfRows()) / ROW)];
@@ -175,7 +175,7 @@ function onPointerDown(event) {
   grip = { x: event.offsetX, from: view.start, moved: false, held: null, ...under(event) };
 }
 
-/** A border is dragged; anything else moves the view. */
+/** Drag the border of a turn, or else the view. */
 function onPointerMove(event) {
   if (!grip) {
     canvas().style.cursor = under(event).border ? "ew-resize" : "default";

@@ -1,11 +1,11 @@
-// What can be corrected, as functions from one state to the next. A state is {turns, speakers}; nothing in it ever changes,
-// so that a step back is the state of before. turns: {start, end (whole ms), speaker, confidence or null}, sorted;
-// speakers: {name, colour (its index)}, the rows of the timeline from above.
+// The corrections, as functions from one state to the next. A state is {turns, speakers} and immutable, so undo returns
+// to an earlier one. turns: {start, end (whole ms), speaker, confidence or null}, sorted; speakers: {name, colour (its
+// index)}, the rows of the timeline from the top.
 
-/** An edit or an export that cannot be; its message is for the user. */
+/** An edit or an export that is impossible; the message is for the user. */
 class Refusal extends Error {}
 
-/** The state that a result (the document of formats/json.py) begins with. */
+/** The initial state of a result (a document of formats/json.py). */
 function opened(result) {
   const turns = result.turns.map((turn) => ({
     start: Math.round(1000 * turn.start),
@@ -16,12 +16,12 @@ function opened(result) {
   return stateOf(turns, result.speakers.map((name, colour) => ({ name, colour })));
 }
 
-/** The last whole millisecond of a recording: no turn ends after it. */
+/** The last whole millisecond of a recording, the latest end of a turn. */
 function limitOf(result) {
   return Math.floor(1000 * result.duration + 1e-6);
 }
 
-/** A state of these turns: rows keep their order and colour, those without a turn go, new ones come last. */
+/** A state of these turns: rows keep order and colour, those without a turn are removed, new ones appended. */
 function stateOf(turns, rows) {
   const sorted = [...turns].sort(byTime);
   const names = new Set(sorted.map((turn) => turn.speaker));
@@ -37,7 +37,7 @@ function freeColour(speakers) {
   return colour;
 }
 
-/** A name for somebody new that nobody bears, nor bore in the result: it would be taken for theirs. */
+/** A name for a new speaker, unused here and in the result, so that it is not taken for a known speaker. */
 function freeName(state, former) {
   const taken = new Set([...former, ...state.speakers.map((row) => row.name)]);
   let number = 0;
@@ -45,7 +45,7 @@ function freeName(state, former) {
   return `speaker_${number}`;
 }
 
-/** Give a speaker another name everywhere; the name of somebody else makes the two one. */
+/** Rename a speaker everywhere; the name of another speaker merges the two. */
 function renamed(state, from, to) {
   if (!to) throw new Refusal("A speaker needs a name.");
   const turns = state.turns.map((turn) => (turn.speaker === from ? { ...turn, speaker: to } : turn));
@@ -54,12 +54,12 @@ function renamed(state, from, to) {
   return stateOf(turns, rows);
 }
 
-/** Put others in the place of a turn (of none, where it is null). */
+/** Replace a turn by others; if it is null, only add these. */
 function replaced(state, turn, ...others) {
   return stateOf([...state.turns.filter((each) => each !== turn), ...others], state.speakers);
 }
 
-/** A turn with another start, end or speaker; what a person has decided is no longer the model's to be sure of. */
+/** A turn with another start, end or speaker; it loses its confidence, which is the model's. */
 function changed(turn, change, limit) {
   const { start, end, speaker } = { ...turn, ...change };
   if (!(0 <= start && start < end && end <= limit)) {
@@ -79,7 +79,7 @@ function byTime(a, b) {
   return a.start - b.start || a.end - b.end || byCodePoint(a.speaker, b.speaker);
 }
 
-/** As Python compares strings; JavaScript's < would take halves of the characters beyond 16 bits. */
+/** The order of strings in Python, by code points; JavaScript's < compares surrogates. */
 function byCodePoint(a, b) {
   const [left, right] = [[...a], [...b]];
   const at = left.findIndex((letter, index) => letter !== right[index]);
@@ -95,7 +95,7 @@ function clock(ms) {
   return `${hours}:${two(minutes)}:${two(seconds % 60)}.${String(rest).padStart(3, "0")}`;
 }
 
-/** Milliseconds of a time as people write it, h:mm:ss.mmm or seconds; NaN of anything else. */
+/** The milliseconds of a typed time, h:mm:ss.mmm or seconds; NaN for anything else. */
 function parsedClock(text) {
   const fields = text.trim().replace(",", ".").split(":");
   if (fields.length > 3 || !fields.every((field) => /^\d+(\.\d*)?$/.test(field))) return NaN;
