@@ -1,9 +1,9 @@
-"""Lay recordings out as AMI, to try the recipe without the corpus.
+"""Arrange recordings as AMI does, to try the recipe without the corpus.
 
     python miniature.py OUT DEV_FOLDER TEST_FOLDER
 
 The folders hold recordings with RTTM of the same names, such as simulated ones of ``default_model/dev_sets.py`` (dev)
-and a few real clips (test). They take the names of meetings: OUT/amicorpus/ES2011a/audio/ES2011a.Mix-Headset.wav, ...
+and a few real clips (test). They get the names of meetings: OUT/amicorpus/ES2011a/audio/ES2011a.Mix-Headset.wav, ...
 """
 
 import sys
@@ -30,7 +30,7 @@ def lay_out(root: Path, split: str, folder: Path) -> None:
 
 
 def meeting(root: Path, split: str, name: str, entry: Entry) -> None:
-    """Write one recording as a meeting, its speakers as people of that meeting."""
+    """Write one recording as a meeting, with the meeting's name in its speakers' names."""
     wave = audio.read(entry.audio)
     target = root / "amicorpus" / name / "audio" / f"{name}.Mix-Headset.wav"
     target.parent.mkdir(parents=True, exist_ok=True)

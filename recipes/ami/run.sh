@@ -7,12 +7,12 @@ mic=${MIC:-mix-headset}
 out=${OUT:-runs/ami/$mic}
 device=${DEVICE:-auto}
 
-# Nothing of an earlier run: of a part of the corpus (PARTIAL), not every list is written.
+# Remove lists of an earlier run: with PARTIAL, not all of them are written again.
 rm -f "$out"/{train,dev,test}.jsonl
 sortformer manifest ami "$corpus" --setup "$setup" --mic "$mic" -o "$out" --overwrite ${PARTIAL:+--partial}
 sortformer manifest check "$out"/*.jsonl || echo "go on, if those problems are known"
 sortformer tune "$out/dev.jsonl" -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}
-# Nothing of an earlier run, for which there may be no reference now.
+# Remove output of an earlier run, which may lack a reference now.
 rm -rf "$out/found"
 sortformer diarize "$out/test.jsonl" -o "$out/found" --overwrite --quiet --device "$device" --model "$out/tuned"
 sortformer score "$out/test.jsonl" "$out/found" --breakdown | tee "$out/score.txt"

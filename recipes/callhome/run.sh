@@ -6,12 +6,12 @@ key=${CALLHOME_RTTM:?set CALLHOME_RTTM to fullref.rttm of the SRE 2000 key}
 out=${OUT:-runs/callhome}
 device=${DEVICE:-auto}
 
-# Nothing of an earlier run: of a part of the corpus (PARTIAL), not every list is written.
+# Remove lists of an earlier run: with PARTIAL, not all of them are written again.
 rm -f "$out"/{part1,part2}.jsonl
 sortformer manifest callhome "$corpus" --rttm "$key" -o "$out" --overwrite ${PARTIAL:+--partial}
 sortformer manifest check "$out/part1.jsonl" "$out/part2.jsonl" || echo "go on, if those problems are known"
 sortformer tune "$out/part1.jsonl" --protocol fair -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}
-# Nothing of an earlier run, for which there may be no reference now.
+# Remove output of an earlier run, which may lack a reference now.
 rm -rf "$out/found"
 sortformer diarize "$out/part2.jsonl" -o "$out/found" --overwrite --quiet --device "$device" --model "$out/tuned"
 sortformer score "$out/part2.jsonl" "$out/found" --protocol fair --breakdown | tee "$out/score.txt"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Your recordings, from a folder of audio and RTTM to a model fine-tuned on them, scored beside the one it began as.
+# From a folder of audio and RTTM to a model fine-tuned on it, scored beside the model it started from.
 set -euo pipefail
 data=${DATA:?set DATA to a folder with train, dev and test, each recordings with RTTM}
 recipe=${RECIPE:-$(dirname "$0")/recipe.toml}
@@ -12,9 +12,9 @@ for split in train dev test; do
 done
 sortformer manifest check "$out/train.jsonl" "$out/dev.jsonl" "$out/test.jsonl"
 
-# Conversations are simulated from the stretches where one speaks alone, in the turn-taking of your references.
+# Conversations are simulated from stretches of a single speaker, with the turn-taking of your references.
 sortformer manifest voices "$out/train.jsonl" --dev "$out/dev.jsonl" -o "$out/bank" --overwrite ${SHARED_NAMES:+--shared-names}
-# By the names of the recordings, as files in several folders may have one name; and none of an earlier run.
+# Named by recording, as files in several folders may share a name; those of an earlier run are removed.
 rm -rf "$out/turns"
 mkdir -p "$out/turns"
 python - "$recipe" "$out" "$model" << 'PREPARE'
@@ -24,11 +24,11 @@ from sortformer.manifests import read
 recipe, out, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 for entry in read(out / "train.jsonl"):
     shutil.copyfile(entry.rttm, out / "turns" / f"{entry.id}.rttm")
-# A path from here, and not from beside the recipe.
+# Absolute, as paths in a recipe are relative to its folder.
 init = str(Path(model).resolve()) if Path(model).exists() else model
 (out / "recipe.toml").write_text(recipe.read_text("utf-8").replace('"@MODEL@"', json.dumps(init, ensure_ascii=False)), "utf-8")
 PREPARE
-# A run that was stopped goes on, and one that is done stays: but not with other voices than it began with.
+# An interrupted run resumes and a finished one is kept, but only with the voices that it began with.
 if [ -e "$out/run" ] && ! cmp -s "$out/bank/segments.tsv" "$out/trained_on.tsv"; then
     echo "the recordings have changed since $out/run began: remove it, or give another OUT" >&2
     exit 1
@@ -39,7 +39,7 @@ sortformer train "$out/recipe.toml" -o "$out/run" --device "$device"
 for stage in before after; do
     [ "$stage" = after ] && model=$out/run/model
     sortformer tune "$out/dev.jsonl" -o "$out/$stage/model" --overwrite --device "$device" --model "$model"
-    # Nothing of an earlier run, for which there may be no reference now.
+    # Remove output of an earlier run, which may lack a reference now.
     rm -rf "$out/$stage/found"
     sortformer diarize "$out/test.jsonl" -o "$out/$stage/found" --overwrite --quiet --device "$device" --model "$out/$stage/model"
     echo "== $stage fine-tuning"

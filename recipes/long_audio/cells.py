@@ -1,7 +1,7 @@
-"""What is measured: each attention mechanism as one layer's configuration, for a recording of so many frames.
+"""The measured cells: each attention mechanism as the configuration of one layer, given the number of frames.
 
-Where a paper chooses blocks by the square root of the length, so do these; every other size is the default, which is
-what the cost of O(L) mechanisms depends on.
+Where a paper sets the block size to the square root of the length, so do these; all other sizes, on which the cost of
+O(L) mechanisms depends, are the defaults.
 """
 
 from collections.abc import Callable, Mapping
@@ -87,10 +87,10 @@ STREAMED: Mapping[str, AttentionConfig] = {
     "compressive performer, streamed": AttentionConfig(FavorCore(causal=True), memory=CompressiveMemory()),
     "knn, streamed": AttentionConfig(FullCore(causal=True), memory=NearestMemory()),
 }
-"""Some of what carries a state from chunk to chunk; full, Combiner-Axial and -Logsparse take a recording whole."""
+"""Some of the mechanisms that stream; full attention, Combiner-Axial and -Logsparse need the whole recording."""
 
 FIRST_TIER = (*tuple(MECHANISMS)[:10], *STREAMED)
-"""Those that are taken to ten hours."""
+"""Mechanisms that are measured up to ten hours."""
 
 EXPECTED: Mapping[str, tuple[float, float]] = {
     "full": (2.0, 0.2),
@@ -100,4 +100,4 @@ EXPECTED: Mapping[str, tuple[float, float]] = {
     "combiner_fixed": (1.5, 0.2),
     "combiner_axial": (1.5, 0.2),
 }
-"""The slope of seconds against minutes, both logarithmic, that the mechanism promises, and how far off it may be."""
+"""The expected slope of log seconds against log minutes, and its tolerance."""

@@ -1,10 +1,10 @@
 """Measure attention on long audio: python long_audio.py OUT.jsonl [--mechanisms NAME ...] [--minutes N ...]
 
-Each cell, a mechanism and a length, runs in a process of its own: two layers of 64 channels and two heads over random
-frames of 80 ms, whole or (streamed) in chunks of 15 s, on one thread, denormals flushed. Seconds are those of the
-processor, so that a busy machine changes them little; memory is the peak of the process above what it had before the
-pass. A cell is stopped at 120 s of the processor, and its mechanism's longer ones are not begun. What is in OUT.jsonl
-is not measured again.
+Each cell, a mechanism and a length, runs in a separate process: two layers of 64 channels and two heads on random
+frames of 80 ms, whole or (streamed) in chunks of 15 s, on one thread, with denormals flushed. Seconds are CPU time, so
+that a busy machine changes them little; memory is the peak of the process above its value before the pass. A cell is
+stopped after 120 s of CPU time, and longer ones of its mechanism are skipped. Cells that are already in OUT.jsonl are
+not measured again.
 """
 
 import argparse
@@ -24,7 +24,7 @@ CHUNK_FRAMES = 188  # 15 s
 NAMES = (*MECHANISMS, *STREAMED)
 MINUTES = (1, 3, 10, 30, 60, 180, 600)
 ALL_UP_TO = 30
-"""Minutes to which every mechanism is taken; the first tier goes on."""
+"""Minutes up to which every mechanism is measured; the first tier goes on."""
 LIMIT_S = 120
 MEMORY_GIB = 20
 
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def apart(name: str, minutes: float, limit_s: int) -> dict[str, Any]:
-    """Measure a cell in a process of its own; what is "stopped" says why it has no numbers."""
+    """Measure a cell in a separate process; "stopped" is the reason if it has no numbers."""
 
     def bound() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
@@ -76,7 +76,7 @@ def apart(name: str, minutes: float, limit_s: int) -> dict[str, Any]:
 
 
 def measure(name: str, minutes: float) -> dict[str, float]:
-    """Seconds of the processor and MiB above the start for one pass over so many minutes."""
+    """Return CPU seconds, and peak MiB above the start, of one pass over so many minutes."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "benchmark"))
     import torch
     from peak_memory import peak_mib
@@ -113,7 +113,7 @@ def measure(name: str, minutes: float) -> dict[str, float]:
 
 
 def slope(cells: list[dict[str, Any]], quantity: str) -> float | None:
-    """The slope of the logarithm of a quantity against that of the minutes, over the last three lengths reached."""
+    """Return the slope of a quantity against the minutes, both logarithmic, over the last three lengths reached."""
     points = [(math.log(c["minutes"]), math.log(c[quantity])) for c in cells if c.get(quantity, 0) > 0][-3:]
     if len(points) < 3:
         return None
@@ -122,7 +122,7 @@ def slope(cells: list[dict[str, Any]], quantity: str) -> float | None:
 
 
 def overtakes(cells: list[dict[str, Any]], full: list[dict[str, Any]]) -> str:
-    """From which length on a mechanism takes less time than full attention, at all lengths that either got through."""
+    """Return the length from which on a mechanism beats full attention, at all lengths that either completed."""
     limits = {cell["minutes"]: cell.get("seconds", math.inf) for cell in full}
     since, last = None, 0.0
     for minutes, seconds in sorted((cell["minutes"], cell.get("seconds", math.inf)) for cell in cells):
@@ -133,7 +133,7 @@ def overtakes(cells: list[dict[str, Any]], full: list[dict[str, Any]]) -> str:
 
 
 def table(found: list[dict[str, Any]]) -> str:
-    """Seconds / MiB of every cell, and the slopes, as Markdown."""
+    """Return the seconds / MiB of every cell, and the slopes, as Markdown."""
     lengths = sorted({cell["minutes"] for cell in found})
     head = ["mechanism", *(f"{m:g} min" for m in lengths), "slope s", "expected", "slope MiB", "faster than full from"]
     lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]

@@ -1,8 +1,8 @@
-"""Write a bank of synthetic voices: buzzing vowels in phrases and pauses, each voice with its own pitch and throat.
+"""Write a bank of synthetic voices: phrases of buzzing vowels, with a pitch and vocal tract for each voice.
 
     python make_voices.py FOLDER
 
-A bank is ``segments.tsv`` and the recordings that it names; real ones look the same.
+A bank is ``segments.tsv`` and the recordings that it names; real banks have the same format.
 """
 
 import sys
@@ -18,7 +18,7 @@ VOICES = {"bass": (85, 0.92), "baritone": (115, 1.0), "tenor": (150, 1.04), "alt
 
 
 def utterance(rng: np.random.Generator, pitch_hz: float, throat: float) -> np.ndarray:
-    """Return phrases of vowels with pauses between them: (UTTERANCE_S * RATE,) in [-1, 1]."""
+    """Return phrases of vowels separated by pauses: (UTTERANCE_S * RATE,) in [-1, 1]."""
     wave = 1e-4 * rng.normal(size=round(UTTERANCE_S * RATE))
     at = 0.2
     while at < UTTERANCE_S - 2.5:
@@ -30,7 +30,7 @@ def utterance(rng: np.random.Generator, pitch_hz: float, throat: float) -> np.nd
 
 
 def phrase(rng: np.random.Generator, count: int, pitch_hz: float, throat: float) -> np.ndarray:
-    """Return ``count`` samples of vowels of a fifth of a second: harmonics of a gliding pitch under three formants."""
+    """Return ``count`` samples of vowels of 0.2 s: harmonics of a gliding pitch, shaped by three formants."""
     knots = np.arange(0, count + RATE // 5, RATE // 5)
     time = np.arange(count)
     pitch = pitch_hz * np.interp(time, knots, rng.normal(1, 0.05, len(knots)))

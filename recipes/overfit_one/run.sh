@@ -1,6 +1,6 @@
 #!/bin/sh
-# Learn one batch by heart: the smoke test of the model and the trainer. About a minute on a laptop.
-# The recipe says where its voices are: whoever gives another OUT gives another RECIPE, too.
+# Overfit one batch: the smoke test of the model and the trainer. About a minute on a laptop.
+# The recipe names the folder of its voices, so another OUT needs another RECIPE.
 set -e
 cd "$(dirname "$0")/../.."
 out=${OUT:-runs/overfit_one}

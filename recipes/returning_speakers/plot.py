@@ -1,7 +1,7 @@
-"""Draw what returning.py found: python plot.py OUT.svg FOUND.json [FOUND.json ...]
+"""Plot the results of returning.py: python plot.py OUT.svg FOUND.json [FOUND.json ...]
 
-The peak memory along the stream, and how often a returning speaker kept the slot, by the silence before; a line each
-for the stream that remembers its speakers and the one that does not. A guess would be right for one slot of all.
+The peak memory along the stream, and how often a returning speaker kept the slot, by the length of the silence; one
+line for each stream, with and without memory of speakers. Chance is one over the number of slots.
 """
 
 import argparse
@@ -20,7 +20,7 @@ def label(found: dict[str, Any]) -> str:
 
 
 def kept(found: dict[str, Any]) -> list[float]:
-    """Percent of the returns after each silence in which the slot was kept."""
+    """Return for each silence the percentage of returns that kept the slot."""
     by_gap = [[event["kept"] for event in found["returns"] if event["gap_s"] == gap] for gap in found["gaps"]]
     return [100 * sum(events) / len(events) if events else float("nan") for events in by_gap]
 

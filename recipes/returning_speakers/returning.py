@@ -1,12 +1,12 @@
-"""Does a returning speaker get the slot back? And does an endless stream stay small?
+"""Does a returning speaker get the slot back? And is the memory of an endless stream bounded?
 
 python returning.py BANK_FOLDER OUT.json [--hours 10] [--preset 30s] [--no-cache] [--gaps 10 60 300 1200]
     [--cache CACHE_FOLDER] [--model MODEL]
 
-Streams hours of simulated talk of four unseen voices of one corpus. Once all have spoken, one of them at a time falls
-silent, for 10 s, 1, 5 or 20 minutes, while the others go on, and then speaks again: the slot is kept where, over that
-turn, no slot has a greater mean probability than the one that the speaker had in the opening. Writes what became of
-each return, and the time and peak memory of every ten minutes of the stream.
+Streams hours of simulated conversation of four unseen voices of one corpus. Once all have spoken, one of them at a
+time falls silent, for 10 s, 1, 5 or 20 minutes, while the others go on, and then returns: the slot is kept if, over
+that turn, the speaker's slot of the opening has the highest mean probability. Writes the outcome of each return, and
+the time and peak memory of every ten minutes of the stream.
 """
 
 import argparse
@@ -38,12 +38,12 @@ Turn = tuple[int, float, float | None]
 
 
 def forgetful(config: StreamConfig) -> StreamConfig:
-    """Return the stream without what it remembers of speakers beyond the FIFO: neither best frames nor voices."""
+    """Return the configuration without memory of speakers beyond the FIFO: no speaker cache, no voice embeddings."""
     return replace(config, speaker_cache=SpeakerCacheConfig(frames=0), voice_frames=0)
 
 
 def script(rng: np.random.Generator, seconds: float, gaps_s: Sequence[float]) -> Iterator[Turn]:
-    """Yield turns until there are ``seconds`` of them, with silences of each of ``gaps_s`` in between."""
+    """Yield at least ``seconds`` of turns, in which one speaker at a time is silent for each of ``gaps_s``."""
 
     def talk(among: list[int], until: float) -> Iterator[Turn]:
         nonlocal now
@@ -69,7 +69,7 @@ def script(rng: np.random.Generator, seconds: float, gaps_s: Sequence[float]) ->
 
 
 def voices(bank: VoiceBank, rng: np.random.Generator) -> list[int]:
-    """Choose four voices of one corpus, those with the most phrases; two of each gender where it is known."""
+    """Choose the two voices of each gender with the most phrases, all of one corpus."""
     phrases = np.diff(bank.voice_phrases)
     corpus = bank.voices[int(phrases.argmax())].corpus
     chosen: list[int] = []
@@ -82,7 +82,7 @@ def voices(bank: VoiceBank, rng: np.random.Generator) -> list[int]:
 
 
 def speech(bank: VoiceBank, voice: int, seconds: float, rng: np.random.Generator) -> np.ndarray:
-    """Return phrases of a voice, a quarter of a second apart, until there are ``seconds`` of them."""
+    """Return at least ``seconds`` of a voice: phrases, each followed by a quarter of a second of silence."""
     first, last = bank.voice_phrases[voice : voice + 2]
     hop = FrameGrid().hop_samples
     parts: list[np.ndarray] = []
@@ -94,7 +94,7 @@ def speech(bank: VoiceBank, voice: int, seconds: float, rng: np.random.Generator
 
 
 class Ledger:
-    """Who spoke in which frames so far, and in which slots the model heard them."""
+    """The turns of the script so far, and the slots in which the model detected them."""
 
     def __init__(self, slots: int) -> None:
         self.opening = np.zeros((SPEAKERS, slots))
@@ -105,7 +105,7 @@ class Ledger:
         self.returns: list[dict[str, float | bool]] = []
 
     def hear(self, probs: np.ndarray) -> None:
-        """Take new final frames (t, S), and settle every turn that they complete."""
+        """Append final frames (t, S), and evaluate every turn that they complete."""
         self.probs = np.concatenate([self.probs, probs])
         while self.pending and self.pending[0][2] <= self.first + len(self.probs):
             speaker, start, end, gap = self.pending.pop(0)

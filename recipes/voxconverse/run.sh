@@ -6,12 +6,12 @@ annotations=${VOXCONVERSE_RTTM:?set VOXCONVERSE_RTTM to a clone of the annotatio
 out=${OUT:-runs/voxconverse}
 device=${DEVICE:-auto}
 
-# Nothing of an earlier run: of a part of the corpus (PARTIAL), not every list is written.
+# Remove lists of an earlier run: with PARTIAL, not all of them are written again.
 rm -f "$out"/{dev,test}.jsonl
 sortformer manifest voxconverse "$corpus" --rttm "$annotations" -o "$out" --overwrite ${PARTIAL:+--partial}
 sortformer manifest check "$out/dev.jsonl" "$out/test.jsonl" || echo "go on, if those problems are known"
 sortformer tune "$out/dev.jsonl" -o "$out/tuned" --overwrite --device "$device" ${MODEL:+--model "$MODEL"}
-# Nothing of an earlier run, for which there may be no reference now.
+# Remove output of an earlier run, which may lack a reference now.
 rm -rf "$out/found"
 sortformer diarize "$out/test.jsonl" -o "$out/found" --overwrite --quiet --device "$device" --model "$out/tuned"
 for protocol in full fair; do
