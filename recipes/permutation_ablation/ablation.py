@@ -1,14 +1,14 @@
-"""Train heads that differ in one thing, cell by cell, and measure what each has learnt.
+"""Train heads that differ in one respect, cell by cell, and evaluate each.
 
     python ablation.py OUT [--minutes N] [--seeds 3] [--question arms losses turns]
 
-A cell is one head: one arm, pool of training voices, final loss, deep supervision, turn-taking and seed. All stand on
-one frozen model, which hears each conversation once (``encoded.py``). Finished cells are skipped, so the command can be
-given again until all are done; ``--minutes`` ends it before a cell is begun too late. At the end, and with ``summary.py
-OUT`` at any time, the tables are made of the cells that are finished.
+A cell is one head: one arm, pool of training voices, final loss, deep supervision, turn-taking and seed. All are on top
+of one frozen model, which encodes each conversation once (``encoded.py``). Finished cells are skipped, so the command
+can be repeated until all are done; ``--minutes`` limits the time after which no cell is begun. At the end, and with
+``summary.py OUT`` at any time, the finished cells are tabulated.
 
-Cells of one pool and seed start from the same draws; they see the same conversations in the same order and are measured
-on the same ones.
+Cells of the same pool and seed share the same draws: the same conversations in the same order in training, and the same
+ones in evaluation.
 """
 
 import argparse
@@ -40,8 +40,8 @@ TURNS_ARMS = ("A",)
 QUESTIONS = ("arms", "losses", "turns")
 TURNS = Path(__file__).parent / "../../../shared/data/turns"
 HELD_OUT = (str(TURNS / "ami/dev"), str(TURNS / "voxconverse/test"))
-MEASURED_SEED = 0  # of the conversations to measure in; those to train on have the cell's, which start from 1
-ALIKE = 0.01  # relative difference of parameters that arms may have
+MEASURED_SEED = 0  # of conversations for evaluation; those for training have the cell's, from 1 on
+ALIKE = 0.01  # greatest relative difference in the number of weights between arms
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """The file of the cell, without its ending."""
+        """The name of the cell's file, without extension."""
         return f"{self.arm}-pool{self.pool}-{self.loss}-deep_{self.deep}-{self.turns}-seed{self.seed}"
 
     def training(self, recipe: TrainConfig) -> TrainConfig:
-        """Return the recipe with what this cell changes of it; the seed draws the pool, too."""
+        """Return the recipe with the settings of this cell; the seed draws the pool, too."""
         deep_weight = 0.0 if self.deep == "off" else recipe.loss.deep_weight
         return replace(
             recipe,
@@ -72,7 +72,7 @@ class Cell:
         )
 
     def head(self, dim: int, config: HeadConfig) -> Head:
-        """Return the head of this cell's arm, on what has ``dim`` channels, before training."""
+        """Return the untrained head of this cell's arm, for an input of ``dim`` channels."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             return Head(dim, replace(config, permutation=ARMS[self.arm]))
@@ -80,7 +80,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What cells are trained and measured with: a recipe, the model that they stand on, and how much of what."""
+    """What all cells share: recipe, frozen model, output folder, numbers of conversations, and initial gate."""
 
     recipe: TrainConfig
     model: Sortformer
@@ -91,7 +91,7 @@ class Bench:
     gate: float
 
     def head(self, cell: Cell) -> Head:
-        """Return a cell's head before training, the gates of its encodings so far open."""
+        """Return a cell's untrained head, with the gates of its encodings at ``gate``."""
         if self.recipe.model is None:
             raise SystemExit("the recipe must say in [model.head] what a head is")
         head = cell.head(self.model.config.head.dim, self.recipe.model.head)
@@ -100,12 +100,12 @@ class Bench:
         return head
 
     def material(self, cell: Cell) -> Encoded:
-        """Return the conversations that a cell is trained on."""
+        """Return the training conversations of a cell."""
         name = f"pool{cell.pool}-{cell.turns}-seed{cell.seed}"
         return self._kept(name, cell.training(self.recipe), "train", self.trained, cell.seed)
 
     def places(self, cell: Cell) -> dict[str, Encoded]:
-        """Return what a cell is measured on, by split: alike for all cells, but for the voices of training."""
+        """Return the evaluation conversations by split: the same for all cells, except for the training voices."""
         alike = replace(cell, turns=BASIC[2]).training(self.recipe)
         real = replace(
             alike,
@@ -129,7 +129,7 @@ class Bench:
 
 
 def plan(questions: Sequence[str], arms: Sequence[str], pools: Sequence[int], seeds: int) -> list[Cell]:
-    """Return the cells in the order of training: question by question, all of one seed before the next."""
+    """Return the cells in training order: question by question, and seed by seed."""
     middle = pools[len(pools) // 2]
     losses = [(loss, deep, BASIC[2]) for loss in FINAL_SORT_WEIGHT for deep in ("off", *DEEP_SORT_WEIGHT)]
     turns = [(*BASIC[:2], turns) for turns in REPLAY_PROBABILITY]
@@ -149,7 +149,7 @@ def parameters(bench: Bench, arms: Sequence[str]) -> dict[str, int]:
     """Return the number of weights of each arm.
 
     Raises:
-        SystemExit: if they differ by more than a hundredth.
+        SystemExit: if they differ by more than 1 %.
     """
     sizes = {arm: _size(bench.head(Cell(arm, 1, *BASIC, 0))) for arm in arms}
     if max(sizes.values()) > (1 + ALIKE) * min(sizes.values()):
@@ -212,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    # Moments that fade to denormal numbers slow a CPU down many times; and cells are too small for two threads.
+    # Denormals in decaying optimiser moments make a CPU many times slower; cells are too small for two threads.
     torch.set_flush_denormal(True)
     torch.set_num_threads(1)
     main()

@@ -1,4 +1,4 @@
-"""Conversations as a frozen model hears them up to its first estimate: simulated and encoded once, for all heads."""
+"""Conversations encoded by a frozen model up to its first estimate: simulated and encoded once, for all heads."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,22 +19,22 @@ ROWS = 32  # conversations encoded at once
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoded:
-    """Conversations of one length: what heads take (N, T, D) in float16, and activity (N, T, S) as bool."""
+    """Conversations of one length: input of the heads (N, T, D) in float16, and activity (N, T, S) as bool."""
 
     emb: Tensor
     activity: Tensor
 
     def rows(self, which: Tensor | slice) -> tuple[Tensor, Tensor, Tensor]:
-        """Return some embeddings and their activity in float32, and which frames are valid: all (B, T)."""
+        """Return the chosen embeddings and activity in float32, and the mask of valid frames (B, T): all of them."""
         emb, activity = self.emb[which].float(), self.activity[which].float()
         return emb, activity, torch.ones(emb.shape[:2], dtype=torch.bool)
 
 
 @torch.inference_mode()
 def encode(model: Sortformer, config: TrainConfig, split: str, count: int, seed: int) -> Encoded:
-    """Simulate ``count`` conversations of a recipe's last stage and return what a model makes of them.
+    """Simulate ``count`` conversations of a recipe's last stage, and encode them with a model.
 
-    What lies before a model's first estimate, its encoder and the first blocks of its head, knows of no permutation.
+    The layers before the first estimate, the encoder and the first blocks of the head, involve no permutation.
     """
     stage = config.stages[-1]
     simulator = Sources.load(config.data, split).simulator(stage.simulation(config.simulation), model.config)
@@ -51,7 +51,7 @@ def encode(model: Sortformer, config: TrainConfig, split: str, count: int, seed:
 
 
 def kept(path: Path, make: Callable[[], Encoded]) -> Encoded:
-    """Return what was written to a file before, or else make and write it."""
+    """Read the conversations from a file, which is made first if it does not exist."""
     if not path.exists():
         made = make()
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Train a head on encoded conversations, and count what it gets wrong on others."""
+"""Train a head on encoded conversations, and count its errors on others."""
 
 from collections.abc import Iterator
 
@@ -20,11 +20,11 @@ from sortformer.train.state import parameter_groups
 __all__ = ["fit", "measure", "order_right"]
 
 ROWS = 64  # conversations measured at once
-SHORTEST_FRAMES = 3  # who is active for less, 0.24 s, does not count as a speaker
+SHORTEST_FRAMES = 3  # whoever is active for less, 0.24 s, does not count as a speaker
 
 
 def fit(head: Head, material: Encoded, config: TrainConfig) -> tuple[Head, list[float]]:
-    """Train a head as a recipe says, and return its averaged weights and the output's loss at each step."""
+    """Train a head; return it with averaged weights, and the loss of its output at each step."""
     optimizer = torch.optim.AdamW(parameter_groups([head], config.optimizer), betas=config.optimizer.betas)
     average = AveragedModel(head, multi_avg_fn=get_ema_multi_avg_fn(config.optimizer.ema_decay))
     chosen = _batches(len(material.emb), config.stages[-1].batch_size, config.seed)
@@ -49,7 +49,7 @@ def fit(head: Head, material: Encoded, config: TrainConfig) -> tuple[Head, list[
 
 
 def _batches(count: int, size: int, seed: int) -> Iterator[Tensor]:
-    """Shuffle the rows anew for each epoch; what does not fill a batch waits for the next one."""
+    """Yield batches of row indices, shuffled for each epoch; the rest of an epoch is dropped."""
     generator = torch.Generator().manual_seed(seed)
     while True:
         yield from torch.randperm(count, generator=generator)[: count - count % size].view(-1, size)
@@ -57,7 +57,7 @@ def _batches(count: int, size: int, seed: int) -> Iterator[Tensor]:
 
 @torch.inference_mode()
 def measure(head: Head, material: Encoded) -> dict[str, list[float]]:
-    """Return what is counted of each conversation, by name."""
+    """Return the counts of each conversation, by name."""
     found: dict[str, list[float]] = {}
     for first in range(0, len(material.emb), ROWS):
         emb, activity, valid = material.rows(slice(first, first + ROWS))
@@ -82,7 +82,7 @@ def _counts(active: np.ndarray, target: np.ndarray) -> dict[str, float]:
 
 
 def order_right(active: np.ndarray, target: np.ndarray) -> bool:
-    """Whether each reference speaker is matched best by the slot of the same number; (T, S) bool, in arrival order."""
+    """Return whether slot k is the best match of each reference speaker k; (T, S) bool, in order of arrival."""
     together = active.T.astype(np.float64) @ target
     slot = np.empty(target.shape[1], dtype=int)
     slots, speakers = linear_sum_assignment(together, maximize=True)

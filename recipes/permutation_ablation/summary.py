@@ -1,9 +1,9 @@
-"""Make tables and plots of the cells of an ablation that are finished.
+"""Make tables and plots of the finished cells of an ablation.
 
     python summary.py OUT [--plots FOLDER]
 
-All rates are in percent. Intervals hold 95 % of bootstrap draws in which conversations and seeds are drawn anew with
-replacement; the two sides of a difference keep the same ones. With three seeds they are rather too narrow.
+All rates are in percent. Intervals hold 95 % of bootstrap draws, in which conversations and seeds are resampled with
+replacement, alike on both sides of a difference. With three seeds they are somewhat too narrow.
 """
 
 import argparse
@@ -26,12 +26,12 @@ ORDER = {
 }
 CONTROLS = {"arm": ("none", "label"), "loss": ("hybrid",), "deep": ("PIT",), "turns": ("parametric",)}
 BASIC = ("hybrid", "PIT", "parametric")  # losses and turns of the first question
-# Conversations of training; new ones of the same voices; of unseen voices; of these in the turns of real recordings.
+# Training conversations; new ones of the same voices; unseen voices; unseen voices in the turns of real recordings.
 SPLITS = ("fit", "train", "dev", "real")
 
 
 class Settings(NamedTuple):
-    """What a cell is, but for its seed."""
+    """The settings of a cell, without its seed."""
 
     arm: str
     pool: int
@@ -42,12 +42,12 @@ class Settings(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """The cells that differ in nothing but the seed."""
+    """The results of cells that differ only in the seed, by seed."""
 
     results: dict[int, dict]
 
     def array(self, split: str, name: str) -> np.ndarray:
-        """Return what was counted of each conversation: (seeds, conversations)."""
+        """Return a count of each conversation: (seeds, conversations)."""
         return np.array([self.results[seed][split][name] for seed in sorted(self.results)])
 
     def of(self, seeds: Iterable[int]) -> "Group":
@@ -57,20 +57,20 @@ class Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Weights:
-    """How often each seed and conversation counts: (draws, seeds), and (draws, conversations) of each split."""
+    """Bootstrap weights: (draws, seeds), and (draws, conversations) of each split."""
 
     seeds: np.ndarray
     rows: dict[str, np.ndarray]
 
     @classmethod
     def once(cls, group: Group) -> "Weights":
-        """Everything counts once."""
+        """Return weights of 1."""
         sizes = {split: group.array(split, "total").shape for split in SPLITS}
         return cls(np.ones((1, sizes["dev"][0])), {split: np.ones((1, rows)) for split, (_, rows) in sizes.items()})
 
     @classmethod
     def drawn(cls, group: Group) -> "Weights":
-        """Everything is drawn anew, with replacement: alike for groups of as many seeds and conversations."""
+        """Return weights resampled with replacement: the same for groups with as many seeds and conversations."""
         once = cls.once(group)
         return cls._drawn(once.seeds.shape[1], tuple((split, rows.shape[1]) for split, rows in once.rows.items()))
 
@@ -89,7 +89,7 @@ Measure = Callable[[Group, Weights], np.ndarray]
 
 
 def rate(split: str, name: str, of: str | None = "total") -> Measure:
-    """Return a measure: the sum of one count over that of another (None: over conversations), in percent."""
+    """Return a measure: the sum of one count over the sum of another (None: over conversations), in percent."""
 
     def measured(group: Group, weights: Weights) -> np.ndarray:
         def total(counted: np.ndarray) -> np.ndarray:
@@ -102,7 +102,7 @@ def rate(split: str, name: str, of: str | None = "total") -> Measure:
 
 
 def gap(other: str) -> Measure:
-    """Return a measure: how much worse unseen voices are than something that is not as new."""
+    """Return a measure: the DER of unseen voices minus another one."""
     return lambda group, weights: MEASURES["dev DER"](group, weights) - MEASURES[other](group, weights)
 
 
@@ -119,12 +119,12 @@ MEASURES: dict[str, Measure] = {
     "count right": rate("dev", "count_right", None),
 }
 DRAWN = ("dev DER", "fit DER", "gap", "real-turns DER", "order right")
-VARIED = {"arms": ("pool",), "losses": ("loss", "deep"), "turns": ("turns",)}  # of each question, beside the arm
+VARIED = {"arms": ("pool",), "losses": ("loss", "deep"), "turns": ("turns",)}  # per question, beside the arm
 COMPARED = ("dev DER", "gap", "voices' gap", "real-turns DER", "dev DER in order", "order right", "count right")
 
 
 def load(out: Path) -> dict[Settings, Group]:
-    """Read the cells that are finished."""
+    """Read the finished cells."""
     groups: dict[Settings, Group] = {}
     for path in sorted(out.glob("*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
@@ -140,7 +140,7 @@ def value(group: Group, measure: str) -> float:
 
 
 def difference(one: Group, other: Group, measure: str) -> tuple[float, float, float] | None:
-    """Return how much larger a measure is for ``one``, and its interval; None if no seed is common to both."""
+    """Return a measure of ``one`` minus that of ``other``, and its interval; None without a common seed."""
     seeds = sorted(one.results.keys() & other.results.keys())
     if not seeds:
         return None
@@ -152,7 +152,7 @@ def difference(one: Group, other: Group, measure: str) -> tuple[float, float, fl
 
 
 def questions(groups: Iterable[Settings]) -> dict[str, list[Settings]]:
-    """Return which cells answer which question; some answer two."""
+    """Return the settings that answer each question; some answer two."""
     groups = list(groups)
     parametric = [key for key in groups if key.turns == BASIC[2]]
     of_losses = {key[:2] for key in groups if key[2:4] != BASIC[:2]}
@@ -165,7 +165,7 @@ def questions(groups: Iterable[Settings]) -> dict[str, list[Settings]]:
 
 
 def report(out: Path) -> str:
-    """Return what is known: the arms over pools, their differences, and the losses, as Markdown."""
+    """Return all tables as Markdown: values of each question's groups, and differences from the controls."""
     groups = load(out)
     if not groups:
         return "no cell is finished"
@@ -194,7 +194,7 @@ def report(out: Path) -> str:
 
 
 def _values(groups: dict[Settings, Group], columns: tuple[str, ...], keys: list[Settings]) -> list[str]:
-    """A table of what these groups measure."""
+    """Return a table of the measures of these groups."""
     rows = [
         _line(
             *(str(getattr(key, column)) for column in columns),
@@ -207,7 +207,7 @@ def _values(groups: dict[Settings, Group], columns: tuple[str, ...], keys: list[
 
 
 def _differences(groups: dict[Settings, Group], columns: tuple[str, ...], keys: list[Settings]) -> list[str]:
-    """A table of how these groups differ from the controls in the last column."""
+    """Return a table of differences between these groups and their controls in the last of ``columns``."""
     *same, varied = columns
     order = ORDER[varied]
     rows: list[str] = []
@@ -239,7 +239,7 @@ def _line(*cells: str) -> str:
 
 
 def plot(groups: dict[Settings, Group], folder: Path) -> None:
-    """Draw the measures of each question that has been asked, a picture each; points are single seeds."""
+    """Plot the measures of each question, in one figure each; points are single seeds."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -259,7 +259,7 @@ def plot(groups: dict[Settings, Group], folder: Path) -> None:
 def _draw(
     axes: Any, groups: dict[Settings, Group], keys: list[Settings], columns: tuple[str, ...], measure: str
 ) -> None:
-    """Draw one measure: a place for each of what is in ``columns``, side by side the arms."""
+    """Plot one measure: a tick for each value of ``columns``, with the arms side by side."""
 
     def place(key: Settings) -> str:
         return ", ".join(str(getattr(key, column)) for column in columns)
