@@ -2,10 +2,10 @@
 
     python claims.py OUT [--seeds 0 1 2] [--minutes N]
 
-The encoder is that of the model in the package; the voices that it heard are kept in OUT, and so is a line of
-``results.jsonl`` for each finished cell: the command can be given again until all are done, also for several seeds at
-once. The heads of one seed start from one head, trained with full attention; each takes its weights where shapes allow,
-and then has the same number of steps on the same conversations. ``summary.py OUT`` makes tables and the picture.
+The encoder is that of the model in the package. Encoded voices are cached in OUT, and each finished cell adds a line to
+``results.jsonl`` there: the command can be repeated until all are done, also for several seeds at once. The heads of a
+seed start from a common head, trained with full attention: each takes its weights where shapes allow, and then has the
+same number of steps on the same conversations. ``summary.py OUT`` makes tables and the plot.
 """
 
 import argparse
@@ -35,14 +35,14 @@ from sortformer.train.schedule import learning_rate
 
 SHIPPED = Path(sortformer.__file__).parent / "weights"
 FINE = 0.25  # of the learning rate, for heads that start from a trained one
-AWAY_S = 20  # who was silent for so long is out of the reach of a Transformer-XL's memory in one layer
+AWAY_S = 20  # beyond the reach of a Transformer-XL's memory in one layer
 DEV_SEED = 1_000_000
 GROUPS = {"whole": WHOLE, "streamed": STREAMED}
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """All that cells are trained and measured on."""
+    """The data for training and evaluation of all cells."""
 
     train: Voices
     dev: Conversations
@@ -50,7 +50,7 @@ class Material:
 
 
 def build(recipe: TrainConfig, width: int, attention: AttentionConfig, seed: int, start: Head | None = None) -> Head:
-    """Return a head of this attention, with the weights of another one where both have them."""
+    """Return a head with this attention, and with the weights of ``start`` where it has them."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         head = Head(width, replace((recipe.model or ModelConfig()).head, attention=(attention,)))
@@ -62,7 +62,7 @@ def build(recipe: TrainConfig, width: int, attention: AttentionConfig, seed: int
 def fit(
     head: Head, voices: Voices, recipe: TrainConfig, stages: Sequence[StageConfig], seed: int, rate: float
 ) -> float:
-    """Train a head through stages, at so much of the learning rate, and return the seconds of CPU time of a step."""
+    """Train a head through stages at ``rate`` times the learning rate; return the CPU seconds of a step."""
     steps = stages[-1].until_step
     generator = np.random.default_rng(seed)
     optimizer = torch.optim.AdamW(head.parameters(), weight_decay=recipe.optimizer.weight_decay)
@@ -84,15 +84,15 @@ def fit(
 
 
 def drawn(voices: Voices, generator: np.random.Generator, stage: StageConfig, recipe: TrainConfig) -> Conversations:
-    """Return a batch of conversations as a stage has them."""
+    """Draw a batch of conversations of a stage."""
     slots = (recipe.model or ModelConfig()).head.num_slots
     return compose(voices, generator, stage.batch_size, round(stage.duration_s / STEP_S), slots)
 
 
 def objective(head: Head, made: Conversations, recipe: TrainConfig) -> Tensor:
-    """Return the sort loss of the logits, and what trains the compression of a memory.
+    """Return the sort loss of the logits plus the weighted auxiliary losses, such as those of compression.
 
-    No two speakers begin in the same step: their order is given, and the loss is the cross-entropy alone.
+    No two speakers begin in the same step, so their order is unique, and the sort loss is the cross-entropy alone.
     """
     valid = torch.ones(made.slot.shape, dtype=torch.bool)
     step = head(made.emb, valid)
@@ -101,7 +101,7 @@ def objective(head: Head, made: Conversations, recipe: TrainConfig) -> Tensor:
 
 
 def kept_for_backward(head: Head, made: Conversations, recipe: TrainConfig) -> int:
-    """Return how many bytes a training step keeps for its way back, weights aside: the memory that training needs."""
+    """Return the bytes that a training step saves for the backward pass, without the weights."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in head.parameters()}
     kept: dict[int, int] = {}
 
@@ -113,7 +113,7 @@ def kept_for_backward(head: Head, made: Conversations, recipe: TrainConfig) -> i
     head.train()
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         loss = objective(head, made, recipe)
-    # The graph still holds all that was packed, so that no address stands for two.
+    # The graph still holds all packed tensors, so that no address is used twice.
     assert loss.requires_grad
     head.eval()
     return sum(size for address, size in kept.items() if address not in weights)
@@ -121,7 +121,7 @@ def kept_for_backward(head: Head, made: Conversations, recipe: TrainConfig) -> i
 
 @torch.inference_mode()
 def error(head: Head, made: Conversations) -> dict[str, list[float]]:
-    """Return what is counted of each conversation."""
+    """Return the loss and the counts of each conversation."""
     valid = torch.ones(made.slot.shape, dtype=torch.bool)
     logits = head(made.emb, valid).logits
     rows = zip(logits, made.activity(logits.shape[2]), valid, strict=True)
@@ -130,8 +130,8 @@ def error(head: Head, made: Conversations) -> dict[str, list[float]]:
 
 
 def counted(given: Tensor, made: Conversations) -> dict[str, list[float]]:
-    """Return what is counted of each conversation, for the likeliest slots (B, T): the steps with speech, and those
-    ``away``, whose speaker had been away for long; and in how many of both the slot is not the speaker's.
+    """Count steps of each conversation, given the likeliest slots (B, T): those with speech, those ``away``, whose
+    speaker had been silent for ``AWAY_S`` or more, and those of either kind with a wrong slot.
     """
     spoken = made.slot != SILENCE
     away = made.absence() * STEP_S >= AWAY_S
@@ -141,16 +141,16 @@ def counted(given: Tensor, made: Conversations) -> dict[str, list[float]]:
 
 
 def nearest(made: Conversations) -> Tensor:
-    """Return the slots (B, T) of one who knows the mean of what is heard of each speaker: what the frames allow."""
+    """Return the slots (B, T) of the nearest mean of a speaker's frames: an oracle that shows what the frames allow."""
     slots = int(made.slot.max()) + 1
     activity = made.activity(slots)
     heard = made.emb[..., : -len(FADES_S)]
-    means = activity.transpose(1, 2) @ heard / activity.sum(dim=1)[..., None]  # not a number where nobody is
+    means = activity.transpose(1, 2) @ heard / activity.sum(dim=1)[..., None]  # NaN for empty slots
     return torch.cdist(heard, means).nan_to_num(torch.inf).argmin(dim=2)
 
 
 def slots_of_those_who_return(head: Head, material: Material) -> dict[str, Any]:
-    """Return what a streamed head does with the slots of those who come back, and what the longest stream took."""
+    """Return the results of the re-entry probe of a streamed head, the size of its state, and the CPU seconds."""
     started, found = time.process_time(), {}
     for gap, made in material.probes.items():
         result = probe(head, made)
@@ -160,7 +160,7 @@ def slots_of_those_who_return(head: Head, material: Material) -> dict[str, Any]:
 
 
 def common_head(path: Path, recipe: TrainConfig, material: Material, seed: int) -> Head:
-    """Return the head that all of a seed start from; trained once."""
+    """Return the common head of a seed, which is trained once and then read from ``path``."""
     head = build(recipe, material.dev.emb.shape[2], START, seed).eval()
     if not path.exists():
         fit(head, material.train, recipe, recipe.stages, seed, 1.0)
@@ -170,7 +170,7 @@ def common_head(path: Path, recipe: TrainConfig, material: Material, seed: int) 
 
 
 def cell(start: Head, attention: AttentionConfig, recipe: TrainConfig, material: Material, steps: int, seed: int):
-    """Train a head with the weights of another one, and return what is measured of it."""
+    """Train a head from the weights of ``start``, and return its measurements."""
     head = build(recipe, material.dev.emb.shape[2], attention, seed, start).eval()
     swapped = error(head, material.dev)
     last = replace(recipe.stages[-1], until_step=steps)
@@ -237,7 +237,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    # Moments that fade to denormal numbers slow a CPU down many times; and heads are too small for two threads.
+    # Denormals in decaying optimiser moments make a CPU many times slower; heads are too small for two threads.
     torch.set_flush_denormal(True)
     torch.set_num_threads(1)
     main()

@@ -1,4 +1,4 @@
-"""Conversations without audio: steps of single voices put in a row, new ones for every step of training."""
+"""Conversations without audio: encoded steps of single voices in sequence, drawn anew for every training step."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ from voices import SILENCE, STEP_S, Voices
 
 __all__ = ["FADES_S", "Conversations", "compose", "timed", "turns"]
 
-NEWCOMER = 0.25  # share of the turns that are a speaker's first, while there are such
-TURN, LONG_TURN = (2, 8), (12, 36)  # in steps of 640 ms, as everything here
+NEWCOMER = 0.25  # share of the turns that bring a new speaker, while there are any
+TURN, LONG_TURN = (2, 8), (12, 36)  # in steps of 640 ms, like all durations here
 PAUSE, LONG_PAUSE = (1, 2), (12, 50)
 LONG_SHARE, PAUSE_SHARE = 0.1, 0.5
 FADES_S = (3.0, 12.0, 50.0, 200.0)
@@ -18,17 +18,17 @@ FADES_S = (3.0, 12.0, 50.0, 200.0)
 
 @dataclass(frozen=True, slots=True)
 class Conversations:
-    """What a head hears (B, T, D), and the slot (B, T) of who speaks: the order of arrival, or ``SILENCE``."""
+    """Embeddings (B, T, D), and the slot (B, T) of the speaker, in order of arrival, or ``SILENCE``."""
 
     emb: Tensor
     slot: Tensor
 
     def activity(self, slots: int) -> Tensor:
-        """Return (B, T, slots): 1 where a slot's owner speaks."""
+        """Return the activity (B, T, slots): 1 where the speaker of a slot speaks."""
         return (self.slot[..., None] == torch.arange(slots)).float()
 
     def absence(self) -> Tensor:
-        """Return (B, T): of each step the steps for which its speaker had not spoken before this turn; 0 if never."""
+        """Return (B, T): for each step, how many steps ago its speaker had last spoken before this turn; 0 if never."""
         found = torch.zeros_like(self.slot)
         for row, gaps in zip(self.slot.tolist(), found, strict=True):
             heard: dict[int, int] = {}
@@ -48,9 +48,9 @@ def compose(voices: Voices, generator: np.random.Generator, rows: int, steps: in
 
 
 def turns(generator: np.random.Generator, rows: int, steps: int, slots: int) -> np.ndarray:
-    """Return who speaks in each step (B, T): two to ``slots`` speakers a row, numbered in order of arrival.
+    """Return the speaker of each step (B, T): two to ``slots`` speakers a row, numbered in order of arrival.
 
-    Every tenth turn or pause is a long one: there bounded memories forget.
+    Every tenth turn or pause is long, so that bounded memories forget.
     """
     found = np.full((rows, steps), SILENCE)
     for row in found:
@@ -68,9 +68,9 @@ def turns(generator: np.random.Generator, rows: int, steps: int, slots: int) -> 
 
 
 def timed(emb: Tensor, first: int = 0) -> Tensor:
-    """Return embeddings (B, T, D) that begin at a step, with four channels more, which fade in 3 to 200 s.
+    """Append four channels that decay over 3 to 200 s to embeddings (B, T, D) that begin at step ``first``.
 
-    Layers know no positions; by these a head can tell the beginning of a recording from what comes later.
+    Layers have no positions; with these a head can tell the beginning of a recording from later frames.
     """
     at = torch.arange(first, first + emb.shape[1])[:, None]
     return torch.cat((emb, 2 * torch.exp(-STEP_S * at / torch.tensor(FADES_S)).expand(len(emb), -1, -1)), dim=2)

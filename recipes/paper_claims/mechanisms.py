@@ -1,8 +1,8 @@
-"""What the layers of a head attend with: one configuration a cell, in frames of 640 ms.
+"""The attention of a head's layers: one configuration per cell, in frames of 640 ms.
 
-All are causal and know no positions. Those of ``WHOLE`` hear 96 s = 150 frames at once, in blocks near the square root
-of that; those of ``STREAMED`` take chunks of 8 s, and their bounded memories keep 24 frames beside those of the chunk:
-of XL they are the last 15 s, of the compressive ones the last 38 s.
+All are causal and without positions. Those of ``WHOLE`` see 96 s = 150 frames at once, with blocks near the square root
+of that; those of ``STREAMED`` process chunks of 8 s, and their bounded memories keep 24 frames beside the chunk's: the
+last 15 s with XL, the last 38 s with compression.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ def _compressive(compression: Literal["conv", "autoencoder"]) -> CompressiveMemo
         frames=_MEMORY // 2,
         compressed_frames=_MEMORY // 2,
         compression=compression,
-        # What compresses learns from what attention reads of it, or from what can be rebuilt: the papers' own losses.
+        # The papers' own losses: attention reconstruction and autoencoding.
         loss="autoencoding" if compression == "autoencoder" else "attention",
         chunk_frames=CHUNK,
     )
@@ -39,7 +39,7 @@ def _compressive(compression: Literal["conv", "autoencoder"]) -> CompressiveMemo
 _FULL, _FAVOR = FullCore(causal=True), FavorCore(features=_FEATURES, causal=True)
 
 START = AttentionConfig(_FULL)
-"""What the common head is trained with, before each mechanism takes its weights."""
+"""The attention of the common head, whose weights each mechanism starts from."""
 
 WHOLE: Mapping[str, AttentionConfig] = {
     "full": START,
@@ -52,7 +52,7 @@ WHOLE: Mapping[str, AttentionConfig] = {
 }
 
 TWINS = (("combiner_fixed", "fixed"), ("combiner_logsparse", "logsparse"), ("combiner_axial", "axial"))
-"""Each Combiner with the sparse pattern that it makes whole."""
+"""Each Combiner with the sparse pattern that it completes."""
 
 STREAMED: Mapping[str, AttentionConfig] = {
     "chunk alone": AttentionConfig(_FULL, memory=_xl(0)),

@@ -1,8 +1,8 @@
-"""The speaker re-entry probe: who keeps a speaker's slot over a long gap, and does not give it to a stranger?
+"""The speaker re-entry probe: is a slot kept for its speaker over a long gap, and not given to a stranger?
 
-A speaks for 12 s. For 10 s, one, five or twenty minutes nobody speaks, or B does. Then A returns, or C comes, whom
-nobody has heard. A slot is *kept* where A has it again, *lost* to a stranger where C has it. A head that has forgotten
-A gives the same slot to whoever comes: so only the mean of the two shares, kept and not lost, says what it knows.
+A speaks for 12 s. For 10 s, one, five or twenty minutes nobody speaks, or B does. Then A returns, or a new speaker C
+arrives. A slot is *kept* if A gets it again, *lost* if C gets it. A head that has forgotten A gives the same slot to
+either: so only the mean of the two shares, kept and not lost, measures what it knows.
 """
 
 from collections.abc import Mapping
@@ -28,28 +28,28 @@ TALK, RETURN = (round(seconds / STEP_S) for seconds in (12, 6))
 
 @dataclass(frozen=True, slots=True)
 class Probes:
-    """Streams (B, T, D) of B trios of voices, without their times."""
+    """Streams (B, T, D) of B trios of voices, without the channels of ``timed``."""
 
     stream: Tensor
-    """A and the longest gap."""
+    """A, then the longest gap."""
     returned: Tensor
-    """A again, who goes on where A was broken off."""
+    """A again, continued."""
     stranger: Tensor
     """C."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What became of the slots, by gap: a truth value for each trio; and what the longest gap took."""
+    """The results by gap, a truth value for each trio, and the size of the state."""
 
     kept: dict[int, list[bool]]
     lost: dict[int, list[bool]]
     state_values: int
-    """How many numbers the state of one stream holds in the end."""
+    """Numbers in the final state of one stream."""
 
 
 def probes(voices: Voices, generator: np.random.Generator, trios: int) -> Mapping[str, Probes]:
-    """Return the probes with silence and with B in the gap, of the same As and Cs; each voice is A in its turn."""
+    """Return the probes with silence and with B in the gap, for the same A and C; A runs through the voices."""
     count = len(voices.speech)
     first = np.arange(trios)[:, None] % count
     other = generator.permuted(np.tile(np.arange(1, count), (trios, 1)), axis=1)[:, :2]
@@ -65,7 +65,7 @@ def probes(voices: Voices, generator: np.random.Generator, trios: int) -> Mappin
 
 @torch.inference_mode()
 def probe(head: Head, made: Probes) -> Probe:
-    """Stream the probes through a head and say what became of A's slot after each gap."""
+    """Stream the probes through a head, and return whether A and C get A's slot after each gap."""
     probs, state = _stream(head, timed(made.stream[:, :TALK]))
     slot = probs.mean(dim=1).argmax(dim=1)
     kept: dict[int, list[bool]] = {}
@@ -82,7 +82,7 @@ def probe(head: Head, made: Probes) -> Probe:
 
 
 def _stream(head: Head, emb: Tensor, state: HeadState | None = None) -> tuple[Tensor, HeadState]:
-    """Return the probabilities (B, T, S) of frames that come chunk by chunk, and the state after them."""
+    """Run the head on frames chunk by chunk; return the probabilities (B, T, S) and the final state."""
     state = head.init_state(emb) if state is None else state
     found = []
     for chunk in emb.split(CHUNK, dim=1):

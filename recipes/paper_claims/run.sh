@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# All cells of all seeds; broken off, it goes on where it was. Arguments are those of claims.py.
+# All cells of all seeds; an interrupted run resumes. Arguments are those of claims.py.
 set -euo pipefail
 cd "$(dirname "$0")"
 out=${OUT:-../../runs/paper_claims}
-# One thread; and memory that is freed is not handed back at every step only to be asked for again.
+# One thread; and freed memory is kept between steps instead of returned to the system.
 export OMP_NUM_THREADS=1 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000
 mkdir -p "$out"
 python claims.py "$out" "$@"

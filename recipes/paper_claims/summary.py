@@ -1,7 +1,7 @@
-"""Make tables, and the picture, of what ``claims.py`` has found so far: python summary.py OUT [--plot reentry.svg]
+"""Tabulate and plot the results of ``claims.py`` so far: python summary.py OUT [--plot reentry.svg]
 
-Intervals (95 %) come from 2,000 draws of conversations, or trios of voices, and of seeds; both sides of a difference
-are drawn alike. With three seeds they are rather too narrow: believe a difference whose interval is far from zero.
+Intervals (95 %) come from 2,000 draws of conversations, or trios of voices, and of seeds, the same for both sides of a
+difference. With three seeds they are somewhat too narrow: trust only differences whose interval is far from zero.
 """
 
 import argparse
@@ -38,13 +38,13 @@ MEASURES = {
     "wrong": ("wrong", "spoken", 100.0),
     "wrong, away": ("wrong_away", "away", 100.0),
 }
-"""What is summed, over what, and how much of the quotient is shown: thousandths of a nat, and percent."""
+"""Numerator, denominator and scale of each measure: thousandths of a nat, or percent."""
 
 Draw = tuple[np.ndarray, np.ndarray]
 """Indices of seeds (n, S) and of conversations (n, C), for n draws."""
 
 Value = Callable[[Draw], np.ndarray]
-"""From draws to a number (n,) for each."""
+"""Returns a number (n,) for each draw."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Mechanism:
     seeds: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def rate(self, seeds: Sequence[int], measure: str, part: str | None = None) -> Value:
-        """Return one of ``MEASURES`` as a function of what was drawn."""
+        """Return one of ``MEASURES`` as a function of the draws."""
         lines = [self.seeds[seed] if part is None else self.seeds[seed][part] for seed in seeds]
         top, bottom, scale = MEASURES[measure]
         above, below = (np.array([line[name] for line in lines]) for name in (top, bottom))
@@ -63,7 +63,7 @@ class Mechanism:
         )
 
     def known(self, seeds: Sequence[int], gap: str, gap_s: int) -> Value:
-        """Return the mean of slots kept and slots not lost, in percent, as a function of what was drawn."""
+        """Return the mean of slots kept and slots not lost, in percent, as a function of the draws."""
         kept, lost = (
             np.array([self.seeds[seed]["probe"][gap][name][str(gap_s)] for seed in seeds]) for name in ("kept", "lost")
         )
@@ -75,7 +75,7 @@ class Mechanism:
         return 100 * float(np.mean([line["probe"][gap][name][str(gap_s)] for line in self.seeds.values()]))
 
     def least(self, name: str, of: float = 1.0) -> float:
-        """Return the least over seeds of what something takes: what other work on the machine adds is not its own."""
+        """Return the minimum of a cost over seeds, as other work on the machine only adds to it."""
         return float(min(line[name] for line in self.seeds.values())) / of
 
 
@@ -88,12 +88,12 @@ def load(folder: Path) -> dict[str, dict[str, Mechanism]]:
 
 
 def whole(value: Value, seeds: int, items: int) -> float:
-    """Return a value of everything."""
+    """Return the value without resampling."""
     return float(value((np.arange(seeds)[None], np.arange(items)[None]))[0])
 
 
 def interval(value: Value, seeds: int, items: int) -> tuple[float, float, float]:
-    """Return a value of everything, and the bounds of its interval."""
+    """Return the value without resampling, and the bounds of its interval."""
     rng = np.random.default_rng(0)
     drawn = value((rng.integers(seeds, size=(DRAWS, seeds)), rng.integers(items, size=(DRAWS, items))))
     low, high = np.percentile(drawn, (2.5, 97.5))
@@ -101,12 +101,12 @@ def interval(value: Value, seeds: int, items: int) -> tuple[float, float, float]
 
 
 def _picked(table: np.ndarray, draw: Draw) -> np.ndarray:
-    """Return (n, S, C) of a table (S, C)."""
+    """Return the draws (n, S, C) of a table (S, C)."""
     return table[draw[0][:, :, None], draw[1][:, None]]
 
 
 def report(folder: Path) -> str:
-    """Return all tables that there are results for."""
+    """Return all tables with results."""
     found = load(folder)
     lines = ["| | wrong, % | wrong, away |", "|---|---:|---:|"]
     for name, mechanism in found["reference"].items():
@@ -190,7 +190,7 @@ def _known(mechanism: Mechanism, gap: str, gap_s: int) -> tuple[float, float, fl
 
 
 def plot(folder: Path, path: Path) -> None:
-    """Draw what is known of a slot's owner over the length of the gap, with silence and with speech in it."""
+    """Plot the mean of slots kept and not lost against the length of the gap, with silence and with speech in it."""
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -1,4 +1,4 @@
-"""Frames of single voices as the frozen encoder hears them: made once, of them conversations are composed."""
+"""Frames of single voices, encoded once by the frozen encoder: the material of the conversations."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ COARSE = 8  # frames of 80 ms in a step
 STEP_S = 0.08 * COARSE
 SILENCE = -1
 CHANNELS = 64
-PIECES = 4  # of each voice, as far from each other as can be
+PIECES = 4  # of each voice, as far apart as possible
 SILENCE_S = 32
 NOISE = 0.05 * 10 ** (-35 / 20)  # 35 dB below speech
 _HOPS = 8 * COARSE  # of 10 ms in a step
@@ -27,7 +27,7 @@ _HOPS = 8 * COARSE  # of 10 ms in a step
 
 @dataclass(frozen=True, slots=True)
 class Voices:
-    """Steps (V, N, D) in which each of V voices speaks, and steps of silence (M, D); in order of time."""
+    """Steps of speech (V, N, D) of V voices, and steps of silence (M, D), both in order of time."""
 
     speech: Tensor
     silence: Tensor
@@ -35,7 +35,7 @@ class Voices:
     def compose(self, spoken: np.ndarray, generator: np.random.Generator) -> Tensor:
         """Return embeddings (B, T, D) of the voices (B, T) that speak, by number or ``SILENCE``.
 
-        Each voice of a row goes on where it was broken off, from anywhere in its steps; after the last comes the first.
+        Each voice of a row starts at a random one of its steps, continues from turn to turn, and wraps around.
         """
         at = np.zeros(spoken.shape, np.int64)
         for row, places in zip(spoken, at, strict=True):
@@ -46,18 +46,18 @@ class Voices:
         return torch.where((who == SILENCE)[..., None], self.silence[step % len(self.silence)], heard)
 
     def projected(self, mean: Tensor, directions: Tensor) -> "Voices":
-        """Return the same in fewer channels: ``directions`` (D, C) of what lies beside the ``mean`` (D,)."""
+        """Return the voices minus ``mean`` (D,), projected onto ``directions`` (D, C)."""
         return Voices((self.speech - mean) @ directions, (self.silence - mean) @ directions)
 
 
 def load(
     folder: Path, model: Sortformer, recipe: TrainConfig, heard_s: float, speech_s: float
 ) -> tuple[Voices, Voices]:
-    """Return the voices to train and to measure on; what was encoded before is in the folder.
+    """Return the voices for training and for evaluation, encoded or read from the cache in the folder.
 
-    Of each ``heard_s`` are encoded and ``speech_s`` of speech kept; who speaks less is left out. All are seen along the
-    directions in which the means of those to train on differ most, scaled so that the mean square of a channel of
-    speech is 1.
+    Of each voice ``heard_s`` are encoded and ``speech_s`` of speech kept; those with less are left out. All are
+    projected onto the principal directions of the means of the training voices, scaled so that the mean square of a
+    channel of speech is 1.
 
     Raises:
         InputError: when fewer than two voices of a split speak for long enough.
@@ -88,7 +88,7 @@ def _kept(folder: Path, model: Sortformer, recipe: TrainConfig, split: str, hear
 
 
 def _encoded(bank: VoiceBank, model: Sortformer, steps: int, kept: int, rng: np.random.Generator) -> list[Tensor]:
-    """Return ``kept`` steps (N, D) of speech of each voice that has them, in pieces of so many steps."""
+    """Return ``kept`` steps (N, D) of speech of each voice that has as many in ``PIECES`` pieces of ``steps``."""
     edges = np.searchsorted(bank.utterance_voice, np.arange(len(bank.voices) + 1))
     spans = zip(bank.utterance_start[edges[:-1]], bank.utterance_end[edges[1:] - 1], strict=True)
     hops = steps * _HOPS
@@ -105,7 +105,7 @@ def _encoded(bank: VoiceBank, model: Sortformer, steps: int, kept: int, rng: np.
 
 @torch.inference_mode()
 def _heard(model: Sortformer, wave: np.ndarray, rng: np.random.Generator) -> Tensor:
-    """Return the embeddings (B, T, D) of waves (B, N) with a little noise, in steps."""
+    """Return the embeddings (B, T, D), averaged in steps, of waves (B, N) with a little noise added."""
     noisy = wave + NOISE * rng.standard_normal(wave.shape)
     emb = model(torch.from_numpy(noisy.astype(np.float32))).emb
     return emb[:, : emb.shape[1] // COARSE * COARSE].unflatten(1, (-1, COARSE)).mean(dim=2)
