@@ -1,14 +1,13 @@
-"""Compare the turn-taking of simulated conversations with that of real ones, quantity by quantity.
+"""Compare the turn-taking of simulated and real conversations, quantity by quantity.
 
     python turn_statistics.py TURNS BANK OUT [--recipe RECIPE] [--cache FOLDER] [--seed 0]
 
 TURNS holds ``ami`` and ``voxconverse`` as folders of reference RTTM; replayed turns come from the training files (AMI
-train, VoxConverse dev), and everything is compared with the others (AMI dev and test, VoxConverse test). BANK is a bank
-of voices. OUT gets ``tables.md``, ``distances.json`` and ``distributions.svg``.
+train, VoxConverse dev), and all sources are compared with the held-out files (AMI dev and test, VoxConverse test). BANK
+is a bank of voices. OUT gets ``tables.md``, ``distances.json`` and ``distributions.svg``.
 
-All is measured on windows of one minute, in hops of 10 ms, after pauses of one speaker shorter than 0.3 s are closed
-(as in NIST's references). What is measured of a simulated conversation are its labels: the turns with the pauses that
-the voices make within them.
+Measurements are on windows of one minute, in hops of 10 ms, after gaps of a speaker shorter than 0.3 s are closed (as
+in NIST's references). Simulated conversations are measured by their labels: the turns, with the voices' pauses in them.
 """
 
 import argparse
@@ -33,7 +32,7 @@ SHORTEST_GAP = 30  # hops
 DRAWS = 500
 HELD_OUT = {"AMI": ("ami/dev", "ami/test"), "VoxConverse": ("voxconverse/test",)}
 TRAINING = {"AMI": "ami/train", "VoxConverse": "voxconverse/dev"}
-EXCLUDE = ("EN200*",)  # meetings that no training sees: clips of them are the real dev set
+EXCLUDE = ("EN200*",)  # meetings never used in training: the real dev set has clips of them
 EVERY_10_MS = ModelConfig(head=HeadConfig(upsampling=8, estimate_layers=()))
 
 Windows = list[list[np.ndarray]]  # for each recording its windows, (HOPS, S) bool
@@ -41,7 +40,7 @@ Windows = list[list[np.ndarray]]  # for each recording its windows, (HOPS, S) bo
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is measured of a window: whole numbers of ``step``, as many as there are events."""
+    """A measure of a window: an array of values, one per event, in whole numbers of ``step``."""
 
     unit: str
     step: float
@@ -50,34 +49,34 @@ class Quantity:
 
 
 def pauses(active: np.ndarray) -> np.ndarray:
-    """Hops of silence between speech."""
+    """Return the lengths of silences between speech, in hops."""
     starts, ends = active_runs(active.any(axis=1))
     return starts[1:] - ends[:-1]
 
 
 def turns(active: np.ndarray) -> np.ndarray:
-    """Hops that one speaker goes on."""
+    """Return the lengths of single speakers' turns, in hops."""
     return np.concatenate([_lengths(column) for column in active.T] or [np.zeros(0, int)])
 
 
 def overlaps(active: np.ndarray) -> np.ndarray:
-    """Hops that two or more speak at once."""
+    """Return the lengths of overlaps of two or more speakers, in hops."""
     return _lengths(active.sum(axis=1) > 1)
 
 
 def overlap_share(active: np.ndarray) -> np.ndarray:
-    """Per mille of the speech that is overlapped; nothing where nobody speaks."""
+    """Return the overlapped share of the speech, per mille; empty without speech."""
     speech, overlap = active.any(axis=1).sum(), (active.sum(axis=1) > 1).sum()
     return np.array([round(1000 * overlap / speech)] if speech else [], dtype=int)
 
 
 def speech_share(active: np.ndarray) -> np.ndarray:
-    """Per mille of the window in which anybody speaks."""
+    """Return the share of the window with speech, per mille."""
     return np.array([round(1000 * active.any(axis=1).mean())])
 
 
 def speakers(active: np.ndarray) -> np.ndarray:
-    """How many speak in the window."""
+    """Return the number of speakers in the window."""
     return np.array([active.any(axis=0).sum()])
 
 
@@ -102,7 +101,7 @@ def real_windows(patterns: TurnPatterns) -> Windows:
 
 
 def simulated_windows(simulator: Simulator, count: int, seed: int) -> Windows:
-    """Make ``count`` conversations of one minute; each is a recording of its own."""
+    """Simulate ``count`` conversations of one minute, each as a recording."""
     generator = torch.Generator().manual_seed(seed)
     rows = (simulator.batch(generator, 1, WINDOW_S).activity[0] for _ in range(count))
     return [[closed(row.numpy() > 0.5)] for row in rows]
@@ -128,7 +127,7 @@ def distances(one: np.ndarray, other: np.ndarray, step: float) -> tuple[np.ndarr
 
 
 def interval(one: np.ndarray, other: np.ndarray, step: float, seed: int) -> np.ndarray:
-    """Return the 95 % percentile bootstrap of both distances, (2, 2): recordings of both sides are drawn anew."""
+    """Return the 95 % percentile bootstrap of both distances, (2, 2), with recordings of both sides resampled."""
     rng = np.random.default_rng(seed)
     drawn = [rng.multinomial(len(side), np.full(len(side), 1 / len(side)), DRAWS) @ side for side in (one, other)]
     return np.stack([np.percentile(distance, [2.5, 97.5]) for distance in distances(drawn[0], drawn[1], step)])
@@ -145,7 +144,7 @@ def mean(total: np.ndarray, step: float) -> float:
 
 
 def compare(sources: dict[str, Windows], targets: dict[str, Windows], seed: int) -> list[dict[str, object]]:
-    """Return a row for every source, target and quantity; a source named after a target is compared with it alone."""
+    """Return a row for each source, target and quantity; a source named after a target is compared with it only."""
     rows: list[dict[str, object]] = []
     for name, quantity in QUANTITIES.items():
         of_target = {target: counts(windows, quantity) for target, windows in targets.items()}
@@ -176,7 +175,7 @@ def compare(sources: dict[str, Windows], targets: dict[str, Windows], seed: int)
 
 
 def markdown(rows: list[dict[str, object]]) -> str:
-    """Return a table a corpus: mean and median of both sides, and the distances with their intervals."""
+    """Return a table per corpus: mean and median of both sides, and the distances with their intervals."""
     parts: list[str] = []
     for target in dict.fromkeys(row["target"] for row in rows):
         parts += [
@@ -196,7 +195,7 @@ def markdown(rows: list[dict[str, object]]) -> str:
 
 
 def plot(sources: dict[str, Windows], path: Path) -> None:
-    """Draw the distribution function of every quantity."""
+    """Plot the distribution function of every quantity."""
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -230,7 +229,7 @@ def main() -> None:
     torch.set_num_threads(1)
     bank = VoiceBank.load(options.bank, speeds=(1.0,), cache=options.cache)
     config = TrainConfig.read(options.recipe).simulation if options.recipe else SimulationConfig()
-    config = replace(config, channel=ChannelConfig(clean_probability=1.0))  # only the labels are looked at
+    config = replace(config, channel=ChannelConfig(clean_probability=1.0))  # only the labels are used
 
     def simulated(replay: float, patterns: TurnPatterns | None = None) -> Windows:
         kind = Simulator(bank, replace(config, replay_probability=replay), patterns, model=EVERY_10_MS)
@@ -269,7 +268,7 @@ def _cumulative(count: np.ndarray) -> np.ndarray:
 
 
 def _minutes(table: np.ndarray) -> Iterator[np.ndarray]:
-    """The whole minutes of one recording, given as (n, 3) speaker, start, end in hops."""
+    """Yield the whole minutes of one recording, given as (n, 3) speaker, start, end in hops."""
     whole = np.zeros((int(table[:, 2].max()), int(table[:, 0].max()) + 1), dtype=bool)
     for speaker, start, end in table:
         whole[start:end, speaker] = True
