@@ -1,10 +1,9 @@
-"""DER of calls whose two sides were recorded apart: by voice, from the mean of both channels, and a speaker a channel.
+"""DER of calls with one side per channel: by voice, from the mean of both channels, and with one speaker per channel.
 
     python channels.py BANK CACHE [--count N] [--seed N] [--model MODEL]
 
-Simulated conversations of two dev voices, each voice rendered into a channel of its own, with its own noise; in each
-channel the other one is heard, too, so many dB softer and so much later. Protocol full: no collar, overlap scored, the
-whole recordings.
+Simulated conversations of two dev voices, each rendered into its own channel, with its own noise; each channel has a
+leak of the other one, attenuated and delayed. Protocol full: no collar, overlap scored, whole recordings.
 """
 
 import argparse
@@ -26,10 +25,10 @@ DURATION_S = 60.0
 
 
 def conversation(simulator: Simulator, generator: torch.Generator) -> tuple[np.ndarray, tuple[Turn, ...]]:
-    """Return what each of two speakers says, (N, 2), and the turns of both."""
+    """Simulate a conversation of two speakers: a channel for each, (N, 2), and the turns of both."""
     script = simulator.script(generator, 1, DURATION_S)
     heard = script.events.path
-    speakers = np.unique(heard[heard < script.voice.shape[1]])  # behind which comes the babble
+    speakers = np.unique(heard[heard < script.voice.shape[1]])  # paths from there on are babble
     if len(speakers) < 2:
         return conversation(simulator, generator)
     sides = []
@@ -46,7 +45,7 @@ def conversation(simulator: Simulator, generator: torch.Generator) -> tuple[np.n
 
 
 def leaking(sides: np.ndarray, leak_db: int | None, delay_ms: int) -> np.ndarray:
-    """Return channels (N, 2) of which each hears the other one, too."""
+    """Return channels (N, 2) with a leak of the other one in each."""
     if leak_db is None:
         return sides
     delay = delay_ms * SAMPLE_RATE // 1000
@@ -67,7 +66,7 @@ def main() -> None:
         simulator, generator = dev_simulator(bank, kind, 2), torch.Generator().manual_seed(arguments.seed)
         drawn = [conversation(simulator, generator) for _ in range(arguments.count)]
         for leak_db, delay_ms in LEAKS:
-            errors = np.zeros(3)  # whole, a speaker a channel, and the speech of both
+            errors = np.zeros(3)  # by voice, by channel, and the speech of both
             for sides, truth in drawn:
                 heard, region = leaking(sides, leak_db, delay_ms), [(0.0, DURATION_S)]
                 whole = der(truth, diarizer(heard, sample_rate=SAMPLE_RATE).turns, region)

@@ -1,10 +1,10 @@
-"""By how much the confidence of turns is off: as the mean probability, as the model has it, and fitted here.
+"""Calibration error of the confidence of turns: as mean probability, as calibrated in the model, and fitted here.
 
     python confidence.py FOLDER ... [--preset 1s] [--model MODEL]
 
-Each folder holds recordings with their references, as RTTM of the same names; of them whole recordings are scored.
-Told for each folder is the expected calibration error in points (``sortformer.metrics.calibration``); the last line has
-what fits the turns of all folders together.
+Each folder holds recordings with their references, as RTTM of the same names; whole recordings are scored. Printed for
+each folder is the expected calibration error in points (``sortformer.metrics.calibration``); the last line is the
+calibration fitted to the turns of all folders together.
 """
 
 import warnings
@@ -18,7 +18,7 @@ from sortformer.metrics.calibration import Judged, calibration_error, fitted, ju
 
 
 def turns_of(diarizer: Diarizer, folder: Path, preset: str | None) -> list[Judged]:
-    """Return the turns of a folder's recordings, with their mean probabilities as confidence, beside the truth."""
+    """Return the turns of a folder's recordings, judged by the references, with mean probability as confidence."""
     plain, found = replace(diarizer, postprocess=replace(diarizer.postprocess, confidence=None)), []
     for path in recordings(folder):
         found += judged(truth_of(path), plain(path, preset=preset))
@@ -42,5 +42,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # about speakers, which the table does not count
+    warnings.simplefilter("ignore")  # about numbers of speakers, which are not measured here
     main()

@@ -1,6 +1,6 @@
-"""Measure how fast and in how much memory recordings are diarized: python recipes/benchmark/diarize.py
+"""Measure the speed and memory of diarization: python recipes/benchmark/diarize.py
 
-Each length runs in a process of its own, on the meeting in demos/ repeated to that length; one more line is the whole
+Each length runs in a separate process, on the meeting in demos/ repeated to that length; one more line is the whole
 command, from its start to the RTTM of demos/meeting.wav. The first run of each warms the file cache and is not counted.
 """
 
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _measure(path: Path, model: str | None, device: str) -> dict[str, float]:
-    """Seconds and processor seconds of one diarization, loading apart, and the peak memory (MiB) of the process."""
+    """Return seconds and CPU seconds of one diarization, without loading, and the peak memory (MiB) of the process."""
     from sortformer import Diarizer
 
     diarizer = Diarizer.load(model, device)

@@ -1,4 +1,4 @@
-"""Measure early exit: how much of the head is run, what changes, and whether a calibration holds on other recordings.
+"""Measure early exit: blocks of the head that are run, the loss, and whether a calibration holds on new recordings.
 
 python recipes/benchmark/early_exit.py BANK_FOLDER CACHE_FOLDER RECORDING...
 
@@ -80,7 +80,7 @@ def conversations(diarizer: Diarizer, bank_folder: Path, cache: Path, count: int
 
 
 def leave(diarizer: Diarizer, estimates: Estimates, confidence: float | None) -> tuple[int, float]:
-    """Return the blocks that a recording takes, and its loss."""
+    """Return the number of blocks run for a recording, and its loss."""
     for layer in estimates.layers[1:]:
         if confidence is not None and layer.confidence is not None and layer.confidence >= confidence:
             return layer.layer, min(1.0, loss(diarizer, estimates, layer.ordered))
@@ -88,7 +88,7 @@ def leave(diarizer: Diarizer, estimates: Estimates, confidence: float | None) ->
 
 
 def loss(diarizer: Diarizer, estimates: Estimates, probs: np.ndarray) -> float:
-    """Return the DER of what is decided from probabilities, against what is decided from the whole model's."""
+    """Return the DER of the turns from ``probs`` against the turns from the whole model's output."""
     whole = estimates.output
     said, meant = (
         turns(each, diarizer.postprocess, whole.step_s, duration=whole.duration).turns for each in (probs, whole.data)

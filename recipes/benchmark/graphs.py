@@ -1,12 +1,12 @@
-"""What ONNX Runtime makes of the model in the package, in float32 and in int8, beside PyTorch: DER, size and time.
+"""Compare the model in the package in ONNX Runtime, float32 and int8, with PyTorch: DER, size and time.
 
     python graphs.py FOLDER ...
     python graphs.py --published v2
 
 Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
-whole recordings. Features, clustering and turns are the package's; only the network is another's. On one thread. int8:
-weights of linear layers, by ``onnxruntime.quantization.quantize_dynamic``. With ``--published``: what a graph of the
-size of NVIDIA's v1 or v2, with random weights, takes to be written, and how its steps compare.
+whole recordings. Features, clustering and turns are the package's; only the network differs. On one thread. int8:
+weights of linear layers, by ``onnxruntime.quantization.quantize_dynamic``. With ``--published``: the cost of exporting
+a graph of the size of NVIDIA's v1 or v2, with random weights, and a comparison of its steps.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from sortformer.model import SortformerOutput
 
 
 class Graph:
-    """A graph that stands for ``Sortformer.forward_features``."""
+    """An ONNX graph in place of ``Sortformer.forward_features``."""
 
     def __init__(self, path: Path, dim: int) -> None:
         options = onnxruntime.SessionOptions()
@@ -65,7 +65,7 @@ class Graph:
 
 
 class Timed:
-    """The model's own, with the time that it takes."""
+    """The model's own ``forward_features``, timed."""
 
     def __init__(self, diarizer: Diarizer) -> None:
         self.run = diarizer.model.forward_features
@@ -86,7 +86,7 @@ STEPS = {  # rows, feature frames of the chunk, frames of the cache and of the F
 
 
 def compare_steps(generation: str, layers: int | None) -> None:
-    """Write a graph of a model as NVIDIA's are, and compare its steps with the model's."""
+    """Export a model like NVIDIA's, and compare the steps of the graph with the model's."""
     model = published(generation, layers)
     features, dim = model.config.features.num_mels, model.config.encoder.dim
     with tempfile.TemporaryDirectory() as made:

@@ -1,9 +1,9 @@
-"""DER of recordings as they are, quieter, and louder up to full scale, in 16 bits: does it matter how a file was made?
+"""DER of recordings as they are, quieter, and louder up to full scale, in 16 bits: does the level matter?
 
     python levels.py FOLDER ... [--preset 1s] [--model MODEL]
 
 Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
-the whole recordings; recordings taken whole or streamed through by a preset.
+whole recordings, diarized at once or streamed with a preset.
 """
 
 import argparse
@@ -19,12 +19,12 @@ from sortformer.formats import rttm
 from sortformer.grid import SAMPLE_RATE
 from sortformer.metrics.der import der
 
-DECIBELS = (20, 10, 0, -10, -20, -30, -40)  # louder: no further than to full scale
+DECIBELS = (20, 10, 0, -10, -20, -30, -40)  # amplification is limited to full scale
 SUFFIXES = (".wav", ".flac")
 
 
 def recordings(folder: Path) -> list[Path]:
-    """Return those of a folder; where there are none, a sentence ends the script."""
+    """Return the recordings of a folder; exit with a sentence if there are none."""
     found = sorted(path for path in folder.glob("*") if path.suffix.lower() in SUFFIXES)
     if not found:
         raise SystemExit(f"there are no recordings ({', '.join(SUFFIXES)}) in {folder}")
@@ -32,12 +32,12 @@ def recordings(folder: Path) -> list[Path]:
 
 
 def truth_of(recording: Path) -> tuple[Turn, ...]:
-    """Return the turns of the RTTM beside a recording, none where nobody speaks in it."""
+    """Return the turns of the RTTM beside a recording, if it has any."""
     return rttm.read(recording.with_suffix(".rttm")).get(recording.stem, ())
 
 
 def louder(samples: np.ndarray, decibels: int) -> np.ndarray:
-    """Return samples (N,) as 16 bits, no louder than full scale."""
+    """Return samples (N,) in 16 bits, amplified by so many dB or to full scale."""
     factor = min(10 ** (decibels / 20), max(1.0, 32767 / 32768 / np.abs(samples).max()))
     return np.round(samples * factor * 32768).clip(-32768, 32767).astype(np.int16)
 
@@ -45,7 +45,7 @@ def louder(samples: np.ndarray, decibels: int) -> np.ndarray:
 def errors(
     diarizer: Diarizer, paths: list[Path], changed: Callable[[np.ndarray], np.ndarray], preset: str | None
 ) -> np.ndarray:
-    """Return miss, false alarm and confusion in percent of the speech of recordings that were ``changed``."""
+    """Return miss, false alarm and confusion of recordings modified by ``changed``, in percent of the speech."""
     parts, total = np.zeros(3), 0.0
     for path in paths:
         samples = audio.read(path)
@@ -59,12 +59,12 @@ def errors(
 
 
 def shown(parts: np.ndarray) -> str:
-    """Return an error rate and its parts as a table has them."""
+    """Format an error rate and its parts."""
     return f"DER {parts.sum():5.1f} ({', '.join(f'{part:.1f}' for part in parts)})"
 
 
 def asked(description: str | None) -> tuple[Diarizer, list[Path], str | None]:
-    """Return what a script of folders is called with: the diarizer, the folders, and the preset if there is one."""
+    """Parse the arguments of a script of folders: the diarizer, the folders, and the preset, if any."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--preset")
@@ -74,12 +74,12 @@ def asked(description: str | None) -> tuple[Diarizer, list[Path], str | None]:
 
 
 def print_table(description: str | None, ways: Mapping[str, Callable[[np.ndarray], np.ndarray] | str]) -> None:
-    """Print the error rates of a script's folders, with the recordings changed in each of some ways.
+    """Print the error rates of a script's folders, with the recordings modified in each of the ``ways``.
 
-    A way that cannot be taken here is given as the sentence that stands in the table instead.
+    A way that is not available is a sentence, which is printed instead.
     """
     diarizer, folders, preset = asked(description)
-    warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
+    warnings.simplefilter("ignore")  # about recordings without speech, which the table shows
     for folder in folders:
         for name, changed in ways.items():
             cell = changed

@@ -1,8 +1,8 @@
 """Compare NeMo and this package on NVIDIA's models: python recipes/benchmark/nvidia.py --peer-python PYTHON
 
-PYTHON is an interpreter that can import NeMo. The models are those of the published configurations with random weights,
-the recording is the meeting in demos/, repeated. Every measurement runs in a process of its own, the peers in turn,
-with denormal numbers flushed to zero; the first round warms the file cache and is not counted. The floor is the
+PYTHON is an interpreter that can import NeMo. The models have the published configurations and random weights, the
+recording is the meeting in demos/, repeated. Each measurement runs in a separate process, alternating between the
+peers, with denormals flushed to zero; the first round warms the file cache and is not counted. The floor is the
 arithmetic of the forward pass at the machine's best rate of matrix products in the same rounds.
 """
 
@@ -96,7 +96,7 @@ def _prepare(folder: Path, layers: int | None, seconds: float) -> dict[str, floa
     operations = {}
     for task in TASKS:
         run, wave = _here(task, folder)(), torch.from_numpy(np.load(folder / "wave.npy"))
-        # The counter knows the products of attention only where they are single steps.
+        # The counter counts the products of attention only if attention is not fused.
         with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
             run(wave)
         operations[task] = float(counter.get_total_flops())
@@ -104,7 +104,7 @@ def _prepare(folder: Path, layers: int | None, seconds: float) -> dict[str, floa
 
 
 def _gemm_rate() -> float:
-    """Floating-point operations a second in the product of two float32 matrices, best of several."""
+    """Return the floating-point operations per second of a product of two float32 matrices, the best of several."""
     import torch
 
     size = 2048
@@ -118,7 +118,7 @@ def _gemm_rate() -> float:
 
 
 def published(generation: str, layers: int | None = None) -> Any:
-    """Return a model as NVIDIA's v1 or v2 is, with random weights and ``layers`` in each stack (None: its own)."""
+    """Return a model like NVIDIA's v1 or v2, with random weights and ``layers`` per stack (None: as published)."""
     import torch
 
     from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
@@ -152,7 +152,7 @@ def published(generation: str, layers: int | None = None) -> Any:
 
 
 def _measure(peer: str, task: str, folder: Path) -> dict[str, float]:
-    """Seconds to import, to load and to run, and the peak memory (MiB) of the process; then the rate of products."""
+    """Return the seconds to import, load and run, the peak memory (MiB) of the process, and the rate of products."""
     started = time.perf_counter()
     load = _nemo(task, folder) if peer == "NeMo" else _here(task, folder)
     import torch
@@ -182,7 +182,7 @@ def _output(peer: str, task: str, folder: Path) -> Path:
 
 
 def _here(task: str, folder: Path) -> Callable[[], Callable[[Any], np.ndarray]]:
-    """Import this package; return what loads a model and returns what runs it on a wave (N,), to (T, S)."""
+    """Import this package; return a function that loads a model and returns a function from a wave (N,) to (T, S)."""
     from sortformer import checkpoint
     from sortformer.config.stream import STREAM_PRESETS
     from sortformer.streaming import Session, stream_probabilities
@@ -200,7 +200,7 @@ def _here(task: str, folder: Path) -> Callable[[], Callable[[Any], np.ndarray]]:
 
 
 def _nemo(task: str, folder: Path) -> Callable[[], Callable[[Any], np.ndarray]]:
-    """Import NeMo; the rest as above."""
+    """Import NeMo; return a function like that of ``_here``."""
     import torch
     from nemo.collections.asr.models import SortformerEncLabelModel
 

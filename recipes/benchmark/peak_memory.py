@@ -1,4 +1,4 @@
-"""The peak memory of this process, whoever started it."""
+"""The peak memory of this process, without that of its parent."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ __all__ = ["peak_mib"]
 
 
 def peak_mib() -> float:
-    """Return the largest resident set of this process since it began its program, in MiB (Linux).
+    """Return the peak resident set size of this process since exec, in MiB (Linux).
 
-    Not ``ru_maxrss``: a process inherits that of its parent, if only for the moment before it loads its own program.
+    Not ``ru_maxrss``, which a process inherits from its parent and keeps across exec.
     """
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     return int(status["VmHWM"].split()[0]) / 1024

@@ -1,9 +1,9 @@
-"""Measure how fast conversations are simulated, per stage, on one core.
+"""Measure the speed of simulation, per stage, on one core.
 
 python recipes/benchmark/simulation.py BANK_FOLDER CACHE_FOLDER [RTTM_FOLDER ...] [--recipe RECIPE.toml]
 
-The conversations are those of the recipe's ``[simulation]``, or of the defaults: once with bursts of noise that are
-made for each of them, once with those of a pool.
+The conversations follow the recipe's ``[simulation]``, or the defaults: once with bursts of noise that are made for
+each of them, once with those of a pool.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def measure(simulator: Simulator, batch_size: int, duration_s: float, repeat: int) -> tuple[float, float]:
-    """Return mean CPU and wall seconds a batch, after one to warm up."""
+    """Return mean CPU and wall seconds per batch, after a warm-up batch."""
     generator = torch.Generator().manual_seed(0)
     simulator.batch(generator, batch_size, duration_s)
     cpu, wall = time.process_time(), time.perf_counter()

@@ -1,8 +1,7 @@
-"""Measure what live streams cost: python recipes/benchmark/streaming.py
+"""Measure the cost of live streams: python recipes/benchmark/streaming.py
 
-Concurrent streams, batched in one pool, once their speaker caches are full; an hour from a file, taken whole; and the
-peak memory of one endless stream. Each measurement runs in a process of its own, on the meeting in demos/ over and
-over.
+Concurrent streams, batched in one pool, once their speaker caches are full; an hour from a file, offline; and the peak
+memory of one endless stream. Each measurement runs in a separate process, on the meeting in demos/, repeated.
 """
 
 import argparse
@@ -21,7 +20,7 @@ from peak_memory import peak_mib
 
 DEMO = Path(__file__).resolve().parents[2] / "demos" / "meeting.wav"
 RATE = 16_000
-FULL_S = 90.0  # until every cache is full, and voices enough are remembered: a step costs what it will always cost
+FULL_S = 90.0  # until caches and stored voices are full, so that the cost of a step is final
 
 
 def main() -> None:
@@ -65,7 +64,7 @@ def main() -> None:
 
 
 def _apart(kind: str, size: float) -> Iterator[dict[str, float]]:
-    """What a measurement in a process of its own says, line by line."""
+    """Yield the results of a measurement in a separate process."""
     command = [sys.executable, __file__, *sys.argv[1:], "--one", kind, str(size)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -75,7 +74,7 @@ def _apart(kind: str, size: float) -> Iterator[dict[str, float]]:
 
 
 def _streams(options: argparse.Namespace, count: float) -> Iterator[dict[str, float | str]]:
-    """Seconds, and processor seconds, for a second of audio in each of some streams, and the slowest step (seconds)."""
+    """Yield seconds and CPU seconds per second of ``count`` streams, and the slowest step (seconds)."""
     from sortformer import Diarizer
 
     diarizer = Diarizer.load(options.model, options.device)
@@ -102,7 +101,7 @@ def _streams(options: argparse.Namespace, count: float) -> Iterator[dict[str, fl
 
 
 def _file(options: argparse.Namespace, minutes: float) -> Iterator[dict[str, float]]:
-    """Seconds for a file, loading the model apart, and the peak memory (MiB) of the process."""
+    """Yield the seconds for a file, without loading the model, and the peak memory (MiB) of the process."""
     from sortformer import Diarizer
 
     diarizer = Diarizer.load(options.model, options.device)
@@ -117,7 +116,7 @@ def _file(options: argparse.Namespace, minutes: float) -> Iterator[dict[str, flo
 
 
 def _endless(options: argparse.Namespace, hours: float) -> Iterator[dict[str, float]]:
-    """Every ten minutes of a stream: seconds for a second of audio, and the peak memory (MiB) so far."""
+    """Yield, for every ten minutes of a stream, seconds per second of audio, and the peak memory (MiB) so far."""
     from sortformer import Diarizer
 
     diarizer = Diarizer.load(options.model, options.device)

@@ -1,10 +1,9 @@
-"""DER of recordings as they are, and as telephones and other recorders of 8 kHz would have brought them.
+"""DER of recordings as they are, and after telephone lines and codecs at 8 kHz.
 
     python telephone.py FOLDER ... [--preset 1s] [--model MODEL]
 
 Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
-the whole recordings; recordings taken whole or streamed through by a preset. AMR and the others are those of the FFmpeg
-that PyAV brings.
+whole recordings, diarized at once or streamed with a preset. AMR and the other codecs are those of PyAV's FFmpeg.
 """
 
 import io
@@ -26,17 +25,17 @@ LINE_HZ = (300.0, 3400.0)
 
 
 def as_it_is(samples: np.ndarray) -> np.ndarray:
-    """Return the samples."""
+    """Return the samples unchanged."""
     return samples
 
 
 def line(samples: np.ndarray) -> np.ndarray:
-    """Return samples (N,) through an old line: 8-bit mu-law, and what lies between 300 and 3400 Hz."""
+    """Return samples (N,) through an old line: 8-bit mu-law, limited to 300 to 3400 Hz."""
     return recorded_between(mu_law(torch.from_numpy(loud(samples))), *LINE_HZ).numpy()
 
 
 def coded(samples: np.ndarray, codec: str, container: str, bit_rate: int) -> np.ndarray:
-    """Return samples (N,) at 16 kHz as a codec at 8 kHz leaves them."""
+    """Return samples (N,) at 16 kHz, encoded and decoded by a codec at 8 kHz."""
     file = io.BytesIO()
     with av.open(file, "w", format=container) as output:
         stream = output.add_stream(codec, rate=RATE, layout="mono")
@@ -52,12 +51,12 @@ def coded(samples: np.ndarray, codec: str, container: str, bit_rate: int) -> np.
 
 
 def loud(samples: np.ndarray) -> np.ndarray:
-    """Return samples (N,) as loud as calls are."""
+    """Return samples (N,) scaled to the peak of a call."""
     return samples * np.float32(PEAK / max(1e-6, np.abs(samples).max()))
 
 
 def written(codec: str) -> bool:
-    """Return whether this FFmpeg has an encoder of that name."""
+    """Return whether this FFmpeg has the encoder."""
     try:
         av.Codec(codec, "w")
     except av.codec.codec.UnknownCodecError:

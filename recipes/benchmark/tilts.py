@@ -1,10 +1,9 @@
-"""DER of recordings as they are, and as duller and thinner microphones would have brought them.
+"""DER of recordings as they are, and with the spectra of duller and thinner microphones.
 
     python tilts.py FOLDER ... [--preset 1s] [--model MODEL]
 
 Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
-the whole recordings; recordings taken whole or streamed through by a preset. The highest sample stays what it is, and
-samples have 16 bits.
+whole recordings, diarized at once or streamed with a preset. The peak is kept, and samples have 16 bits.
 """
 
 from functools import partial
@@ -15,11 +14,11 @@ from levels import print_table
 from sortformer.grid import SAMPLE_RATE
 
 TILTS = (-9, -6, -3, 0, 3, 6, 9)  # dB per octave
-LEAST_HZ = 50.0  # below which nothing is louder or softer still
+LEAST_HZ = 50.0  # below this the gain is constant
 
 
 def tilted(samples: np.ndarray, decibels: float) -> np.ndarray:
-    """Return samples (N,) as 16 bits, louder by so many dB with each octave."""
+    """Return samples (N,) in 16 bits, with a gain that rises by so many dB per octave."""
     hz = np.maximum(np.fft.rfftfreq(len(samples), 1 / SAMPLE_RATE), LEAST_HZ)
     wave = np.fft.irfft(np.fft.rfft(samples) * 10 ** (decibels * np.log2(hz) / 20), len(samples))
     return np.round(wave * (np.abs(samples).max() / np.abs(wave).max()) * 32767).astype(np.int16)

@@ -1,6 +1,6 @@
-"""Measure how fast training is, and where its time goes: simulation, features, forward and backward, the optimiser.
+"""Measure the speed of training by stage: simulation, features, forward and backward, the optimiser.
 
-Simulation is drafting, which workers do, and rendering, which they do for a CPU and an accelerator does itself.
+Simulation is drafting, in workers, and rendering, in workers for a CPU and on the accelerator otherwise.
 
 python recipes/benchmark/training.py [RECIPE.toml] [--device cpu] [--steps 10]
 
@@ -62,7 +62,7 @@ def synthetic(folder: Path) -> TrainConfig:
 
 
 def one_stage(config: TrainConfig, arguments: argparse.Namespace) -> TrainConfig:
-    """Return the run with its last stage alone, without streams, as long as is measured."""
+    """Return the run with its last stage only, without streams, and with as many steps as are measured."""
     steps = arguments.steps + 2  # one to warm up, one to count
     stage = replace(config.stages[-1], until_step=steps, streamed_probability=0.0)
     return replace(config, steps=steps, stages=(stage,), teacher=None)
@@ -71,7 +71,7 @@ def one_stage(config: TrainConfig, arguments: argparse.Namespace) -> TrainConfig
 def measure(
     made: Batches, state: TrainState, config: TrainConfig, device: torch.device, steps: int
 ) -> dict[str, tuple[float, float]]:
-    """Return CPU and wall seconds a step of each stage, after one step to warm up."""
+    """Return CPU and wall seconds per step of each stage, after a warm-up step."""
     alone = Processes(device)
     spent: dict[str, list[tuple[float, float]]] = {}
     draft: list[Draft] = []
@@ -103,7 +103,7 @@ def mean(values: list[float]) -> float:
 
 
 def show(spent: dict[str, tuple[float, float]], stage: StageConfig, device: torch.device) -> None:
-    """Print a row a stage, and what it means for workers."""
+    """Print a row per stage, and the number of workers needed."""
     audio_s = stage.batch_size * stage.duration_s
     print(f"{stage.batch_size} x {stage.duration_s:g} s on {device}, torch with {torch.get_num_threads()} threads\n")
     print("| stage | CPU s | wall s | conversations a second | audio hours an hour |")

@@ -1,9 +1,9 @@
-"""Measure how often a stored voice is named rightly, and how often a stranger gets its name.
+"""Measure how often stored voices are named correctly, and how often strangers get their names.
 
 python recipes/benchmark/voices.py BANK_FOLDER CACHE_FOLDER
 
-The bank's dev voices with enough speech: 10 s are stored of each, and clips of 5 s of other utterances are asked
-for, and conversations of all dev voices, of which those that say too little to be stored are strangers.
+The voices are the bank's dev voices with enough speech: 10 s of each are stored. Queries are clips of 5 s of other
+utterances, and conversations of all dev voices, in which those with too little speech to be stored are strangers.
 """
 
 import argparse
@@ -23,14 +23,14 @@ STORED_S, ASKED_S, ASKED = 10.0, 5.0, 6
 
 @dataclass(frozen=True, eq=False)
 class Remembering(Diarizer):
-    """A diarizer that works on each clip once, however many stores ask for it."""
+    """A diarizer that caches the embeddings of each clip, for all stores."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "found", {})
 
     def embeddings(self, audio, **how) -> Embeddings:
         if id(audio) not in self.found:
-            self.found[id(audio)] = super().embeddings(audio, **how), audio  # kept, so that its id stays its own
+            self.found[id(audio)] = super().embeddings(audio, **how), audio  # kept, so that its id is not reused
         return self.found[id(audio)][0]
 
 
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def cut(bank: VoiceBank, number: int) -> list[np.ndarray]:
-    """Return the clip to store and those to ask for, each of utterances of its own; none of voices that say little."""
+    """Return the clip to store and the queries, of different utterances; none for voices with too little speech."""
     clips, taken = [], np.zeros(0, np.float32)
     for utterance in np.flatnonzero(bank.utterance_voice == number):
         start, end = bank.utterance_start[utterance] * 160, bank.utterance_end[utterance] * 160
@@ -96,7 +96,7 @@ def in_noise(clip: np.ndarray) -> np.ndarray:
 
 
 def without_stored(bank: VoiceBank, clips: dict) -> VoiceBank:
-    """Return the bank without the utterances that a store knows: for each of its voices the first 10 s and the rest."""
+    """Return the bank without stored utterances: those that begin in the first 10 s of speech of a stored voice."""
     stored = np.zeros(len(bank.utterance_voice), bool)
     for number, voice in enumerate(bank.voices):
         if voice.speaker in clips:
@@ -115,7 +115,7 @@ def without_stored(bank: VoiceBank, clips: dict) -> VoiceBank:
 
 
 def store_of(diarizer: Diarizer, clips: dict, count: int, seed: int) -> VoiceStore:
-    """Return a store of so many voices, drawn by lot."""
+    """Return a store of ``count`` random voices."""
     store = VoiceStore(diarizer)
     for speaker in np.random.default_rng(seed).permutation(sorted(clips)).tolist()[:count]:
         store = store.add(speaker, clips[speaker][0], sample_rate=SAMPLE_RATE)
@@ -123,13 +123,13 @@ def store_of(diarizer: Diarizer, clips: dict, count: int, seed: int) -> VoiceSto
 
 
 def ask(store: VoiceStore, asked: dict, confidence: float) -> tuple[float, float, float, float]:
-    """Return shares of the stored voices' clips (named rightly, wrongly, not), and of strangers' that are named."""
+    """Return the shares of stored voices' clips with the right name, a wrong one and none, and of named strangers'."""
     said = [(answer(store, clip, confidence), name) for name, clips in asked.items() for clip in clips[1:]]
     return shares(said, store)
 
 
 def shares(said: list[tuple[str | None, str]], store: VoiceStore) -> tuple[float, float, float, float]:
-    """Return shares as ``ask`` does, from pairs of what was said and the truth."""
+    """Return the shares of ``ask`` from pairs of answer and truth."""
     known = [(answer, truth) for answer, truth in said if truth in store.names]
     others = [answer for answer, truth in said if truth not in store.names]
     right = np.mean([answer == truth for answer, truth in known])
@@ -142,7 +142,7 @@ def shares(said: list[tuple[str | None, str]], store: VoiceStore) -> tuple[float
 def converse(
     store: VoiceStore, waves: list[np.ndarray], drawn: Conversations, voices: list[str], lam: float
 ) -> tuple[float, ...]:
-    """Return shares of single-voice frames as ``ask`` does; rightly: one of those who speak there has the name."""
+    """Return the shares of ``ask`` for frames of a single voice; right if any of the speakers found has the name."""
     said = []
     for wave, active, numbers in zip(waves, drawn.activity.numpy(), drawn.voice.tolist(), strict=True):
         found = store.diarize(wave, lam=lam, sample_rate=SAMPLE_RATE)
@@ -155,7 +155,7 @@ def converse(
 
 
 def answer(store: VoiceStore, clip: np.ndarray, confidence: float) -> str | None:
-    """Return the name of who speaks most, None where nobody does or it is not known."""
+    """Return the name of the speaker who speaks most, None without speech or for a stranger."""
     found = store.diarize(clip, confidence=confidence, sample_rate=SAMPLE_RATE)
     spoken = {name: sum(turn.duration for turn in found if turn.speaker == name) for name in found.speakers}
     most = max(spoken, key=lambda name: spoken[name], default=None)
