@@ -1,8 +1,8 @@
-"""What holds for all tests, as test machines are shared.
+"""Settings of all tests, for shared machines.
 
-Neither examples nor their making have a deadline, and torch's threads, once it is loaded, wait for each other asleep,
-as those of the command do: beside another run the tests would take many times as long. So what imports torch is
-imported by those who ask for it.
+Hypothesis has no deadline, for examples or their generation. Torch's threads sleep instead of spinning while they wait,
+as in the command: beside another run the tests would take many times as long. This has to be set before torch is
+imported, so modules that need torch are imported in fixtures.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ settings.load_profile("shared")
 
 @pytest.fixture(scope="session")
 def diarizer(tmp_path_factory: pytest.TempPathFactory) -> "Diarizer":
-    """It hears two speakers all the time."""
+    """A diarizer that finds two speakers all the time."""
     from sortformer.diarizer import Diarizer
     from tests.tiny import tiny_model
 

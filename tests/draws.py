@@ -1,4 +1,4 @@
-"""Random tensors that a seed decides."""
+"""Random tensors from a seed."""
 
 import torch
 from torch import Tensor

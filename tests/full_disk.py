@@ -1,4 +1,4 @@
-"""A disk that is full soon: the system refuses to let a file grow further."""
+"""A full disk, simulated by a limit on file size."""
 
 import resource
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ __all__ = ["no_more_than"]
 
 @contextmanager
 def no_more_than(size: int) -> Iterator[None]:
-    """Let no file of this process be longer than so many bytes."""
+    """Limit the files of this process to so many bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

@@ -1,4 +1,4 @@
-"""Processes of their own without the seconds in which torch is imported: forks of the one that runs the tests."""
+"""Separate processes without the seconds of importing torch: forks of the test process."""
 
 import os
 import runpy
@@ -17,7 +17,7 @@ __all__ = ["eventually", "script", "started"]
 
 
 def started(*arguments: object, fresh: bool = False, **options: object) -> subprocess.Popen[str]:
-    """Start the command line; ``fresh`` starts Python anew, for what depends on how that begins or ends."""
+    """Start the command line; ``fresh`` starts a new Python, for tests of its start or end."""
     return _fork(None if fresh else main, ["-m", "sortformer", *map(str, arguments)], options)
 
 
@@ -36,13 +36,13 @@ def _fork(run: Callable[[], object] | None, given: list[str], options: dict[str,
     own = {"OMP_NUM_THREADS": "1", "TERM": "xterm"}
 
     def begin() -> None:
-        os.closerange(3, 1024)  # what this process has open, and the pipe by which Popen waits for another program
+        os.closerange(3, 1024)  # files open in this process, and the pipe on which Popen waits for exec
         os.environ.update(own)
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # as on a terminal, also where nohup started the tests
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as on a terminal, also if nohup started the tests
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", 1)  # by lines
+        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", 1)  # line buffered
         sys.argv = given[1:] if given[0] == "-m" else given
-        torch.set_num_threads(1)  # the threads of this process are not in its fork
+        torch.set_num_threads(1)  # threads do not survive a fork
         code = 1
         try:
             run()  # pyright: ignore[reportOptionalCall]
@@ -62,7 +62,7 @@ def _fork(run: Callable[[], object] | None, given: list[str], options: dict[str,
 
 
 def eventually(true: Callable[[], bool]) -> None:
-    """Wait until something is true."""
+    """Wait until a condition is true."""
     due = time.monotonic() + 60
     while not true():
         assert time.monotonic() < due

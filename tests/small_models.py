@@ -1,4 +1,4 @@
-"""Models of a few thousand weights in every shape that the configs allow, with all gates open."""
+"""Models of a few thousand weights in every architecture that the configs allow, with all gates open."""
 
 from dataclasses import replace
 from typing import Any, Literal
@@ -19,7 +19,7 @@ def small_config(
     head: dict[str, Any] | None = None,
     normalize: Literal["none", "fixed"] = "none",
 ) -> ModelConfig:
-    """Return a tiny config; ``encoder`` and ``head`` say what differs from design A behind a Conformer."""
+    """Return a tiny config; ``encoder`` and ``head`` override a Conformer with design A."""
     return ModelConfig(
         FeatureConfig(num_mels=16, normalize=normalize),
         replace(
@@ -68,7 +68,7 @@ SHAPES = {
 
 
 def small_model(config: ModelConfig, seed: int = 0) -> Sortformer:
-    """Return a model in evaluation mode whose permutation encodings count: their gates start at zero."""
+    """Return a model in evaluation mode with open gates of its permutation encodings, which are closed initially."""
     torch.manual_seed(seed)
     model = Sortformer(config).eval()
     for name, parameter in model.named_parameters():

@@ -11,7 +11,7 @@ __all__ = ["diarizations", "probabilities", "turn_lists"]
 
 @st.composite
 def turn_lists(draw, end_s: float = 20.0, speakers: str = "abcd", grid: int = 100, max_size: int = 10) -> list[Turn]:
-    """Turns on a grid of 1/grid seconds that may overlap anyhow, also within a speaker."""
+    """Turns on a grid of 1/grid seconds with any overlaps, also within a speaker."""
     last = int(end_s * grid)
     result = []
     for _ in range(draw(st.integers(0, max_size))):
@@ -29,6 +29,6 @@ def diarizations(draw, grid: int = 100) -> Diarization:
 
 @st.composite
 def probabilities(draw, max_frames: int = 40, max_slots: int = 4) -> np.ndarray:
-    """(T, S) probabilities on a coarse grid, so that equality with thresholds happens."""
+    """(T, S) probabilities on a coarse grid, so that some equal a threshold."""
     shape = draw(st.tuples(st.integers(0, max_frames), st.integers(1, max_slots)))
     return draw(arrays.arrays(np.int64, shape, elements=st.integers(0, 20))) / 20

@@ -1,4 +1,4 @@
-"""Turns and diarizations: laws of merge, crop and relabel; what cannot be is refused."""
+"""Turns and diarizations: laws of merge, crop and relabel; invalid ones are refused."""
 
 import io
 import math
@@ -26,7 +26,7 @@ CELLS = 2000  # 20 s in hundredths
 
 
 def spoken(recording: Diarization) -> dict[str, set[int]]:
-    """The hundredths of a second in which each speaker speaks."""
+    """Return the hundredths of a second in which each speaker speaks."""
     cells: dict[str, set[int]] = {}
     for turn in recording:
         cells.setdefault(turn.speaker, set()).update(range(round(turn.start * 100), round(turn.end * 100)))

@@ -1,4 +1,4 @@
-"""Averaging: the mean of the weights, the same model for the same ones, and no mixing of what does not belong."""
+"""Averaging: the mean of the weights, an unchanged model for equal ones, and no mixing of different models."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +51,7 @@ def test_the_mean_of_one_and_the_same_is_the_same_bits(tmp_path: Path):
 
 
 def test_random_features_are_those_of_the_last(tmp_path: Path):
-    """A mean of draws is no draw."""
+    """A mean of random draws would not be a valid draw."""
     core = AttentionConfig(FavorCore(features=6))
     sources = []
     for seed in (1, 2):
@@ -67,7 +67,7 @@ def test_random_features_are_those_of_the_last(tmp_path: Path):
 
 
 def test_centroids_stay_of_length_one(tmp_path: Path):
-    """Of the mean of two they are shorter, some more than others, and frames would go by that."""
+    """The mean of two is shorter, to varying degrees, which would bias the assignment of frames."""
     core = AttentionConfig(RoutingCore(clusters=3, window_frames=4), position="none")
     sources = []
     for seed in (1, 2):

@@ -1,4 +1,4 @@
-"""What was recorded at 8 kHz is known by its sound, and heard by a subsampling of its own, also in a stream."""
+"""Recordings at 8 kHz are recognised by their spectrum, and use a separate subsampling, also in a stream."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def test_a_meeting_is_wide_and_the_same_by_telephone_is_not(hz: int):
     assert not found_narrow(meeting)
     call = below(hz, meeting)
     assert found_narrow(call)
-    assert found_narrow(np.round(call * 2**15).astype(np.float32) / 2**15)  # what 16 bits add is no sound
+    assert found_narrow(np.round(call * 2**15).astype(np.float32) / 2**15)  # rounding to 16 bits is no sound
     assert found_narrow(audio.read(soxr.resample(meeting, 16_000, 8_000), sample_rate=8_000))
 
 

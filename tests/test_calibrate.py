@@ -1,4 +1,4 @@
-"""Calibrated early exit: it stops where that costs nothing, and not where it costs too much."""
+"""Calibrated early exit: it exits where this costs nothing, and not where it costs too much."""
 
 from functools import partial
 
@@ -25,7 +25,7 @@ def layer(number: int, data: np.ndarray, confidence: float | None) -> LayerEstim
 
 
 def recording(seed: int, *, wrong_below: float) -> Estimates:
-    """Of any confidence at its only exit; below ``wrong_below`` it says something else than the end."""
+    """Return estimates with a random confidence at their only exit, which are wrong if it is below ``wrong_below``."""
     rng = np.random.default_rng(seed)
     end = probabilities(rng)
     confidence = float(rng.uniform(0.3, 1.0))
@@ -59,7 +59,7 @@ def test_it_stops_as_early_as_costs_no_more_than_tolerated():
 
 
 def test_against_the_truth_only_what_gets_worse_counts():
-    estimates = recordings(wrong_below=2.0)  # the exit always says something else
+    estimates = recordings(wrong_below=2.0)  # the exit is always wrong
     early = {
         uri: turns(found.layers[1].ordered, SETTINGS, STEP_S, duration=found.output.duration).turns
         for uri, found in estimates.items()

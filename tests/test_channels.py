@@ -1,4 +1,4 @@
-"""A speaker a channel: what one says is not heard of the others, and channels that are not apart are refused."""
+"""One speaker per channel: leaks between channels are removed, and channels with the same voices are refused."""
 
 import os
 import tracemalloc
@@ -24,7 +24,7 @@ RATE, STEP_S = 16_000, 0.08
 
 
 def sides(*spoken: tuple[float, float], leak: float = 0.1) -> np.ndarray:
-    """Six seconds in which each of the channels speaks once, over noise, and is heard in the others by ``leak``."""
+    """Return six seconds in which each channel speaks once, over noise, and leaks into the others by ``leak``."""
     rng = np.random.default_rng(0)
     seconds = np.arange(6 * RATE) / RATE
     own = np.stack([(start <= seconds) & (seconds < end) for start, end in spoken], axis=1)
@@ -167,7 +167,7 @@ def test_how_loud_one_channel_is_in_another_tells_if_they_are_apart(diarizer: Di
 
 
 def test_one_recording_twice_once_softer_is_refused():
-    """The softer one may all leak into the louder one, for all that is known; most of the speech would be lost."""
+    """The softer one could be a leak of the louder one; most of the speech would be lost."""
     wave = read(DEMO)
     softer = np.stack([wave, 0.5 * wave], axis=1)
     with (
@@ -214,7 +214,7 @@ def test_no_copies_of_a_whole_channel_are_made():
     tracemalloc.start()
     try:
         by_channel(Heard(talk, RATE), lambda _: (Probabilities(said, STEP_S, 300.0, None, "talk"), None, None))
-        assert tracemalloc.get_traced_memory()[1] < 2.5 * talk[:, 0].nbytes  # the one before is still there
+        assert tracemalloc.get_traced_memory()[1] < 2.5 * talk[:, 0].nbytes  # the previous channel is still in memory
     finally:
         tracemalloc.stop()
 

@@ -1,4 +1,4 @@
-"""Clustering by voice: how much is said never changes, only who says it; voices that are apart are found."""
+"""Clustering by voice: the amount of speech never changes, only its speakers; distinct voices are found."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ DIM = 16
 
 
 def conversation(seed: int, voices: int, turns: int = 24, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
-    """Whose turn each frame is, (T,), and embeddings (T, DIM): one direction a voice, and noise."""
+    """Return the speaker of each frame (T,), and embeddings (T, DIM): one direction per voice, and noise."""
     rng = np.random.default_rng(seed)
     order = [turn % voices for turn in range(voices)] + rng.integers(voices, size=turns - voices).tolist()
     who = np.concatenate([np.full(rng.integers(24, 40), voice) for voice in order])
@@ -28,7 +28,7 @@ def conversation(seed: int, voices: int, turns: int = 24, noise: float = 0.05) -
 
 
 def slots_at_random(seed: int, frames: int, slots: int = 3) -> np.ndarray:
-    """Probabilities (T, S) that say when somebody speaks, and guess who."""
+    """Return probabilities (T, S) with the right speech and random slots."""
     rng = np.random.default_rng(seed)
     probs = np.zeros((frames, slots), dtype=np.float32)
     probs[np.arange(frames), rng.integers(slots, size=frames)] = 0.7
@@ -191,7 +191,7 @@ def test_no_more_voices_than_the_config_allows():
 def test_those_who_speak_most_are_the_voices():
     who = np.repeat([0, 1, 2], [80, 60, 20])
     voices = np.eye(DIM)[:3]
-    voices[1] = 0.55 * voices[0] + np.sqrt(1 - 0.55**2) * voices[1]  # nearer to the first than the last is to any
+    voices[1] = 0.55 * voices[0] + np.sqrt(1 - 0.55**2) * voices[1]  # nearer to the first than the last voice is to any
     found = by_voice(slots_at_random(0, len(who)), voices[who], ClusteringConfig(0.4, max_speakers=2))
     assert [int(found[who == voice].sum(axis=0).argmax()) for voice in (0, 1)] == [0, 1]
 
@@ -233,7 +233,7 @@ def test_in_overlap_the_nearest_two_share_the_speech():
 
 
 def test_overlap_says_nothing_of_how_a_voice_sounds():
-    who = np.repeat([0, 1, 2], [40, 40, 200])  # what both are together sounds like neither
+    who = np.repeat([0, 1, 2], [40, 40, 200])  # the embedding of both together is like neither
     probs = np.where(who[:, None] == 2, [0.9, 0.9], [0.7, 0.0])
     found = by_voice(probs, np.eye(DIM)[who], CONFIG)
     assert found[10] == pytest.approx([0.7, 0], abs=0.01)
@@ -243,7 +243,7 @@ def test_overlap_says_nothing_of_how_a_voice_sounds():
 def test_what_the_nearest_voice_cannot_say_goes_even_to_its_opposite():
     who = np.repeat([0, 1], [80, 40])
     probs = slots_at_random(0, len(who))
-    probs[60:80] = (0.9, 0.9, 0.0)  # as the first voice sounds alone; the second is its opposite
+    probs[60:80] = (0.9, 0.9, 0.0)  # with the embedding of the first voice alone; the second is its opposite
     found = by_voice(probs, np.eye(DIM)[0] * (1 - 2 * who[:, None]), CONFIG)
     np.testing.assert_allclose(found.sum(axis=1), probs.sum(axis=1), atol=1e-4)
 
@@ -283,7 +283,7 @@ def test_who_is_never_likelier_than_not_comes_last():
 
 @pytest.mark.parametrize(("threshold", "voices"), [(0.42, 2), (0.5, 1)])
 def test_a_stretch_counts_by_how_much_it_says(threshold, voices):
-    def apart(distance, to):  # so far from the first axis
+    def apart(distance, to):  # at this distance from the first axis
         return (1 - distance) * np.eye(DIM)[0] + np.sqrt(1 - (1 - distance) ** 2) * np.eye(DIM)[to]
 
     # A long stretch 0.35 away and three short ones 0.6 away: 0.54 apart by stretches, 0.46 by frames.

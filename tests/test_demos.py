@@ -1,4 +1,4 @@
-"""The recording that the README works on: its format is what it says, and its reference fits it."""
+"""The README's recording: its format is as described, and its reference fits it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Names of devices: each gives that device, or a sentence."""
+"""Names of devices: each gives that device, or an error in one sentence."""
 
 import os
 import subprocess

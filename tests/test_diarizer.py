@@ -1,4 +1,4 @@
-"""The API: the same recording gives the same answer however it comes in, and each wish is obeyed or refused."""
+"""The main API: the same result for every kind of source, and options that are obeyed or refused."""
 
 import io
 import os
@@ -268,7 +268,7 @@ def test_the_warning_goes_by_how_a_stream_tells_people_apart(tmp_path: Path, wav
     crowded = replace(Diarizer.load(tiny_model(tmp_path / "crowded", speaking=SLOTS)), postprocess=by_voice)
     with pytest.warns(
         UserWarning, match=r"is taken for one of them: max_speakers=4 if"
-    ) as told:  # of slots there are no more
+    ) as told:  # with slots the limit is fixed
         crowded(wav, preset=StreamConfig(chunk_frames=12))
     assert len(told) == 1
 
@@ -277,7 +277,7 @@ def test_who_may_not_speak_in_a_stream_still_counts_in_how_many_do():
     model = small_model(small_config({}, {"num_slots": 3}))
     with torch.no_grad():
         model.head.out.weight.zero_()
-        model.head.out.bias.copy_(torch.tensor([0.1, -0.1, -3.0]))  # torn between its slots, a voice is one speaker
+        model.head.out.bias.copy_(torch.tensor([0.1, -0.1, -3.0]))  # a voice split over two slots is one speaker
     torn = Diarizer(model, PostprocessConfig(decision="least_error"), "torn")
     wave = chirp(3.0, 16_000)
     config = StreamConfig(chunk_frames=12, max_speakers=1)

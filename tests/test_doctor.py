@@ -1,4 +1,4 @@
-"""The doctor finds what is there, and says what is not, without stopping."""
+"""The doctor reports what is installed and what is missing, without failing."""
 
 from pathlib import Path
 

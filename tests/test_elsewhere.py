@@ -1,4 +1,4 @@
-"""What runs on a CPU runs on a device of its own, to the same numbers: nothing that it needs stays behind."""
+"""Code runs on another device with the same results as on the CPU: no tensor is left on the wrong device."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 
 @pytest.mark.parametrize("laws", ["attention", "models", "training"])
 def test_elsewhere(laws: str):
-    """In a process of its own: once autograd works on a device, it works in no fork, and other tests need forks."""
+    """In a new process: after autograd has run on a device, it fails in forks, which other tests need."""
     if not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"):
         pytest.skip(f"torch {torch.__version__} takes no device that is written in Python")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"tests/elsewhere/{laws}.py"]

@@ -1,4 +1,4 @@
-"""Known voices: each speaker gets the nearest name that is near enough, and no name is given twice."""
+"""Known voices: each speaker gets the nearest name within the threshold, and no name is given twice."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ DIM = 16
 
 
 def recording(seed: int, voices: int, noise: float = 0.05) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Probabilities (T, K), embeddings (T, DIM) and the directions (K, DIM) of voices that take turns of 20 frames."""
+    """Return probabilities (T, K), embeddings (T, DIM) and directions (K, DIM) of voices in turns of 20 frames."""
     rng = np.random.default_rng(seed)
     who = np.repeat(rng.permutation(np.arange(3 * voices) % voices), 20)
     directions = np.linalg.qr(rng.normal(size=(DIM, DIM)))[0][:voices]
@@ -44,7 +44,7 @@ def test_one_name_is_given_once_and_to_the_nearest():
     probs, emb, directions = recording(0, 2)
     between = 0.9 * directions[0] + np.sqrt(1 - 0.81) * directions[1]
     assert names_of_voices(probs, emb, {"Ada": between}, 0.4) == {0: "Ada"}
-    # Both are nearest to the first speaker: all together are nearest if the second clip is of the second speaker.
+    # Both are nearest to the first speaker, but the total is least if the second clip is of the second speaker.
     close = 0.75 * directions[0] + np.sqrt(1 - 0.75**2) * directions[1]
     assert names_of_voices(probs, emb, {"Bob": close, "Ada": between}, 0.4) == {0: "Ada", 1: "Bob"}
 

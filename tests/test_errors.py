@@ -1,4 +1,4 @@
-"""What the system refuses is said with what can be done about it."""
+"""Errors of the system are reported with a remedy."""
 
 import errno
 

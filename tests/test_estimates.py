@@ -1,4 +1,4 @@
-"""What a model says, as values: voices as directions of frames of one speaker alone, and estimates layer by layer."""
+"""Embeddings and estimates: voices as directions of single-speaker frames, and estimates by layer."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Scoring files and folders: what belongs together, what is refused, and how a report reads."""
+"""Scoring of files and folders: matching, errors, and the form of a report."""
 
 import csv
 import json
@@ -86,7 +86,7 @@ def test_what_else_knows_turns_scores_as_rttm_does(folders, tmp_path, written, s
     assert score(folders[1], mine) == score(folders[1], folders[0])
     alone = folders[1] / "one.rttm"
     assert score(mine / f"one.{suffix}", alone) == score(folders[0] / "one.rttm", alone)
-    written(mine / f"three.{suffix}", Diarization((), 10, "three"))  # then its name says of which recording it is
+    written(mine / f"three.{suffix}", Diarization((), 10, "three"))  # then its file name gives the recording
     assert truth_in(mine).turns == {"one": ONE.turns, "two": TWO.turns, "three": ()}
 
 
@@ -120,7 +120,7 @@ def test_a_name_is_one_however_its_marks_are_written(tmp_path):
         line = f"SPEAKER {name} 1 0 2 <NA> <NA> {name} <NA> <NA>\n"
         (tmp_path / folder / f"{name}.rttm").write_text(line, encoding="utf-8")
     assert [row.uri for row in score(tmp_path / "one", tmp_path / "other").rows] == [composed]
-    (tmp_path / "one" / f"{apart}.rttm").write_text("")  # then the file's name says of which recording it is
+    (tmp_path / "one" / f"{apart}.rttm").write_text("")  # then the file name gives the recording
     assert score(tmp_path / "other", tmp_path / "one").der.rate == 1.0
 
 

@@ -1,4 +1,4 @@
-"""The log-mel front end: equal to librosa's in float64, blind to padding, and the same in any cut of the audio."""
+"""The log-mel front end: equal to librosa's in float64, independent of padding and of cuts of the audio."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ waves = st.builds(
 
 
 def _speechlike(samples: int, seed: int = 0) -> np.ndarray:
-    """Coloured noise in bursts over a faint floor: a wide range of levels in time and frequency."""
+    """Return coloured noise in bursts over a faint floor: a wide dynamic range in time and frequency."""
     rng = np.random.default_rng(seed)
     noise = np.convolve(rng.standard_normal(samples), [1, 0.9, 0.7, 0.4, 0.2], mode="same")
     bursts = np.repeat(rng.uniform(0, 1, samples // 1_000 + 1) > 0.5, 1_000)[:samples]
@@ -77,7 +77,7 @@ def test_neither_padding_nor_other_rows_change_a_row(rows, extra, normalize):
     for row, wave in enumerate(rows):
         alone, count = front(torch.as_tensor(wave, dtype=torch.float32)[None])
         assert frames[row] == count[0] == len(wave) // 160
-        # Compared as log-mel values: where a bin hardly varies, its deviation magnifies what float32 rounds off.
+        # Compared as log-mel values: in bins that hardly vary, the deviation amplifies float32 rounding.
         scale = _deviation(wave) + 1e-5 if normalize == "per_feature" else torch.ones(16)
         torch.testing.assert_close(features[row, : frames[row]] * scale, alone[0] * scale, atol=1e-4, rtol=1e-4)
         assert not features[row, frames[row] :].any()

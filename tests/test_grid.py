@@ -1,4 +1,4 @@
-"""Samples, frames and seconds: counting sample by sample gives the same."""
+"""Samples, frames and seconds: equal to counting sample by sample."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Progress: who waits for a recording is told how far it is, and may end the work."""
+"""Progress: the callback learns how far the recording is, and may cancel."""
 
 from collections import deque
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The losses equal brute force over all orders, and know neither the reference's order, nor padding, nor batches."""
+"""The losses equal brute force over all orders, and do not depend on reference order, padding or batch."""
 
 import pytest
 import torch
@@ -136,7 +136,7 @@ def test_the_sorted_target_is_nemos_where_nobody_ties(problem):
 
 @given(problem=problems(), by_arrival=st.booleans(), data=st.data())
 def test_with_ties_the_target_is_nemos_where_the_best_order_is_plain(problem, by_arrival, data):
-    """The logits show the speakers almost rightly, in an order that both rules must find."""
+    """The logits show the speakers clearly, in an order that both rules must find."""
     noise, activity, lengths = problem
     valid = mask(lengths, activity.shape[1])
     logits = torch.empty_like(activity)
@@ -163,7 +163,7 @@ def test_our_order_never_costs_more_than_nemos(problem, by_arrival):
 
 @pytest.mark.timeout(60)
 def test_eight_slots_are_as_easy_as_four():
-    """Long rows with a planted order: all 40,320 orders of each would take minutes."""
+    """Long rows with a planted order: trying all 40,320 orders of each would take minutes."""
     generator = torch.Generator().manual_seed(0)
     activity = (torch.rand(16, 750, 8, generator=generator) < 0.3).float()
     valid = torch.ones(16, 750, dtype=torch.bool)

@@ -1,4 +1,4 @@
-"""Which frames of a batch count."""
+"""Masks of the valid frames of a batch."""
 
 import torch
 

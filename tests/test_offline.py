@@ -1,4 +1,4 @@
-"""Whole recordings: speech is given to voices where that is wished, windows join without a seam, all are alike loud."""
+"""Whole recordings: clustering by voice if enabled, windows that join without a seam, loudness normalisation."""
 
 import warnings
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ from tests.tiny import SLOTS, tiny_model
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
-    """Hears one speaker at all times."""
+    """A diarizer that finds one speaker at all times."""
     return Diarizer.load(tiny_model(tmp_path_factory.mktemp("alone"), speaking=1), device="cpu")
 
 
@@ -50,7 +50,7 @@ def test_the_number_of_voices_is_not_that_of_the_slots(alone: Diarizer, wav: Pat
     voices = grouped(alone)
     assert (alone.speaker_limit(), voices.speaker_limit(), voices.speaker_limit("1s")) == (SLOTS, 8, 8)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # two seconds may hold fewer than asked for
+        warnings.simplefilter("ignore")  # two seconds may have fewer speakers than requested
         for preset in (None, "1s"):
             for number in (SLOTS + 1, 9):
                 voices(wav, num_speakers=number, preset=preset)
@@ -76,7 +76,7 @@ def test_enrolled_voices_are_looked_for_among_the_voices_of_a_whole_recording(al
     ):
         with pytest.raises(InputError, match=reason):
             voices(wav, enroll={name: clip})
-    with pytest.raises(InputError, match="'the_chair' is given twice"):  # as RTTM has both
+    with pytest.raises(InputError, match="'the_chair' is given twice"):  # RTTM writes both the same
         voices(wav, enroll={"the chair": wave, "the_chair": wave})
 
 
@@ -161,7 +161,7 @@ def test_windows_leave_the_head_early_as_well(monkeypatch: pytest.MonkeyPatch):
     assert in_windows(model, blocks, 1e-6).layers == 2
     whole, found = in_windows(model, blocks), in_windows(model, blocks, 1.0)
     assert found.layers == whole.layers == 3
-    np.testing.assert_allclose(found.probs, whole.probs, atol=1e-5)  # at the level of what came before
+    np.testing.assert_allclose(found.probs, whole.probs, atol=1e-5)  # at the level of the audio so far
     looked = grouped(Diarizer(model, PostprocessConfig(), "early", exit_confidence=1e-6))
     assert looked.embeddings(blocks[0], sample_rate=16_000).output.layers == 2
 
@@ -199,7 +199,7 @@ def test_voices_of_whom_nothing_is_heard_are_no_answer_to_how_many(
         warnings.simplefilter("always")
         found = grouped(alone)(wav, **wish)
     assert len(found.speakers) == min(speakers, wish.get("num_speakers", 3))
-    # Where no try finds as many, fewer are looked for, and at last as many as there would be unasked.
+    # If no attempt finds as many, fewer are tried, and finally any number.
     assert [fewest for fewest, _ in asked] == ([2, 3, 4][: len(heard)] if speakers > 1 else [2, 3, 4, 5, 1, 0])
     assert all(fewest <= most for fewest, most in asked)
     assert any("could be heard" in str(each.message) for each in caught) == (speakers < 2)
@@ -261,7 +261,7 @@ def test_more_than_eight_are_found_where_more_are_asked_for(alone: Diarizer, mon
         grouped(alone)(wave, sample_rate=16_000)
     for asked, count in (({}, 8), ({"num_speakers": 12}, 12), ({"max_speakers": 10}, 10), ({"min_speakers": 9}, 12)):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # as many as are told apart
+            warnings.simplefilter("ignore")  # about the limit on speakers
             assert len(grouped(alone)(wave, sample_rate=16_000, **asked).speakers) == count
 
 

@@ -1,4 +1,4 @@
-"""The gain of a recording: NVIDIA's rule, but each recording's own."""
+"""The gain of a recording: NVIDIA's rule, but per recording."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def test_features_do_not_depend_on_loudness_neighbours_or_padding():
     padded = torch.cat([torch.cat([wave[:1], torch.full((1, 1600), 9.0)], 1), wave.view(1, -1)])
     batch, _ = features(padded, torch.tensor([1600, 3200]))
     torch.testing.assert_close(batch[:1, :10], alone)
-    # All but exactly: the guard against silence is not scaled along.
+    # Not exactly, as the guard against silence is not scaled.
     torch.testing.assert_close(features(wave[:1] * 3)[0], alone, atol=0.1, rtol=0)
     by_hand = LogMel(replace(CONFIG, gain="none"))(wave[:1] * peak_gain(wave[:1]))[0]
     torch.testing.assert_close(alone, by_hand)

@@ -1,4 +1,4 @@
-"""The picture shows each slot, turn and reference speaker, in colours that belong together."""
+"""The plot shows each slot, turn and reference speaker, in matching colours."""
 
 import sys
 import warnings
@@ -26,7 +26,7 @@ RESULT = Diarization((Turn(0, 4.96, "speaker_0"), Turn(4.96, 10, "speaker_1")), 
 
 
 def bars(axes) -> dict[str, str]:
-    """Colour by the name of the row that a bar stands in."""
+    """Return the colours of bars by the name of their row."""
     names = {label.get_position()[1]: label.get_text() for label in axes.get_yticklabels()}
     colours = {}
     for collection in axes.collections:

@@ -32,7 +32,7 @@ configs = st.builds(PostprocessConfig, thresholds, thresholds, durations, durati
 
 
 def column(text: str) -> np.ndarray:
-    """One slot from a picture: a digit is tenths, '#' is 1."""
+    """Return one slot from a string: a digit is tenths, '#' is 1."""
     return np.array([[1.0 if c == "#" else int(c) / 10] for c in text])
 
 
@@ -246,7 +246,7 @@ def test_two_slots_that_start_together_keep_their_order():
 def brute_force_decision(probs: np.ndarray) -> set[int]:
     """The set of slots with the least expected error, where the number of speakers is known up to one.
 
-    Every set of named slots is tried against the law of the error: max(spoken, named) - named rightly.
+    Every set is tried by the definition of the error: max(speakers, named slots) - correctly named ones.
     """
     mean = probs.sum()
     fewer, rest = int(np.floor(mean)), mean - np.floor(mean)

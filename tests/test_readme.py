@@ -1,4 +1,4 @@
-"""The README and the pages behind it do what they say: their code runs, and the tests are the ones that CI runs."""
+"""The README and its pages are correct: their code runs, and the test commands are those of CI."""
 
 import os
 import re
@@ -43,7 +43,7 @@ def stem(page: Path) -> str:
 
 
 def commands(page: Path) -> list[str]:
-    """The commands that need no installation and train nothing, in order."""
+    """Return the commands that need no installation and train nothing, in order."""
     lines = [line.split("  #")[0].strip() for block in blocks(page, "bash") for line in block.splitlines()]
     left_out = ("train", "runs/", "serve")
     return [line for line in lines if line.startswith("sortformer") and not any(word in line for word in left_out)]
@@ -51,7 +51,7 @@ def commands(page: Path) -> list[str]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder with the demos, as a reader has it before them."""
+    """A folder with the demos, as a reader has it."""
     shutil.copytree(ROOT / "demos", tmp_path / "demos")
     return tmp_path
 
@@ -61,14 +61,14 @@ def checkout(tmp_path: Path) -> Path:
 def test_the_python_runs(checkout: Path, page: Path):
     if page == ONNX:
         write_graph(checkout / "sortformer.onnx")
-    program = "".join(blocks(page, "python"))  # each goes on where the last one ended
+    program = "".join(blocks(page, "python"))  # each continues from the state of the last one
     done = subprocess.run([sys.executable, "-c", program], cwd=checkout, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 
 
 def write_graph(path: Path) -> None:
-    """Write a graph with the inputs of the package's own, which takes a minute or more, but of fewer layers."""
+    """Write a graph with the inputs of the package's own, which would take a minute or more, but with fewer layers."""
     model = Diarizer.load(device="cpu").model.config
     encoder = replace(model.encoder, layers=1, attention=model.encoder.attention[:1])
     head = replace(model.head, layers=1, estimate_layers=(), permutation="none", attention=())
@@ -96,7 +96,7 @@ def test_what_is_shown_of_the_demo_is_what_comes_out():
     shown = rttm.parse("\n".join(lines))["meeting"]
     found = Diarizer.load(device="cpu")(ROOT / "demos" / "meeting.wav").turns
     assert len(shown) == 3
-    for turn in shown:  # a processor may round otherwise, and a border lie a frame away
+    for turn in shown:  # with another processor's rounding a border may be a frame off
         assert any(
             turn.speaker == each.speaker
             and (turn.start, turn.end, turn.confidence)
@@ -151,7 +151,7 @@ def test_what_is_shown_of_recipes_can_be_read(block: str):
 
 
 def anchors(page: Path) -> set[str]:
-    """What the headings of a page are called in links to them, as GitHub does it."""
+    """Return the anchors of a page's headings, as on GitHub."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -1,4 +1,4 @@
-"""Windows of recordings, as manifests list them, are scored as if a UEM named them."""
+"""Windows of recordings, as in manifests, are scored as if a UEM named them."""
 
 import warnings
 

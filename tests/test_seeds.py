@@ -1,4 +1,4 @@
-"""Seeds: numbers that differ anywhere give other draws."""
+"""Seeds: any difference between the numbers gives different draws."""
 
 import torch
 from hypothesis import given

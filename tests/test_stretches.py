@@ -1,4 +1,4 @@
-"""When one slot speaks: the stretches of the loop over ticks in any cut, and nothing before what is said to come."""
+"""Stretches of a slot: equal to a loop over ticks for any cut, and none before ``earliest``."""
 
 import numpy as np
 from hypothesis import given

@@ -51,7 +51,7 @@ def test_renaming_speakers_changes_nothing_but_their_names(turns, names):
     if len(set(arrivals)) == 4:
         assert (found == again).all()
         assert [names["abcd".index(name)] for name in speakers] == list(new_speakers)
-    else:  # the name decides between two who arrive together
+    else:  # simultaneous arrivals are sorted by name
         assert sorted(map(bytes, found.T)) == sorted(map(bytes, again.T))
 
 

@@ -1,4 +1,4 @@
-"""What is muffled or thin is heard as the models know it, and what is neither as it is."""
+"""Muffled or thin recordings are brought to a tilt that the models know; others are unchanged."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ HZ = torch.from_numpy(np.geomspace(60, 7_800, 80)).float()
 
 
 def tilted(wave: np.ndarray, decibels: float) -> np.ndarray:
-    """Return samples (N,) that fall by so much more an octave (below zero) than they did."""
+    """Return samples (N,) with an additional slope per octave (falling below zero)."""
     hz = np.fft.rfftfreq(len(wave), 1 / 16_000)
     return np.fft.irfft(np.fft.rfft(wave) * (np.maximum(hz, 50) / 1000) ** (decibels / 6.02), len(wave)).astype(
         np.float32
@@ -31,7 +31,7 @@ def heard(log_mel: LogMel, wave: np.ndarray) -> np.ndarray:
 
 
 def spectrum(decibels: float) -> torch.Tensor:
-    """Power (1, M), as of an hour of speech, that changes by so much an octave."""
+    """Return a power spectrum (1, M), as of an hour of speech, with this slope per octave."""
     power = 10 ** (decibels * HZ.log2() / 10)[None]
     return 2.5 * 360_000 * power / torch.trapezoid(power, HZ)
 
@@ -75,9 +75,9 @@ def test_it_stays_as_loud():
 def test_of_little_speech_next_to_nothing_is_known():
     power = spectrum(-15)
     found = [slope(share * power * equaliser(share * power, HZ, (-9.0, -5.0))) for share in (1e-5, 1e-3, 1)]
-    assert found[0] == pytest.approx(-15, abs=0.1)  # heard as it is
+    assert found[0] == pytest.approx(-15, abs=0.1)  # unchanged
     assert found[0] < found[1] < found[2]
-    assert found[1] == pytest.approx(-13.2, abs=0.1)  # after some four seconds it is taken for -11
+    assert found[1] == pytest.approx(-13.2, abs=0.1)  # after about four seconds the estimate is -11
 
 
 def test_silence_is_silence():
@@ -90,7 +90,7 @@ def test_silence_is_silence():
 @pytest.mark.parametrize("hz", [50, 400, 3_000, 7_900])
 @pytest.mark.parametrize("amplitude", [1e-4, 1.0])
 def test_whatever_sounds_no_band_changes_by_more_than_40_db(hz: float, amplitude: float):
-    """A tone has no tilt, but a slope of a hundred dB and more."""
+    """A tone has no tilt, but a fitted slope of a hundred dB and more."""
     tone = (amplitude * np.sin(2 * np.pi * hz * np.arange(160_000) / 16_000)).astype(np.float32)
     found = heard(EQUALISED, tone)
     assert np.isfinite(found).all()
@@ -106,7 +106,7 @@ def test_how_much_cloth_there_is_over_a_microphone_changes_little(some: float, m
 
 
 def test_a_meeting_under_cloth_is_heard_as_without():
-    """As it is, 8.9 s of its speech are missed, and 5.2 without cloth."""
+    """Uncorrected, 8.9 s of its speech are missed, against 5.2 s without cloth."""
     reference = rttm.read("demos/meeting.rttm")["meeting"]
     found = Diarizer.load()(tilted(MEETING, -6), sample_rate=16_000).turns
     assert der(reference, found, [(0.0, 30.0)]).miss < 6.0

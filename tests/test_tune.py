@@ -1,4 +1,4 @@
-"""Tuning: it finds what was hidden, never makes things worse, and says how sure it is."""
+"""Tuning: it recovers planted settings, never makes results worse, and reports an interval."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ STEP_S = 0.08
 
 
 def recording(seed: int) -> Probabilities:
-    """Two speakers in stretches of a second or so, with probabilities around 0.3 and 0.1 instead of 1 and 0."""
+    """Two speakers in stretches of about a second, with probabilities around 0.3 and 0.1 instead of 1 and 0."""
     rng = np.random.default_rng(seed)
     speaks = np.repeat(rng.random((8, 2)) < 0.5, 12, axis=0)
     speaks[:12] = [True, False]
@@ -133,7 +133,7 @@ DISTANCES = (0.3, 0.4, 0.5, 0.6, 0.7)
 
 @pytest.fixture(scope="module")
 def by_distance(references) -> dict[str, dict[float, Probabilities]]:
-    """From 0.6 on all of it by one voice, before as in the truth."""
+    """From a distance of 0.6 on there is a single voice, below it is as in the reference."""
     found = {}
     for uri, truth in references.items():
         active, _ = in_ticks(truth, [], protocol_named("full"), 7.68, 0)

@@ -1,4 +1,4 @@
-"""Type checkers of those who use the package read its annotations (PEP 561)."""
+"""Type checkers of users read the package's annotations (PEP 561)."""
 
 from importlib.resources import files
 

@@ -1,4 +1,4 @@
-"""Stored voices: who is known gets the name, who is not keeps the label, and no store is read by another's model."""
+"""Stored voices: known ones get their name, others keep their label, and a store is tied to its encoder."""
 
 import re
 from dataclasses import replace
@@ -26,7 +26,7 @@ DIRECTIONS = {"ada": 0, "bob": 1, "eve": 2}
 
 
 class Puppet(Diarizer):
-    """A diarizer that hears what an array of numbers says: in each frame who speaks, -1 for nobody."""
+    """A diarizer whose output is its input: the speaker of each frame, -1 for none."""
 
     def embeddings(self, audio, **_how) -> Embeddings:
         who = np.asarray(audio)
@@ -39,7 +39,7 @@ class Puppet(Diarizer):
 
 
 class StereoPuppet(Puppet):
-    """One that has to be told the rate of its numbers, and which of their channels it hears."""
+    """A puppet that needs the sample rate of its input, and the channel to use."""
 
     def embeddings(self, audio, *, sample_rate, channel, **_how) -> Embeddings:
         assert sample_rate == RATE
@@ -69,7 +69,7 @@ def of(puppet: Puppet, *names: str, **config) -> VoiceStore:
 
 @st.composite
 def meetings(draw) -> np.ndarray:
-    """Turns of half a second and more of up to three voices, and silence between."""
+    """Turns of half a second or more of up to three voices, with silence in between."""
     parts = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(6, 20), st.integers(1, 8)), min_size=1, max_size=8))
     return np.concatenate([np.repeat((who, -1), (spoken, silent)) for who, spoken, silent in parts])
 
@@ -107,11 +107,11 @@ def test_the_memory_decides_where_the_model_is_wrong(puppet: Puppet):
     mixed = [turn for turn in fooled_store.diarize(who, lam=0.8) if turn.speaker == "ada"]
     assert [turn.end for turn in alone] == [1.6]
     assert [(turn.start, turn.end) for turn in mixed] == [(0.0, 1.6), (2.4, 3.2)]
-    np.testing.assert_array_equal(found.output.data, puppet_says)  # nothing was written into it
+    np.testing.assert_array_equal(found.output.data, puppet_says)  # it was not modified
 
 
 class Fixed(Puppet):
-    """Hears one thing whatever there is."""
+    """A diarizer with constant output."""
 
     found: Embeddings
 
@@ -162,7 +162,7 @@ def test_where_two_speak_nothing_is_learned(puppet: Puppet):
     turns = (Turn(0, 2, "Ada"), Turn(1, 3, "Bob"))
     store = VoiceStore(puppet).learn(Diarization(turns, 4.0), clip("ada", 50))
     assert store.names == ("Ada", "Bob")
-    assert store.memory.label.bincount().tolist() == [12, 13]  # the frames of which each alone covers half or more
+    assert store.memory.label.bincount().tolist() == [12, 13]  # frames of which one speaker alone covers half or more
 
 
 def test_a_certainty_that_nobody_reaches_names_nobody(puppet: Puppet):

@@ -1,4 +1,4 @@
-"""Words and who said them: the speaker with most time in common, by counting, and the nearest one in silence."""
+"""Words and their speakers: the speaker with most common time, and the nearest one in silence."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -189,7 +189,7 @@ WORDS = [{"word": "Hello", "start": 0.1, "end": 0.6}, {"word": "2", "start": 1.5
 
 
 class Spoken(NamedTuple):
-    """A word as faster-whisper has it."""
+    """A word in the format of faster-whisper."""
 
     start: float
     end: float | None

@@ -1,4 +1,4 @@
-"""A model small enough for tests, that hears what the test wants: a slot speaks always or never."""
+"""A model small enough for tests, whose slots always speak or never do."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every core in small shapes, each with its oracle. A core that is registered and absent here fails the tests."""
+"""Every core in small shapes, each with its oracle. A registered core without a case fails the tests."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -22,7 +22,7 @@ class Case:
 
 
 def name(config: Core) -> str:
-    """Return what tells a config from others, for the names of tests."""
+    """Return a short name of a config, for test ids."""
     return "-".join(str(value) for value in asdict(config).values())
 
 
@@ -316,4 +316,4 @@ FULL_LIMITS: list[Core] = [
     cores.SinkhornCore(block_frames=99),
     cores.SinkhornCore(block_frames=99, cut_blocks=1),
 ]
-"""Configs that should be full attention, or its causal half."""
+"""Configs that equal full attention, or its causal half."""

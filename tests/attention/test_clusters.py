@@ -1,4 +1,4 @@
-"""Clusters: centroids follow the frames in training alone, and every valid frame is a member once."""
+"""Clusters: centroids follow the frames in training only, and each frame is a member of its cluster exactly once."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Core x memory x position: what is legal works in a layer, with its neighbours' laws, and the rest is refused."""
+"""Core x memory x position: valid combinations work in a layer and obey its laws, all others are refused."""
 
 from itertools import product
 
@@ -88,7 +88,7 @@ def test_positions_mean_the_same_to_tiles_as_to_all_pairs(core: Core, position: 
 
 @pytest.mark.parametrize("position", [*SCORING, "rope", "none"])
 def test_a_memory_of_all_frames_knows_where_they_stood(position: str):
-    """Chunk by chunk over all that came before is the causal half of attention, by blocks."""
+    """Chunk by chunk over all earlier frames equals the causal half of attention, by blocks."""
     memory = TransformerXLMemory(frames=99, chunk_frames=3)
     layer, plain = build(AttentionConfig(position=position, memory=memory)), build(AttentionConfig(position=position))
     x = draw(3, 1, FRAMES, DIM)
@@ -108,14 +108,13 @@ def test_projections_keep_their_names_whatever_the_mechanism():
 TURNED = [
     case.config
     for case in CASES
-    if takes(case.config, "rope")
-    and not isinstance(case.config, FavorCore | RandomFeatureCore)  # in expectation alone, over their directions
+    if takes(case.config, "rope") and not isinstance(case.config, FavorCore | RandomFeatureCore)  # only in expectation
 ]
 
 
 @pytest.mark.parametrize("config", TURNED, ids=name)
 def test_where_all_frames_stand_is_nothing_to_cores_that_take_rotations(config: Core):
-    """Queries and keys that are all turned by one angle: only how far two are apart may count."""
+    """If all queries and keys are rotated by the same angle, only their distance may count."""
     core, turn, frames = build(AttentionConfig(config)).core, RotaryPosition(8), 24
     query, key, value = draw(4, 3, 1, HEADS, frames, 8).unbind()
     here = torch.zeros(1, frames)

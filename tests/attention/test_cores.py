@@ -1,4 +1,4 @@
-"""The laws of attention cores, for every core that is registered."""
+"""The laws of attention cores, for every registered core."""
 
 import dataclasses
 import itertools
@@ -157,7 +157,7 @@ SUMS = cores.LinformerCore | cores.SinkhornCore | cores.GlobalTokensCore
     "case", [case for case in CASES if not isinstance(case.config, SUMS)], ids=lambda case: name(case.config)
 )
 def test_weights_sum_to_one(case: Case):
-    """A frame that no centroid of the routing takes gets nothing at all."""
+    """A frame that is in no cluster of the routing gets an output of zero."""
     core, (query, key, _) = build(case.config), draw(8, 3, 1, HEADS, FRAMES, DIM)
     with torch.no_grad():
         out = core(query, key, torch.ones_like(query), Context())
@@ -213,7 +213,7 @@ def test_chunks_give_what_the_whole_gives(case: Case, sizes: tuple[int, ...]):
     "case", [case for case in CAUSAL if CORES[case.config.kind].state], ids=lambda case: name(case.config)
 )
 def test_streams_side_by_side_may_be_at_different_places(case: Case):
-    """Those whose states have the same shapes, as a pool of sessions lets them step together."""
+    """For states of the same shapes, which a pool of sessions batches."""
     core = build(case.config)
     assert isinstance(core, RecurrentCore)
     past, (query, key, value) = draw(15, 3, 1, HEADS, 12, DIM), draw(16, 3, 2, HEADS, 3, DIM).unbind()
@@ -283,7 +283,7 @@ def test_routing_with_one_cluster_that_takes_all_is_full_attention_of_normalised
 
 
 def test_reformer_with_one_bucket_is_full_attention_of_shared_queries():
-    """Each frame is its own last resort."""
+    """A frame attends to itself only if it can attend to no other."""
     core = build(cores.ReformerCore(buckets=1, rounds=1, chunk_frames=99))
     query, _, value = draw(18, 3, 1, HEADS, FRAMES, DIM)
     scores = query @ torch.nn.functional.normalize(query, dim=-1).transpose(-1, -2) * DIM**-0.5
@@ -293,7 +293,7 @@ def test_reformer_with_one_bucket_is_full_attention_of_shared_queries():
 
 @pytest.mark.parametrize("c", [False, True])
 def test_sinkhorn_with_one_full_block_is_full_attention(c: bool):
-    """Sorted alone it stays where it is; what of a block is not full of frames would count as silence there."""
+    """A single block is sorted to its own place; frames missing from a block would count as silence."""
     query, key, value = draw(23, 3, 2, HEADS, FRAMES, DIM).unbind()
     configs = cores.SinkhornCore(block_frames=FRAMES, causal=c), cores.FullCore(causal=c)
     found, expected = (build(config)(query, key, value, Context()) for config in configs)
@@ -311,7 +311,7 @@ def test_a_mixture_of_identical_plans_is_the_plan(c: bool):
 
 
 def weights_of_pairs(core: Core, query: Tensor, key: Tensor) -> Tensor:
-    """Return how much of each key's value each query gets, (T, S): values that are one at one frame each."""
+    """Return the weight of each key for each query, (T, S), by values that are one at one frame each."""
     with torch.no_grad():
         columns = []
         for j in range(key.shape[2]):
@@ -369,7 +369,7 @@ def test_sums_of_an_hour_in_half_precision_still_hear_every_frame(kind, c, dtype
 
 
 def test_linformer_learns_from_the_means_of_the_parts_of_a_chunk():
-    """Where all chunks are full, all three projections begin as the same one."""
+    """If all chunks are full, all three projections start equal."""
     query, key, value = draw(13, 3, 1, HEADS, 12, DIM).unbind()
     configs = [cores.LinformerCore(ratio=3, projection=kind, chunk_frames=6) for kind in ("mean", "conv", "learned")]
     with torch.no_grad():

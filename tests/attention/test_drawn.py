@@ -1,4 +1,4 @@
-"""What is random about kernels: unbiased, better orthogonal than independent, and drawn anew as the step says."""
+"""Random features: unbiased, with less variance if orthogonal, and redrawn according to seed and step."""
 
 import copy
 import math
@@ -14,12 +14,12 @@ from sortformer.attention.drawn import orthogonal_directions
 from sortformer.config.cores import Core, FavorCore, FullCore, RandomFeatureCore
 
 DRAWS, DIM = 1500, 4
-# Along one axis: a decomposition whose signs are not drawn prefers one of its ends.
+# Along one axis: a decomposition without random signs is biased towards one of its ends.
 QUERY = KEY = torch.tensor([-0.7, 0.0, 0.0, 0.0])
 
 
 def kernel_estimates(orthogonal: bool) -> tuple[torch.Tensor, float]:
-    """The estimates of exp(q . k) by as many features as channels, one a draw, and the truth."""
+    """Return estimates of exp(q . k) with as many features as channels, one per draw, and the true value."""
     generator = torch.Generator().manual_seed(0)
     q, k = QUERY, KEY
     if orthogonal:
@@ -46,7 +46,7 @@ def test_directions_are_orthogonal_in_groups_and_as_long_as_gaussian_ones():
         torch.testing.assert_close(products, products.diagonal().diag(), atol=1e-5, rtol=0)
     many = orthogonal_directions(8000, DIM, torch.Generator().manual_seed(2))
     assert many.square().sum(dim=1).mean().item() == pytest.approx(DIM, rel=0.05)
-    assert abs(many[:, 0].mean().item()) < 4 / 8000**0.5  # no entry of a column prefers a sign
+    assert abs(many[:, 0].mean().item()) < 4 / 8000**0.5  # the signs of a column are unbiased
     assert abs(many[::DIM, 0].mean().item()) < 4 / 2000**0.5
 
 
@@ -80,7 +80,7 @@ def test_a_draw_is_that_of_seed_step_and_place_whatever_has_been(seed: int, step
     cores = stack(*[FavorCore(features=6, redraw_every=1)] * 2)
     other = copy.deepcopy(cores)
     redraw(other, seed, step + 1)
-    torch.rand(1)  # the world goes on in between
+    torch.rand(1)  # other random numbers are drawn in between
     state = torch.get_rng_state()
     for each in (cores, other):
         redraw(each, seed, step)
@@ -106,7 +106,7 @@ def test_what_was_drawn_is_named():
 
 
 def test_estimates_stay_unbiased_over_redraws():
-    """The kernel of a core, over the directions that it draws step by step."""
+    """The kernel of a core, averaged over the directions drawn step by step."""
     core = stack(FavorCore(features=DIM, redraw_every=1))
     q, k = QUERY, KEY
     estimates = []

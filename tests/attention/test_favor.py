@@ -1,4 +1,4 @@
-"""FAVOR+ by its features: closer to softmax with more of them, and safe from what is large."""
+"""FAVOR+ features: closer to softmax the more there are, and stable for large inputs."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Full attention: equal to a loop in float64, blind to what is not valid, and in little memory where it is long."""
+"""Full attention: equal to a loop in float64, independent of invalid frames, and in little memory if long."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ DIM, HEADS = 8, 2
 
 
 class Largest(TorchDispatchMode):
-    """Sees how many numbers the largest tensor has that is made."""
+    """Record the size of the largest tensor that is created."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +85,7 @@ LONG = [("xl", False), ("xl", True), ("shaw", False), ("alibi", False), ("distan
 def test_long_recordings_by_tiles_give_what_all_scores_at_once_do(position, causal):
     found, frames = layer(position, causal), 1024 + 130
     x, valid = draw32(0, 2, frames, DIM).double(), torch.arange(frames) < torch.tensor([[frames], [1030]])
-    at_once = found(x, valid).out  # for gradients
+    at_once = found(x, valid).out  # with gradients nothing is tiled
     with torch.no_grad():
         torch.testing.assert_close(found(x, valid).out[valid], at_once[valid], atol=1e-9, rtol=0)
 

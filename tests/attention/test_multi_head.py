@@ -1,4 +1,4 @@
-"""The wrapper of projections, positions and core; that it equals its loop is in ``tests/position``."""
+"""The layer of projections, positions and core; its comparison with loops is in ``tests/position``."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Cores against public implementations, where those are installed and mean the same thing.
+"""Cores against public implementations, where these are installed and equivalent.
 
 Run on performer-pytorch 1.1.4, linformer 0.2.3, local-attention 1.11.2, reformer-pytorch 1.4.4, sinkhorn-transformer
 0.11.4, routing-transformer 1.6.1 and transformers 5.23.0, with torch 2.13.0.
@@ -29,10 +29,10 @@ def build(config: cores.Core) -> Core:
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_favor_equals_performer_pytorch(causal: bool):
-    """With its directions, and without the epsilon that it adds to each feature: ours is added to none.
+    """With its directions, and without the epsilon that it adds to each feature, which ours does not add.
 
-    Its directions are not uniform and its causal form scales keys by the largest of all, later ones too; the first is
-    copied away here, and the second cancels where nothing is added.
+    Its directions are not uniform, and its causal form scales keys by the maximum of all, later ones included; the
+    former are copied, and the latter cancels without an epsilon.
     """
     performer = peer("performer_pytorch.performer_pytorch", "performer-pytorch")
     core = build(cores.FavorCore(features=6, causal=causal))
@@ -59,7 +59,7 @@ def test_relu_features_equal_performer_pytorch():
 
 @pytest.mark.parametrize("frames", [12, 7])
 def test_learned_linformer_equals_linformer(frames: int):
-    """Of recordings as long as its projection, and of shorter ones, for which it takes the part that they need."""
+    """For recordings as long as its projection, and for shorter ones, which use the part of it that they need."""
     linformer = peer("linformer", "linformer")
     theirs = linformer.LinformerSelfAttention(HEADS * DIM, seq_len=12, k=4, heads=HEADS).double()
     config = cores.LinformerCore(ratio=3, projection="learned", chunk_frames=12)
@@ -97,7 +97,7 @@ def test_causal_windows_equal_local_attention():
 
 @pytest.mark.parametrize("tokens", [0, 2])
 def test_windows_and_global_frames_equal_longformer(tokens: int):
-    """Where its projections of global frames are those of the others. Its softmax is always in float32."""
+    """With its projections of global frames set to those of the others. Its softmax is always in float32."""
     longformer = peer("transformers.models.longformer.modeling_longformer", "transformers")
     width, frames, window = HEADS * DIM, 16, 2
     config = longformer.LongformerConfig(
@@ -129,7 +129,7 @@ def test_windows_and_global_frames_equal_longformer(tokens: int):
 
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_reformer_equals_reformer_pytorch(rounds: int):
-    """Attending within buckets alone, and counting a pair as often as it meets, as ours does."""
+    """With attention within buckets only, and pairs counted as often as they meet, as in ours."""
     reformer = peer("reformer_pytorch", "reformer-pytorch")
     core = build(cores.ReformerCore(buckets=4, rounds=rounds, chunk_frames=4))
     theirs = reformer.LSHAttention(bucket_size=4, n_hashes=rounds, attend_across_buckets=False)
@@ -144,10 +144,10 @@ def test_reformer_equals_reformer_pytorch(rounds: int):
 
 
 def test_routing_equals_routing_transformer():
-    """Given queries and keys that are normalised already, which it leaves to its caller.
+    """With normalised queries and keys, which it leaves to its caller.
 
-    Its means over clusters are of a little more than their number, hence the tolerance. Its causal form takes the
-    nearest frames of the whole recording, later ones too, and is another thing than ours.
+    It averages over clusters with a slightly too large denominator, hence the tolerance. Its causal form takes the
+    nearest frames of the whole recording, later ones included, and is not comparable.
     """
     routing = peer("routing_transformer.routing_transformer", "routing-transformer")
     core = build(cores.RoutingCore(clusters=3, window_frames=4))
@@ -168,7 +168,7 @@ def test_the_sorting_equals_sinkhorn_transformer():
 
 
 def order_of(query: Tensor, key: Tensor, block: int, config: cores.SinkhornCore) -> Tensor:
-    """How our core sorts blocks, from the means of queries and keys."""
+    """Sort blocks as our core does, by the means of queries and keys."""
     means = [x.unflatten(2, (-1, block)).mean(dim=3) for x in (query, key)]
     if config.causal:
         counts = torch.arange(1, query.shape[2] + 1)[:, None]
@@ -180,10 +180,10 @@ def order_of(query: Tensor, key: Tensor, block: int, config: cores.SinkhornCore)
 
 @pytest.mark.parametrize("cut", [0, 2])
 def test_what_follows_the_sorting_equals_sinkhorn_transformer(cut: int):
-    """With our sorting, for its own has noise and a rectified fit.
+    """With our sorting, as its own has noise and a rectified score.
 
-    Without a cut it takes sorted keys for sorted values by mistake: values are the keys here. With one it leaves the
-    own block out, as the paper does, where blocks of queries and keys differ in length.
+    Without a cut it uses sorted keys for sorted values by mistake: values are the keys here. With one it leaves out the
+    own block, as in the paper, where blocks of queries and keys differ in length.
     """
     theirs = peer("sinkhorn_transformer.sinkhorn_transformer", "sinkhorn-transformer")
     config = cores.SinkhornCore(block_frames=3, cut_blocks=cut)
@@ -197,7 +197,7 @@ def test_what_follows_the_sorting_equals_sinkhorn_transformer(cut: int):
 
 
 def test_causal_sinkhorn_equals_sinkhorn_transformer():
-    """What follows our sorting, in the heads that it does not shift, after the first block (it has a learned frame)."""
+    """After our sorting, in the heads that it does not shift, after the first block (it has a learned frame)."""
     theirs = peer("sinkhorn_transformer.sinkhorn_transformer", "sinkhorn-transformer")
     config = cores.SinkhornCore(block_frames=3, causal=True)
     query, key, value = draw(10, 3, 2, HEADS, 12, DIM).unbind()

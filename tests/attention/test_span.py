@@ -1,4 +1,4 @@
-"""The loss of adaptive spans: how far queries look, by nothing but what learns it, and shorter for it."""
+"""The auxiliary loss of adaptive spans: how far queries look; it trains only the spans, and shortens them."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_its_step_makes_spans_shorter_and_teaches_keys_and_values_nothing(dynami
 
 
 def test_what_half_precision_learns_of_it_is_finite():
-    """Where a frame lies at the very end of a span, the logarithm of its weight is steep, and halves end at 65,504."""
+    """At the very end of a span the gradient of the log weight is steep, and float16 ends at 65,504."""
     for seed in range(12):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Make recordings for the tests: signals, and files of every kind, with the encoders of the decoders' own wheels."""
+"""Make recordings for tests: signals, and files of every kind, with the encoders of the decoders' own wheels."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +21,7 @@ FFMPEG_FORMATS = {"m4a": "aac", "mp4": "aac", "webm": "libopus", "mkv": "libopus
 
 
 def chirp(seconds: float, rate: int, channels: int = 1) -> np.ndarray:
-    """A sweep that never repeats, (samples,) or (samples, channels) float32; each channel has its own loudness."""
+    """Return a non-repeating sweep, (samples,) or (samples, channels) float32; channels differ in loudness."""
     time = np.arange(round(seconds * rate)) / rate
     tone = np.sin(2 * np.pi * (200 * time + 300 * time**2 / max(seconds, 1e-9)))
     if channels == 1:
@@ -36,7 +36,7 @@ def write(path: Path, samples: np.ndarray, rate: int, **options: str) -> Path:
 
 
 def live_mp3(path: Path) -> Path:
-    """Write 8 s, half of them silence, as an MP3 that does not count its frames: its length has to be guessed."""
+    """Write 8 s, half of them silence, as an MP3 without a frame count: its length has to be estimated."""
     quiet_then_loud = np.concatenate([np.zeros(64_000, np.float32), chirp(4, 16_000)])
     content = write(path, quiet_then_loud, 16_000, bitrate_mode="VARIABLE").read_bytes()
     first, tag = content[:2], max(content.find(b"Xing"), content.find(b"Info"))
@@ -46,7 +46,7 @@ def live_mp3(path: Path) -> Path:
 
 
 def piped_flac(path: Path, samples: np.ndarray, rate: int) -> Path:
-    """Write a FLAC as it comes out of a pipe: its header does not count the samples."""
+    """Write a FLAC as from a pipe: without the number of samples in its header."""
     content = bytearray(write(path, samples, rate).read_bytes())
     content[21] &= 0xF0  # 36 bits of STREAMINFO (RFC 9639, 8.2)
     content[22:26] = bytes(4)
@@ -55,7 +55,7 @@ def piped_flac(path: Path, samples: np.ndarray, rate: int) -> Path:
 
 
 def delay(source: Path, target: Path, after_s: float, by_s: float, **options: str) -> Path:
-    """Write what an encoded file holds with everything from a time on that much later."""
+    """Rewrite an encoded file with all timestamps from a time on shifted."""
     with av.open(str(source)) as found, av.open(str(target), "w", options=options) as made:
         stream = made.add_stream_from_template(found.streams.audio[0])
         for packet in found.demux(found.streams.audio[0]):
@@ -68,7 +68,7 @@ def delay(source: Path, target: Path, after_s: float, by_s: float, **options: st
 
 
 def encode(path: Path, samples: np.ndarray, rate: int, codec: str, **options: str) -> Path:
-    """Encode mono or stereo float samples with PyAV; the container follows from the name."""
+    """Encode mono or stereo float samples with PyAV; the suffix determines the container."""
     layout = "mono" if samples.ndim == 1 else "stereo"
     with av.open(str(path), "w", options=options) as container:
         stream = container.add_stream(codec, rate=rate)
@@ -84,7 +84,7 @@ def encode(path: Path, samples: np.ndarray, rate: int, codec: str, **options: st
 
 
 def lag(later: np.ndarray, earlier: np.ndarray) -> int:
-    """Samples by which one signal follows another, from their cross-correlation."""
+    """Return the delay of one signal relative to another, in samples, by cross-correlation."""
     size = len(later) + len(earlier)
     spectrum = np.fft.rfft(later, size) * np.fft.rfft(earlier, size).conj()
     shift = int(np.fft.irfft(spectrum, size).argmax())

@@ -83,7 +83,7 @@ def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
     assert as_samples(quiet, block=True) is quiet
     assert np.abs(audio.read(np.full(16_000, 2**16, np.int32), 16_000)).max() == 2.0**-15
     assert not audio.read(np.zeros(16_000, np.int32), 16_000).any()
-    assert audio.read(np.full(16_000, 2 << 8, np.int32), 16_000).all()  # the dither of 24 bits
+    assert audio.read(np.full(16_000, 2 << 8, np.int32), 16_000).all()  # as small as the dither of 24-bit samples
 
 
 @pytest.mark.parametrize(

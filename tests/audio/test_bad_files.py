@@ -1,4 +1,4 @@
-"""Files that cannot be used, or only in part: one sentence each, with the file's name and what to do."""
+"""Files that cannot be read, or only in part: one sentence each, with the file's name and what to do."""
 
 import contextlib
 import io
@@ -125,7 +125,7 @@ def test_a_file_open_as_text_is_refused(tmp_path):
 
 
 class Upload:
-    """A file as servers hand it on: to be awaited."""
+    """An uploaded file as in web frameworks, with an async ``read``."""
 
     async def read(self, _: int) -> bytes:
         return b""
@@ -262,7 +262,7 @@ def test_what_follows_a_damaged_part_keeps_its_time(tmp_path):
 
 
 def test_channels_that_cancel_each_other_out_are_said(tmp_path):
-    """As where a balanced microphone was plugged into a stereo socket."""
+    """As from a balanced microphone in a stereo socket."""
     wave = chirp(1, 16_000)
     path = write(tmp_path / "balanced.wav", np.stack([wave, -0.9 * wave], axis=1), 16_000)
     with pytest.warns(audio.AudioWarning, match=r"balanced\.wav cancel each other out .* in Python, channel=1"):
@@ -335,7 +335,7 @@ def test_a_tag_before_an_mp3_does_not_hide_its_length(tmp_path):
 
 
 def test_a_header_that_counts_only_part_of_the_samples_is_said(tmp_path):
-    """As after 4 GB, where its 32 bits begin again at 0, or a crash of what wrote it."""
+    """As when its 32-bit count wraps after 4 GB, or after a crash of the writer."""
     path = write(tmp_path / "long.wav", chirp(30, 8_000), 8_000)
     content = bytearray(path.read_bytes())
     content[4:8], content[40:44] = struct.pack("<I", 80_036), struct.pack("<I", 80_000)

@@ -1,4 +1,4 @@
-"""A stretch of a recording: the samples that the whole has there, from any file."""
+"""Crops of a recording: the samples that the whole file has there, for any format."""
 
 import warnings
 from pathlib import Path
@@ -77,7 +77,7 @@ def test_compressed_files_are_entered_in_the_middle(tmp_path: Path, extension: s
 
 @pytest.mark.parametrize(("subtype", "rate"), [("VORBIS", 8_000), ("VORBIS", 16_000), ("OPUS", 16_000)])
 def test_the_end_of_an_ogg_is_the_end_of_it(tmp_path: Path, subtype: str, rate: int):
-    """Sent there at once, libsndfile gives what stands some milliseconds away, as many samples of it as were wanted."""
+    """After a direct seek there, libsndfile returns samples that are some milliseconds off, as many as requested."""
     for seconds in (11.3, 13.6, 17.1):
         noise = 0.1 * np.random.default_rng(3).standard_normal(round(seconds * rate))
         path = write(tmp_path / f"{seconds}.ogg", noise, rate, subtype=subtype)

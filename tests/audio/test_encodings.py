@@ -1,4 +1,4 @@
-"""Samples without a header stand for what a decoder that is not ours makes of them, wherever they are cut."""
+"""Headerless samples are decoded as by an independent decoder, however the bytes are cut."""
 
 import io
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_every_code_stands_for_what_libsndfile_says(name: str):
 @pytest.mark.parametrize("name", SUBTYPES)
 def test_samples_through_a_pipe_are_those_that_were_sent(name: str, tmp_path: Path):
     content = raw(chirp(0.5, 16_000), name)
-    (tmp_path / "samples").write_bytes(content + b"\x00" * (ENCODINGS[name].kind.itemsize - 1))  # of one more, a part
+    (tmp_path / "samples").write_bytes(content + b"\x00" * (ENCODINGS[name].kind.itemsize - 1))  # incomplete
     with (tmp_path / "samples").open("rb") as pipe:
         heard = np.concatenate(list(piped(pipe, encoding=name)))
     assert np.array_equal(heard, as_libsndfile_hears(content, name))

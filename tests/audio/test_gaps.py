@@ -1,4 +1,4 @@
-"""Containers that say when each part of the sound was heard: where nobody was recorded, there is silence."""
+"""Containers with timestamps: gaps in the audio become silence."""
 
 import contextlib
 import io
@@ -17,7 +17,7 @@ from tests.audio.makers import FFMPEG_FORMATS, chirp, delay, encode, lag
 
 RATE = 48_000
 EXTENSIONS = ("mp4", "webm", "mkv")
-BEGINNING_S = -1.0  # before the lead that encoders put there
+BEGINNING_S = -1.0  # before the negative timestamps of encoder priming
 
 
 @contextlib.contextmanager
@@ -28,7 +28,7 @@ def strict() -> Iterator[None]:
 
 
 def made(folder: Path, extension: str, after_s: float, by_s: float, **options: str) -> tuple[np.ndarray, Path]:
-    """What a file of 4 s holds, and the file with everything from a time on that much later."""
+    """Return the audio of a file of 4 s, and a copy of the file with timestamps from a time on shifted."""
     plain = encode(folder / f"plain.{extension}", chirp(4, RATE), RATE, FFMPEG_FORMATS[extension])
     return audio.read(plain), delay(plain, folder / f"late.{extension}", after_s, by_s, **options)
 
@@ -43,7 +43,7 @@ def test_what_follows_a_gap_keeps_its_time(tmp_path: Path, extension: str, by_s:
     assert len(heard) == pytest.approx(len(whole) + gap, abs=near)
     np.testing.assert_allclose(heard[: at - near], whole[: at - near], atol=1e-3)
     assert not heard[at + near : at + gap - near].any()
-    assert abs(lag(heard[at + gap :], whole[at:])) <= 400  # 25 ms: the lead of an encoder may be cut off or not
+    assert abs(lag(heard[at + gap :], whole[at:])) <= 400  # 25 ms: the priming of the encoder may be trimmed or not
     assert audio.probe(path).duration_s == pytest.approx(len(heard) / 16_000, abs=0.1)
     np.testing.assert_allclose(audio.crop(path, by_s, 2.0), heard[gap : gap + 2 * 16_000], atol=1e-4)
 
@@ -120,7 +120,7 @@ def test_sound_that_begins_after_the_pictures_keeps_its_time(
 
 
 def video(path: Path, samples: np.ndarray, pictures_s: float, sound_s: float) -> Path:
-    """Write 4 s of pictures from one time on, and sound from another."""
+    """Write 4 s of pictures and sound that start at different times."""
     with av.open(str(path), "w", options={"avoid_negative_ts": "disabled"}) as made:
         pictures, sound = made.add_stream("mpeg4", rate=25), made.add_stream("aac", rate=RATE)
         pictures.width = pictures.height = 64

@@ -1,4 +1,4 @@
-"""Audio as it comes: a pause is not the end, and a recording with a header says itself what it is."""
+"""Live audio: a pause is not the end, and a recording's header determines its format."""
 
 import contextlib
 import errno
@@ -26,7 +26,7 @@ from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode,
 
 DEMO = Path(__file__).parents[2] / "demos" / "meeting.wav"
 
-# The index of these follows what it points at, unless they are told otherwise.
+# The index of these is at the end of the file by default.
 LATE = ("m4a", "mp4", "mov")
 
 
@@ -38,7 +38,7 @@ def pipe() -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 
 def sent(content: bytes, **options: int) -> np.ndarray:
-    """All that is heard of what goes through a pipe."""
+    """Return all audio decoded from a pipe."""
 
     def send() -> None:
         sender.write(content)
@@ -78,7 +78,7 @@ def test_a_pause_of_what_does_not_block_is_not_the_end():
 def test_what_comes_through_a_pipe_is_what_the_file_holds(tmp_path: Path, extension: str):
     path = made(tmp_path / f"meeting.{extension}", chirp(3, 24_000, channels=2), 24_000)
     heard, held = sent(path.read_bytes()), audio.read(path)
-    assert len(heard) == pytest.approx(len(held), abs=0.05 * 16_000)  # of some kinds only a file trims the ends
+    assert len(heard) == pytest.approx(len(held), abs=0.05 * 16_000)  # some formats are trimmed in files only
     shared = min(len(heard), len(held)) - 800
     np.testing.assert_allclose(heard[:shared], held[:shared], atol=0.02 if extension in {"ogg", "opus"} else 1e-5)
 
@@ -218,7 +218,7 @@ def test_a_broadcast_may_begin_more_tracks_while_it_is_heard(tmp_path: Path):
 
 
 class Failing(io.BytesIO):
-    """A pipe that fails where it would end."""
+    """A pipe that fails at its end."""
 
     def read1(self, size: int | None = -1, /) -> bytes:
         if content := super().read1(size):

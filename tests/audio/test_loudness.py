@@ -1,4 +1,4 @@
-"""All recordings are made alike loud by one factor, and a knock does not set it."""
+"""Loudness normalisation: a single factor per recording, not determined by clicks."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a recorder adds to all samples is not heard."""
+"""A DC offset of the recorder is removed."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Any recording in: formats, rates, channels, and the same samples from every kind of source."""
+"""Reading of recordings: formats, sample rates, channels, and the same samples from every kind of source."""
 
 import io
 import os
@@ -58,7 +58,7 @@ def test_what_is_taken_from_folders_is_read(tmp_path, codec, extension):
     heard = audio.read(encode(tmp_path / f"clip.{extension}", wave, rate, codec))
     assert f".{extension}" in AUDIO_SUFFIXES
     assert len(heard) == pytest.approx(32_000, abs=1_600)
-    assert abs(lag(heard, audio.read(wave, rate))) < 1_600  # not every container says how its encoder was primed
+    assert abs(lag(heard, audio.read(wave, rate))) < 1_600  # not every container stores the priming of its encoder
 
 
 def test_more_than_eight_channels_are_read_by_ffmpeg_too(tmp_path):
@@ -66,7 +66,7 @@ def test_more_than_eight_channels_are_read_by_ffmpeg_too(tmp_path):
     path = write(tmp_path / "array.wav", wave, 16_000, subtype="FLOAT")
     content = bytearray(path.read_bytes())
     at = content.index(b"data") + 4
-    content[at : at + 4] = bytes(4)  # without a size the file goes to FFmpeg
+    content[at : at + 4] = bytes(4)  # a file without a size is read by FFmpeg
     path.write_bytes(content)
     assert audio.probe(path).codec == "wav/pcm_f32le"
     np.testing.assert_array_equal(audio.read(path), audio.read(wave, 16_000))
@@ -74,7 +74,7 @@ def test_more_than_eight_channels_are_read_by_ffmpeg_too(tmp_path):
 
 
 def _assert_heard(wave: np.ndarray, expected: np.ndarray) -> None:
-    """The same sound at the same time: lossy codecs may pad the end and lose a little."""
+    """Assert the same audio at the same time: lossy codecs may pad the end and lose some detail."""
     assert wave.dtype == np.float32
     assert 0 <= len(wave) - len(expected) < 1_600
     assert abs(lag(wave, expected)) <= 1
@@ -91,7 +91,7 @@ def test_every_width_of_sample_is_read(tmp_path, subtype):
 @pytest.mark.parametrize("extension", ["ogg", "opus"])
 @pytest.mark.parametrize("ended", [True, False])
 def test_an_ogg_of_several_streams_behind_each_other_is_read_to_its_end(tmp_path, extension, ended):
-    """As radio stations send them, and ``cat`` makes them; a recorder that crashed does not end its stream."""
+    """As from radio stations and from ``cat``; a recorder that crashed does not end its stream."""
     wave = chirp(10, 16_000)
     part = write(tmp_path / "part.ogg", wave, 16_000, **SOUNDFILE_FORMATS[extension]).read_bytes()
     first = part if ended else part[: part.rindex(b"OggS")]
@@ -177,7 +177,7 @@ def test_a_file_object_is_read_from_its_beginning_and_left_open(tmp_path, extens
 
 
 class Pipe(io.RawIOBase):
-    """Bytes that can be read once, as from a pipe."""
+    """Bytes that can be read only once, as from a pipe."""
 
     def __init__(self, content: bytes) -> None:
         self._content = io.BytesIO(content)

@@ -1,4 +1,4 @@
-"""Mixing, checking, resampling and cutting: laws that hold for any cut of the input."""
+"""Mixing, checks, resampling and framing: laws that hold for any cut of the input."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Windows: every sample once, in order, with its surroundings; little is held at a time."""
+"""Windows: every sample once, in order, with margins of context, and little memory at a time."""
 
 import numpy as np
 from hypothesis import example, given

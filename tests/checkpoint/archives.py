@@ -1,4 +1,4 @@
-"""``.nemo`` archives for tests, sound and otherwise, from the parts of a recorded one, and how they are refused."""
+"""Valid and invalid ``.nemo`` archives for tests, made from a recorded one, and the errors that they cause."""
 
 import io
 import tarfile
@@ -17,7 +17,7 @@ from tests.checkpoint.goldens import GOLDEN
 
 
 def recorded_parts(path: Path = GOLDEN / "tiny_v1.nemo") -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """Return the description and the weights of an archive, as NeMo wrote them."""
+    """Return the configuration and the weights of an archive written by NeMo."""
     with tarfile.open(path) as archive:
         found = {Path(member.name).name: archive.extractfile(member) for member in archive if member.isreg()}
         values = yaml.safe_load(found["model_config.yaml"])
@@ -26,14 +26,14 @@ def recorded_parts(path: Path = GOLDEN / "tiny_v1.nemo") -> tuple[dict[str, Any]
 
 
 def pickled(weights: Any) -> bytes:
-    """Return what ``torch.save`` writes."""
+    """Return the bytes that ``torch.save`` writes."""
     buffer = io.BytesIO()
     torch.save(weights, buffer)
     return buffer.getvalue()
 
 
 def write_tar(path: Path, members: Mapping[str, bytes | tarfile.TarInfo], mode: str = "w") -> Path:
-    """Write a tar of files, or of ready-made members without content (links)."""
+    """Write a tar of files, or of given members without content (links)."""
     with tarfile.open(path, mode) as archive:
         for name, content in members.items():
             if isinstance(content, tarfile.TarInfo):
@@ -46,13 +46,13 @@ def write_tar(path: Path, members: Mapping[str, bytes | tarfile.TarInfo], mode: 
 
 
 def write_archive(path: Path, values: Any, weights: Any, mode: str = "w") -> Path:
-    """Write a ``.nemo`` archive of a description and weights."""
+    """Write a ``.nemo`` archive of a configuration and weights."""
     text = yaml.safe_dump(values).encode()
     return write_tar(path, {"model_config.yaml": text, "model_weights.ckpt": pickled(weights)}, mode)
 
 
 def refusal(path: Path) -> str:
-    """Return the one sentence with which a checkpoint is refused; it names the file."""
+    """Return the error message for a checkpoint, which is one sentence and names the file."""
     with pytest.raises(InputError) as caught:
         checkpoint.load(path)
     sentence = str(caught.value)

@@ -1,4 +1,4 @@
-"""Where the recorded models are, and how to look inside ours."""
+"""Paths of the recorded models, and the activations of ours."""
 
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,14 @@ SHARED = Path(__file__).resolve().parents[2] / "../shared/data/golden"
 
 
 def shared(name: str) -> Path:
-    """Return a file or folder of the shared goldens, or skip the test that wants it."""
+    """Return a file or folder of the shared goldens, or skip the test."""
     if not (SHARED / name).exists():
         pytest.skip(f"../shared/data/golden/{name} is absent")
     return SHARED / name
 
 
 def activations(model: Sortformer, feats: Tensor, lengths: Tensor) -> dict[str, Tensor]:
-    """Return what the parts of a model give for features (B, T, M), by the names of the recordings."""
+    """Return the activations of a model's parts for features (B, T, M), under the names of the recordings."""
     found: dict[str, Tensor] = {}
 
     def record(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Conversion changes the format and nothing else, and refuses what NeMo cannot express."""
+"""Conversion changes the format only, and refuses what NeMo cannot express."""
 
 import json
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_the_model_in_the_package_has_a_name(tmp_path, monkeypatch):
     assert_same_model(checkpoint.load("embedded")[0], checkpoint.load(checkpoint.EMBEDDED)[0])
     monkeypatch.chdir(tmp_path)
     checkpoint.convert(GOLDEN / "tiny_v1.nemo", "embedded")
-    assert_same_model(checkpoint.load("embedded")[0], checkpoint.load(GOLDEN / "tiny_v1.nemo")[0])  # a folder first
+    assert_same_model(checkpoint.load("embedded")[0], checkpoint.load(GOLDEN / "tiny_v1.nemo")[0])  # the folder wins
 
 
 def test_the_archive_is_what_nemo_itself_wrote(tmp_path):
@@ -74,11 +74,11 @@ def test_the_archive_is_what_nemo_itself_wrote(tmp_path):
         assert weights[name].shape == tensor.shape, name
         assert weights[name].dtype == tensor.dtype, name
         if "hidden_to_spks" in name and "single" not in name:
-            continue  # nobody reads it
+            continue  # unused weights
         assert torch.equal(weights[name], tensor), name
     for section, theirs in their_values.items():
         if section in ("train_ds", "validation_ds", "optim", "lr"):
-            continue  # of their training
+            continue  # settings of training
         if section == "encoder":
             theirs = {key: value for key, value in theirs.items() if not key.startswith("stochastic_depth")}
         assert values[section] == theirs, section

@@ -1,4 +1,4 @@
-"""Checkpoints that are made to harm: refused with one sentence, before anything large is made of them."""
+"""Malicious checkpoints are refused with one sentence, before anything large is allocated."""
 
 import gzip
 import io
@@ -93,14 +93,14 @@ def test_weights_beyond_float32_are_not_finite(tmp_path):
 
 
 def described(path: Path, text: str) -> Path:
-    """Write an archive with sound weights whose description is a sound one behind some other ``text``."""
+    """Write an archive with valid weights, whose valid configuration is preceded by ``text``."""
     values, weights = recorded_parts()
     description = text.encode() + b"\n" + yaml.safe_dump(values).encode()
     return write_tar(path, {"model_config.yaml": description, "model_weights.ckpt": pickled(weights)})
 
 
 def tenfold(first: str, next_one: str) -> str:
-    """Return a description of nine lines, each of which stands for ten of the one before."""
+    """Return YAML of nine lines, each of which repeats the one before ten times (a "billion laughs" attack)."""
     return "\n".join([first, *(next_one.format(n=n, ten=",".join([f"*a{n - 1}"] * 10)) for n in range(1, 10))])
 
 
@@ -137,7 +137,7 @@ def test_a_tar_that_was_packed_to_nearly_nothing(tmp_path):
 
 
 def test_a_name_that_was_packed_to_nearly_nothing(tmp_path):
-    name = tarfile.TarInfo("././@LongLink")  # of the member behind it, which tarfile takes as a whole
+    name = tarfile.TarInfo("././@LongLink")  # the name of the next member, which tarfile reads at once
     name.type = tarfile.GNUTYPE_LONGNAME
     name.size = 2**26
     (tmp_path / "packed.nemo").write_bytes(gzip.compress(name.tobuf() + bytes(2**26 + 1024)))
@@ -175,7 +175,7 @@ def test_weights_of_which_one_byte_has_changed(tmp_path):
     values, weights = recorded_parts()
     content = bytearray(pickled(weights))
     at = content.index(weights[PROJECTION].numpy().tobytes())
-    content[at] ^= 1  # another number, as good as the right one
+    content[at] ^= 1  # a valid number, but another one
     members = {"model_config.yaml": yaml.safe_dump(values).encode(), "model_weights.ckpt": bytes(content)}
     assert "is damaged: the checksum" in refusal(write_tar(tmp_path / "flipped.nemo", members))
 

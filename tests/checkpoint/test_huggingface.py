@@ -1,4 +1,4 @@
-"""Models by id, from a hub that runs inside the test: fetched once, then read from the cache, and never waited for."""
+"""Models by id, from a hub inside the test: downloaded once, then read from the cache without waiting."""
 
 import errno
 import json
@@ -25,7 +25,7 @@ V1 = {"README.md": GOLDEN / "README.md", "tiny_v1.nemo": GOLDEN / "tiny_v1.nemo"
 
 @dataclass
 class Hub:
-    """Repositories by id, and what was asked for."""
+    """Repositories by id, and the requests received."""
 
     repositories: dict[str, dict[str, Path]]
     gated: set[str] = field(default_factory=set)
@@ -87,10 +87,10 @@ def hub(tmp_path, monkeypatch) -> Iterator[Hub]:
 
 
 def point_to(monkeypatch: pytest.MonkeyPatch, endpoint: str, cache: Path) -> None:
-    """Send huggingface-hub to ``endpoint``, whatever proxy the machine has, with a cache of its own."""
+    """Redirect huggingface-hub to ``endpoint``, without proxy, and with a separate cache."""
     monkeypatch.setattr(constants, "ENDPOINT", endpoint)
     template = endpoint + "/{repo_id}/resolve/{revision}/{filename}"
-    for where in (constants, file_download):  # versions before 1.0 have their own in the second
+    for where in (constants, file_download):  # versions before 1.0 have a copy in the second
         monkeypatch.setattr(where, "HUGGINGFACE_CO_URL_TEMPLATE", template, raising=where is constants)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(cache))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
@@ -123,7 +123,7 @@ def test_of_several_archives_the_one_that_lies_in_no_folder_is_the_model(hub):
 
 
 def with_foreign_form(folder: Path, files: dict[str, Path]) -> dict[str, Path]:
-    """Return the files of a repository that holds its model for another library too, whose weights nobody fetches."""
+    """Return the files of a repository that also has its model for another library, which is not downloaded."""
     folder.mkdir()
     (folder / "config.json").write_text('{"model_type": "sortformer", "architectures": ["Sortformer"]}')
     return {"model.safetensors": folder / "absent"} | files | {"config.json": folder / "config.json"}

@@ -1,4 +1,4 @@
-"""One function loads whatever is given, says what is wrong with it in a sentence, and reminds of a licence."""
+"""One function loads every format, explains errors in a sentence, and mentions the licence."""
 
 import shutil
 import warnings

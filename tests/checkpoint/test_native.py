@@ -1,4 +1,4 @@
-"""Our own checkpoints: the same bits after saving and loading, and one sentence for each kind of damage."""
+"""Our own checkpoints: bit-identical after saving and loading, and one sentence for each kind of damage."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def change_weights(folder: Path, change) -> None:
 
 
 def header(shape: list[int]) -> bytes:
-    """A safetensors file of one tensor without a number in it."""
+    """Return a safetensors file of one tensor without elements."""
     told = json.dumps({"weight": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}).encode()
     return len(told).to_bytes(8, "little") + told
 

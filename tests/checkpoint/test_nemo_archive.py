@@ -1,4 +1,4 @@
-"""A ``.nemo`` archive is read without trusting it: every fault is one sentence, and nothing of it runs or leaves it."""
+"""A ``.nemo`` archive is not trusted: each fault is one sentence, and nothing in it is executed or extracted."""
 
 import gzip
 import os
@@ -87,7 +87,7 @@ def test_a_link_is_not_followed(tmp_path):
 
 
 class _Payload:
-    """What an attacker would pickle: unpickling it makes a folder."""
+    """A malicious pickle: unpickling it makes a folder."""
 
     def __init__(self, place: Path) -> None:
         self.place = place

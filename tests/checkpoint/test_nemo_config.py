@@ -1,4 +1,4 @@
-"""NeMo's descriptions: the published ones are understood, and what could change the output is never passed over."""
+"""NeMo's configurations: the published ones are supported, and no setting that affects the output is ignored."""
 
 import copy
 import inspect
@@ -138,7 +138,7 @@ def test_defaults_of_nemo_that_are_written_out_change_nothing(section):
         values[section].pop(key, None)
         try:
             left_out = model_config(values)
-        except ConfigError:  # it has to be said
+        except ConfigError:  # the setting is required
             continue
         assert parameter.default is not parameter.empty, key
         values[section][key] = parameter.default

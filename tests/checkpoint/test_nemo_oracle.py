@@ -1,4 +1,4 @@
-"""Models that NeMo 3.0.0 builds from its published configurations, with random weights: the same numbers here.
+"""Models built by NeMo 3.0.0 from its published configurations, with random weights: same output here.
 
 Runs where ``nemo_toolkit[asr]`` is installed, on whole recordings and, step by step, on streams.
 """
@@ -25,7 +25,7 @@ from tests.checkpoint.waves import assert_agree, largest_difference, recordings,
 pytestmark = [
     pytest.mark.oracle,
     pytest.mark.data,
-    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning"),  # NeMo does
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:DeprecationWarning"),  # raised in NeMo
 ]
 
 
@@ -37,7 +37,7 @@ def nemo() -> Any:
 
 
 def build(nemo: Any, generation: str, layers: int | None, dim: int = 512) -> Any:
-    """Return NeMo's model of a published configuration, or of one with fewer layers and channels, that says a lot."""
+    """Return NeMo's model of a published configuration, or a smaller one, with random weights and varied output."""
     from omegaconf import OmegaConf
 
     values = OmegaConf.load(shared(f"models/{generation}_model_config.yaml"))
@@ -51,7 +51,7 @@ def build(nemo: Any, generation: str, layers: int | None, dim: int = 512) -> Any
     for norm in (module for module in model.modules() if isinstance(module, nn.BatchNorm1d)):
         norm.running_mean.normal_(std=0.1)
         norm.running_var.uniform_(0.5, 1.5)
-    # Behind all its layers a random model says nearly the same of every frame: there only rounding would be spread.
+    # At full depth a random model's output is nearly constant over frames: spreading it would amplify only rounding.
     if layers is not None:
         streams, model.streaming_mode = model.streaming_mode, False
         spread_logits(model, model.sortformer_modules.single_hidden_to_spks, speech(5.0))
@@ -61,7 +61,7 @@ def build(nemo: Any, generation: str, layers: int | None, dim: int = 512) -> Any
 
 @torch.no_grad()
 def spread_logits(model: Any, out: nn.Linear, wave: Tensor) -> None:
-    """Scale the last layer so that probabilities come and go on a wave (1, N)."""
+    """Scale the last layer so that slots become active and inactive on a wave (1, N)."""
     hidden = []
     hook = out.register_forward_pre_hook(lambda _, inputs: hidden.append(inputs[0]))
     model(wave, torch.tensor([wave.shape[1]]))
@@ -74,7 +74,7 @@ def spread_logits(model: Any, out: nn.Linear, wave: Tensor) -> None:
 
 @torch.no_grad()
 def nemo_activations(model: Any, wave: Tensor, num_samples: Tensor) -> dict[str, Tensor]:
-    """Return what the parts of NeMo's model give, time before channels, by the names of ours."""
+    """Return the activations of NeMo's parts, time before channels, under our names."""
     parts = {"pre_encode": model.encoder.pre_encode}
     parts |= {f"conformer{index}": layer for index, layer in enumerate(model.encoder.layers)}
     parts |= {f"transformer{index}": layer for index, layer in enumerate(model.transformer_encoder.layers)}
@@ -94,7 +94,7 @@ def nemo_activations(model: Any, wave: Tensor, num_samples: Tensor) -> dict[str,
 
 
 def loaded(model: Any, folder: Path) -> Sortformer:
-    """Return NeMo's model by way of a file."""
+    """Return NeMo's model, saved and loaded here."""
     model.save_to(str(folder / "model.nemo"))
     return checkpoint.load(folder / "model.nemo")[0]
 

@@ -1,4 +1,4 @@
-"""NVIDIA's v1 and v2 from ``.nemo`` give what NeMo 3.0.0 recorded, layer by layer, to 1e-4."""
+"""NVIDIA's v1 and v2 from ``.nemo`` reproduce the recorded output of NeMo 3.0.0, layer by layer, to 1e-4."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -37,10 +37,10 @@ def largest_difference(ours: Tensor, recorded: np.ndarray, lengths: Tensor) -> f
 
 
 def spectrum_rounding(feats: np.ndarray) -> np.ndarray:
-    """Return by how much log-mel values (T, M) may differ between two FFTs in float32.
+    """Return how much log-mel values (T, M) may differ between two FFTs in float32.
 
-    What an FFT rounds is a share of the loudest of its frame, so a band that is 65 dB below has lost three of its seven
-    digits: NeMo's own values there are 3e-4 from what float64 gives, and each processor has a kernel of its own.
+    The rounding of an FFT is relative to the maximum of its frame, so a band 65 dB below has lost three of its seven
+    digits: NeMo's own values there are 3e-4 from those in float64, and each processor has its own kernel.
     """
     below = feats.max(axis=1, keepdims=True) - feats
     return 2 * np.finfo(np.float32).eps * np.exp(below / 2)
@@ -88,10 +88,10 @@ def test_v1_of_one_recording_needs_nothing_passed_in(run: str) -> None:
 
 @pytest.mark.data
 def test_v1_gives_a_row_of_a_batch_what_it_gives_it_alone() -> None:
-    """Where ours departs from NeMo: the gain is each recording's own."""
+    """A difference from NeMo: the gain is per recording."""
     model, _ = checkpoint.load(shared("models/tiny_v1.nemo"))
     wave, num_samples, _ = recorded_run(shared("models/tiny_v1.npz"), "b2")
-    # Half as loud a neighbour, whose gain must not reach the other row.
+    # A second row at half the amplitude, whose gain must not affect the first.
     wave = wave * torch.tensor([[0.5], [1.0]])
     alone = recorded_run(shared("models/tiny_v1.npz"), "b1short")[2]
     with torch.inference_mode():
@@ -104,7 +104,7 @@ def test_v1_gives_a_row_of_a_batch_what_it_gives_it_alone() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device")
 @pytest.mark.parametrize("name", ["tiny_v1.nemo", "tiny_nemotron3"])
 def test_a_gpu_agrees_with_the_cpu_to_a_thousandth(name: str) -> None:
-    """Convolutions on a GPU may round to ten bits of mantissa (TF32)."""
+    """Convolutions on a GPU may round to a mantissa of ten bits (TF32)."""
     model, _ = checkpoint.load(GOLDEN / name)
     wave = torch.randn(2, 5 * 16_000, generator=torch.Generator().manual_seed(0)) * 0.1
     num_samples = torch.tensor([5 * 16_000, 3 * 16_000])

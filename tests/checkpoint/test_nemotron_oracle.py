@@ -1,6 +1,6 @@
-"""Models that transformers 5.23 builds, with random weights: the same numbers here, whole and in its streaming modes.
+"""Models built by transformers 5.23, with random weights: same output here, whole and in its streaming modes.
 
-Runs where transformers knows ``nemotron3_diarization``.
+Runs where transformers has ``nemotron3_diarization``.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ MODES = {"1.04s": "low_latency", "0.64s": "very_low_latency", "0.32s": "ultra_lo
 
 @pytest.fixture(scope="module")
 def transformers() -> Any:
-    """The library, if it has the model."""
+    """The library, if it has this model."""
     library = pytest.importorskip("transformers", reason="transformers 5.23 is absent")
     if not hasattr(library, "Nemotron3DiarizationForAudioFrameClassification"):
         pytest.skip(f"transformers {library.__version__} has no nemotron3_diarization (5.23 does)")
@@ -34,7 +34,7 @@ def transformers() -> Any:
 
 
 def build(transformers: Any, layers: int | None, dim: int = 512) -> Any:
-    """Return the published model, or one with fewer layers and channels, with random weights that say a lot."""
+    """Return the published model, or a smaller one, with random weights and varied output."""
     audio = {"hidden_size": dim, "intermediate_size": 4 * dim, "num_hidden_layers": layers or 31}
     head = {"audio_hidden_size": dim}
     config = transformers.Nemotron3DiarizationConfig(audio_config=audio, head_config=head)
@@ -64,7 +64,7 @@ def features(transformers: Any, wave: Tensor, num_samples: Tensor) -> tuple[Tens
 
 
 def loaded(model: Any, folder: Path) -> Sortformer:
-    """Return the library's model by way of its files."""
+    """Return the library's model, saved and loaded here."""
     model.save_pretrained(folder)
     return checkpoint.load(folder)[0]
 
@@ -91,7 +91,7 @@ def test_every_layer_agrees(layers: int | None, transformers: Any, tmp_path: Pat
         for name, values in found.items():
             if name != "logits":
                 differences.append((name, largest_difference(own[name], values, frames)))
-        # Where padding follows, the last 80 ms of a row see it in their upsampling, and nothing in ours.
+        # Their upsampling of the last 80 ms of a row sees the padding after it, ours does not.
         heard = torch.where(frames < -(-feats.shape[1] // 8), 8 * (frames - 1), lengths)
         differences.append(("logits", largest_difference(own["logits"], found["logits"], heard)))
         assert found["logits"].std() > 1, "the output should be lively"
@@ -99,7 +99,7 @@ def test_every_layer_agrees(layers: int | None, transformers: Any, tmp_path: Pat
 
 
 def stream(ours: Sortformer, config: StreamConfig, feats: Tensor) -> Iterator[tuple[Tensor, int, StreamState, Tensor]]:
-    """Yield each step over features (1, T, M): those it hears, frames of them that lie ahead, state after, output."""
+    """Yield each step over features (1, T, M): its features, look-ahead in frames, the state after it, its output."""
     state, total = start(config, ours.config.encoder.dim, ours.config.head.num_slots), feats.shape[1] // 8
     for first in range(0, total, config.chunk_frames):
         length = min(config.chunk_frames, total - first)
@@ -112,7 +112,7 @@ def stream(ours: Sortformer, config: StreamConfig, feats: Tensor) -> Iterator[tu
 
 
 def whole_frames(transformers: Any, wave: Tensor) -> Tensor:
-    """Return the features of a wave (1, N) without the begun 80 ms at its end."""
+    """Return the features of a wave (1, N) without an incomplete 80 ms at the end."""
     feats, mask = features(transformers, wave, torch.tensor([wave.shape[1]]))
     return feats[:, : int(mask.sum()) // 8 * 8]
 

@@ -1,4 +1,4 @@
-"""Nemotron 3 from Hugging Face's folder gives what transformers 5.23 recorded, to 1e-4."""
+"""Nemotron 3 from Hugging Face's folder reproduces the recorded output of transformers 5.23, to 1e-4."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_output_is_one_frame_every_10_ms() -> None:
 
 @pytest.mark.data
 def test_logits_agree_where_nothing_is_remembered_yet() -> None:
-    """Transformers' offline pass goes in chunks of 340 frames with 40 of right context; the first has no cache."""
+    """Transformers' offline pass uses chunks of 340 frames with 40 of right context; the first has no cache."""
     model, _ = checkpoint.load(shared("models/tiny_nemotron3"))
     with np.load(shared("models/tiny_nemotron3.npz")) as recorded:
         feats, logits = torch.from_numpy(recorded["feats"][:, : 380 * 8]), recorded["offline_logits"][:, : 340 * 8]

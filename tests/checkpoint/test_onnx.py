@@ -1,4 +1,4 @@
-"""A graph computes what the model computes, whatever its inputs' sizes, and a stream can be built around it."""
+"""An ONNX graph computes the model's output for inputs of any size, and can be the core of a stream."""
 
 import importlib.util
 import json
@@ -30,7 +30,7 @@ from tests.checkpoint.goldens import GOLDEN
 from tests.small_models import SHAPES, small_config, small_model
 
 NAMES = ["chunk", "chunk_lengths", "spkcache", "spkcache_lengths", "fifo", "fifo_lengths"]
-# All that the package's model has and NVIDIA's first ones have, in one.
+# All features of the package's model and of NVIDIA's first ones.
 OURS = small_config(
     {"window_frames": 7, "narrowband_channels": 3, "conv_norm": "batch", "layers": 1},
     {"position": "xl", "layers": 1, "estimate_layers": (0,)},
@@ -39,10 +39,10 @@ OURS = small_config(
 
 
 class Graph:
-    """A graph beside the model that it was made of."""
+    """An ONNX graph and the model that it was exported from."""
 
     def __init__(self, path: Path, model: Sortformer) -> None:
-        # Errors only: memory that cannot be used again for another size is no fault.
+        # Errors only, not warnings about buffers that cannot be reused for another size.
         onnxruntime.set_default_logger_severity(3)
         self.session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
         self.model = model
@@ -54,7 +54,7 @@ class Graph:
 
 
 def inputs_of(model: Sortformer, lengths: dict[str, list[int]], room: int = 0, seed: int = 0) -> dict[str, Tensor]:
-    """Random inputs of so many frames in each row, with ``room`` for more that holds NaN."""
+    """Return random inputs with the given number of frames per row, padded by ``room`` frames of NaN."""
     generator, config = torch.Generator().manual_seed(seed), model.config
     found = {}
     for name, size in (
@@ -72,7 +72,7 @@ def inputs_of(model: Sortformer, lengths: dict[str, list[int]], room: int = 0, s
 
 
 def assert_is_the_model(graph: Graph, inputs: dict[str, Tensor]) -> None:
-    """The graph gives for each row what the model gives for that row alone, unpadded; behind it are zeros."""
+    """Assert that each row equals the model's output for it alone, unpadded, followed by zeros."""
     model, found = graph.model, graph.run(**inputs)
     for row in range(len(inputs["chunk"])):
         cache, fifo, chunk = (
@@ -102,7 +102,7 @@ def assert_is_the_model(graph: Graph, inputs: dict[str, Tensor]) -> None:
 
 @pytest.fixture(scope="module")
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    """A small model with two subsamplings, local attention and permutation encodings that count."""
+    """A small model with two subsamplings, local attention and open permutation encodings."""
     model = small_model(OURS)
     path = tmp_path_factory.mktemp("onnx") / "new" / "ours.onnx"
     write_onnx(path, Checkpoint(model, PostprocessConfig(onset=0.6), "CC0"))
@@ -111,7 +111,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 @pytest.fixture(scope="module")
 def nemotron(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    """What transformers' random Nemotron 3 is here."""
+    """Transformers' random Nemotron 3, loaded here."""
     path = tmp_path_factory.mktemp("onnx") / "nemotron.onnx"
     return Graph(path, convert(GOLDEN / "tiny_nemotron3", path).model)
 
@@ -143,7 +143,7 @@ def test_its_inputs_and_sizes_have_nemos_names(ours: Graph, nemotron: Graph):
 
 @torch.no_grad()
 def test_a_stream_can_be_built_around_a_graph(nemotron: Graph):
-    """Of features, graph and the rules of the cache, as a host does it, against the stream of the package."""
+    """From features, graph and cache rules, as in a host application, against the package's stream."""
     model, size = nemotron.model, 5
     config = StreamConfig(size, fifo_frames=10, update_period_frames=6, speaker_cache=SpeakerCacheConfig(24, 1))
     memory = SpeakerCache(model, config)

@@ -1,4 +1,4 @@
-"""Recordings that models of two implementations are compared on."""
+"""Recordings on which two implementations of a model are compared."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ TOLERANCE = 1e-4
 
 
 def speech(seconds: float) -> Tensor:
-    """Return real meetings, one after the other, as (1, N), or skip the test where there are none."""
+    """Return real meetings, concatenated, as (1, N), or skip the test without them."""
     clips = sorted((SHARED.parent / "real_dev").glob("*.flac"))
     if not clips:
         pytest.skip("../shared/data/real_dev is absent")
@@ -37,7 +37,7 @@ def recordings(kind: str, seconds: float) -> tuple[Tensor, Tensor]:
 
 
 def largest_difference(ours: Tensor, theirs: Tensor, lengths: Tensor | None = None) -> float:
-    """Return the largest difference over the valid frames (B,) of (B, T, D); not a number if either is not."""
+    """Return the largest difference over the valid frames (B,) of (B, T, D); NaN if either has one."""
     if lengths is not None:
         valid = torch.arange(int(lengths.max())) < lengths[:, None]
         ours, theirs = (values[:, : valid.shape[1]][valid] for values in (ours, theirs))
@@ -50,7 +50,7 @@ def assert_agree(title: str, differences: Iterable[tuple[str, float]]) -> None:
     worst: dict[str, Tensor] = {}
     for name, difference in differences:
         kind = name.rstrip("0123456789")
-        # Unlike Python's, this maximum does not pass over what is not a number.
+        # Unlike Python's, this maximum propagates NaN.
         worst[kind] = torch.maximum(worst.get(kind, torch.tensor(0.0)), torch.tensor(difference))
     table = ", ".join(f"{kind} {value:.1e}" for kind, value in worst.items())
     print(f"\n{title}: {table}")

@@ -1,4 +1,4 @@
-"""Run the command line inside the test's own process, as a user would see it."""
+"""Run the command line inside the test's process."""
 
 import io
 import signal
@@ -21,7 +21,7 @@ Cli = Callable[..., "Outcome"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command left behind."""
+    """The exit code and output of a command."""
 
     code: int | str | None
     out: str
@@ -29,7 +29,7 @@ class Outcome:
 
     @property
     def errors(self) -> list[str]:
-        """The lines that report an error, without the word."""
+        """The lines that report an error, without the prefix."""
         return [line.removeprefix("error: ") for line in self.err.splitlines() if line.startswith("error: ")]
 
 
@@ -49,7 +49,7 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
         capfd.readouterr()
         with pytest.raises(SystemExit) as left:
             main([str(argument) for argument in arguments])
-        torch.set_flush_denormal(False)  # a command's process is its own, the tests' is not
+        torch.set_flush_denormal(False)  # a command would change its own process only, here it is the tests'
         out, err = capfd.readouterr()
         assert "Traceback" not in err
         return Outcome(left.value.code, out, err)
@@ -59,7 +59,7 @@ def cli(capfd: pytest.CaptureFixture[str]) -> Cli:
 
 @pytest.fixture
 def make(tmp_path: Path) -> Callable[..., Path]:
-    """Write a wav of a signal under a name."""
+    """Write a signal as a WAV file of the given name."""
 
     def wav_named(name: str, samples: np.ndarray | None = None, rate: int = 16_000, **options: str) -> Path:
         path = tmp_path / name
@@ -70,7 +70,7 @@ def make(tmp_path: Path) -> Callable[..., Path]:
 
 
 class Pipe(io.BytesIO):
-    """A stdin that gives as much at a time as one wishes, and may send a signal before its end."""
+    """A stdin that returns blocks of any size, and may send a signal before its end."""
 
     def __init__(self, content: bytes, piece: int = 1_001, number: signal.Signals | None = None) -> None:
         super().__init__(content)

@@ -1,4 +1,4 @@
-"""What the tests of streams on the command line put in, and expect."""
+"""Inputs and expected outputs of the tests of streams on the command line."""
 
 from pathlib import Path
 

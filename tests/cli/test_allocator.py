@@ -1,4 +1,4 @@
-"""Freed memory stays with the process: what a second window asks for costs no new pages."""
+"""Freed memory is kept by the process: a second window needs no new pages."""
 
 import os
 import platform
@@ -25,7 +25,7 @@ ON_GLIBC = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C l
 
 
 def ask(how: str, **variables: str) -> list[str]:
-    """What is printed: whether memory is kept, and the share of what was asked for that had to be paged in."""
+    """Return whether memory is kept, and the share of the second request that had to be paged in."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     command = [sys.executable, "-c", ASK_AGAIN, how]
     found = subprocess.run(command, env=environment | variables, capture_output=True, text=True, check=True)
@@ -38,7 +38,7 @@ def test_kept_memory_is_not_paged_in_again():
     assert kept == "True"
     assert float(share) < 0.1
     _, share = ask("as it is")
-    assert float(share) > 0.001  # with huge pages a fault brings in 2 MiB
+    assert float(share) > 0.001  # with huge pages a fault maps 2 MiB
 
 
 @ON_GLIBC

@@ -1,4 +1,4 @@
-"""What goes wrong in the hands of users: each case is one sentence on stderr, and the right exit code."""
+"""User errors: each is one sentence on stderr, with the right exit code."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Batches as others have prepared them: manifests with windows and numbers of speakers, and several runs at once."""
+"""Batches prepared by others: manifests with windows and numbers of speakers, and several runs at once."""
 
 import json
 from collections.abc import Callable
@@ -128,7 +128,7 @@ def test_where_nobody_speaks_at_all_the_regions_are_not_to_blame(recwarn: pytest
 def test_what_another_run_has_done_meanwhile_is_skipped(
     cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ):
-    """Before the work on a recording, and while it is done."""
+    """Before a recording is processed, and during it."""
     waves, folder = [make(f"{name}.wav") for name in ("one", "two", "three")], tmp_path / "out"
     assert cli("diarize", *waves, "--model", model, "-o", tmp_path / "there").code == 0
     results = {path.name: path.read_text() for path in (tmp_path / "there").iterdir()}

@@ -1,10 +1,10 @@
-"""What is said while a bar is up."""
+"""Messages while a progress bar is shown."""
 
 from sortformer.cli.console import bar, say
 
 
 def test_a_message_above_a_bar_is_one_line(capsys, monkeypatch):
-    """A path that is cut at the width of the terminal cannot be copied from it."""
+    """A path that is wrapped at the terminal's width cannot be copied from it."""
     monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, as far as rich can tell
     monkeypatch.setenv("COLUMNS", "40")
     message = f"error: {'a/long/path/' * 8}of.wav cannot be read as audio"
@@ -15,6 +15,6 @@ def test_a_message_above_a_bar_is_one_line(capsys, monkeypatch):
 
 
 def test_what_a_terminal_would_obey_is_escaped(capfd):
-    """Whoever sends a recording to a server chooses its name."""
+    """The name of an upload is chosen by the client."""
     say("warning: no speech found in \x1b[2J\x9b1m\ntalk\u2028 日本\u3000é.wav")
     assert capfd.readouterr().err == "warning: no speech found in \\x1b[2J\\x9b1m\\ntalk\\u2028 日本\u3000é.wav\n"

@@ -1,4 +1,4 @@
-"""Recordings in, results out: formats, places, batches, and the way out at Ctrl-C."""
+"""``sortformer diarize``: formats, destinations, batches, and Ctrl-C."""
 
 import contextlib
 import io
@@ -354,7 +354,7 @@ def test_a_folder_is_not_named_as_a_file(cli: Cli, model: Path, wav: Path, tmp_p
     assert outcome.code == 2
     assert f"leave it out, and add > {tmp_path / name}" in " ".join(outcome.err.split())
     assert not (tmp_path / name).exists()
-    (tmp_path / name).mkdir()  # who has one means it
+    (tmp_path / name).mkdir()  # an existing folder is intended
     assert cli("diarize", wav, "--model", model, "-o", tmp_path / name).code == 0
 
 
@@ -418,7 +418,7 @@ def test_a_terminal_shows_a_bar_and_the_result_stays_clean(model: Path, wav: Pat
     with started("diarize", wav, "--model", model, stderr=terminal) as process:
         os.close(terminal)
         shown = ""
-        with contextlib.suppress(OSError):  # the end of a terminal
+        with contextlib.suppress(OSError):  # EIO once the terminal is closed
             while piece := os.read(watched, 1024):
                 shown += piece.decode(errors="replace")
         out, _ = process.communicate(timeout=60)

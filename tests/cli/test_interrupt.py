@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM stop at once, or wait, but are never lost."""
+"""Ctrl-C and SIGTERM stop at once, or are deferred, but never lost."""
 
 import contextlib
 import signal
@@ -17,7 +17,7 @@ SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 @pytest.fixture(autouse=True)
 def attached() -> Iterator[None]:
-    """As on a terminal, also where the tests were started by nohup."""
+    """Set SIGHUP to its default, as on a terminal, also if nohup started the tests."""
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     signal.signal(signal.SIGHUP, before)
@@ -59,7 +59,7 @@ def test_where_it_is_heeded_the_first_is_a_wish_and_the_next_but_its_echo_stops(
         signal.raise_signal(number)
         assert interrupt.pressed
         now = 0.9
-        signal.raise_signal(number)  # as a launcher sends it on
+        signal.raise_signal(number)  # as a launcher forwards it
         interrupt.heed("soon")
         now = 1.1
         with pytest.raises(KeyboardInterrupt):
@@ -106,10 +106,10 @@ def test_where_it_is_ignored_from_the_start_the_work_goes_on():
 
 
 def pressed_at(handler: str, *imported: str) -> subprocess.CompletedProcess[str]:
-    """Run ``sortformer doctor`` with Ctrl-C pressed when each of some modules is first imported."""
+    """Run ``sortformer doctor`` with Ctrl-C at the first import of each of the modules."""
     program = (
         "import runpy, signal, sys\n"
-        f"signal.signal(signal.SIGINT, signal.{handler})\n"  # it may be ignored here, as in the background of a script
+        f"signal.signal(signal.SIGINT, signal.{handler})\n"  # it may be ignored here, as in background jobs of scripts
         "class Pressing:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         f"        if name in {imported!r}:\n"

@@ -1,4 +1,4 @@
-"""``sortformer manifest``, and the commands that take what it makes."""
+"""``sortformer manifest``, and the commands that read its output."""
 
 import json
 from pathlib import Path

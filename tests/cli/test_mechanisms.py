@@ -1,4 +1,4 @@
-"""The table of mechanisms: complete, and the one on its page."""
+"""The table of mechanisms is complete, and the same as on its page."""
 
 import sys
 from pathlib import Path
@@ -39,6 +39,6 @@ def test_every_causal_core_has_a_state_or_says_why_not():
 
 
 def test_the_tables_of_the_page_are_those_of_the_command(cli: Cli):
-    """Where they are not, ``make tables`` writes them anew."""
+    """If not, ``make tables`` updates them."""
     page = (Path(__file__).parents[2] / "docs" / "mechanisms.md").read_text(encoding="utf-8")
     assert page.split("\n## All mechanisms\n")[1] == cli("mechanisms", "--markdown").out

@@ -1,4 +1,4 @@
-"""``sortformer score`` prints what ``evaluate.score`` counts."""
+"""``sortformer score`` prints the results of ``evaluate.score``."""
 
 import json
 import subprocess

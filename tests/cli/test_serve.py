@@ -1,4 +1,4 @@
-"""The server as a process: one line when it listens, one sentence when it cannot, and an end in good order."""
+"""The server as a process: one line when it listens, one sentence when it cannot, and a clean shutdown."""
 
 import contextlib
 import json

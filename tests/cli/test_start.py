@@ -1,4 +1,4 @@
-"""How fast and how light commands start, and what they say about themselves."""
+"""Start of commands: few imports, complete help, closed standard streams, and the version."""
 
 import os
 import subprocess

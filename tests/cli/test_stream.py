@@ -135,7 +135,7 @@ def test_clustering_can_be_left_out_or_asked_for(cli: Cli, tmp_path: Path, wav: 
     alone = tiny_model(tmp_path / "alone", speaking=1)
     by_slot, by_voice = (cli("stream", wav, "--model", alone, "--clustering", distance).out for distance in (0, 0.4))
     assert turns(by_slot) == turns(by_voice) == EXPECTED[:1]
-    # Once there is enough to cluster, the one voice also has what the slots that are silent were given.
+    # Once there is enough to cluster, the single voice also gets the probabilities of the silent slots.
     assert float(by_slot.split()[8]) == 0.953 < float(by_voice.split()[8])
     wrong = cli("stream", wav, "--model", alone, "--clustering", 3)
     assert wrong.code == USAGE
@@ -297,7 +297,7 @@ def test_where_nobody_is_heard_it_says_how_quiet_it_was(cli: Cli, deaf_model: Pa
 
 
 class Microphone:
-    """Stands in for sounddevice: two pieces of sound, and then it is unplugged."""
+    """A substitute for sounddevice: two blocks of audio, then it is unplugged."""
 
     __spec__ = ModuleSpec("sounddevice", None)
 

@@ -1,4 +1,4 @@
-"""How a live stream on the command line ends: in good order, whatever ends it, and with what was heard so far."""
+"""The end of a live stream on the command line: clean in every case, with all results so far."""
 
 import os
 import signal
@@ -41,7 +41,7 @@ def test_an_interrupt_while_a_recording_comes_ends_the_stream_in_good_order(
 def test_a_service_that_is_stopped_twice_keeps_its_file(cli: Cli, model: Path, wav: Path, pipe, tmp_path, monkeypatch):
     flush = Session.flush
     monkeypatch.setattr(Session, "flush", lambda self: (signal.raise_signal(signal.SIGHUP), flush(self))[1])
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup would hand down as ignored
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be inherited as ignored
     pipe(raw(wav), number=signal.SIGTERM)
     outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
     signal.signal(signal.SIGHUP, before)
@@ -83,7 +83,7 @@ def test_what_was_heard_before_an_error_is_kept(cli: Cli, model: Path, wav: Path
 
 
 def test_a_terminal_that_closes_loses_no_file(model: Path, wav: Path, tmp_path: Path):
-    """Both streams on a terminal that is gone, and nobody who could be told."""
+    """Stdout and stderr are a closed terminal, so nothing can be reported."""
     primary, secondary = os.openpty()
     options = {"stdin": subprocess.PIPE, "stdout": secondary, "stderr": secondary}
     running = started("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm", **options)

@@ -1,4 +1,4 @@
-"""``sortformer train``: a recipe in, a model out that ``diarize`` can use."""
+"""``sortformer train``: from a recipe to a model for ``diarize``."""
 
 import json
 import os
@@ -106,7 +106,7 @@ def test_an_interrupt_lets_the_step_end_and_saves_it(
 
 
 def endless(recipe: Path, run: Path) -> subprocess.Popen[str]:
-    """A training that does not end by itself, with a worker."""
+    """A training that does not end by itself, with one worker."""
     recipe.write_text(
         RECIPE.replace("workers = 0", "workers = 1")
         .replace("checkpoint_every = 1", "checkpoint_every = 100_000")
@@ -147,10 +147,10 @@ def test_no_worker_outlives_a_training_that_was_killed(recipe: Path, tmp_path: P
 
 
 def living(group: int) -> list[int]:
-    """The processes of a group that are more than an entry which nobody has looked at yet."""
+    """Return the processes of a group, without zombies."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # of one that has just gone
+        with suppress(OSError):  # the process may have just ended
             state, _, own, *_ = path.read_text().rpartition(")")[2].split()
             if int(own) == group and state != "Z":
                 found.append(int(path.parent.name))

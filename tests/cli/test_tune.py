@@ -1,4 +1,4 @@
-"""Tuning from the command line: a model with its own settings comes out, and nothing is lost on the way."""
+"""``sortformer tune``: writes a model with tuned post-processing, and never loses files."""
 
 import json
 from pathlib import Path

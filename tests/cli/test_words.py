@@ -1,4 +1,4 @@
-"""``diarize --words``: what was said, with who says it, from a transcript that another program has made."""
+"""``diarize --words``: speakers for the words of a transcript from another program."""
 
 import json
 from collections.abc import Callable
@@ -134,7 +134,7 @@ def test_a_ctm_may_be_of_all_recordings(cli: Cli, model: Path, wav: Path, make: 
     assert outcome.err.index("third") < outcome.err.index("2 recordings diarized")
     assert "Hello" in (tmp_path / "out" / "meeting.vtt").read_text()
     assert "Ada." in (tmp_path / "out" / "other.vtt").read_text()
-    # One that names a single recording is not that of another.
+    # A file that names one recording is not used for another.
     (tmp_path / "all.ctm").write_text("meeting 1 0.1 0.4 Hello\n")
     outcome = cli("diarize", wav, make("other.wav"), *options, "--overwrite")
     assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no word of 'other', only of ['meeting']: {hint}"]
@@ -151,7 +151,7 @@ def test_a_ctm_may_be_of_all_recordings(cli: Cli, model: Path, wav: Path, make: 
 )
 def test_what_is_no_transcript_is_said(cli: Cli, wav: Path, tmp_path: Path, content: str, message: str):
     (tmp_path / "said.json").write_text(content)
-    # It is said before there is work: not even the model is looked for.
+    # Reported before any work: the model is not even looked up.
     outcome = cli("diarize", wav, "--model", tmp_path / "absent", "--words", tmp_path / "said.json", "-f", "srt")
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.err.count("said.json") == len(outcome.errors) == 1

@@ -1,4 +1,4 @@
-"""Attention configs: legal, as plain dictionaries, and one for each layer; without one a model is as it always was."""
+"""Attention configs: validation, plain dictionaries, and one per layer; without one the default model."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which models stream by what their layers carry, and the reason that the others are given."""
+"""Which models stream with a state of their layers, and the reason why others do not."""
 
 from dataclasses import replace
 

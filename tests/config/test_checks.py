@@ -1,4 +1,4 @@
-"""Configs that Python makes are as strict as those of files: a value of another type is refused at once, by name."""
+"""Configs made in Python are as strict as those in files: a value of the wrong type is refused by name."""
 
 from dataclasses import replace
 from typing import Any

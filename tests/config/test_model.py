@@ -1,4 +1,4 @@
-"""Model configs cannot be invalid, and travel through plain dictionaries unchanged."""
+"""Model configs are always valid, and survive a round trip through plain dictionaries."""
 
 import pytest
 

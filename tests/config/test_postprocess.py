@@ -1,4 +1,4 @@
-"""A post-processing config cannot be invalid."""
+"""Post-processing configs are always valid."""
 
 import math
 

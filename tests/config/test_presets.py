@@ -1,4 +1,4 @@
-"""Presets: the published numbers, by the names that each model knows them by."""
+"""Presets: the published numbers, under the names of each model."""
 
 from dataclasses import replace
 

@@ -70,7 +70,7 @@ def test_an_impossible_config_is_refused(make, message):
 
 
 def test_shares_in_tenths_may_be_one_together():
-    """Added up as binary fractions they are 1.0000000000000002."""
+    """In binary floating point their sum is 1.0000000000000002."""
     shares = ChannelConfig(
         clatter_share=0.1, rustle_share=0.2, breath_share=0.3, laughter_share=0.1, music_share=0.2, pause_share=0.1
     )

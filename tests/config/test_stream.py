@@ -1,4 +1,4 @@
-"""Streaming configurations cannot be invalid, and NVIDIA's are the published ones."""
+"""Streaming configs are always valid, and NVIDIA's are the published ones."""
 
 import pytest
 

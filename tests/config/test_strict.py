@@ -1,4 +1,4 @@
-"""Configs and plain dictionaries: there and back the same, and every mistake is one sentence that helps."""
+"""Configs and plain dictionaries: lossless round trips, and one helpful sentence for each error."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal

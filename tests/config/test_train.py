@@ -1,4 +1,4 @@
-"""Recipes: read strictly, with paths beside the file and mistakes in one sentence."""
+"""Recipes: strict parsing, paths relative to the file, and one sentence for each error."""
 
 from dataclasses import replace
 from pathlib import Path

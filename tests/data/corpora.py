@@ -1,4 +1,4 @@
-"""A few seconds of real recordings, as far as a manifest can tell."""
+"""A manifest of a few seconds of real recordings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ def corpus(
     rate: int = 16_000,
     parts: dict[str, list[tuple[float, float]]] | None = None,
 ) -> Path:
-    """Write recordings of so many seconds with turns and, where given, the parts to use; return their manifest."""
+    """Write recordings of the given seconds with turns and, optionally, a UEM; return their manifest."""
     folder.mkdir(parents=True, exist_ok=True)
     drafts = []
     for name, (seconds, turns) in recordings.items():

@@ -1,4 +1,4 @@
-"""Batches for training: a function of seed and step alone, on the model's grid, in order of arrival."""
+"""Training batches: a function of seed and step only, on the model's grid, in order of arrival."""
 
 import pickle
 from dataclasses import replace
@@ -115,7 +115,7 @@ def test_drafts_hold_notes_and_no_sound_also_of_bursts(config):
     draft, batch = dataset.draft(0), dataset[0]
     assert draft.script is not None
     assert len(draft.script.bursts.row) > 0
-    assert len(pickle.dumps(draft)) < batch.wave.nbytes / 2  # two seconds each; what does not grow with them is most
+    assert len(pickle.dumps(draft)) < batch.wave.nbytes / 2  # two seconds each, so that the fixed size dominates
     assert_same(dataset.finish(draft), batch)
 
 

@@ -1,4 +1,4 @@
-"""Crops of real recordings: the samples and the turns that are there, in order of arrival, and a slot for everyone."""
+"""Crops of real recordings: their samples and turns, in order of arrival, with a slot for every speaker."""
 
 from dataclasses import fields, replace
 from pathlib import Path
@@ -35,7 +35,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> Recordings:
 
 
 def labelled(turns, start_s: float, num_frames: int) -> dict[str, list[int]]:
-    """Who is active in which frame from a time on, by the definition: half of 80 ms or more, counted in samples."""
+    """Return the activity of frames from a time on, by definition: half of 80 ms or more, counted in samples."""
     found = {}
     for speaker in sorted({turn[2] for turn in turns}):
         frames = []
@@ -63,7 +63,7 @@ def test_a_crop_is_what_is_there(recordings, seed):
     count = int(batch.num_samples)
     np.testing.assert_array_equal(batch.wave[0, :count], whole[first : first + 48_000])
     assert not batch.wave[0, count:].any()
-    end = crop.start_s + crop.duration_s  # its last frame reaches beyond it, and who begins to speak there is not heard
+    end = crop.start_s + crop.duration_s  # the last frame extends past the crop, without speech that begins there
     turns = [(start, min(stop, end), speaker) for start, stop, speaker in (MEETING, SHORT)[crop.recording]]
     expected = labelled(turns, crop.start_s, 38)
     columns = [column.tolist() for column in batch.activity[0].T if column.any()]

@@ -1,4 +1,4 @@
-"""Attention cores, memories and positions on a device of its own."""
+"""Attention cores, memories and positions on a separate device."""
 
 import pytest
 import torch

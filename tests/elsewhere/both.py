@@ -1,4 +1,4 @@
-"""The same on the CPU and elsewhere."""
+"""Compare the CPU with another device."""
 
 import copy
 from collections.abc import Callable
@@ -14,9 +14,9 @@ __all__ = ["both", "gradients"]
 
 
 def both(run: Callable[..., Any], *given: Any, float64: bool = False) -> None:
-    """Run something on the CPU and elsewhere, and assert that what it returns there is there, and the same.
+    """Run a function on the CPU and elsewhere, and assert that the result elsewhere is there, and equal.
 
-    Elsewhere is no ``float64`` where it is not asked for.
+    Elsewhere has no ``float64`` unless requested.
     """
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         expected = run(*(_moved(each, torch.device("cpu")) for each in given))
@@ -26,7 +26,7 @@ def both(run: Callable[..., Any], *given: Any, float64: bool = False) -> None:
     for one, other in zip(found, expected, strict=True):
         if isinstance(other, Tensor):
             assert one.device == PLACE
-            # Some gradients are sums that would be nothing but for rounding.
+            # Some gradients are sums that are zero except for rounding.
             torch.testing.assert_close(near(one), other, atol=1e-6 * largest, rtol=1e-4)
         elif isinstance(other, np.ndarray):
             np.testing.assert_allclose(one, other, atol=1e-4)
@@ -41,6 +41,6 @@ def _moved(given: Any, device: torch.device) -> Any:
 
 
 def gradients(outputs: list[Tensor], module: nn.Module, *inputs: Tensor) -> list[Tensor | None]:
-    """Return outputs, and the gradients of their squares."""
+    """Return the outputs, and the gradients of the sum of their squares."""
     sum(output.square().sum() for output in outputs if output.requires_grad).backward()
     return [*(output.detach() for output in outputs), *(each.grad for each in [*module.parameters(), *inputs])]

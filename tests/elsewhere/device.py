@@ -1,8 +1,8 @@
-"""A device that there is not: its tensors lie beside those of the CPU, and do not meet them.
+"""A simulated device, whose tensors are in CPU memory but cannot be mixed with CPU tensors.
 
-Machines that test have no accelerator, and users have. What mixes tensors of two devices ends there in an error, and
-here as well, and so do numbers in double precision where the device has none, as Apple's; they are computed by the CPU.
-What such a device rounds, waits for or has no kernel for is not shown.
+Test machines have no accelerator, users do. Operations on tensors of two devices fail there, and so they do here; so
+does double precision where the device has none, like Apple's. The CPU does the computation: rounding,
+synchronisation and missing kernels of a real device are not simulated.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ __all__ = ["PLACE", "elsewhere", "near"]
 _register("elsewhere")
 _MODULE = torch.get_device_module("elsewhere")
 _MODULE.get_amp_supported_dtype = lambda: [torch.bfloat16, torch.float16]
-_MODULE.get_rng_state = lambda _device: torch.get_rng_state()  # the CPU draws its numbers, too
+_MODULE.get_rng_state = lambda _device: torch.get_rng_state()  # its random numbers are drawn by the CPU
 _MODULE.set_rng_state = lambda state, _device: torch.set_rng_state(state)
 _AUTOCAST = Library("_", "IMPL", "AutocastPrivateUse1")
-_AUTOCAST.fallback(fallthrough_kernel)  # it changes no type there
+_AUTOCAST.fallback(fallthrough_kernel)  # autocast changes no types there
 
 PLACE = torch.device("elsewhere", 0)
 
@@ -38,7 +38,7 @@ _INDEXED = (_aten.index.Tensor, _aten._unsafe_index.Tensor, _aten.index_put_.def
 
 
 class _Elsewhere(Tensor):
-    """A tensor of that device, and the one of the CPU that ``near`` is, whose memory it has."""
+    """A tensor of the simulated device, which shares the memory of the CPU tensor ``near``."""
 
     near: Tensor
 
@@ -82,7 +82,7 @@ class _Generator(torch.Generator):
 
 
 class _Mode(TorchDispatchMode):
-    """Also hears of what is made from nothing."""
+    """Intercept also the creation of tensors."""
 
     def __torch_dispatch__(self, op: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         return _computed(op, args, kwargs or {})
@@ -90,7 +90,7 @@ class _Mode(TorchDispatchMode):
 
 @contextmanager
 def elsewhere(*, float64: bool = True) -> Iterator[None]:
-    """Let there be the device, :data:`PLACE`, with double precision or without."""
+    """Provide the device, :data:`PLACE`, with or without double precision."""
     lifted = torch._C._only_lift_cpu_tensors()
     torch._C._set_only_lift_cpu_tensors(True)
     without = precision._WITHOUT_FLOAT64 if float64 else (*precision._WITHOUT_FLOAT64, PLACE.type)
@@ -106,15 +106,15 @@ def elsewhere(*, float64: bool = True) -> Iterator[None]:
 
 
 def near(values: Any) -> Any:
-    """Return values with the tensors of the CPU in place of those that are elsewhere."""
+    """Return values with tensors of the device replaced by their CPU tensors."""
     return tree_map_only(_Elsewhere, lambda tensor: tensor.near, values)
 
 
 def _computed(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    # A tensor of inference mode takes no memory of another; leaving that mode must not bring autograd back.
+    # Inference tensors cannot take another's memory; leaving inference mode must not re-enable autograd.
     with torch.inference_mode(False), torch._C._AutoDispatchBelowAutograd():
         if op is _aten._fused_sdp_choice.default:
-            return 0  # plain attention, of which each step is seen
+            return 0  # unfused attention, each operation of which is dispatched here
         asked = kwargs.get("device")
         far = [value for value in tree_leaves((args, kwargs)) if isinstance(value, _Elsewhere)]
         if far and op not in _COPIES:
@@ -138,7 +138,7 @@ def _computed(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
 
 
 def _check(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Refuse what a device refuses: other tensors of the CPU than single numbers and indices."""
+    """Refuse, as a device does, CPU tensors other than scalars and indices."""
     values = [args[0], *args[2:3]] if op in _INDEXED else tree_leaves((args, kwargs))
     for value in values:
         if isinstance(value, Tensor) and not isinstance(value, _Elsewhere):
@@ -150,7 +150,7 @@ def _check(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
 def _lstm_cell(
     inputs: Tensor, hidden: Tensor, cell: Tensor, input_bias: Tensor | None = None, hidden_bias: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """One step of an LSTM, of which CPUs have another kernel; the last tensor is for a way back that nobody takes."""
+    """Compute one step of an LSTM, which has another kernel on CPUs; the last tensor is for a backward pass, unused."""
     gates = inputs + hidden + (0 if input_bias is None else input_bias) + (0 if hidden_bias is None else hidden_bias)
     enter, forget, new, leave = gates.chunk(4, dim=1)
     cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()

@@ -1,4 +1,4 @@
-"""Models, their streams, and the diarizer on a device of its own."""
+"""Models, their streams, and the diarizer on a separate device."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_streams_of_layers_that_remember(kind):
 
 
 def test_the_diarizer():
-    """By voice: whole, in windows, with somebody's voice, at 8 kHz, left early, and live in a pool."""
+    """By voice: whole, in windows, with an enrolled voice, at 8 kHz, with early exit, and live in a pool."""
     loaded = Diarizer.load(device="cpu")
     audio, rate = soundfile.read(DEMO, frames=128_000, dtype="float32")
     asked: list[dict[str, Any]] = [{}, {"preset": "30s"}, {"enroll": {"ann": audio[:100_000]}}]

@@ -1,4 +1,4 @@
-"""Training on a device of its own."""
+"""Training on a separate device."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +19,9 @@ from tests.train.runs import after, log_of, small_run, write_counting_network, w
 
 @pytest.mark.parametrize("float64", [True, False])
 def test_a_run_has_the_losses_of_one_on_the_cpu(float64: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Recordings beside conversations, sounds, rooms, both teachers, streams, an evaluation; stopped and resumed.
+    """With recordings, conversations, sounds, rooms, both teachers, streams and an evaluation; stopped and resumed.
 
-    Without double precision the CPU makes the conversations.
+    Without double precision the CPU renders the conversations.
     """
     begun = small_run(make_bank_folder(tmp_path), tmp_path / "cache")
     manifest = corpus(tmp_path, {"a": (30.0, ((0.5, 4.0, "ann"), (3.0, 16.0, "bob"))), "b": (29.0, ((1.0, 9.0, "x"),))})

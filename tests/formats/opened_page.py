@@ -1,4 +1,4 @@
-"""A page that is opened in a browser, for the tests of what it does."""
+"""Open a page in a browser, to test its behaviour."""
 
 import json as standard
 import re
@@ -16,7 +16,7 @@ OFFLINE = "disable-gpu disable-quic no-first-run disable-background-networking d
 
 
 def outcome(folder: Path, recording: Diarization, script: str, comparison: dict | None = None, *flags: str):
-    """Open the page of a recording, run a script in it, and return the value that its function ``test`` gives."""
+    """Open the page of a recording, run a script in it, and return the result of its function ``test``."""
     appended = f"""
 <pre id="outcome"></pre>
 <script>

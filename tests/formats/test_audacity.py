@@ -1,4 +1,4 @@
-"""Labels of Audacity: a line a turn."""
+"""Audacity labels: one line per turn."""
 
 from pathlib import Path
 

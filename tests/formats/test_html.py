@@ -1,4 +1,4 @@
-"""The page holds its result as data, whatever the names, and refers to nothing outside; what it does: test_page.py."""
+"""The page holds its result as data, for any names, and has no external references; behaviour: test_page.py."""
 
 import json as standard
 import re
@@ -15,7 +15,7 @@ from tests.strategies import diarizations
 
 
 class Scripts(HTMLParser):
-    """The texts of a page's scripts: of those with an id by that, of the others in their order."""
+    """The texts of a page's scripts, by id, or in order without one."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""JSON: reading back what was written; a document of another kind or version is refused."""
+"""JSON: round trips; other kinds of documents and other versions are refused."""
 
 import json as standard
 import math

@@ -1,4 +1,4 @@
-"""Any name can be made one that RTTM and UEM can express."""
+"""Any name can be converted to one that is valid in RTTM and UEM."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""OpenAI's diarized transcriptions: segments of who said what."""
+"""OpenAI's diarized transcriptions: segments with speaker and text."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the page does, in a browser: it saves what Python writes, and corrections as Python would make them."""
+"""The page in a browser: it saves the same files as Python, with corrections too."""
 
 import json as standard
 from dataclasses import replace
@@ -16,7 +16,7 @@ NAMES = ("Ada", "the chair", "\u2028 x\x1c", "😀", "\ue000", "__proto__", "</s
 
 
 def drawn(generator: np.random.Generator) -> Diarization:
-    """A recording with turns that touch, overlap, end with it or later, and confidences that end in a 5."""
+    """A recording with turns that touch, overlap, and end with it or later, and confidences that end in a 5."""
     names, coarse = generator.permutation(NAMES)[: generator.integers(1, 5)], generator.random() < 0.5
     turns = []
     for _ in range(generator.integers(0, 25)):
@@ -28,7 +28,7 @@ def drawn(generator: np.random.Generator) -> Diarization:
     return Diarization(tuple(turns), float(generator.integers(1, 30_000)) / 1000 + 0.00006, "my  cafe\u0301")
 
 
-# Their mean is 0.6905 but for what a sum rounds on the way.
+# Their mean is 0.6905, except for rounding of the sum.
 TOUCHING = (Turn(0, 1, "a", 0.6245), Turn(1, 1.4, "a", 0.8735), Turn(1.4, 1.7, "a", 0.6665))
 
 
@@ -52,7 +52,7 @@ def of(*turns: Turn) -> Diarization:
 
 
 def by_hand(turn: Turn, **change: float | str) -> Turn:
-    """A turn that a person has changed: the model's confidence was in another one."""
+    """Return a turn as edited by a person, without the model's confidence."""
     return replace(turn, confidence=None, **change)  # pyright: ignore[reportArgumentType]
 
 
@@ -114,7 +114,7 @@ CORRECTIONS = {
 
 @pytest.fixture(scope="module")
 def corrected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """The RTTM and the JSON after each correction, all in one page."""
+    """Return the RTTM and the JSON after each correction, all in one page."""
     cases = ", ".join(f"{standard.dumps(name)}: () => {{ {script}; }}" for name, (script, _) in CORRECTIONS.items())
     script = f"""{HANDS}
       const save = (correct) => (again(), correct(), [asRttm(result, steps.state), asJson(result, steps.state)]);
@@ -157,7 +157,7 @@ def test_what_cannot_be_is_said_and_changes_nothing(tmp_path):
 
 
 def test_a_field_that_says_what_is_so_leaves_undo_to_the_page(tmp_path):
-    """The browser would take back letters of a name that was merged, and leaving the field would rename everybody."""
+    """Otherwise the browser would undo letters of a merged name, and leaving the field would rename the speaker."""
     script = """
       const field = (row) => $("names").children[row].lastChild;
       const undoIn = (target, key = "z") => {

@@ -1,4 +1,4 @@
-"""What the page shows, in a browser: turns and errors, on screens and on paper; what it saves: test_page.py."""
+"""The display of the page in a browser: turns and errors, on screen and paper; saved files: test_page.py."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(tmp_path):
 
 
 def test_pale_colours_and_short_turns_stand_out_from_the_page(tmp_path):
-    """By 3 to 1, as WCAG 1.4.11 has it, somewhere in the bar: of every colour, sure or not, long or a pixel wide."""
+    """With a contrast of 3 to 1 (WCAG 1.4.11) in part of the bar: any colour, any confidence, long or a pixel wide."""
     spans = ((1.0, 40.0, 0.9), (41.0, 80.0, 0.3), (85.0, 85.01, 0.9), (90.0, 90.01, 0.3))
     turns = tuple(Turn(start, end, f"speaker_{row}", sure) for row in range(8) for start, end, sure in spans)
     script = """
@@ -134,7 +134,7 @@ def test_high_contrast_leaves_speakers_their_colours_and_shows_what_is_selected(
 
 
 def test_a_narrow_screen_is_not_scrolled_sideways(tmp_path):
-    """Chromium's windows have 500 pixels and more, so that it is the body that is made narrow."""
+    """Chromium's windows are at least 500 pixels wide, so the body is made narrow."""
     script = 'const test = () => { document.body.style.width = "320px"; return document.body.scrollWidth; };'
     assert outcome(tmp_path, MEETING, script, COMPARISON, "window-size=500,800") == 320
 
@@ -170,7 +170,7 @@ def test_the_list_is_gone_through_by_keys(tmp_path):
 
 
 def test_errors_are_gone_through_one_by_one(tmp_path):
-    """Those that touch, too, and from where the cursor was put meanwhile."""
+    """Also if they touch, and from the cursor's position."""
     script = """
       const seen = [];
       const next = (end) => {

@@ -1,4 +1,4 @@
-"""RTTM: reading back what was written, the rules of writing, and errors that say where."""
+"""RTTM: round trips, the rules of writing, and errors with line numbers."""
 
 import re
 from pathlib import Path
@@ -184,7 +184,7 @@ def test_whole_corpora_are_read():
     ],
 )
 def test_a_line_as_long_as_a_file_is_not_shown_whole(parse, text):
-    """As JSON is, given in place of the format that is wanted."""
+    """As with JSON given instead of RTTM."""
     with pytest.raises(InputError, match=r"\.\.\.") as caught:
         parse(text.format("9" * 9999))
     assert len(str(caught.value)) < 200

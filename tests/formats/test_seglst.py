@@ -1,4 +1,4 @@
-"""SegLST: the turns or the words of a recording, as meeteval reads them."""
+"""SegLST: the turns or words of a recording, in the format of meeteval."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""STM: the turns or the words of a recording, a line a segment."""
+"""STM: the turns or words of a recording, one line per segment."""
 
 import json
 from pathlib import Path

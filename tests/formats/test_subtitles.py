@@ -1,4 +1,4 @@
-"""Subtitles: every word once, of one speaker, in its time; what players need."""
+"""Subtitles: every word once, with one speaker, at its time; and the requirements of players."""
 
 import re
 from itertools import pairwise
@@ -21,7 +21,7 @@ steps = st.tuples(
 
 @st.composite
 def said(draw: st.DrawFn) -> list[Word]:
-    """Words one after the other, at milliseconds."""
+    """Return consecutive words, with times in milliseconds."""
     now, words = 0, []
     for pause, length, text, speaker in draw(st.lists(steps, max_size=12)):
         start = now + pause
@@ -93,7 +93,7 @@ def test_no_text_is_lost_and_no_number_is_text(text, found):
 
 
 def test_captions_that_roll_up_are_said_once_and_when_they_are():
-    """As automatic captions come: a line with the times of its words, then as it is while the next one is said."""
+    """As in automatic captions: a line with word times, repeated unchanged during the next line."""
     captions = (
         "WEBVTT\nKind: captions\n\n00:00:01.000 --> 00:00:03.500 align:start position:0%\n \n"
         "hello<00:00:01.480><c> every</c><00:00:02.000><c> one</c>\n\n"
@@ -107,7 +107,7 @@ def test_captions_that_roll_up_are_said_once_and_when_they_are():
         (3.51, 4.0, "and"),
         (4.0, 5.0, "welcome"),
     ]
-    untimed = re.sub(r"<[^>]*>", "", captions)  # as converters leave them
+    untimed = re.sub(r"<[^>]*>", "", captions)  # as some converters write them
     assert subtitles.parse(untimed) == [(1.0, 3.5, "hello every one"), (3.51, 5.0, "and welcome")]
 
 

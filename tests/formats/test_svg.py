@@ -1,4 +1,4 @@
-"""The notebook's timeline is well-formed whatever the names, and bars lie where the turns are."""
+"""The notebook's timeline is well-formed for any names, with bars where the turns are."""
 
 import xml.etree.ElementTree as ElementTree
 

@@ -1,4 +1,4 @@
-"""Text for people: times as clocks, columns aligned."""
+"""Plain text: formatted times, aligned columns."""
 
 import pytest
 

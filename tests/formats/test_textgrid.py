@@ -1,4 +1,4 @@
-"""TextGrid: a tier a speaker, whose intervals fill the recording, as Praat and others read it."""
+"""TextGrid: a tier per speaker, whose intervals cover the recording, as in Praat."""
 
 import re
 from collections.abc import Callable

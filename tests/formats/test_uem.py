@@ -1,4 +1,4 @@
-"""UEM: reading back what was written, and errors that say where."""
+"""UEM: round trips, and errors with line numbers."""
 
 import re
 

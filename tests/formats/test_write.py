@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and not over others."""
+"""Files are written atomically, and do not overwrite others."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""The laws of streaming for models whose layers remember: whole recordings, cuts, snapshots, neighbours."""
+"""The laws of streaming for models with a state in their layers: whole recordings, cuts, snapshots, other rows."""
 
 import dataclasses
 
@@ -25,7 +25,7 @@ few = settings(max_examples=5, deadline=None)
 
 
 def _config(kind: str, chunk_frames: int) -> StreamConfig:
-    """Chunks of the memories' own length; of any, where that changes nothing."""
+    """Chunks of the memories' length, or of any length where it does not matter."""
     return StreamConfig.by_memory(memory_chunk_frames(REMEMBERING[kind]) or chunk_frames)
 
 
@@ -107,7 +107,7 @@ def test_sessions_of_a_pool_get_what_they_would_get_alone_wherever_they_are(kind
 
 @pytest.mark.parametrize("kind", ["xl", "compressive", "knn", "sums"])
 def test_memory_does_not_grow_with_the_stream(kind):
-    session = Session(MODELS[kind], StreamConfig.by_memory(4))  # whole groups of the compression
+    session = Session(MODELS[kind], StreamConfig.by_memory(4))  # a multiple of the compression's groups
     session.push(noise(60_000))
     full = shapes(session._position.memory)
     session.push(noise(60_000, seed=1))

@@ -1,4 +1,4 @@
-"""What every model obeys, whatever its shape: neither its batch nor its padding changes a recording."""
+"""Laws of every model: neither the batch nor its padding changes a recording."""
 
 import pytest
 import torch
@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from tests.small_models import SHAPES, small_model
 
-# In float64: in float32 rounding reaches 5e-5 on a few hundred samples, which a leak of padding could hide behind.
+# In float64, as in float32 rounding reaches 5e-5 on a few hundred samples, which could mask a leak of padding.
 MODELS = {name: small_model(config).double() for name, config in SHAPES.items()}
-TOLERANCE = 3e-6  # expected arrivals are computed in float32 whatever the model is in
+TOLERANCE = 3e-6  # expected arrivals are always computed in float32
 every_shape = pytest.mark.parametrize("shape", SHAPES)
 
 

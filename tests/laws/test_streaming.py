@@ -1,4 +1,4 @@
-"""The laws of streaming: cuts, snapshots, neighbours and what comes later change nothing."""
+"""The laws of streaming: cuts, snapshots, other rows and later audio change nothing."""
 
 import copy
 import dataclasses
@@ -39,7 +39,7 @@ stream_configs = st.builds(
     voice_frames=st.sampled_from([0, 6, 1_024]),
 )
 waves = st.builds(noise, samples=st.integers(0, 30_000), seed=st.integers(0, 99))
-sounds = waves.filter(lambda wave: len(wave) >= 160)  # a model alone needs a frame
+sounds = waves.filter(lambda wave: len(wave) >= 160)  # the model itself needs a frame
 few = settings(max_examples=10, deadline=None)
 
 
@@ -163,7 +163,7 @@ def test_rows_of_ragged_lengths_do_not_know_each_other(seed, config, lengths):
 
 
 def _drive(config, streams):
-    """Step streams of subsampled frames (T, D) side by side; rows that have ended sit the rest out."""
+    """Step batched streams of subsampled frames (T, D); rows that have ended are inactive."""
     state, found = start(config, DIM, SLOTS, rows=len(streams)), [[] for _ in streams]
     for first in range(0, max(map(len, streams)), config.chunk_frames):
         parts, counts = [], []
@@ -199,4 +199,4 @@ def test_slots_past_the_limit_stay_silent(limit):
     assert (probs[:, :limit] > 0.5).any()
     kept = session._position.memory.cache_probs
     assert kept.any()
-    assert not kept[..., limit:].any()  # nor do they take room in the cache
+    assert not kept[..., limit:].any()  # nor do they occupy the cache

@@ -1,6 +1,6 @@
-"""What can be done to blocks, each with its oracle. A kind that is registered and absent here fails the tests.
+"""Variants of blocks, each with its oracle. A registered kind without a case fails the tests.
 
-A case takes a seed and returns what we compute for one recording and what the oracle does.
+A case takes a seed and returns, for one recording, our result and the oracle's.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ DIM, HEADS, LAYERS, FRAMES = 8, 2, 3, 7
 
 Weights = dict[str, np.ndarray]
 Oracle = Callable[[list[Weights], Weights, np.ndarray], np.ndarray]
-"""From the weights of each block and those of the stack, and frames (T, D), to frames."""
+"""Takes the weights of each block, those of the stack, and frames (T, D); returns frames."""
 
 
 def build(options: dict[str, Any], seed: int) -> Stack:
@@ -101,7 +101,7 @@ def halting(blocks: list[Weights], stack: Weights, x: np.ndarray) -> np.ndarray:
 
 
 def early_exit(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """With a confidence between the agreements that occur, so that rounding decides nothing."""
+    """With a confidence between the agreements that occur, so that rounding does not matter."""
     model = small_model(small_config(head={"layers": 4, "estimate_layers": (0, 1, 3)}), seed)
     feats, lengths = draw(seed, 1, 120, 16).float(), torch.tensor([120])
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""How much a computation keeps for its way back."""
+"""Bytes that a computation saves for the backward pass."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ __all__ = ["bytes_kept"]
 
 
 def bytes_kept(run: Callable[[], Tensor]) -> int:
-    """Return the bytes of all distinct tensors that autograd saves while something runs, weights left out."""
+    """Return the bytes of all distinct tensors that autograd saves in a computation, without the weights."""
     kept: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The laws of what can be done to blocks, for every kind that is registered."""
+"""The laws of block variants, for every registered kind."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_every_kind_that_is_registered_has_an_oracle():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_it_equals_its_oracle(name: str, seed: int):
     found, expected = CASES[name](seed)
-    # The codes of a universal block are computed in float32, and so is all of the model that leaves early.
+    # The position encodings of a universal block, and the model with early exit, are computed in float32.
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
@@ -36,7 +36,7 @@ def test_neither_padding_nor_other_rows_touch_a_recording(name: str):
 
 @every_stack
 def test_gradients_are_those_of_finite_differences_and_reach_every_weight(name: str):
-    """Those of the frames by differences; none of a weight is missing or infinite."""
+    """Gradients of frames are compared with differences; those of weights must exist and be finite."""
     stack, x = build(STACKS[name][0], 0), draw(2, 1, 4, DIM).requires_grad_()
     assert torch.autograd.gradcheck(lambda x: stack(x, None).out, x, fast_mode=True, atol=1e-5)
     stack(x, None).out.square().sum().backward()

@@ -1,4 +1,4 @@
-"""Feed-forward parts in chunks of frames: the same result with less memory."""
+"""Feed-forward layers in chunks of frames: the same result in less memory."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The Conformer block: the paper's formula in float64 with both norms, and frames that touch only whom they should."""
+"""The Conformer block: the paper's formula in float64 with both norms, and the reach of its frames."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Residuals: a sum, or the gates of GTrXL, with which a block begins near to nothing."""
+"""Residual connections: a sum, or the gates of GTrXL, which start close to the identity."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_a_closed_gate_passes_the_frames_and_an_open_one_leaves_nothing_of_them(
     layer.bias.data.fill_(1e3)
     torch.testing.assert_close(layer(x, y), x)
     layer.bias.data.fill_(-1e3)
-    assert (layer(x, y).abs() <= 1).all()  # the tangent alone
+    assert (layer(x, y).abs() <= 1).all()  # only the tanh is left
 
 
 def test_its_gradients_are_those_of_finite_differences():
@@ -75,5 +75,5 @@ def test_a_gated_block_begins_nearer_to_nothing_than_a_summing_one(kind: str):
         for block in (gated, summed):
             for layer in block.modules():
                 if isinstance(layer, torch.nn.Linear) and layer.bias is not None:
-                    layer.weight.mul_(3)  # branches that say something
+                    layer.weight.mul_(3)  # so that the branches matter
         assert (gated(x).out - x).abs().mean() < 0.5 * (summed(x).out - x).abs().mean()

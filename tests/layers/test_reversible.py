@@ -1,4 +1,4 @@
-"""Reversible layers: the result and the gradients of two plain streams, and memory that does not grow with depth."""
+"""Reversible layers: output and gradients of two plain streams, in memory that does not grow with depth."""
 
 import pytest
 import torch
@@ -73,7 +73,7 @@ def test_output_and_gradients_are_those_of_two_plain_streams(position: str, drop
     state = torch.get_rng_state()
     for one, other in zip(gradients(stack, found, x), wanted, strict=True):
         torch.testing.assert_close(one, other, atol=1e-9, rtol=1e-9)
-    assert torch.get_rng_state().equal(state)  # going back draws nothing
+    assert torch.get_rng_state().equal(state)  # the backward pass draws no random numbers
 
 
 def test_a_frozen_part_gets_no_gradient_and_the_others_theirs():
@@ -94,7 +94,7 @@ def test_losses_of_its_layers_are_there_and_teach_what_they_teach_in_plain_ones(
     x, valid = frames()
     x.requires_grad_()
     found = stack(x, valid)
-    # In plain streams: the second one, as each block finds it, is what the block attends to.
+    # In plain autograd: each block attends to the second stream, as it is before the block.
     one = two = x
     spans = []
     for block in made:
@@ -130,7 +130,7 @@ def test_half_precision_is_computed_again_as_it_was():
     x.requires_grad_()
     with torch.autocast("cpu", torch.bfloat16):
         found = stack(x, valid).out
-    with torch.autocast("cpu", torch.bfloat16):  # up to torch 2.10 it would go on with weights cast without gradient
+    with torch.autocast("cpu", torch.bfloat16):  # up to torch 2.10 it would reuse weights cast without gradient
         expected = plain(stack, x, valid)
     torch.testing.assert_close(found, expected)
     for one, other in zip(gradients(stack, found, x), gradients(stack, expected, x), strict=True):

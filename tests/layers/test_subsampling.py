@@ -1,4 +1,4 @@
-"""Subsampling by eight: ceil(T / 8) frames of a known reach, equal to loops, with nothing leaking from the padding."""
+"""Subsampling by eight: ceil(T / 8) frames with a known reach, equal to loops, without leaks from padding."""
 
 import numpy as np
 import pytest
@@ -100,7 +100,7 @@ def test_an_output_frame_sees_so_many_features_and_no_more(kind, before, after):
 
 
 def test_a_new_striding_stack_passes_its_input_on() -> None:
-    """Faded weights under unfaded biases once left 2 % of the input in the output, and no voice could be learned."""
+    """Full biases beside scaled-down weights once left 2 % of the input in the output: no voice could be learned."""
     generator = torch.Generator().manual_seed(0)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""The Transformer block: PyTorch's own layer with the same weights, its norm before or after."""
+"""The Transformer block, with pre- and post-norm: equal to PyTorch's own layer with the same weights."""
 
 import pytest
 import torch

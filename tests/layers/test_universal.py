@@ -1,4 +1,4 @@
-"""Universal Transformer: one layer many times, and frames that decide when they are done."""
+"""Universal Transformer: one layer repeated, with adaptive halting per frame."""
 
 from functools import partial
 
@@ -113,4 +113,4 @@ def test_pondering_costs_where_frames_may_still_become_sure():
     stack(frames(), None).losses["ponder"].backward()
     gradient = stack.done_bias.grad  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(gradient, Tensor)
-    assert gradient < 0  # surer frames ponder less
+    assert gradient < 0  # more certain frames halt earlier

@@ -1,4 +1,4 @@
-"""Upsampling: a frame's sub-frames come from it and its two neighbours, and from no padding."""
+"""Upsampling: sub-frames depend on their frame and its two neighbours, and not on padding."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Checking: each kind of problem is found where it is, and nothing is found where nothing is."""
+"""Checks of manifests: each kind of problem is found, without false alarms."""
 
 import re
 from dataclasses import replace
@@ -22,7 +22,7 @@ from tests.strategies import turn_lists
 
 @pytest.fixture
 def entry(tmp_path: Path) -> Entry:
-    """A recording with which all is well."""
+    """A recording without problems."""
     reference = trees.truth(tmp_path / "one.rttm", (0.1, 0.6, "anna"), (0.5, 0.9, "bert"))
     (tmp_path / "one.uem").write_text("one 1 0 1\n")
     audio = trees.sound(tmp_path / "one.wav")
@@ -55,7 +55,7 @@ def test_a_reference_that_calls_the_recording_otherwise_is_doubted(tmp_path: Pat
     assert [str(doubt) for doubt in found.doubts] == [
         f"{tmp_path / 'm.jsonl'}: one: its reference, {other}, is about 'two': is it this recording's?"
     ]
-    window = replace(entry, id="part", num_speakers=None)  # which its RTTM calls by the name of its file
+    window = replace(entry, id="part", num_speakers=None)  # its RTTM uses the file's name
     write(tmp_path / "m.jsonl", [window], overwrite=True)
     assert check([tmp_path / "m.jsonl"]).doubts == ()
 
@@ -92,8 +92,8 @@ def test_a_reference_past_the_end_or_without_speech_is_found(tmp_path: Path, ent
     (tmp_path / "empty.rttm").write_text("")
     assert problems(tmp_path, replace(entry, rttm=tmp_path / "empty.rttm")) == ["nobody speaks in its reference"]
     (tmp_path / "one.uem").write_text("one 1 0 2\n")
-    assert problems(tmp_path, entry) == []  # the entry's own duration bounds what is scored
-    for offset in (0.0, 0.05):  # of a window the UEM has the time of the file, too
+    assert problems(tmp_path, entry) == []  # the entry's duration limits the scored region
+    for offset in (0.0, 0.05):  # the UEM of a window is in file time, too
         late = replace(entry, duration=None, offset=offset)
         assert problems(tmp_path, late) == ["the UEM ends at 2.00 s, the recording at 1.00 s"]
 

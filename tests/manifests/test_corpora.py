@@ -1,4 +1,4 @@
-"""Manifests of corpora, on trees that are laid out like the real ones, odd cases included."""
+"""Manifests of corpora, from trees laid out like the real ones, with their irregularities."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Manifests as files: what is written is read back; NeMo's fields; what is no manifest is refused by line."""
+"""Manifest files: round trips; NeMo's fields; errors with line numbers."""
 
 import json
 import os

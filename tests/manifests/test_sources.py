@@ -1,4 +1,4 @@
-"""Manifests from folders, Kaldi and lhotse: what goes with what, and what is refused."""
+"""Manifests from folders, Kaldi and lhotse: matching of files, and errors."""
 
 import gzip
 import json
@@ -154,7 +154,7 @@ def test_a_recording_that_does_not_say_its_length_ends_no_segment(tmp_path: Path
 
 
 def test_kaldis_lines_end_where_lines_end(tmp_path: Path):
-    """And not at what Unicode calls the end of a line, which a file's name may have."""
+    """And not at Unicode's other line separators, which file names may have."""
     wav = sound(tmp_path / "one\u2028two.wav", 2.0)
     data = kaldi(tmp_path / "data", wav_scp=f"one {wav}\n", segments="u one 0 1\n", utt2spk="u anna\n")
     assert [draft.entry.audio for draft in from_kaldi(data)] == [wav]

@@ -1,4 +1,4 @@
-"""Voice banks: LibriSpeech's utterances, and the stretches where one speaker is alone; simulation can load them."""
+"""Voice banks: LibriSpeech's utterances, and single-speaker stretches of recordings; the simulator loads them."""
 
 import runpy
 from pathlib import Path

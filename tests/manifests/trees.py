@@ -1,4 +1,4 @@
-"""Corpora in miniature: the folders and file names of the real ones, with a few seconds of sound."""
+"""Miniature corpora: the folders and file names of the real ones, with a few seconds of audio."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,7 +20,7 @@ def sound(path: Path, seconds: float = 1.0, rate: int = 8_000, **options: str) -
 
 
 def truth(path: Path, *turns: tuple[float, float, str], uri: str | None = None) -> Path:
-    """Write who speaks when."""
+    """Write reference turns."""
     found = tuple(Turn(*turn) for turn in turns)
     rttm.write(path, Diarization(found, max((turn.end for turn in found), default=0.0), uri or path.stem))
     return path
@@ -55,7 +55,7 @@ def callhome(root: Path, names: Iterable[str] = ("iaaa", "iaab", "iaac", "iaad")
 
 
 def voxconverse(root: Path, seconds: float = 1.0) -> Path:
-    """The annotations as in their repository, and the two archives as they unpack, with what a Mac leaves in them."""
+    """The annotations as in their repository, and the two archives as unpacked, with metadata files of a Mac."""
     for split, folder, names in (("dev", "audio", ("abjxc", "afjiv")), ("test", "voxconverse_test_wav", ("aepyx",))):
         for name in names:
             sound(root / folder / f"{name}.wav", seconds, 16_000)

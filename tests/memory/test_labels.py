@@ -1,4 +1,4 @@
-"""Label memory: the loop's answer, its limit cases, and rows that do not know each other."""
+"""Label memory: equal to a loop, its limit cases, and independent rows."""
 
 import math
 

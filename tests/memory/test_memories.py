@@ -1,4 +1,4 @@
-"""The laws of memories, for every one that is registered, through the layer that reads them."""
+"""The laws of memories, for every registered one, in the layer that reads them."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -71,7 +71,7 @@ def by_lists(
     ends: Sequence[int] = range(CHUNK, FRAMES + CHUNK, CHUNK),
     position: Position = "none",
 ) -> np.ndarray:
-    """A whole recording (T, D), in chunks that end before these frames, every past frame projected anew."""
+    """Process a recording (T, D) in chunks that end before these frames, with every past frame projected anew."""
     if isinstance(memory, TransformerXLMemory):
         past, squeeze = ListMemory(memory.frames), None
     else:
@@ -224,7 +224,7 @@ def test_a_recording_at_once_is_its_chunks_one_by_one(memory: Memory):
 
 @pytest.mark.parametrize("compression", ["max", "mean", "conv"])
 def test_groups_do_not_depend_on_where_the_stream_is_cut(compression: str):
-    """Their frames are the same, whatever the chunks, once the same frames have come."""
+    """With the same frames so far, groups are the same for all chunks."""
     layer, x = build(compressive(compression)), draw(6, 1, 12, DIM)
     recalled = []
     for sizes in ((12,), (1,) * 12, (5, 3, 4)):
@@ -249,7 +249,7 @@ def test_groups_do_not_depend_on_where_the_stream_is_cut(compression: str):
 )
 @pytest.mark.parametrize("core", [FullCore(), FavorCore(features=5)], ids=lambda core: core.kind)
 def test_an_empty_memory_is_none(memory: Memory, core: Core):
-    """So the Compressive Performer is the Performer, chunk by chunk."""
+    """Then the Compressive Performer is the Performer, chunk by chunk."""
     layer, plain, x = build(memory, core), build(NoMemory(), core), draw(7, 1, FRAMES, DIM)
     with torch.no_grad():
         alone = torch.cat([plain(chunk).out for chunk in x.split(CHUNK, dim=1)], dim=1)
@@ -264,7 +264,7 @@ def test_a_compression_by_one_that_changes_nothing_is_a_longer_queue(compression
         for parameter in layer.memory.parameters():
             parameter.copy_(torch.eye(DIM)[..., None] if parameter.ndim > 1 else torch.zeros(DIM))
     longer = build(TransformerXLMemory(frames=7, chunk_frames=CHUNK), position="rope")
-    longer.load_state_dict(layer.state_dict(), strict=False)  # which has no compression
+    longer.load_state_dict(layer.state_dict(), strict=False)  # the longer memory has no compression
     with torch.no_grad():
         torch.testing.assert_close(layer(x).out, longer(x).out, atol=1e-9, rtol=0)
 
@@ -279,7 +279,7 @@ def test_without_compressed_frames_it_is_transformer_xl():
 
 
 def test_with_as_many_neighbours_as_frames_a_query_reads_all_of_them():
-    """Softmax over all keys by their direction: nothing is left out, and what is not there is not asked for."""
+    """A softmax over the directions of all keys: nothing is left out, and missing neighbours are not requested."""
     layer, x = build(NearestMemory(frames=99, neighbours=99, chunk_frames=CHUNK)), draw(10, 1, FRAMES, DIM)
     query, key, value = (layer._heads(part, x) for part in (layer.query, layer.key, layer.value))
     near = torch.nn.functional.normalize(query, dim=-1) @ torch.nn.functional.normalize(key, dim=-1).transpose(-1, -2)
@@ -296,10 +296,10 @@ def test_the_compressive_performer_comes_closer_to_the_compressive_transformer_w
     plain, errors = build(memory), []
     with torch.no_grad():
         for parameter in (*plain.query.parameters(), *plain.key.parameters()):
-            parameter.mul_(0.4)  # an estimate needs the more features the longer queries and keys are
+            parameter.mul_(0.4)  # longer queries and keys would need more features
     for features in (8, 128, 2048):
         layer = build(memory, FavorCore(features=features))
-        layer.load_state_dict(plain.state_dict(), strict=False)  # which has no directions
+        layer.load_state_dict(plain.state_dict(), strict=False)  # the plain layer has no random directions
         with torch.no_grad():
             errors.append((layer(x).out - plain(x).out).norm())
     assert errors[0] > 2 * errors[1] > 4 * errors[2]
@@ -314,7 +314,7 @@ def test_a_shut_gate_is_no_memory():
 
 
 def test_the_compressive_performer_is_the_performer_over_what_is_remembered():
-    """Its memory is that of the softmax layer with the same weights, and its core knows no order."""
+    """Its memory is that of the softmax layer with the same weights, and its core is invariant to order."""
     memory = compressive("conv")
     layer, plain = build(memory, FavorCore(features=5)), build(memory)
     x, state, other = draw(11, 1, FRAMES, DIM), None, None

@@ -1,4 +1,4 @@
-"""The compressive memory against compressive-transformer-pytorch, where that is installed.
+"""The compressive memory against compressive-transformer-pytorch, where it is installed.
 
 Run on version 0.4.0 with torch 2.13.0.
 """
@@ -17,10 +17,10 @@ WIDTH, HEADS, FRAMES, COMPRESSED, RATIO = 8, 2, 6, 4, 3
 
 
 def test_it_equals_compressive_transformer_pytorch():
-    """Chunk by chunk: what comes out, both memories, and the attention-reconstruction loss.
+    """Chunk by chunk: the output, both memories, and the attention-reconstruction loss.
 
-    Its chunks are as long as its memory, for its loss compares with the last frames of the memory and not with those
-    that are compressed; and they are whole, for shorter ones do not reach its memory.
+    Its chunks are as long as its memory, as its loss compares with the last frames of the memory and not with those
+    that are compressed; and they are full, as shorter ones do not reach its memory.
     """
     package = pytest.importorskip("compressive_transformer_pytorch", reason="compressive-transformer-pytorch is absent")
     torch.manual_seed(0)

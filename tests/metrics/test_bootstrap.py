@@ -1,4 +1,4 @@
-"""The interval of a rate: around it, the same for the same seed, and right about as often as it says."""
+"""The interval of a rate: contains the rate, is reproducible, and has about the nominal coverage."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The counts against counters written from the definition: random annotations, and real ones with errors put in."""
+"""The metrics against counters written from the definition: random annotations, and real ones with errors added."""
 
 from dataclasses import astuple
 from itertools import cycle
@@ -19,13 +19,13 @@ Turns = list[Turn]
 
 
 def turn(start: float, end: float, speaker: str) -> Turns:
-    """A turn on the counter's grid of 10 ms, none where it has no length."""
+    """Return a turn on the counter's grid of 10 ms, or none if its length is zero."""
     low, high = max(0, round(100 * start)), round(100 * end)
     return [Turn(low / 100, high / 100, speaker)] if low < high else []
 
 
 def random_turns(rng: np.random.Generator) -> Turns:
-    """Up to 20 turns of up to five speakers in half a minute, also over one another."""
+    """Return up to 20 turns of up to five speakers in half a minute, with overlaps."""
     names = "abcde"[: rng.integers(1, 6)]
     starts, lengths = rng.uniform(0, 27, rng.integers(0, 21)), rng.uniform(0.02, 3, 20)
     return [
@@ -34,7 +34,7 @@ def random_turns(rng: np.random.Generator) -> Turns:
 
 
 def perturbed(turns: Turns, rng: np.random.Generator) -> Turns:
-    """What a system might make of it: borders moved, turns lost, invented and given to somebody else."""
+    """Return a possible output of a system: borders moved, turns lost, inserted and reassigned."""
     names = sorted({each.speaker for each in turns})
     found: Turns = []
     for each in turns:
@@ -50,7 +50,7 @@ def perturbed(turns: Turns, rng: np.random.Generator) -> Turns:
 
 
 def agree(reference: Turns, hypothesis: Turns, protocol: Protocol, *, every_pairing: bool) -> None:
-    """Within a hundredth of a percent of the speech."""
+    """Assert that the metrics equal the counts, up to 0.01 % of the speech."""
     end_s = max([1.0, *(each.end for each in reference + hypothesis)])
     uem = [(0, end_s)]
     found = astuple(der(reference, hypothesis, uem, protocol))

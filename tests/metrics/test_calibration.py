@@ -1,4 +1,4 @@
-"""Confidence: what is right of a turn, by how much it is off, and what makes it right."""
+"""Confidence: the correct share of a turn, the calibration error, and the fitted calibration."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.strategies import turn_lists
 
 
 def drawn(number: int, slope: float, offset: float, seed: int = 0) -> list[Judged]:
-    """Turns of a second that are right altogether, or not at all, as often as such a config says."""
+    """Return turns of a second that are entirely right, or wrong, as often as such a config says."""
     rng = np.random.default_rng(seed)
     said, truth = rng.uniform(0.5, 0.999, number), ConfidenceConfig(slope, offset)
     return [Judged(p, float(rng.random() < truth.of(p)), 1.0) for p in said.tolist()]

@@ -1,4 +1,4 @@
-"""Where the errors are: they add up to those that are counted, and say whom they are about."""
+"""Errors over time: they add up to the counts, and name the speakers."""
 
 from dataclasses import astuple
 

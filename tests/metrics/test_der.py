@@ -1,4 +1,4 @@
-"""DER and JER: equal to counting cells over every pairing of speakers; the laws of a metric."""
+"""DER and JER: equal to counting cells over all pairings of speakers; the laws of a metric."""
 
 import subprocess
 import sys

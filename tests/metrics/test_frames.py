@@ -1,4 +1,4 @@
-"""Frame error: equal to trying every pairing; zero against itself."""
+"""Frame error: equal to the best of all pairings; zero against itself."""
 
 from dataclasses import astuple
 

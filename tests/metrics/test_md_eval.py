@@ -1,4 +1,4 @@
-"""Where md-eval counts otherwise: the example of ``recipes/SCORING.md``, and that there is no other case."""
+"""The difference from md-eval: the example of ``recipes/SCORING.md``, and that there is no other case."""
 
 from dataclasses import astuple
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Errors by how many speak at once: they add up to the whole, and are those of counting cells."""
+"""Errors by number of simultaneous speakers: they add up to the total, and equal counts of cells."""
 
 from dataclasses import astuple
 
@@ -40,6 +40,6 @@ def test_miss_and_false_alarm_of_a_class_are_those_of_its_cells(reference, hypot
 
 def test_the_pairing_is_that_of_the_whole_recording():
     reference = [Turn(0, 8, "a"), Turn(6, 10, "b")]
-    hypothesis = [Turn(0, 6, "x"), Turn(6, 10, "y")]  # y is b, also while a speaks as well
+    hypothesis = [Turn(0, 6, "x"), Turn(6, 10, "y")]  # y is paired with b, also during overlap with a
     classes = compared(reference, hypothesis, [(0, 12)]).by_overlap
     assert classes == {1: DerCounts(8, 0, 0, 0), 2: DerCounts(4, 2, 0, 0)}

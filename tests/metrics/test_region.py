@@ -1,4 +1,4 @@
-"""What is scored: the UEM before the duration before the extent."""
+"""The scored region: the UEM, else the duration, else the extent."""
 
 import math
 

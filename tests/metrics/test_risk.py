@@ -1,4 +1,4 @@
-"""Learn then Test: what is called safe is so, as often as it promises."""
+"""Learn then Test: the guarantee holds as often as promised."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Estimates made by hand: logits (1, T, K) of classes that speak at given times."""
+"""Handmade estimates: logits (1, T, K) of classes that speak at given times."""
 
 import torch
 from torch import Tensor
@@ -10,13 +10,13 @@ ARRIVALS = (60, 5, 130, 30)
 
 
 def speaking_from(arrivals: tuple[int, ...], frames: int = 200, level: float = 6.0) -> Tensor:
-    """Classes that begin at a frame and do not stop; one that begins past the end never speaks."""
+    """Return classes that speak from a frame on; one that starts past the end never speaks."""
     time = torch.arange(frames)[:, None]
     return torch.where(time >= torch.tensor(arrivals), level, -level)[None]
 
 
 def logits_of_turns(turns: list[tuple[int, int]], frames: int, level: float = 6.0) -> Tensor:
-    """One turn a class, from its first frame to one past its last."""
+    """Return logits with one turn per class, from its first frame to one past its last."""
     logits = torch.full((1, frames, len(turns)), -level)
     for k, (start, end) in enumerate(turns):
         logits[0, start:end, k] = level

@@ -1,4 +1,4 @@
-"""Arrival and order, exact and soft: loops agree, ties and absentees behave, gradients say *when*."""
+"""Arrival times and order, hard and soft: equal to loops, with ties and absent classes, and useful gradients."""
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def test_time_reversal_reverses_the_order_of_turns_one_after_another_only():
     in_turn = logits_of_turns([(10, 20), (30, 40), (50, 60)], 70)
     assert arrival_ranks(arrival_frames(in_turn.sigmoid())).tolist() == [[0, 1, 2]]
     assert arrival_ranks(arrival_frames(in_turn.flip(1).sigmoid())).tolist() == [[2, 1, 0]]
-    # Who speaks throughout is first from either end.
+    # A class that speaks throughout is first in both directions.
     nested = logits_of_turns([(0, 70), (30, 40), (50, 60)], 70)
     assert arrival_ranks(arrival_frames(nested.sigmoid())).tolist() == [[0, 1, 2]]
     assert arrival_ranks(arrival_frames(nested.flip(1).sigmoid())).tolist() == [[0, 2, 1]]

@@ -1,4 +1,4 @@
-"""Early exit: a recording leaves alone, with what its estimates agree on, and the rest of the head never runs."""
+"""Early exit: recordings exit independently, with the agreed estimate, and later blocks are not run."""
 
 from itertools import pairwise
 
@@ -46,7 +46,7 @@ def test_it_is_the_loop_over_recordings(name: str, seed: int, lengths: list[int]
         for row in range(len(lengths))
     ]
     seen = [jaccard(*map(sorted_by_arrival, pair)) for row in rows for pair in pairwise(row)]
-    # Between two confidences that occur, so that rounding decides nothing.
+    # Between two confidences that occur, so that rounding does not matter.
     steps = sorted({0.0, 1.0, *seen})
     index = min(int(share * (len(steps) - 1)), len(steps) - 2)
     confidence = (steps[index] + steps[index + 1]) / 2

@@ -1,4 +1,4 @@
-"""The head: plain while its gates are closed, sorted once they open, and blind to frame order except for arrivals."""
+"""The head: plain with closed gates, sorted with open ones, and invariant to frame order except for arrivals."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def frames(count: int = 60, seed: int = 0) -> Tensor:
 
 
 def frames_without_ties(head: Head) -> Tensor:
-    """Let every class speak in a tenth of the frames, and return frames in which no two arrive at once."""
+    """Let every class speak in a tenth of the frames, and return frames without simultaneous arrivals."""
     for seed in range(100):
         emb = frames(seed=seed)
         for index, estimate in enumerate(head.estimates):
@@ -74,7 +74,7 @@ def test_with_open_gates_the_encoding_counts(design):
 @pytest.mark.parametrize("layer", [0, 1])
 def test_relabelling_an_estimates_classes_changes_the_output_of_the_unsorted_control_alone(design, unchanged, layer):
     head = build(replace(CONFIG, permutation=design))
-    emb = frames_without_ties(head)  # between those, index order would decide
+    emb = frames_without_ties(head)  # ties would be broken by index
     logits, estimates = run(head, emb)
     order = [2, 0, 1]
     estimate = head.estimates[layer]

@@ -1,4 +1,4 @@
-"""The permutation encoding: what its designs promise, and that the controls break the promises they should break."""
+"""The permutation encoding: the guarantees of its designs, and controls that violate them."""
 
 import math
 from dataclasses import replace
@@ -29,7 +29,7 @@ def encode(encoding: PermutationEncoding, logits: Tensor) -> Tensor:
 
 
 def estimates(seed: int, frames: int = 60, scale: float = 3.0) -> Tensor:
-    """Smooth random logits (1, T, 4) of classes that come and go, the first time each at a frame of its own."""
+    """Return smooth random logits (1, T, 4) of classes that arrive at different frames."""
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(1, 4, frames + 8, generator=generator)
     logits = 3 * scale * torch.nn.functional.avg_pool1d(noise, 9, stride=1).transpose(1, 2)
@@ -69,7 +69,7 @@ def test_permuting_the_classes_changes_no_encoding(design, kernel, seed, order):
 )
 @settings(max_examples=25)
 def test_permuting_classes_that_arrive_at_once_changes_no_encoding(design, kernel, arrivals, level, order):
-    """Whether one of them is surer than the other, or both are as sure of what they say then."""
+    """With different probabilities or the same."""
     encoding = build(design, kernel)
     logits = speaking_from(tuple(20 * frame for frame in arrivals)) / 6.0 * torch.tensor(level)
     torch.testing.assert_close(encode(encoding, logits[..., list(order)]), encode(encoding, logits), atol=1e-4, rtol=0)
@@ -126,7 +126,7 @@ def test_a_class_that_never_speaks_adds_next_to_nothing_to_designs_b_and_c(desig
 @given(seed=st.integers(0, 1000), frames=st.integers(1, 59))
 @settings(max_examples=25)
 def test_design_a_of_a_prefix_is_the_prefix_of_design_a(kernel, seed, frames):
-    """What makes it exact in a stream: no later frame changes what an earlier one was given."""
+    """Therefore it is exact in a stream: later frames do not change earlier encodings."""
     encoding, logits = build("hard", kernel), estimates(seed)
     torch.testing.assert_close(
         encode(encoding, logits[:, :frames]), encode(encoding, logits)[:, :frames], atol=1e-6, rtol=0
@@ -251,7 +251,7 @@ def test_silence_is_not_blown_up_to_unit_size():
     torch.nn.init.ones_(encoding.gate)
     with torch.no_grad():
         logits = torch.full((1, 10, 4), -9.0)
-        logits[:, 0] = 9.0  # somebody arrives, and then is silent
+        logits[:, 0] = 9.0  # all arrive, and then are silent
         out = encoding(logits, torch.ones(1, 10, dtype=torch.bool))[0]
     assert out[:, 0].abs().max() > 0.5
     assert 0 < out[:, 1:].abs().max() < 1e-2

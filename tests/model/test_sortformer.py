@@ -1,4 +1,4 @@
-"""The whole model: shapes on the grid, parts that are what their configs say, bf16 and training that stay finite."""
+"""The whole model: shapes on the grid, parts according to their configs, finite bf16 and training."""
 
 import pytest
 import torch
@@ -97,7 +97,7 @@ def test_a_stream_can_go_in_by_its_pre_encoded_frames():
         )
 
 
-@pytest.mark.parametrize("shape", sorted(set(SHAPES) - {"reversible"}))  # which calls the parts of its blocks
+@pytest.mark.parametrize("shape", sorted(set(SHAPES) - {"reversible"}))  # it calls the parts of its blocks directly
 def test_hooks_see_what_every_block_gives(shape):
     model, seen = small_model(SHAPES[shape]), set[nn.Module]()
     kinds = (Encoder, Head, Stack, ConformerBlock, TransformerBlock, MultiHeadAttention, PermutationEncoding)

@@ -1,4 +1,4 @@
-"""Chunk by chunk: what the layers carry, arrivals included, makes chunks what they are in the whole recording."""
+"""Chunk by chunk: with the layers' state, arrivals included, chunks equal the whole recording."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ def frames(seed: int, rows: int = 1, count: int = FRAMES) -> Tensor:
 
 
 def in_chunks(model: Sortformer, emb: Tensor, ends: list[int], state: ModelState | None = None):
-    """Logits and estimates of the chunks that end before these frames, one behind the other, and the last state."""
+    """Return the concatenated logits and estimates of chunks that end before these frames, and the last state."""
     state = model.start(len(emb)) if state is None else state
     found = []
     with torch.no_grad():
@@ -79,7 +79,7 @@ def test_rows_at_different_places_of_their_streams_do_not_know_each_other(kind, 
     model, emb, chunk = MODELS[kind], frames(seed, 2, 60), MEMORY_CHUNK
     early = in_chunks(model, emb[:1, :40], list(range(chunk, 41, chunk)))[1]
     late = in_chunks(model, emb[1:, :60], list(range(chunk, 61, chunk)))[1]
-    if kind not in ("window", "combiner", "sparse", "long"):  # these grow, so that one place is not like the other
+    if kind not in ("window", "combiner", "sparse", "long"):  # the states of these grow with the position
         assert shapes(early) == shapes(late)
     else:
         late = in_chunks(model, emb[1:, :40], list(range(chunk, 41, chunk)))[1]
@@ -92,7 +92,7 @@ def test_rows_at_different_places_of_their_streams_do_not_know_each_other(kind, 
 
 
 def test_arrivals_are_carried():
-    """Whoever has come keeps the rank of their first frame: without that, later chunks are encoded otherwise."""
+    """A class keeps the rank of its first frame: otherwise later chunks would be encoded differently."""
     model, emb = MODELS["sums"], frames(3)
     _, state = in_chunks(model, emb[:, :20], [20])
     estimates = whole(model, emb[:, :20])[1:]
@@ -129,7 +129,7 @@ def test_losses_of_layers_add_up_by_name():
     model = small_model(REMEMBERING["compressive"]).train()
     emb = frames(0, 2)
     output = model.forward_frames(emb, torch.ones(2, FRAMES, dtype=torch.bool))
-    assert set(output.losses) == {"memory_attention"}  # of the encoder; the head's compressions have nothing to learn
+    assert set(output.losses) == {"memory_attention"}  # of the encoder; the head's compressions have no weights
     output.losses["memory_attention"].backward()
     touched = {name for name, parameter in model.named_parameters() if parameter.grad is not None}
     assert touched == {f"encoder.blocks.0.attention.memory.compression.conv.{part}" for part in ("weight", "bias")}

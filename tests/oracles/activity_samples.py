@@ -4,7 +4,7 @@ from sortformer.grid import FrameGrid
 
 
 def covered_frames(turns, speaker, num_frames, grid: FrameGrid):
-    """Frames of which the speaker covers at least half the samples."""
+    """Return the frames of which the speaker covers at least half the samples."""
     spoken = set()
     for turn in turns:
         if turn.speaker == speaker:

@@ -1,4 +1,4 @@
-"""When classes arrive and in which order, frame by frame and class by class."""
+"""Arrival times of classes and their order, frame by frame and class by class."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ __all__ = ["arrivals", "expected_arrivals", "ranks", "soft_ranks"]
 
 
 def arrivals(probs: np.ndarray, threshold: float = 0.5) -> list[int]:
-    """First frame of (T, K) strictly above the threshold, T for a class that never is."""
+    """Return the first frame of (T, K) strictly above the threshold, T for a class without one."""
     found = []
     for k in range(probs.shape[1]):
         frames = [t for t in range(len(probs)) if probs[t, k] > threshold]
@@ -15,7 +15,7 @@ def arrivals(probs: np.ndarray, threshold: float = 0.5) -> list[int]:
 
 
 def ranks(times: list[int]) -> list[int]:
-    """How many others arrived before, or at the same time with a lower index."""
+    """Return how many others arrived before, or at the same time with a lower index."""
     return [
         sum(1 for j in range(len(times)) if times[j] < times[k] or (times[j] == times[k] and j < k))
         for k in range(len(times))

@@ -25,8 +25,8 @@ def attention(
 ) -> np.ndarray:
     """Mix values (B, H, T, d) for each query over the keys j with ``may_attend(b, i, j)``.
 
-    ``score(b, h, i, j)`` replaces the product of query i and key j (before the division by sqrt(d)). A query that may
-    attend to nothing gives NaN: what stands there is nobody's business.
+    ``score(b, h, i, j)`` replaces the product of query i and key j (before the division by sqrt(d)). The output of a
+    query without keys is NaN: it is not compared.
     """
     batch, heads, frames, dim = query.shape
     out = np.full(value.shape, np.nan)
@@ -51,7 +51,7 @@ def shaw_score(query: np.ndarray, key: np.ndarray, table: np.ndarray, i: int, j:
 
 
 def sinusoid(position: float, dim: int) -> np.ndarray:
-    """The code (dim,) of one position: sine and cosine of falling frequencies take turns."""
+    """The encoding (dim,) of one position: alternating sine and cosine of decreasing frequencies."""
     code = np.zeros(dim)
     for channel in range(dim):
         angle = position / 10_000 ** (2 * (channel // 2) / dim)
@@ -84,7 +84,7 @@ def distance_aware_score(query: np.ndarray, key: np.ndarray, a: float, b: float,
 
 
 def rotated(vector: np.ndarray, position: int, base: float = 10_000.0) -> np.ndarray:
-    """One vector (d,) turned by its position: channel c and channel c + d / 2 are a complex number."""
+    """Rotate one vector (d,) by its position: channel c and channel c + d / 2 are a complex number."""
     half = len(vector) // 2
     out = np.zeros(len(vector))
     for c in range(half):

@@ -1,4 +1,4 @@
-"""The Combiner of any plan, by the definition: a set of frames and a list of groups for each query, one softmax."""
+"""The Combiner of any plan, by definition: a set of frames and a list of groups for each query, one softmax."""
 
 import math
 from collections.abc import Callable
@@ -19,13 +19,13 @@ __all__ = [
 ]
 
 Plan = Callable[[int, int], tuple[list[int], list[list[int]]]]
-"""From a query and the number of frames to the frames that it attends to directly, and to groups."""
+"""Takes a query and the number of frames; returns the frames that it attends to directly, and groups."""
 
 
 def pooled(
     pool: str, key_map: np.ndarray | None = None, query_map: np.ndarray | None = None
 ) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
-    """The abstraction (k, q) of a group by maximum or mean, of ReLU(W x) where there is a W."""
+    """The abstraction (k, q) of a group by maximum or mean, of ReLU(W x) if there is a W."""
 
     def abstraction(query, key, b, h, _, members):
         pooled_pair = []
@@ -38,7 +38,7 @@ def pooled(
 
 
 def rowmajor_abstraction(row: int, valid: np.ndarray):
-    """The query of a row is that of its frame in one's column (zero where there is none), its key what that reads."""
+    """The abstraction of a row: the query of its frame in i's column (zero without one), the key that this reads."""
 
     def abstraction(query, key, b, h, i, members):
         there = members[0] // row * row + i % row

@@ -35,7 +35,7 @@ def softmax_over(query: np.ndarray, keys: list[np.ndarray], values: list[np.ndar
 
 
 def dyadic_spans(i: int, frames: int) -> list[tuple[int, int]]:
-    """Halve [0, 2^n) down to i: the halves that i is not in, as (start, stop), longest first, cut at ``frames``."""
+    """Halve [0, 2^n) down to i; return the halves without i, as (start, stop), longest first, cut at ``frames``."""
     start, size = 0, 1
     while size < frames:
         size *= 2
@@ -77,7 +77,7 @@ def favor_kernel(directions: np.ndarray) -> Callable[[np.ndarray, np.ndarray], f
 
 
 def relu_kernel(directions: np.ndarray, floor: float = 1e-3) -> Callable[[np.ndarray, np.ndarray], float]:
-    """phi(x)_w = max(0, w . x) and a little, with x = q / d^(1/4)."""
+    """phi(x)_w = max(0, w . x) + epsilon, with x = q / d^(1/4)."""
 
     def features(x: np.ndarray) -> np.ndarray:
         return np.array([max(0.0, w @ x / len(x) ** 0.25) + floor for w in directions])
@@ -86,7 +86,7 @@ def relu_kernel(directions: np.ndarray, floor: float = 1e-3) -> Callable[[np.nda
 
 
 def fourier_kernel(directions: np.ndarray) -> Callable[[np.ndarray, np.ndarray], float]:
-    """The mean of cos(w . (q - k)), q and k of length one: what sines and cosines multiply to."""
+    """The mean of cos(w . (q - k)) for q and k of length one: the product of sine and cosine features."""
 
     def kernel(q: np.ndarray, k: np.ndarray) -> float:
         gap = q / np.linalg.norm(q) - k / np.linalg.norm(k)
@@ -169,7 +169,7 @@ def linformer(
     chunk: int,
     weights: tuple[np.ndarray, np.ndarray] | None,
 ) -> np.ndarray:
-    """Attend to a few keys and values for each chunk: its mean, or sums by the place in the chunk (slots, chunk)."""
+    """Attend to a few keys and values per chunk: its mean, or sums weighted by position in the chunk (slots, chunk)."""
     out = np.full(query.shape, np.nan)
     for b, h, i in np.ndindex(*query.shape[:3]):
         keys, values = [], []
@@ -244,7 +244,7 @@ def routing_causal(
 def routing(
     query: np.ndarray, key: np.ndarray, value: np.ndarray, valid: np.ndarray, centroids: np.ndarray, window: int
 ) -> np.ndarray:
-    """Each centroid takes its nearest queries and keys; what several say of a frame is averaged, none is zero."""
+    """Each centroid takes its nearest queries and keys; a frame's output is the mean over its clusters, or zero."""
 
     out = np.zeros(query.shape)
     for b, h in np.ndindex(*query.shape[:2]):
@@ -264,7 +264,7 @@ def routing(
 
 
 def doubly_stochastic(matrix: np.ndarray, iterations: int, causal: bool) -> np.ndarray:
-    """Divide rows by their sums and then columns, again and again; causal: columns by their sums up to each row."""
+    """Normalise rows and columns repeatedly; causal: columns by their sums up to each row."""
     for _ in range(iterations):
         rows = matrix.sum(axis=1, keepdims=True)
         matrix = np.divide(matrix, rows, out=np.zeros_like(matrix), where=rows > 0)
@@ -284,10 +284,10 @@ def sinkhorn_attention(
     cut: int = 0,
     causal: bool = False,
 ) -> np.ndarray:
-    """Sort blocks by a doubly stochastic matrix of how well their means fit; attend to own and sorted block.
+    """Sort blocks by a doubly stochastic matrix of scores of their means; attend to own and sorted block.
 
-    With a cut: to the first sorted blocks alone. Causal: a block looks for what the mean of the queries up to its first
-    one fits, among the blocks before it.
+    With a cut: to the first sorted blocks only. Causal: a block is scored by the mean of the queries up to its first
+    one, among the blocks before it.
     """
     out = np.full(query.shape, np.nan)
     frames, dim = query.shape[2:]

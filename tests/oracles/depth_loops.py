@@ -1,4 +1,4 @@
-"""Reversible couplings without a way back, and halting told one frame at a time."""
+"""Reversible couplings in plain autograd, and adaptive halting one frame at a time."""
 
 from collections.abc import Callable, Sequence
 

@@ -67,7 +67,7 @@ def der(reference_turns, hypothesis_turns, cells, uem, collar_s=0.0, skip_overla
 
 
 def jers(reference_turns, hypothesis_turns, cells, uem):
-    """The sums of Jaccard errors under each of the pairings that are together longest (they may be several)."""
+    """The sums of Jaccard errors under each pairing with the longest common time (there may be several)."""
     reference, hypothesis = speakers_by_cell(reference_turns, cells), speakers_by_cell(hypothesis_turns, cells)
     scored = scored_cells(reference, cells, uem, 0, False)
     ours = {name: {c for c in scored if name in reference[c]} for name in set().union(*reference)}

@@ -1,7 +1,7 @@
-"""Diarization error of long recordings: activity in cells of 10 ms, and every pairing of speakers tried.
+"""DER of long recordings: activity in cells of 10 ms, and all pairings of speakers.
 
 It differs from ``der_cells`` (which is slower) only in counting cells for all pairings at once. ``map_without_collar``
-pairs speakers on all that the UEM holds, as md-eval does; else on what is scored.
+pairs speakers by the whole UEM, as md-eval does; else by the scored region.
 """
 
 from itertools import permutations

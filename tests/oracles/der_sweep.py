@@ -1,8 +1,8 @@
-"""Diarization error of whole recordings of many speakers, from one border to the next, in steps of 10 ms.
+"""DER of whole recordings with many speakers, from one border to the next, in steps of 10 ms.
 
-Between two borders (of turns, of the UEM, of collars) nothing changes, so that each piece is counted once, by the
-definition. Speakers are paired without trying every pairing: the best one of so many pairs grows into the best one of
-one more along the path of new and dissolved pairs that gains most (the Hungarian method, by Bellman and Ford's rounds).
+Between two borders (of turns, of the UEM, of collars) nothing changes, so each piece is counted once, by the
+definition. Speakers are paired without trying every pairing: the best pairing of n pairs is extended to the best one
+of n + 1 along the augmenting path with the largest gain (the Hungarian method, with Bellman-Ford).
 """
 
 from collections import Counter
@@ -11,7 +11,7 @@ STEP = 100  # in a second
 
 
 def stretches(turns):
-    """{speaker: [(start, end), ...]} in steps, those that overlap or touch being one."""
+    """Return {speaker: [(start, end), ...]} in steps, with overlapping and touching turns merged."""
     found = {}
     for turn in sorted(turns, key=lambda turn: turn.start):
         start, end = round(turn.start * STEP), round(turn.end * STEP)
@@ -23,7 +23,7 @@ def stretches(turns):
 
 
 def pieces(ours, theirs, uem, collar, skip_overlap):
-    """(length, who speaks, who is said to speak) of each piece that is scored."""
+    """Return (length, reference speakers, hypothesis speakers) of each scored piece."""
     events = [
         (round(time * STEP), change, "in", None) for part in uem for time, change in zip(part, (1, -1), strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Early exit told one recording, class and frame at a time."""
+"""Early exit, one recording, class and frame at a time."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ __all__ = ["exit_of", "jaccard", "sorted_by_arrival"]
 
 
 def sorted_by_arrival(probs: np.ndarray) -> np.ndarray:
-    """Columns of (T, K) by first frame above a half, those that never are last; the one with more speech first."""
+    """Sort columns of (T, K) by first frame above a half, absent ones last; ties by the amount of speech."""
     frames, classes = probs.shape
     keys = []
     for k in range(classes):
@@ -24,7 +24,7 @@ def jaccard(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def exit_of(estimates: list[np.ndarray], confidence: float) -> tuple[int | None, np.ndarray | None]:
-    """Which of one recording's estimates it leaves with, and what that says; None if it stays."""
+    """Return the estimate with which a recording exits, and its values; None if it does not."""
     ordered = [sorted_by_arrival(each) for each in estimates]
     for index in range(1, len(ordered)):
         if jaccard(ordered[index - 1], ordered[index]) >= confidence:

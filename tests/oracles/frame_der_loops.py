@@ -11,7 +11,7 @@ def best_counts(active, target):
 
 
 def counts(active, target, pairing):
-    """Pairing[k] is the reference speaker of slot k; numbers past either width are nobody."""
+    """pairing[k] is the reference speaker of slot k; numbers past either width mean none."""
     total = miss = false_alarm = confusion = 0
     for slots, speakers in zip(active, target, strict=True):
         said = {pairing[k] for k, on in enumerate(slots) if on}

@@ -1,4 +1,4 @@
-"""Label memory told one frame, one stored frame and one label at a time, in float64."""
+"""Label memory, one frame, one stored frame and one label at a time, in float64."""
 
 import math
 
@@ -15,7 +15,7 @@ def label_shares(
     temperature: float,
     stranger: float,
 ) -> list[float]:
-    """The probability of each label for one frame; a stranger stands beside the neighbours, once for each."""
+    """The probability of each label for one frame; each neighbour competes with one stranger."""
     away = []
     for key, label in stored:
         one, other = key / math.sqrt(sum(key**2)), frame / math.sqrt(sum(frame**2))

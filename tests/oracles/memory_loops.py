@@ -11,7 +11,7 @@ __all__ = ["ListMemory", "attention_over", "compress", "nearest"]
 
 @dataclass
 class ListMemory:
-    """Recent frames and compressed ones, each with where it stood: a list grows at its end."""
+    """Recent and compressed frames with their positions, as lists."""
 
     length: int
     compressed_length: int = 0
@@ -37,7 +37,7 @@ class ListMemory:
 
 
 def compress(kind: str, ratio: int, weights: dict[str, np.ndarray]):
-    """From old frames (at, frame, usage) to compressed ones (at, frame)."""
+    """Compress old frames (at, frame, usage) to (at, frame)."""
 
     def squeeze(old: list[tuple[float, np.ndarray, float]]) -> list[tuple[float, np.ndarray]]:
         if kind == "most_used":
@@ -82,7 +82,7 @@ def attention_over(
     values: list[np.ndarray],
     score: Callable[[np.ndarray, np.ndarray, int], float] = lambda query, key, _: float(query @ key),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Softmax attention of one query over lists: what it reads, and the weights. ``score(query, key, its number)``."""
+    """Return output and weights of softmax attention of one query over lists. ``score(query, key, its number)``."""
     scores = np.array([score(query, key, n) for n, key in enumerate(keys)]) / math.sqrt(len(query))
     weights = np.exp(scores - scores.max())
     weights = weights / weights.sum()
@@ -92,7 +92,7 @@ def attention_over(
 def nearest(
     query: np.ndarray, keys: list[np.ndarray], values: list[np.ndarray], count: int, sharpness: float
 ) -> np.ndarray:
-    """Read the values of the ``count`` keys that point most in the query's direction."""
+    """Read the values of the ``count`` keys with the largest cosine to the query."""
     unit = query / np.linalg.norm(query)
     scores = [float(unit @ key / np.linalg.norm(key)) for key in keys]
     best = sorted(range(len(keys)), key=lambda n: -scores[n])[:count]

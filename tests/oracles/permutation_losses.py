@@ -1,4 +1,4 @@
-"""Sort loss, permutation-invariant loss and NeMo's rule by trying every order of the speakers."""
+"""Sort loss, permutation-invariant loss and NeMo's rule, over all orders of the speakers."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ def arrival(activity: np.ndarray, speaker: int) -> int:
 
 
 def orders(activity: np.ndarray, by_arrival: bool) -> Iterator[Order]:
-    """All orders, or those in which nobody stands before one who arrived earlier."""
+    """All orders, or those in which nobody precedes an earlier arrival."""
     times = [arrival(activity, speaker) for speaker in range(activity.shape[1])]
     for order in itertools.permutations(range(activity.shape[1])):
         if not by_arrival or [times[speaker] for speaker in order] == sorted(times):

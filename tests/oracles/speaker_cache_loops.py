@@ -8,7 +8,7 @@ SILENCE = None
 
 
 def compressed(probs, frames, silence_frames, *, floor=0.25, newcomer=0.05, strong=0.75, weak=1.5, enough=0.5):
-    """Return the frame that each of the ``frames`` places of the cache gets, or SILENCE; ``probs`` are (T, S) lists."""
+    """Return the frame at each of the ``frames`` places of the cache, or SILENCE; ``probs`` are (T, S) lists."""
     slots = len(probs[0])
     budget = max(0, frames // slots - silence_frames)
     table = [_scores_of_slot(probs, slot, floor, math.floor(enough * budget)) for slot in range(slots)]

@@ -1,4 +1,4 @@
-"""Read a TextGrid in the long format, whose values all stand on lines of their own."""
+"""Read a TextGrid in the long format, with one value per line."""
 
 __all__ = ["tiers"]
 

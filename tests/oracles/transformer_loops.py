@@ -1,4 +1,4 @@
-"""A Transformer block with its norms before its branches, one recording at a time in float64."""
+"""A pre-norm Transformer block, one recording at a time in float64."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ def linear(x: np.ndarray, weights: Mapping[str, np.ndarray], name: str) -> np.nd
 
 
 def branches(weights: Mapping[str, np.ndarray], heads: int) -> tuple[Branch, Branch]:
-    """Return what attention and feed-forward part make of frames (T, D), from the weights of one block by name."""
+    """Return the attention and feed-forward branches for frames (T, D), from the weights of one block by name."""
 
     def attend(x: np.ndarray) -> np.ndarray:
         x = layer_norm(x, weights["attention_norm.weight"], weights["attention_norm.bias"])
@@ -39,7 +39,7 @@ def branches(weights: Mapping[str, np.ndarray], heads: int) -> tuple[Branch, Bra
 
 
 def gated(weights: Mapping[str, np.ndarray], name: str, x: np.ndarray, branch: np.ndarray) -> np.ndarray:
-    """Return frames (T, D) and what their branch gave after the gates of that name."""
+    """Return frames (T, D) combined with their branch by the gates of that name."""
     of_branch = dict(zip("rzg", np.split(weights[f"{name}.of_branch.weight"], 3), strict=True))
     of_frames = dict(zip("rz", np.split(weights[f"{name}.of_frames.weight"], 2), strict=True))
     of_frames["g"] = weights[f"{name}.of_kept.weight"]

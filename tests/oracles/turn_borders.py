@@ -1,4 +1,4 @@
-"""How much of what two voices say is at the other's time, by trying every stretch that may belong to one of them."""
+"""The least misassigned speech of two voices, over all stretches of one within the other."""
 
 import itertools
 
@@ -8,7 +8,7 @@ __all__ = ["least_astray"]
 
 
 def least_astray(one: np.ndarray, other: np.ndarray) -> float:
-    """Return the least speech astray where one of two voices (N,) has a stretch and the other what lies around it."""
+    """Return the least misassigned speech if one of two voices (N,) has one stretch and the other the rest."""
     least = np.inf
     for start, end in itertools.combinations_with_replacement(range(len(one) + 1), 2):
         inside = (np.arange(len(one)) >= start) & (np.arange(len(one)) < end)

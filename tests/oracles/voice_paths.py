@@ -1,4 +1,4 @@
-"""How likely each voice is in each frame, by going through every way in which voices may follow one another."""
+"""Posteriors of voices per frame, summed over all sequences of voices."""
 
 import itertools
 
@@ -8,9 +8,10 @@ __all__ = ["voice_posteriors"]
 
 
 def voice_posteriors(near: np.ndarray, stays: float) -> np.ndarray:
-    """Return P(voice k in frame t | all frames), (T, K), from the likelihoods ``near`` of each frame.
+    """Return P(voice k in frame t
+    all frames), (T, K), from the likelihoods ``near`` of each frame.
 
-    The first voice is any of them; the next is the same with probability ``stays``, and else any other.
+    The first voice is uniform; the next is the same with probability ``stays``, else uniformly any other.
     """
     frames, voices = near.shape
     total = np.zeros((frames, voices))

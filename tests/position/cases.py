@@ -1,4 +1,4 @@
-"""What every position does to attention, told frame by frame and pair by pair. One that is absent here fails the tests.
+"""The effect of every position on attention, by frame and pair. A position without a case fails the tests.
 
 ``weights`` are those of a layer by name, of ``heads`` heads and the ``DEPTH``-th of its stack, from 0.
 """
@@ -30,12 +30,12 @@ def product(weights: Weights, h: int, query: np.ndarray, key: np.ndarray, i: int
 
 @dataclass(frozen=True)
 class Case:
-    """A frame (D,) with its place t in it, and the score of a pair in head h before the division by sqrt(d)."""
+    """A frame (D,) with its position t added, and the score of a pair in head h before the division by sqrt(d)."""
 
     embed: Callable[[Weights, np.ndarray, int], np.ndarray] = as_it_is
     score: Callable[[Weights, int, np.ndarray, np.ndarray, int, int], float] = product
     relative: bool = False
-    """Whether where a recording begins is nothing to it."""
+    """Whether it is shift-invariant."""
 
 
 def sinusoidal(weights: Weights, x: np.ndarray, t: int) -> np.ndarray:

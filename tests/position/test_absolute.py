@@ -1,4 +1,4 @@
-"""Positions that are written into frames: the codes of the papers, and a table with an end."""
+"""Absolute positions, added to frames: the encodings of the papers, and a table of limited length."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""ALiBi and DA-Transformer: equal to their formulas pair by pair, and nothing at all in their limits."""
+"""ALiBi and DA-Transformer: equal to their formulas pair by pair, and without effect in their limits."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The laws of positions, for every one that is registered, through the layer that attends by them."""
+"""The laws of positions, for every registered one, in the layer that uses it."""
 
 from dataclasses import replace
 
@@ -87,7 +87,7 @@ def test_gradients_are_those_of_finite_differences_and_reach_every_weight(positi
 
 @every_position
 def test_where_a_recording_begins_is_nothing_to_relative_positions_and_something_to_absolute_ones(position: Position):
-    """Frames of silence before it, which nobody attends to, move all of it."""
+    """Masked frames of silence before it shift the whole recording."""
     layer, x = build(position), draw(rows=1)
     late = torch.cat((draw(rows=1, frames=4), x), dim=1)
     valid = torch.arange(FRAMES + 4)[None] >= 4

@@ -1,4 +1,4 @@
-"""Positions against public implementations, where those are installed.
+"""Positions against public implementations, where these are installed.
 
 Run on rotary-embedding-torch 0.9.1, x-transformers 2.31.10 and transformers 5.23.0, with torch 2.13.0.
 """
@@ -17,7 +17,7 @@ def peer(module: str, package: str):
 
 
 def test_rope_equals_rotary_embedding_torch():
-    """It turns neighbouring channels together; ours the first half with the second."""
+    """It rotates neighbouring channels together; ours the first half with the second."""
     theirs = peer("rotary_embedding_torch", "rotary-embedding-torch").RotaryEmbedding(8)
     query, key = draw(0, 2, 2, 3, 9, 8).unbind()
     halves = torch.cat((torch.arange(0, 8, 2), torch.arange(1, 8, 2)))
@@ -28,14 +28,14 @@ def test_rope_equals_rotary_embedding_torch():
 
 @pytest.mark.parametrize("heads", [2, 8])
 def test_alibi_equals_x_transformers(heads: int):
-    """Where the heads are a power of two, all that the paper has slopes for; but the last one, which has none here."""
+    """For numbers of heads that are powers of two, as in the paper; except the last head, which has no slope here."""
     theirs = peer("x_transformers.x_transformers", "x-transformers").AlibiPositionalBias(heads)
     bias = AlibiPosition(heads, head_dim=16).bias(torch.zeros(1, heads, 7, 16), Places.whole(7))
     torch.testing.assert_close((bias / 4)[0, :-1], theirs(7, 7)[:-1], atol=1e-6, rtol=0)
 
 
 def test_transformer_xl_equals_xlnet():
-    """Its attention over the codes of distances that ours projects."""
+    """Its attention over projected encodings of distances, like ours."""
     xlnet = peer("transformers.models.xlnet.modeling_xlnet", "transformers")
     heads, head_dim, frames = 3, 4, 7
     theirs = xlnet.XLNetRelativeAttention(

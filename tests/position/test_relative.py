@@ -1,4 +1,4 @@
-"""Shaw's and Transformer-XL's relative positions: equal to scores pair by pair, and blind to where a pair stands."""
+"""Shaw's and Transformer-XL's relative positions: equal to scores pair by pair, and shift-invariant."""
 
 import numpy as np
 import pytest

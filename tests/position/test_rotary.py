@@ -1,4 +1,4 @@
-"""Rotary positions: equal to complex rotation, and a function of the distance alone."""
+"""Rotary positions: equal to complex rotation, and a function of the distance only."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What recipes do to their process stays among the recipes."""
+"""Changes of recipes to the process do not affect other tests."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ import torch
 
 @pytest.fixture(autouse=True)
 def _threads() -> Iterator[None]:
-    """Give torch its threads back: some recipes take one, and the last bits of what comes after depend on it."""
+    """Restore torch's threads: some recipes use one, and the last bits of later results depend on the number."""
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)

@@ -1,4 +1,4 @@
-"""Run a recipe's script as it is; its commands and scripts in Python are not without torch, which is imported once."""
+"""Run a recipe's script unchanged; its Python commands are forked, so that torch is imported only once."""
 
 import contextlib
 import io
@@ -24,9 +24,9 @@ exit "$(cat "$SORTFORMER_TALK/code")"
 
 
 def run_script(script: Path, folder: Path, *arguments: object, **variables: object) -> str:
-    """Run a bash script in a folder with arguments and variables of its environment.
+    """Run a bash script in a folder with arguments and environment variables.
 
-    Returns its stdout, and fails where it fails.
+    Return its stdout; fail if it fails.
     """
     talk = folder / ".talk"
     talk.mkdir(parents=True)
@@ -79,5 +79,5 @@ def _answered(place: Path, arguments: list[str]) -> tuple[object, str, str]:
             main(arguments)
         except SystemExit as left:
             code = left.code or 0
-    torch.set_flush_denormal(False)  # a command's process is its own, the tests' is not
+    torch.set_flush_denormal(False)  # a command would change its own process only, here it is the tests'
     return code, out.getvalue(), err.getvalue()

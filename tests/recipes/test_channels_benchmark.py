@@ -1,4 +1,4 @@
-"""The script that scores a speaker a channel: what leaks in is softer and later, and each side is one voice."""
+"""The benchmark of one speaker per channel: leaks are attenuated and delayed, and each side has one voice."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The script that asks how far confidence can be believed."""
+"""The script that measures the calibration of confidence."""
 
 import runpy
 import shutil

@@ -1,4 +1,4 @@
-"""The recipes from corpus to score, on corpora in miniature and with a model that hears two people everywhere."""
+"""The recipes from corpus to score, on miniature corpora and with a model that finds two speakers everywhere."""
 
 import re
 import runpy
@@ -46,13 +46,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found_before(folder: Path) -> None:
-    """What an earlier run found in a recording that is none of the test set now."""
+    """Write output of an earlier run, for a recording that is not in the test set now."""
     folder.mkdir(parents=True)
     trees.truth(folder / "earlier.rttm", (0, 1, "x"))
 
 
 def weights(folder: Path) -> bytes:
-    """A model's weights; its post-processing is beside them."""
+    """A model's weights, without its post-processing."""
     return (folder / "model.safetensors").read_bytes()
 
 
@@ -101,7 +101,7 @@ def test_callhome(tmp_path: Path, model: Path):
 
 
 def own_data(root: Path) -> Path:
-    """Each split: recordings in which two synthetic voices speak in turn, with references that are all called alike."""
+    """Write for each split recordings of two alternating synthetic voices, whose references all use the same names."""
     runpy.run_path(str(RECIPES / "overfit_one/make_voices.py"))["main"](root / "voices")
     for split, days in (("train", ("monday", "tuesday")), ("dev", ("monday",)), ("test", ("monday",))):
         sound = [soundfile.read(root / "voices" / f"{name}.ogg", frames=96_000)[0] for name in ("bass", "alto")]
@@ -125,11 +125,11 @@ def test_finetune_own_data(tmp_path: Path, model: Path):
     assert total(before) > 0
     assert total(after) > 0
     assert sorted(path.name for path in (run / "turns").iterdir()) == ["train_monday.rttm", "train_tuesday.rttm"]
-    assert len((run / "run/log.jsonl").read_text().splitlines()) == 4  # a look, two steps, and a look
+    assert len((run / "run/log.jsonl").read_text().splitlines()) == 4  # an evaluation, two steps, and an evaluation
     first, learned, before, after = map(weights, (model, run / "run/model", run / "before/model", run / "after/model"))
     assert before == first
     assert after == learned != first
-    # What was trained on other recordings neither goes on nor is scored as if it had learned from these.
+    # A run on other recordings is neither resumed nor scored.
     (tmp_path / "own/train/monday/ref.rttm").unlink()
     trees.truth(tmp_path / "own/train/monday/ref.rttm", (0.2, 5.0, "train_bass"), uri="train_monday")
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""The network that counts, as the recipe writes it: filters that pass the band that they are for, and a teacher."""
+"""The counting network as written by the recipe: filters that pass their band, and use as a teacher."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests import processes
 from tests.train.runs import counting_network
 
 SCRIPT = Path(__file__).parents[2] / "recipes/default_model/count_teacher.py"
-LOW, BAND = np.array([30.0, 950.0, -2000.0]), np.array([250.0, -700.0, 5000.0])  # signs do not count
+LOW, BAND = np.array([30.0, 950.0, -2000.0]), np.array([250.0, -700.0, 5000.0])  # up to sign
 EDGES = [(80, 380), (1000, 1750), (2050, 7100)]
 
 
@@ -34,5 +34,5 @@ def test_it_writes_what_a_run_is_taught_by(tmp_path):
     for number, (lower, upper) in enumerate(EDGES):
         for filter_ in (filters[number], filters[number + 3]):
             power = np.abs(np.fft.rfft(filter_, 16000)) ** 2
-            inside = (frequency >= lower - 64) & (frequency <= upper + 64)  # give or take what 251 taps tell apart
+            inside = (frequency >= lower - 64) & (frequency <= upper + 64)  # within the resolution of 251 taps
             assert power[inside].sum() > 0.98 * power.sum()

@@ -1,4 +1,4 @@
-"""The script that tells how many speak: what it tells is neither missed nor heard too much."""
+"""The script that uses the true number of simultaneous speakers: it leaves neither miss nor false alarm."""
 
 import runpy
 from pathlib import Path
@@ -25,7 +25,7 @@ def script() -> dict[str, Any]:
 
 
 def heard(frames: int = 200) -> Whole:
-    """Two voices that are told apart well, and a head that knows next to nothing."""
+    """Two distinct voices, and a head with nearly uninformative output."""
     rng = np.random.default_rng(0)
     emb = np.where(np.arange(frames)[:, None] < 75, [1.0, 0.0], [0.0, 1.0])
     emb[170:] = [1.0, 0.0]
@@ -41,7 +41,7 @@ def test_what_is_told_is_neither_missed_nor_heard_too_much(script, clustering):
         found = script["found_turns"](diarizer, heard(), TRUTH, told, DURATION_S)
         errors[told] = der(TRUTH, found, [(0.0, DURATION_S)])
     overlap = 0.8
-    if clustering is not None:  # slots that know nothing share every frame out, and neither of them is above 1/2
+    if clustering is not None:  # uninformative slots share each frame, and none of them is above 1/2
         assert errors["all"].miss == pytest.approx(0.0, abs=0.02)
         assert errors["all"].false_alarm == pytest.approx(0.0, abs=0.02)
         assert errors["one"].miss == pytest.approx(overlap, abs=0.02)

@@ -1,4 +1,4 @@
-"""The script that makes the package's model, in miniature: every stage has a step, every set a recording."""
+"""The script of the package's model, in miniature: one step per stage, one recording per set."""
 
 import re
 import runpy
@@ -64,7 +64,7 @@ BEGIN_FROM = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The recipes with a step each, voices in both splits, and one real recording."""
+    """The recipes with one step each, voices in both splits, and one real recording."""
     for steps, name in enumerate(("recipe", "longer", "further", "varied"), start=1):
         (tmp_path / f"{name}.toml").write_text(TINY.format(steps=steps, init=""))
     for name, begun in BEGIN_FROM.items():

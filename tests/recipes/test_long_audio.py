@@ -1,4 +1,4 @@
-"""The long-audio recipe in miniature: cells, a stopped one, the table's slopes, the picture."""
+"""The long-audio recipe in miniature: cells, a stopped one, the table's slopes, the plot."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ def test_what_takes_too_long_is_stopped_and_shown(tmp_path):
 
 
 def of_the_page() -> dict[str, tuple[list[dict], str]]:
-    """By mechanism, the cells that RESULTS.md shows and what it says of full attention."""
+    """Return for each mechanism of RESULTS.md its cells and its entry on full attention."""
     found = {}
     for block in (RECIPE / "RESULTS.md").read_text(encoding="utf-8").split("\n\n"):
         if not block.startswith("| mechanism |"):

@@ -1,4 +1,4 @@
-"""The script that teaches calls: what it begins as, what it does to waves, and that it leaves the rest as it was."""
+"""The script that trains for calls: its initial model, its effect on waves, and that all else is unchanged."""
 
 import runpy
 import sys
@@ -39,7 +39,7 @@ def test_it_begins_as_the_first_subsampling_which_hears_nothing_above(script, ch
     plain = model(channels)
     wider = script["widened"](plain)
     feats, lengths = plain.features(torch.from_numpy(noise(32_000))[None])
-    feats[..., 12:] = 0.0  # as what lies outside of the features
+    feats[..., 12:] = 0.0  # like values outside of the features
     with torch.no_grad():
         expected, _ = plain.encoder.subsample(feats, lengths)
         found, _ = wider.encoder.subsample(feats, lengths, torch.tensor([True]))

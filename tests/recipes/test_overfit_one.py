@@ -1,4 +1,4 @@
-"""The smoke test of model and trainer: synthetic voices, one small batch, learnt by heart."""
+"""The smoke test of model and trainer: overfit one small batch of synthetic voices."""
 
 import json
 import runpy
@@ -56,7 +56,7 @@ def test_a_batch_is_learnt_by_heart(voices, tmp_path):
     )
     lines: list[dict[str, float]] = []
     model, _ = checkpoint.load(train(config, tmp_path, report=lines.append))
-    assert lines[0]["output"] > 0.6  # it began by knowing nothing: ln 2
+    assert lines[0]["output"] > 0.6  # the loss of chance is ln 2
     assert lines[-1]["output"] < 0.1
     assert lines[-1]["estimates"] < 0.2
     batch = Batches(Sources.load(config.data), config, config.model)[0]

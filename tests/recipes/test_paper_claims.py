@@ -1,4 +1,4 @@
-"""The claims in miniature: synthetic voices, a tiny encoder, a step of training a cell; and what is made of results."""
+"""The claims in miniature: synthetic voices, a tiny encoder, one training step per cell; and the summary."""
 
 import json
 import runpy
@@ -53,7 +53,7 @@ def recipe(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def voices(tmp_path: Path) -> None:
-    """The voices that the recipe names, all of them in both splits."""
+    """The voices named in the recipe, all of them in both splits."""
     runpy.run_path(str(RECIPE.parent / "overfit_one/make_voices.py"))["main"](tmp_path / "voices")
     table = tmp_path / "voices/segments.tsv"
     text = table.read_text()
@@ -93,7 +93,7 @@ def test_a_head_takes_the_weights_of_another_and_keeps_its_own_where_there_are_n
 
 @pytest.mark.parametrize(("remembers", "kept"), [(True, 1.0), (False, 0.0)])
 def test_the_probe_counts_who_has_the_slot(script, remembers, kept):
-    """A head that knows voices by heart, and one for which whoever returns is new."""
+    """With a head that recognises voices, and with one that treats returning speakers as new."""
     reentry = script("reentry")
 
     class Heard:
@@ -116,7 +116,7 @@ def test_the_probe_counts_who_has_the_slot(script, remembers, kept):
 
 
 def test_probes_are_of_three_voices(script):
-    """Each voice is one channel, and silence none: a trio is read off."""
+    """Each voice is one channel, and silence none, so a trio can be read from the stream."""
     reentry, voices = script("reentry"), script("voices")
     speech = torch.eye(5)[:, None].expand(-1, 7, -1)
     made = reentry["probes"](voices["Voices"](speech, torch.zeros(3, 5)), np.random.default_rng(0), 6)
@@ -131,7 +131,7 @@ def test_probes_are_of_three_voices(script):
 
 
 def test_conversations_number_speakers_by_arrival(script):
-    """Each voice is one channel: who speaks is read off what is heard, and slots off who speaks."""
+    """Each voice is one channel, so speakers can be read from the embeddings, and slots from speakers."""
     conversations, voices = script("conversations"), script("voices")
     speech = torch.eye(6)[:, None].expand(-1, 7, -1)
     made = conversations["compose"](voices["Voices"](speech, torch.zeros(3, 6)), np.random.default_rng(0), 20, 150, 4)
@@ -167,7 +167,7 @@ def test_intervals_hold_what_they_are_of(script):
     mechanism = summary["Mechanism"]({0: line, 1: line | {"wrong": [2.0, 4.0, 6.0]}})
     value, low, high = summary["interval"](mechanism.rate([0, 1], "wrong"), 2, 3)
     assert value == pytest.approx(15.0)
-    assert (low, high) == pytest.approx((10.0, 20.0))  # whatever is drawn of conversations, each seed has one rate
+    assert (low, high) == pytest.approx((10.0, 20.0))  # each seed has the same rate for any draw of conversations
     swapped = summary["interval"](mechanism.rate([0, 1], "wrong", "swapped"), 2, 3)
     assert swapped == pytest.approx((50.0, 50.0, 50.0))
 

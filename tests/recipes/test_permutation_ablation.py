@@ -120,7 +120,7 @@ def test_the_plan_asks_each_cell_once_and_seeds_in_turn(script):
 
 
 def test_what_is_encoded_is_what_the_rest_of_the_model_takes(script, folder):
-    """Given to the blocks of the model's own head behind its first estimate, it has the model's own logits."""
+    """The later blocks of the model's own head compute the model's own logits from it."""
     head = HeadConfig(num_slots=2, dropout=0.0, permutation="none", layers=2, estimate_layers=(1,))
     model = Sortformer(ModelConfig(head=head, encoder=EncoderConfig(dropout=0.0, layers=1))).eval()
     config = replace(TrainConfig.read(folder / "cell.toml"), model=None)
@@ -137,7 +137,7 @@ def test_what_is_encoded_is_what_the_rest_of_the_model_takes(script, folder):
 
 
 def test_a_head_learns_to_tell_channels_apart(script):
-    """Conversations whose channels say who speaks are learnt at once, and counted as without error."""
+    """Conversations with one channel per speaker are learnt quickly, without errors."""
     heads, encoded = script("heads"), script("encoded")
     generator = torch.Generator().manual_seed(0)
     first = torch.randint(1, 10, (64,), generator=generator)
@@ -159,7 +159,7 @@ def test_a_head_learns_to_tell_channels_apart(script):
     counted = heads["measure"](head, material)
     assert sum(counted["errors_in_order"]) == 0
     assert counted["order_right"] == counted["count_right"] == [1.0] * 64
-    # One speaker wherever there is speech misses the second voice in the overlap, and confuses the shorter turn.
+    # A single speaker for all speech misses the second voice in overlap, and confuses the shorter turn.
     shorter = torch.minimum(activity[..., 0].sum(1), activity[..., 1].sum(1))
     assert counted["one_speaker_errors"] == shorter.tolist()
 
@@ -206,14 +206,14 @@ def test_rates_are_sums_over_sums_and_differences_are_paired(script):
     assert summary["value"](one, "gap") == pytest.approx(100 * (27 - 9) / 120)
     assert summary["value"](one, "order right") == pytest.approx(100 * 2 / 3)
     middle, low, high = summary["difference"](one, other, "dev DER")
-    assert middle == pytest.approx(100 * (12 - 6) / 60)  # of the seed that both have
-    # Conversations drawn alone give 1/10, 2/20 and 3/30 more: whatever is drawn, the difference is the same.
+    assert middle == pytest.approx(100 * (12 - 6) / 60)  # of the common seed
+    # Single conversations differ by 1/10, 2/20 and 3/30: the difference is the same for any draw.
     assert (low, high) == pytest.approx((middle, middle))
     assert summary["difference"](one, summary["Group"]({2: result(2, [1, 1, 1], [0, 0, 0])}), "gap") is None
 
 
 def test_losses_are_compared_with_those_of_the_first_question(script):
-    """Of four groups, each is set beside what differs from it in the last column alone."""
+    """Of four groups, each is compared with those that differ in the last column only."""
     summary = script("summary")
     kinds = [("A", 100, loss, deep, "parametric") for loss in ("hybrid", "sort") for deep in ("PIT", "off")]
     groups = {

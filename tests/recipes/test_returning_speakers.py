@@ -1,4 +1,4 @@
-"""The recipe of returning speakers in miniature: streams that remember and that do not, and the picture of both."""
+"""The recipe of returning speakers in miniature: streams with and without memory, and the plot of both."""
 
 import json
 import re

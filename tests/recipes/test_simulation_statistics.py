@@ -1,4 +1,4 @@
-"""Turn statistics: what is measured against loops over the hops, the distances against scipy and their definition."""
+"""Turn statistics: measures against loops over the hops, distances against scipy and their definition."""
 
 import runpy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The benchmark of live streams in miniature: each of its measurements, in a process of its own."""
+"""The benchmark of live streams in miniature: each measurement in a separate process."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""The script that brings recordings as telephones would: of the same length, at the same place, and narrow."""
+"""The script of telephone lines and codecs: the output is as long, aligned, and band-limited."""
 
 import runpy
 import sys

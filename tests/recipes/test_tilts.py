@@ -1,4 +1,4 @@
-"""The script that brings recordings as duller and thinner microphones would: of the same length, and as loud."""
+"""The script of duller and thinner microphones: the output is as long, with the same peak."""
 
 import runpy
 import sys

@@ -1,4 +1,4 @@
-"""The benchmark of training in miniature: a tiny recipe's steps are measured, and a row says what each stage takes."""
+"""The benchmark of training in miniature: steps of a tiny recipe, with one row per stage."""
 
 import re
 import runpy
@@ -22,7 +22,7 @@ def test_each_stage_of_a_step_is_measured(
     recipe.write_text(RECIPE.replace("duration_s = 3", "duration_s = 2"))
     monkeypatch.setattr(sys, "argv", [str(SCRIPT), str(recipe), "--device", "cpu", "--steps", "1"])
     runpy.run_path(str(SCRIPT), run_name="__main__")
-    torch.set_flush_denormal(False)  # a script's process is its own, the tests' is not
+    torch.set_flush_denormal(False)  # a script would change its own process only, here it is the tests'
     said = capsys.readouterr().out
     assert "1 x 2 s on cpu" in said
     rows = re.findall(r"^\| (.+?) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \| (\d+) \|$", said, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""A server in a thread of the test's own process, and clients as others write them."""
+"""A server in a thread of the test process, and independent clients."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ class Running:
         self.serving = serving
 
     def state(self) -> dict[str, Any]:
-        """What it says of itself."""
+        """Return the server's state."""
         return httpx.get(f"http://{self.address}/healthz", timeout=60).json()
 
     def post(self, name: str = "meeting.wav", content: Any = b"", **options: Any) -> httpx.Response:
@@ -59,12 +59,12 @@ def running(app: FastAPI) -> Iterator[Running]:
 
 
 def message(wave: np.ndarray) -> bytes:
-    """A wave (N,) as the server hears it if it is told nothing else."""
+    """Encode a wave (N,) in the server's default format."""
     return (wave * 32_768).clip(-32_768, 32_767).astype("<i2").tobytes()
 
 
 def sent(stream: ClientConnection, content: bytes, cut: int) -> list[dict[str, Any]]:
-    """Send all of it in messages of ``cut`` bytes, and the end; return all that comes back."""
+    """Send everything in messages of ``cut`` bytes, then the end; return all responses."""
 
     def send() -> None:
         for start in range(0, len(content), cut):
@@ -79,6 +79,6 @@ def sent(stream: ClientConnection, content: bytes, cut: int) -> list[dict[str, A
 
 
 def news(said: dict[str, Any]) -> tuple[Any, ...]:
-    """What an update says but for the confidence of its turns, which rounding may change."""
+    """Return an update without the confidence of its turns, which depends on rounding."""
     found = ([(turn["start"], turn["end"], turn["speaker"]) for turn in said[kind]] for kind in ("final", "tentative"))
     return said["type"], said["time_s"], *found, said["speaking"]

@@ -1,4 +1,4 @@
-"""Chunks of many clients make one step, and a bad one of them hurts nobody else."""
+"""Chunks of many clients are batched in one step, and a bad one does not affect the others."""
 
 import asyncio
 import threading
@@ -31,7 +31,7 @@ def test_what_comes_while_a_step_is_computed_makes_the_next_one(monkeypatch: pyt
         await asyncio.sleep(0.05)
         rest = [asyncio.ensure_future(batch.push(session, WAVE)) for session in sessions[1:]]
         await asyncio.sleep(0.05)
-        rest[0].cancel()  # its client has gone: the others do not notice
+        rest[0].cancel()  # its client has disconnected: the others are not affected
         assert not first.done()
         go_on.set()
         updates = await asyncio.gather(first, *rest[1:])

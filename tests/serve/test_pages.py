@@ -1,4 +1,4 @@
-"""Pages in browsers may use the server where they are its own, or let in."""
+"""Pages in browsers may use the server if they are of the same origin, or allowed."""
 
 from collections.abc import Iterator
 
@@ -42,7 +42,7 @@ def asked(server: Running, origin: str | None, host: str | None = None) -> httpx
 
 
 def streamed(server: Running, origin: str | None) -> str:
-    """How a stream of a page ends."""
+    """Return how a page's stream ends."""
     address = f"ws://{server.address}/v1/stream?preset=1s"
     with connect(address, origin=origin, ping_interval=None, open_timeout=60) as stream:  # pyright: ignore[reportArgumentType]
         return sent(stream, message(noise(20_000)), 9_999)[-1]["type"]
@@ -59,14 +59,14 @@ def test_pages_of_others_are_told_how_they_would_be_let_in(
         streamed(server, origin)
     assert refused.value.response.status_code == 403
     assert server.state()["streams"] == 0
-    assert not caplog.records  # whoever comes by shall not fill the log
+    assert not caplog.records  # visitors must not fill the log
 
 
 def test_its_own_those_let_in_and_what_is_no_page_are_answered(server: Running):
     for origin in (None, f"http://{server.address}", FRIEND):
         assert streamed(server, origin) == "done"
-        assert asked(server, origin).status_code == 400  # for want of a file
-    # Behind what speaks https in front of it.
+        assert asked(server, origin).status_code == 400  # the file is missing
+    # Behind a proxy that terminates https.
     assert asked(server, "https://talks.example.org", host="talks.example.org").status_code == 400
 
 

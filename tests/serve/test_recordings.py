@@ -1,4 +1,4 @@
-"""A recording over HTTP gives what a call gives, and nothing that is sent leaves anything behind."""
+"""A recording over HTTP gives the same result as a Python call, and uploads leave no files behind."""
 
 import json
 import os
@@ -98,7 +98,7 @@ def test_words_that_are_sent_too_are_given_to_who_says_them(server: Running, wav
     ],
 )
 def test_what_are_no_words_is_one_sentence(server: Running, wav: Path, options: dict[str, Any], sentence: str):
-    answer = server.post(wav.name, b"no sound", **options)  # it is said before the recording is heard
+    answer = server.post(wav.name, b"no sound", **options)  # refused before the recording is read
     assert answer.status_code == 400
     assert sentence in answer.json()["error"]
 
@@ -278,9 +278,9 @@ def test_the_server_describes_itself(server: Running):
         "streams": 0,
         "recordings": 0,
     }
-    with warnings.catch_warnings(action="error"):  # as there is of two operations of one name
+    with warnings.catch_warnings(action="error"):  # such as for two operations of the same name
         described = application(DIARIZER, max_streams=1, max_upload_mb=1).openapi()
-    assert "null" not in json.dumps(described)  # nor can a form say it
+    assert "null" not in json.dumps(described)  # a form cannot express it either
     assert set(described["components"]["schemas"]["Health"]["properties"]) == set(server.state())
     post = described["paths"]["/v1/diarize"]["post"]
     body = post["requestBody"]["content"]["multipart/form-data"]["schema"]
@@ -290,7 +290,7 @@ def test_the_server_describes_itself(server: Running):
 
 
 class Slow:
-    """In place of a diarizer: works until it is told to end, well or not."""
+    """A substitute for a diarizer that works until it is told to succeed or fail."""
 
     name, presets = "slow", ()
 
@@ -334,7 +334,7 @@ def test_one_is_worked_on_at_a_time_others_wait_and_too_many_are_turned_away(slo
 
 
 def begin(server: Running, missing: int = 0) -> socket.socket:
-    """Send an upload, but for its last bytes, through a connection that can be cut."""
+    """Send an upload, except its last bytes, over a connection that can be cut."""
     head = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
     body = head + bytes(3 << 20) + b"\r\n--x--\r\n"
     host, port = server.address.split(":")
@@ -345,7 +345,7 @@ def begin(server: Running, missing: int = 0) -> socket.socket:
 
 
 def held(folder: Path) -> list[str]:
-    """The files in a folder that this process has open, also those that have no name any more."""
+    """Return the files of a folder that this process has open, including deleted ones."""
     found = []
     for descriptor in Path("/proc/self/fd").iterdir():
         try:
@@ -364,7 +364,7 @@ def test_who_goes_away_is_not_worked_for_and_leaves_no_file(
     eventually(lambda: slow.begun == 1)
     waiting, sending = begin(busy), begin(busy, missing=1_000)
     eventually(lambda: busy.state()["recordings"] == 3 and len(held(tmp_path)) == 3)
-    assert not list(tmp_path.iterdir())  # nor would one be left by a server that is killed
+    assert not list(tmp_path.iterdir())  # a killed server would not leave one either
     for count, gone in ((2, waiting), (1, sending), (0, worked_on)):
         gone.close()
         eventually(lambda count=count: busy.state()["recordings"] == count == len(held(tmp_path)))

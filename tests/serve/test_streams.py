@@ -1,4 +1,4 @@
-"""A stream over a socket says what a session says, whatever the cut, and whatever other clients do."""
+"""A stream over a WebSocket gives the same result as a session, for any cut and beside any other clients."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ def server() -> Iterator[Running]:
 
 
 def expected(wave: np.ndarray, preset: str | None, uri: str = "audio") -> list[dict[str, Any]]:
-    """What a session says that is given a hundredth of a second at a time."""
+    """Return the results of a session with 10 ms at a time."""
     session = DIARIZER.stream(preset, uri=uri)
     updates = [session.push(wave[start : start + 160]) for start in range(0, len(wave), 160)]
     said = [_said("update", session, update) for update in updates if len(update.probs)]
@@ -61,7 +61,7 @@ def _said(kind: str, session: Session, update: Update) -> dict[str, Any]:
 
 
 def refused(stream: ClientConnection) -> tuple[str, int]:
-    """The sentence and the code with which a stream is closed."""
+    """Return the message and the code with which a stream is closed."""
     said = json.loads(stream.recv(timeout=60))
     assert set(said) == {"type", "error"}
     with pytest.raises(ConnectionClosed) as closed:
@@ -72,7 +72,7 @@ def refused(stream: ClientConnection) -> tuple[str, int]:
 
 
 def vanish(stream: ClientConnection) -> None:
-    """Cut a connection without a word."""
+    """Drop a connection without closing it."""
     stream.socket.shutdown(socket.SHUT_RDWR)
 
 
@@ -360,7 +360,7 @@ def test_a_server_that_is_stopped_does_not_wait_for_who_sends_faster_than_it_wor
 
     async def send(each: Any) -> None:
         said.append(each)
-        if len(said) == 2:  # the stream is taken, and has told something
+        if len(said) == 2:  # the stream was accepted, and has sent an update
             tasks.append(asyncio.create_task(app.state.stop()))
 
     async def talk() -> None:

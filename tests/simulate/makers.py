@@ -1,4 +1,4 @@
-"""A bank of harmonic voices that speak in phrases, written as a user's bank would be."""
+"""A bank of harmonic voices that speak in phrases, in the format of a user's bank."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ UTTERANCE_S = 7.5
 
 
 def voice_wave(pitch_hz: float, seed: int) -> np.ndarray:
-    """One utterance: a buzz with syllables in each phrase, faint hiss elsewhere."""
+    """Return one utterance: a syllabic buzz in each phrase, faint hiss elsewhere."""
     rng = np.random.default_rng(seed)
     time = np.arange(round(UTTERANCE_S * RATE)) / RATE
     buzz = sum(np.sin(2 * np.pi * pitch_hz * k * time) / k for k in range(1, 12))
@@ -24,7 +24,7 @@ def voice_wave(pitch_hz: float, seed: int) -> np.ndarray:
 
 
 def make_bank_folder(folder: Path) -> Path:
-    """Write two utterances a speaker as FLAC, and segments.tsv; "c_dev" is of the split dev."""
+    """Write two utterances per speaker as FLAC, and segments.tsv; "c_dev" is in the dev split."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s"]
     for number, (speaker, pitch) in enumerate(PITCHES_HZ.items()):

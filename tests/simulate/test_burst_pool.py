@@ -1,4 +1,4 @@
-"""Bursts that are drawn from a pool are like those that are made anew."""
+"""Bursts drawn from a pool are like newly made ones."""
 
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def test_the_shortest_clicks_are_heard(pool):
         heard = played(events, pool.audio, 1, 1, note.length).square().sum().item()
         stored = pool.audio[note.source : note.source + note.stored] / 32_768
         power = np.square(stored).sum() * note.delivery.gain**2 / note.delivery.speed
-        assert 0.4 < heard / power < 1.05  # between samples a line is drawn, which dulls what is high
+        assert 0.4 < heard / power < 1.05  # linear interpolation attenuates high frequencies
 
 
 def test_a_burst_is_drawn_as_loud_as_it_was_made_give_or_take(pool):

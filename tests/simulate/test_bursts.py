@@ -1,4 +1,4 @@
-"""Bursts: as many as asked for, short, of every colour, and the same for the same seed."""
+"""Bursts: as many as requested, short, of every spectrum, and reproducible."""
 
 from functools import cache
 
@@ -51,11 +51,11 @@ def test_puffs_of_air_are_low_and_may_be_louder_than_speech():
     low = [sound for sound in sounds if sound.any() and _share_below(sound, hertz, 300) > 0.85]
     assert 0.2 < len(low) / sum(sound.any() for sound in sounds) < 0.8
     loudest = [np.sqrt(np.mean(sound[sound != 0] ** 2)) for sound in low]
-    assert max(loudest) > 5  # of unit power else, give or take some dB
+    assert max(loudest) > 5  # otherwise about unit power, within some dB
 
 
 def test_clatter_repeats_one_short_sound():
-    """In a train the loud moments are many and short; without it, one burst a sound is one stretch."""
+    """A train has many short stretches of sound; without trains, each burst is about one."""
     trains = [sound_of(CLATTER, seed) for seed in range(60)]
     single = [bursts(np.random.default_rng(seed), 20 * RATE, 0.05) for seed in range(60)]
     counts = [[_stretches(sound) for sound in sounds if sound.any()] for sounds in (trains, single)]
@@ -64,7 +64,7 @@ def test_clatter_repeats_one_short_sound():
 
 
 def test_rustling_lasts_and_flutters_and_breath_does_not():
-    """The level of rustling, 20 ms at a time, goes up and down many times; that of a breath does so once."""
+    """The level of rustling in steps of 20 ms rises and falls many times; that of a breath only once."""
     kinds = [[sound for seed in range(80) if (sound := sound_of(kind, seed)).any()] for kind in (RUSTLE, BREATH)]
     rustling, breathing = ([np.mean(sound != 0) * 20 for sound in sounds] for sounds in kinds)
     assert np.median(rustling) > 2
@@ -103,7 +103,7 @@ def test_every_kind_has_the_power_of_a_burst(kind):
 
 
 def _swing_db(sound: np.ndarray) -> float:
-    """Mean change of the level between pieces of 20 ms, inside of the sound."""
+    """Return the mean change of the level between steps of 20 ms, within the sound."""
     where = np.flatnonzero(sound)
     pieces = sound[where[0] : where[-1] + 1].astype(float)
     pieces = pieces[: len(pieces) // 320 * 320].reshape(-1, 320)
@@ -111,7 +111,7 @@ def _swing_db(sound: np.ndarray) -> float:
 
 
 def _peaks(sound: np.ndarray) -> int:
-    """Local maxima, 1 dB above the valleys beside them, of the spectrum between 200 and 5,000 Hz in steps of 100 Hz."""
+    """Count maxima, 1 dB above the valleys beside them, of the spectrum from 200 to 5,000 Hz in steps of 100 Hz."""
     hertz = np.fft.rfftfreq(len(sound), 1 / RATE)
     power = np.abs(np.fft.rfft(sound)) ** 2
     bands = [10 * np.log10(power[(hertz >= low) & (hertz < low + 200)].mean()) for low in range(200, 5000, 100)]
@@ -124,7 +124,7 @@ def _peaks(sound: np.ndarray) -> int:
 
 
 def _onsets(sound: np.ndarray) -> np.ndarray:
-    """Seconds at which stretches of sound begin, 10 ms of silence apart; what rings on below -40 dB is silence."""
+    """Return the start times of sounds that are 10 ms of silence apart; below -40 dB is silence."""
     where = np.flatnonzero(np.abs(sound) > 0.01 * np.abs(sound).max())
     return where[np.concatenate([[True], np.diff(where) > 160])] / RATE
 
@@ -134,7 +134,7 @@ def _stretches(sound: np.ndarray) -> int:
 
 
 def _periodicity(sound: np.ndarray) -> float:
-    """The greatest correlation of the loudest 60 ms with themselves, 1.6 to 9 ms later."""
+    """Return the maximum autocorrelation of the loudest 60 ms, at lags of 1.6 to 9 ms."""
     middle = max(480, int(np.abs(sound).argmax()))
     piece = sound[middle - 480 : middle + 480].astype(float)
     shifted = [np.corrcoef(piece[lag:], piece[:-lag])[0, 1] for lag in range(26, 144)]

@@ -1,4 +1,4 @@
-"""Sounds are played where and how they were noted, event by event or all at once."""
+"""Events are played at the noted place and in the noted way, one by one or all at once."""
 
 import numpy as np
 import pytest

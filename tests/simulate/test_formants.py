@@ -1,4 +1,4 @@
-"""Formants move, pitch stays."""
+"""Formants are shifted, pitch is kept."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Music: a few pitches, none below hearing or above the band, and never a click at its end."""
+"""Music: a few pitches in the audible band, without a click at the end."""
 
 import numpy as np
 import pytest

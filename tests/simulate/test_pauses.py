@@ -1,4 +1,4 @@
-"""Pauses: real sounds, away from speech, from one recording each."""
+"""Pauses: real sounds, away from speech, each from one recording."""
 
 from dataclasses import replace
 
@@ -40,7 +40,7 @@ def test_those_of_a_pool_are_of_its_recordings(bank: VoiceBank):
 
 
 def test_what_is_drawn_is_what_the_bank_holds_there(bank: VoiceBank):
-    """Speech made a constant of 1,000 and every pause one of its own: a drawn sound has one value of a pause."""
+    """Speech is a constant of 1,000 and each pause another constant, so a drawn sound shows its pause."""
     pauses = Pauses(bank)
     audio = np.full(len(bank.audio), 1000, dtype=np.int16)
     for number, (start, end) in enumerate(zip(pauses.start, pauses.end, strict=True)):

@@ -17,7 +17,7 @@ INFINITE = np.full(1, np.inf, np.float32)
 
 
 def plain(**changes) -> ChannelPlan:
-    """One row of a channel that changes nothing but the level."""
+    """Return one row of a channel that changes only the level."""
     plan = ChannelPlan(
         magnitude=np.ones((1, SLOTS + 2, 257), np.float32),
         response=np.zeros((1, SLOTS + 1, 2), np.int64),
@@ -59,7 +59,7 @@ def run(tracks, plan, rooms=None, seed=0, active=NUM_SAMPLES) -> torch.Tensor:
 
 
 def relative_error(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """After the best common gain."""
+    """Return the relative error after the best common gain."""
     found, expected = found.double(), expected.double()
     gain = (found * expected).sum() / expected.square().sum()
     return float((found - gain * expected).square().sum().sqrt() / found.square().sum().sqrt())

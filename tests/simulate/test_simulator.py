@@ -85,7 +85,7 @@ def test_a_row_does_not_depend_on_the_others(simulator, seed, rows):
     whole, part = (simulator.render(simulator.script(seeded(seed), 4, 5.0, each)) for each in (None, rows))
     for name in ("activity", "voice", "num_samples"):
         assert torch.equal(getattr(part, name), getattr(whole, name)[rows])
-    differs = (part.wave - whole.wave[rows]).abs() > 1e-5  # where quantisation falls the other way
+    differs = (part.wave - whole.wave[rows]).abs() > 1e-5  # where quantisation rounds the other way
     assert float(differs.float().mean()) < 1e-3
 
 
@@ -174,7 +174,7 @@ def test_what_a_voice_says_slower_is_over_before_it_says_more(bank, monkeypatch:
 
 
 def _pauses(activity: torch.Tensor) -> list[int]:
-    """Frames of every pause between two stretches of one slot."""
+    """Return the frames of each pause between two stretches of a slot."""
     lengths = []
     for column in activity.transpose(1, 2).flatten(0, 1):
         spoken = column.nonzero().flatten()

@@ -1,4 +1,4 @@
-"""Streams by voice: columns stay with their voices, whatever the head calls them, and the laws of streams hold."""
+"""Streams by voice: columns follow the voices, whatever the head's slots do, and the laws of streams hold."""
 
 import itertools
 from dataclasses import fields, replace
@@ -32,7 +32,7 @@ MODEL = tiny_model(gain=5.0)
 
 
 def streamed(probs: np.ndarray, emb: np.ndarray, chunk: int, most: int, remembered: int = 150) -> np.ndarray:
-    """Decisions on one chunk after the other, each with the latest frames and what was decided of them."""
+    """Return the decisions chunk by chunk, each with the latest frames and their decisions."""
     found = np.zeros((0, probs.shape[1]), np.float32)
     for end in range(chunk, len(probs) + 1, chunk):
         first = max(0, end - chunk - remembered)
@@ -51,12 +51,12 @@ def test_a_voice_keeps_its_column_whatever_the_slots_say(seed, voices, chunk):
     spoken = np.stack([found[mine == voice].sum(axis=0) for voice in range(voices)])
     rows, columns = linear_sum_assignment(spoken, maximize=True)
     assert rows.tolist() == list(range(voices))
-    # By slots for the first second or two; a newcomer is heard for 8 frames before there is a voice; and smoothing
+    # By slot for the first second or two; a new voice needs 8 frames before it is found; and smoothing
     # blurs a border by 2 frames on each side.
     borders = np.count_nonzero(np.diff(mine)) + 1
     right = found.argmax(axis=1) == columns[mine]
     assert np.count_nonzero(~right) <= 24 + voices * (8 + chunk) + 5 * borders
-    assert np.mean(right[-24:]) > 0.6  # the last turn: nobody is new by then
+    assert np.mean(right[-24:]) > 0.6  # the last turn, without new voices
 
 
 @given(seed=st.integers(0, 1000), known=st.integers(0, 60), most=st.integers(1, 4))
@@ -84,14 +84,14 @@ def test_who_is_new_gets_the_first_free_column():
     before[:, 1] = 0.9
     found = by_known_voice(probs, emb, before, CLUSTERING, most=4)
     assert [int(found[who == voice].sum(axis=0).argmax()) for voice in dict.fromkeys(who)] == [1, 0, 2]
-    full = by_known_voice(probs, emb, before, CLUSTERING, most=2)  # whoever comes last goes to the nearest
+    full = by_known_voice(probs, emb, before, CLUSTERING, most=2)  # the last voice is merged into the nearest
     assert not full[:, 2:].any()
     np.testing.assert_allclose(full.sum(axis=1), probs.sum(axis=1), atol=1e-5)
 
 
 def test_who_comes_first_gets_the_first_column():
     before = np.zeros((20, 4), np.float32)
-    before[:, :3] = 0.05  # nobody has been heard in any
+    before[:, :3] = 0.05  # none above the threshold
     found = by_known_voice(slots_at_random(0, 60, slots=4), np.tile(np.eye(DIM)[0], (60, 1)), before, CLUSTERING, 4)
     assert found.any(axis=0).tolist() == [True, False, False, False]
 
@@ -115,7 +115,7 @@ def test_a_slip_of_a_few_frames_does_not_take_a_voice_to_another_column():
 def test_who_is_new_does_not_get_a_column_that_was_somebodys():
     who = np.repeat([0, 1], [60, 40])
     before = np.zeros((60, 4), np.float32)
-    before[:30, 0] = before[30:, 1] = 0.9  # one voice, taken for two
+    before[:30, 0] = before[30:, 1] = 0.9  # one voice, split in two
     found = by_known_voice(slots_at_random(0, 100, slots=4), np.eye(DIM)[who], before, CLUSTERING, most=4)
     assert [int(found[who == voice].sum(axis=0).argmax()) for voice in (0, 1)] == [0, 2]
 
@@ -137,7 +137,7 @@ def test_the_widest_threshold_makes_everybody_one():
 
 
 def remembering(known: list[torch.Tensor], emb: list[torch.Tensor], queued: list[torch.Tensor]) -> StreamState:
-    """Streams that remember voices (t, 3), which sounded as ``emb`` (t, DIM) has it, and a FIFO with these speakers."""
+    """Return streams with stored voices, probabilities (t, 3) and embeddings (t, DIM), and a FIFO of these speakers."""
     config = replace(CONFIG, fifo_frames=200, clustering=replace(CLUSTERING, max_speakers=3))
     state = start(config, DIM, 3, len(known))
     for row, (probs, sounds, fifo) in enumerate(zip(known, emb, queued, strict=True)):
@@ -148,7 +148,7 @@ def remembering(known: list[torch.Tensor], emb: list[torch.Tensor], queued: list
 
 
 def coming(length: list[int], state: StreamState, dim: int = DIM) -> Chunk:
-    """What is new where so many frames are shown after the FIFO."""
+    """Return new frames: so many are shown after the FIFO."""
     count = torch.tensor(length) - state.fifo_length
     return Chunk(torch.zeros(len(length), int(count.max()), dim), 0 * count, count, 0 * count)
 
@@ -161,7 +161,7 @@ def test_rows_do_not_know_of_each_other_nor_of_padding():
     rows = torch.from_numpy(np.stack([emb, *rng.normal(size=(2, *emb.shape))]).astype(np.float32))
     parts = [probs[0, :30] * 0.5, probs[1, :0], probs[2, :5]], [rows[0, :30], rows[1, :0], rows[2, :5]]
     state = remembering(*parts, [probs[0, :20] * 0.5, probs[1, :0], probs[2, :40]])
-    length = [frames - 9, frames, 40]  # the last sits out
+    length = [frames - 9, frames, 40]  # the last is inactive
     found, past = rows_by_voice(probs, rows, state, coming(length, state), CLUSTERING, 3)
     for row, count in enumerate(length[:2]):
         own = remembering(*([part[row]] for part in parts), [state.fifo_probs[row, : int(state.fifo_length[row])]])
@@ -258,11 +258,11 @@ def test_what_is_kept_of_a_past_tells_voices_apart(seed, frames):
     most = max(map(len, of_each))
     for own, left in zip(speech, of_each, strict=True):
         assert len(left) in (len(own), most)
-    # Nobody's speech runs into what comes after a silence.
+    # Speech is not joined to what follows a silence.
     for before, after in itertools.pairwise(kept):
         if who[before] >= 0 and who[after] >= 0:
             assert (who[before:after] >= 0).all()
-    # One frame more of each who has more would not fit.
+    # One more frame of each speaker with more would not fit.
     more = sum(len(own) > len(left) for own, left in zip(speech, of_each, strict=True))
     gaps = np.count_nonzero((who < 0) & (np.concatenate([[-1], who[:-1]]) >= 0))
     assert not more or sum(map(len, of_each)) + more + gaps > frames
@@ -346,7 +346,7 @@ def test_presets_stream_as_the_postprocessing_says():
     by_slots = replace(diarizer.presets["1s"], clustering=None)
     assert diarizer.stream("1s", postprocess=by_slot).config == by_slots
     assert Diarizer(MODEL, by_slot, "tiny").presets["1s"] == by_slots
-    assert diarizer.stream(StreamConfig(9)).config.clustering is None  # a configuration is taken as it stands
+    assert diarizer.stream(StreamConfig(9)).config.clustering is None  # an explicit configuration is not changed
     remembering = Diarizer(remembering_model("xl"), by_voice, "remembering")
     assert remembering.stream().config.clustering is None
 

@@ -1,4 +1,4 @@
-"""Voices that a stream knows before it begins."""
+"""Enrolled voices in a stream."""
 
 import dataclasses
 

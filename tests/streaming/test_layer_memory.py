@@ -1,4 +1,4 @@
-"""Sessions of a model whose layers remember: what they take, what they refuse, and that all ways lead to them."""
+"""Sessions of a model with a state in its layers: inputs, refusals, and that all APIs lead to them."""
 
 import warnings
 from dataclasses import replace

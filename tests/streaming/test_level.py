@@ -1,4 +1,4 @@
-"""How loud a stream is: as what is heard as speech in it is, and taken for rather loud before."""
+"""The level of a stream: that of its detected speech, after a rather loud prior."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ WAVE = np.random.default_rng(0).uniform(-1, 1, FRAME).astype(np.float32)
 
 
 def heard(frames: int, db: float, spoken: np.ndarray = SPOKEN, begun: StreamLevel = NEW) -> StreamLevel:
-    """What is known after so many frames of 80 ms whose highest samples are at ``db``, each told at once."""
+    """Return the level after frames of 80 ms with peaks at ``db``, each reported at once."""
     wave = (WAVE / np.abs(WAVE - WAVE.mean()).max() * 10 ** (db / 20)).astype(np.float32)
     for _ in range(frames):
         begun = begun.after(wave).told(spoken)
@@ -40,7 +40,7 @@ def test_speech_tells_the_level_the_sooner_the_more_there_is(db: float):
     first = max(-20.0, db)
     for frames in (20, 80, 800):
         weight = frames / (20 + frames)
-        falls = 0.25 * frames * 0.08 if db < -20 else 0.0  # what stands for the speech before the first falls, too
+        falls = 0.25 * frames * 0.08 if db < -20 else 0.0  # the prior falls, too
         expected = (1 - weight) * max(first - falls, db) + weight * db
         assert db_of(heard(frames, db)) == pytest.approx(expected, abs=0.3)
 
@@ -103,7 +103,7 @@ def test_a_session_tells_each_frame_what_the_model_says_of_it(monkeypatch: pytes
     wave = noise(160_000)
     session = Session(normalized("fixed"), STREAM_PRESETS["1s"])
     speakers = session.push(wave).probs.sum(axis=1)
-    monkeypatch.setattr(front, "_SPEECH", float(np.median(speakers)))  # the model is random, and tells half of them
+    monkeypatch.setattr(front, "_SPEECH", float(np.median(speakers)))  # random model: half is speech
     session.reset()
     spoken = session.push(wave).probs.sum(axis=1) > front._SPEECH
     frames = wave[: FRAME * len(spoken)].reshape(-1, FRAME)[spoken]
@@ -138,7 +138,7 @@ def test_samples_that_are_taken_as_they_come_have_no_level():
 
 
 def test_a_quiet_microphone_is_heard():
-    """By all that sounds, 12.6 s of the demo's speech are found at 1 s, where 17.2 are as it is."""
+    """With the level of all audio, 12.6 s of the demo's speech would be found at 1 s, against 17.2 at its own level."""
     samples = audio.read(DEMO)
     assert decibels(UNHEARD.after(samples).value) == pytest.approx(-20.5, abs=0.1)
     found = Diarizer.load()(samples * np.float32(10 ** (-20 / 20)), sample_rate=16_000, preset="1s")

@@ -1,4 +1,4 @@
-"""A stream takes features that are scaled by constants, and makes it alike loud then; whole recordings it has not."""
+"""Streams take features with constant normalisation, with the loudness normalised; others need the whole recording."""
 
 from dataclasses import replace
 from typing import Literal
@@ -33,7 +33,7 @@ def test_a_loud_stream_is_soon_heard_as_others_are(kind: Literal["fixed", "none"
         for part in np.split(factor * wave, 20):
             front = hear(log_mel, front, part)
         found.append(front.mel[:, 1500:].numpy())
-    assert np.allclose(*found, atol=0.1) is same  # a factor of 8 is 1.2
+    assert np.allclose(*found, atol=0.1) is same  # without normalisation they differ by 1.2
 
 
 @pytest.mark.parametrize("tilt_range", [None, (-9.0, -5.0)])
@@ -47,7 +47,7 @@ def test_however_a_stream_is_cut_it_is_as_loud(tilt_range: tuple[float, float] |
     np.testing.assert_array_equal(found[2], found[0])
 
 
-@pytest.mark.filterwarnings("error")  # as of numpy, where an array came back as a tensor
+@pytest.mark.filterwarnings("error")  # such as numpy's, if an array is restored as a tensor
 def test_what_is_told_a_stream_of_its_level_and_tilt_survives_a_snapshot():
     model, wave = normalized("fixed", (-9.0, -5.0)), noise(96_000)
     session = Session(model, STREAM_PRESETS["1s"])

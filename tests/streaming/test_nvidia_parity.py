@@ -1,4 +1,4 @@
-"""NVIDIA's streaming models, from samples to probabilities: equal to what NeMo and transformers recorded."""
+"""NVIDIA's streaming models, from samples to probabilities: equal to recordings of NeMo and transformers."""
 
 from dataclasses import replace
 from pathlib import Path

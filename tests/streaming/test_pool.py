@@ -1,4 +1,4 @@
-"""Many sessions in one batch: each gets what it would get alone."""
+"""Many sessions in one batch: each gives the same result as alone."""
 
 import dataclasses
 

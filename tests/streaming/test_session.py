@@ -1,4 +1,4 @@
-"""A session in use: every misuse refused with its reason, and nothing lost."""
+"""Sessions: every misuse is refused with a reason, and nothing is lost."""
 
 import dataclasses
 import warnings
@@ -71,7 +71,7 @@ def test_ten_minutes_in_one_push_are_those_of_many():
 
 def test_what_a_push_costs_does_not_grow_with_what_waits(session):
     class Counted(list):
-        """A list that counts how many of its members were looked at."""
+        """A list that counts accesses to its members."""
 
         looks = 0
 
@@ -258,7 +258,7 @@ def test_weights_are_looked_at_once_for_all_that_is_moved_and_again_when_they_ch
     assert identity(model, model.config) == identity(fresh, fresh.config)
     wide = torch.nn.Linear(1000, 1000)
     first = identity(wide)
-    wide.weight.data[0, 0] += 0.01  # next to nothing in a sum that counts places
+    wide.weight.data[0, 0] += 0.01  # negligible in a sum weighted by position
     assert identity(wide) != first
 
 
@@ -327,7 +327,7 @@ def test_the_turns_of_a_reset_slot_come_with_the_next_update():
 
 def test_whoever_stays_keeps_the_slot_when_others_leave():
     session = Session(hearing_model(3.0, -3.0, -3.0), CONFIG)
-    for slot in range(2):  # whoever stays moves up a channel, and the first channel is the one that is heard
+    for slot in range(2):  # remaining slots move up a channel, and the first channel is the active one
         session.reset_slot(slot)
     session = Session.restore(session.model, session.snapshot())
     speaking = session.push(WAVE).probs > 0.5
@@ -365,7 +365,7 @@ def test_a_reset_slot_is_free_again_where_not_all_may_speak(slot):
 
 
 def test_what_may_not_speak_is_heard_in_what_may():
-    """Torn between its slots, a voice is one speaker: the first slot's, also where the others may not speak."""
+    """A voice split over two slots is one speaker, the first slot's, also where the others may not speak."""
     model = tiny_model()
     with torch.no_grad():
         model.head.out.weight.zero_()
@@ -415,7 +415,7 @@ def test_where_every_slot_has_a_speaker_there_may_be_more():
     ("wave", "words"),
     [
         (0.001 * WAVE, "it is quiet, no sample exceeds -6[0-9] dB of full scale"),
-        ((WAVE * 32_767).astype(np.int16).astype(np.int32), "it is silent"),  # heard as samples of 32 bits
+        ((WAVE * 32_767).astype(np.int16).astype(np.int32), "it is silent"),  # read as samples of 32 bits
     ],
 )
 def test_that_nobody_was_found_to_speak_is_said_and_how_quiet_it_was(wave, words):

@@ -1,4 +1,4 @@
-"""The speaker cache: equal to NeMo's recorded steps, and to loops that anybody can check."""
+"""The speaker cache: equal to NeMo's recorded steps, and to simple loops."""
 
 import ast
 from dataclasses import fields, replace
@@ -153,7 +153,7 @@ def test_slots_that_nobody_has_had_take_no_room_in_the_cache():
     chunk = Chunk(emb, none, count, none)
     found = update(by_voice, start(by_voice, 4, 2, 2), chunk, probs, slots=2)
     assert found.compressed.all()
-    for row, used in enumerate((2, 4)):  # whose speakers have been heard
+    for row, used in enumerate((2, 4)):  # the slots that have been active
         alone = Chunk(emb[row, None], none[:1], count[:1], none[:1])
         expected = update(by_slot, start(by_slot, 4, used), alone, probs[row, None, :, :used])
         assert torch.equal(found.cache[row], expected.cache[0])
@@ -169,7 +169,7 @@ def test_the_probabilities_are_of_the_chunk_and_what_is_remembered_of_its_80_ms(
     generator = torch.Generator().manual_seed(0)
     emb = torch.randn(1, 6, model.config.encoder.dim, generator=generator)
     with torch.no_grad():
-        if model.head.upsampling is not None:  # it begins with all frames of 80 ms alike
+        if model.head.upsampling is not None:  # initially it repeats the frames of 80 ms
             model.head.upsampling.conv.weight.normal_(generator=generator)
         whole = model.forward_frames(emb, torch.ones(1, 6, dtype=torch.bool)).probs
         chunk = Chunk(emb, *(torch.tensor([count]) for count in (2, 3, 1)))

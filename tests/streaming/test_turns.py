@@ -1,4 +1,4 @@
-"""Turns as the frames come: those of the whole, each given once and never taken back."""
+"""Turns in a stream: those of the whole recording, each returned once and never revoked."""
 
 import dataclasses
 
@@ -30,7 +30,7 @@ PLAIN = PostprocessConfig()
 
 @st.composite
 def talks(draw: st.DrawFn) -> np.ndarray:
-    """Probabilities (T, S) of slots that speak in stretches of 1 to 12 frames, at the same time or not."""
+    """Probabilities (T, S) of slots that speak in stretches of 1 to 12 frames, with overlaps."""
     rng = np.random.default_rng(draw(st.integers(0, 10_000)))
     slots = [np.repeat(rng.integers(0, 21, 60), rng.integers(1, 13, 60)) for _ in range(draw(st.integers(1, 4)))]
     return np.stack([slot[:60] for slot in slots], axis=1) / 20
@@ -132,7 +132,7 @@ def test_a_slot_that_is_freed_unheard_changes_nobodys_name(probs, config, frame)
 
 
 def test_a_freed_slot_is_named_after_those_that_surely_spoke_before_it():
-    """The first slot may be nothing yet: it keeps the second one waiting, but not from its place before the third."""
+    """The first slot may still be noise: the second waits for it, but keeps its place before the third."""
     probs = np.concatenate([_column((5, 6)), _column((5, 12)), _column((6, 12))], axis=1)
     state, early = add_frames(PADDED, start_turns(3), probs[:8], 8)
     assert [slot.name for slot in state.slots] == [None, None, None]

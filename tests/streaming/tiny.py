@@ -1,4 +1,4 @@
-"""Tiny models with random weights, whose probabilities come and go."""
+"""Tiny models with random weights and varying probabilities."""
 
 from dataclasses import replace
 from typing import Any
@@ -43,7 +43,7 @@ def tiny_model(
 
 
 def hearing_model(*logits: float) -> Sortformer:
-    """Return a model in evaluation mode whose slots have these logits in all frames."""
+    """Return a model in evaluation mode whose slots have constant logits."""
     model = tiny_model(num_slots=len(logits))
     with torch.no_grad():
         model.head.out.weight.zero_()
@@ -60,7 +60,7 @@ def _compressive(**options: Any) -> CompressiveMemory:
 
 
 def _model(*layers: AttentionConfig, encoder: dict[str, Any] | None = None, **head: Any) -> ModelConfig:
-    """One layer of the encoder, two of the head, and the last of these attentions for those that have none."""
+    """Return a model with one encoder layer and two head layers; the last attention is repeated for missing ones."""
     first, *rest = layers
     return small_config(
         {"layers": 1, "conv_causal": True, "attention": (first,)} | (encoder or {}),
@@ -99,15 +99,15 @@ REMEMBERING = {
     ),
     "long": _model(AttentionConfig(FullCore(causal=True), "rope", _xl(1_000)), permutation="label"),
 }
-"""A model of each kind that streams by what its layers remember; no cut changes what the last five give."""
+"""A model of each kind with a state in its layers; the output of the last five does not depend on cuts."""
 
 
 def remembering_model(kind: str, gain: float = 5.0) -> Sortformer:
-    """Return a model in evaluation mode whose estimates come and go, and whose permutation encodings count."""
+    """Return a model in evaluation mode with varying estimates and open permutation encodings."""
     model = small_model(REMEMBERING[kind])
     with torch.no_grad():
         for index, estimate in enumerate(model.head.estimates):
-            # Not at a value that was seen: rounding must not decide who has come.
+            # Not at an occurring value: rounding must not decide which classes have arrived.
             seen = model(torch.from_numpy(noise(32_000))[None]).estimates[index][0]
             estimate.bias.sub_(seen.quantile(0.8, dim=0) + 0.05)  # pyright: ignore[reportCallIssue]
     return _centred(model, gain)
@@ -131,7 +131,7 @@ def normalized(kind: str, tilt_range: tuple[float, float] | None = None) -> Sort
 
 
 def noise(samples: int, seed: int = 0) -> np.ndarray:
-    """Return noise (N,) whose level and colour change every 50 to 500 ms."""
+    """Return noise (N,) whose level and spectrum change every 50 to 500 ms."""
     rng = np.random.default_rng(seed)
     parts, count = [], 0
     while count < samples:

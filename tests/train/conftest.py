@@ -10,7 +10,7 @@ from tests.train.runs import small_run
 
 @pytest.fixture(scope="session")
 def bank_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A bank with two voices to evaluate on."""
+    """A bank with two evaluation voices."""
     folder = make_bank_folder(tmp_path_factory.mktemp("bank"))
     listing = folder / "segments.tsv"
     listing.write_text(listing.read_text().replace("b_mid\ttrain", "b_mid\tdev"))

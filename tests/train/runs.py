@@ -1,4 +1,4 @@
-"""Training runs that take a second, and what is left of them."""
+"""Training runs of about a second, and their results."""
 
 import json
 from collections.abc import Callable
@@ -43,17 +43,17 @@ def small_run(bank: Path, cache: Path) -> TrainConfig:
 
 
 def after(steps: int) -> Callable[[int], bool]:
-    """Return what stops a run when so many steps are done."""
+    """Return a callback that stops a run after so many steps."""
     return lambda done: done >= steps
 
 
 def state_of(run: Path) -> dict[str, Any]:
-    """Return what a run would resume from."""
+    """Return the saved state of a run."""
     return torch.load(run / "state.pt", weights_only=True)
 
 
 def log_of(run: Path) -> list[dict[str, Any]]:
-    """Return the lines of a run's log without the clock's."""
+    """Return the lines of a run's log without times."""
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
 
@@ -67,7 +67,7 @@ def write_voice_table(path: Path, config: TrainConfig, size: int = 5) -> TrainCo
 
 
 def counting_network(seed: int = 0) -> dict[str, np.ndarray]:
-    """Return random weights of a small network that counts, by the names that they have in a file."""
+    """Return random weights of a small counting network, under the names of its file."""
     rng = np.random.default_rng(seed)
     shapes: dict[str, tuple[int, ...]] = {"sinc": (6, 1, 31)}
     for name, shape in {"conv1d.1": (5, 6, 5), "conv1d.2": (4, 5, 3)}.items():
@@ -86,7 +86,7 @@ def counting_network(seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def write_counting_network(path: Path, config: TrainConfig) -> TrainConfig:
-    """Write a random network that counts, and return the run with it as a teacher."""
+    """Write a random counting network, and return the run with it as a teacher."""
     np.savez(path, **counting_network())
     return replace(config, count_teacher=CountTeacherConfig(str(path), weight=0.4, final_weight=0.2))
 

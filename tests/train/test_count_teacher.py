@@ -1,4 +1,4 @@
-"""The teacher that counts: PyanNet written down again, a divergence by hand, and one sentence for each bad file."""
+"""The counting teacher: an independent PyanNet, a divergence by hand, and one sentence for each bad file."""
 
 import itertools
 from dataclasses import replace
@@ -31,7 +31,7 @@ def test_it_says_how_likely_each_count_is_in_every_frame():
 
 
 def test_it_is_the_network_that_its_names_describe():
-    """PyanNet written down again, from the arrays, for one window; its last step is compared where frames hold few."""
+    """An independent PyanNet from the arrays, for one window; its last step is compared where frames hold few."""
     arrays = {name: torch.from_numpy(array).double() for name, array in counting_network().items()}
     wave = waves(10.0, rows=1)
 
@@ -69,7 +69,7 @@ def test_it_is_the_network_that_its_names_describe():
         steps = torch.nn.functional.leaky_relu(steps @ arrays[f"{name}.weight"].T + arrays[f"{name}.bias"])
     classes = (steps @ arrays["classifier.weight"].T + arrays["classifier.bias"]).softmax(dim=1)
     expected = torch.stack([classes[:, 0], classes[:, 1:4].sum(dim=1), classes[:, 4:].sum(dim=1)], dim=1)
-    # The field of a step: 31 filter taps, pools and kernels of 5 and 3 behind them, steps 270 samples apart.
+    # The receptive field of a step: filters, then pooling and kernels of 5 and 3, 31 taps; steps are 270 samples apart.
     middle = (31 + 10 * 2 + 30 * 4 + 30 * 2 + 90 * 2 + 90 * 2 - 1) / 2 + 270 * np.arange(len(expected))
     for frame in (0, 7, 60, 124):
         weight = np.maximum(0, 1.3 - np.abs(middle / 1280 - frame - 0.5))

@@ -1,4 +1,4 @@
-"""The look at a model in training: fixed conversations, and errors counted as the metric counts them."""
+"""Evaluation during training: fixed conversations, and errors as in the metric."""
 
 import shutil
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.data.corpora import corpus
 
 
 class Parrot(torch.nn.Module):
-    """Answers with the logits that it was given."""
+    """A model that returns given logits."""
 
     def __init__(self, *answers: torch.Tensor) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Runs that start from a checkpoint of any format: its weights kept to the bit, slots added, all else refused."""
+"""Runs from a checkpoint of any format: its weights bit for bit, with added slots; all else is refused."""
 
 import json
 from dataclasses import replace
@@ -33,7 +33,7 @@ def assert_kept(model: Sortformer, start: Sortformer) -> None:
 
 
 def asking(config, init, num_slots, model=None):
-    """Return a run from a checkpoint with conversations of so many slots."""
+    """Return a run from a checkpoint, with conversations of so many slots."""
     simulation = SimulationConfig(num_slots=num_slots, speaker_weights=(0.5, 0.5))
     return replace(config, init=str(init), model=model, simulation=simulation)
 

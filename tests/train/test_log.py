@@ -1,4 +1,4 @@
-"""The log of a run: what it keeps of an earlier one, and what it refuses."""
+"""The log of a run: lines of an earlier run that are kept, and errors."""
 
 import json
 from pathlib import Path

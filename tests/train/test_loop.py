@@ -1,4 +1,4 @@
-"""Training: resumed runs end with the same bits, accidents are survived, and the log says what happened."""
+"""Training: resumed runs are bit-identical, failures are survived, and the log is complete."""
 
 import copy
 import json
@@ -36,7 +36,7 @@ from tests.train.runs import after, assert_same, log_of, state_of, write_voice_t
 
 @pytest.fixture(scope="module")
 def whole(run_config, tmp_path_factory) -> Path:
-    """A run of all six steps, which nothing changes."""
+    """An uninterrupted run of all six steps."""
     folder = tmp_path_factory.mktemp("whole")
     train(run_config, folder)
     return folder
@@ -50,7 +50,7 @@ def test_a_resumed_run_ends_with_the_bits_of_one_that_was_not(workers, taught, r
     train(config, tmp_path / "whole")
     train(config, tmp_path / "resumed", stop=after(3))
     assert state_of(tmp_path / "resumed")["step"] == 3
-    torch.manual_seed(99)  # the world goes on in between
+    torch.manual_seed(99)  # other random numbers are drawn in between
     train(config, tmp_path / "resumed")
     assert_same(state_of(tmp_path / "resumed"), state_of(tmp_path / "whole"))
     assert log_of(tmp_path / "resumed") == log_of(tmp_path / "whole")
@@ -308,7 +308,7 @@ def test_two_runs_do_not_write_to_one_folder(run_config, tmp_path, whole):
             train(run_config, tmp_path)
         assert not (tmp_path / "log.jsonl").exists()
     finally:
-        other.kill()  # which leaves it no time to tidy up
+        other.kill()  # which leaves it no time to clean up
         other.join()
     train(run_config, tmp_path)
     assert_same(state_of(tmp_path), state_of(whole))

@@ -1,4 +1,4 @@
-"""The objective: the output's loss, the estimates' own and the teacher's, each with its weight."""
+"""The objective: the weighted losses of output, estimates and teacher."""
 
 from dataclasses import fields, replace
 

@@ -1,4 +1,4 @@
-"""A batch in parts: micro-batches and processes change nothing but the rounding."""
+"""Split batches: micro-batches and processes change only the rounding."""
 
 import contextlib
 import json
@@ -33,7 +33,7 @@ DRAWING = AttentionConfig(FavorCore(features=5, redraw_every=1), "rope")
 
 @pytest.fixture
 def config(run_config: TrainConfig, tmp_path: Path) -> TrainConfig:
-    """A run without dropout, with teachers, features drawn anew, streams and short real recordings in the batches."""
+    """A run without dropout, with teachers, redrawn features, streams and short real recordings in the batches."""
     manifest = str(corpus(tmp_path, {"a": (1.3, ((0.1, 1.0, "ann"), (0.5, 1.2, "bob")))}))
     config = replace(
         run_config,
@@ -55,7 +55,7 @@ def assert_close(found: Path, expected: Path) -> None:
 
 
 def _process(rank: int, ports: list[int], runs: list[tuple[TrainConfig, Path, int | None]], said: Any) -> None:
-    """One of two processes as torchrun starts them; tells what it raised."""
+    """Run one of two processes as torchrun starts them, and report its exception."""
     torch.set_num_threads(1)
     for port, (config, out, stop_after) in zip(ports, runs, strict=True):
         told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
@@ -67,7 +67,7 @@ def _process(rank: int, ports: list[int], runs: list[tuple[TrainConfig, Path, in
 
 
 def in_two_processes(*runs: tuple[TrainConfig, Path, int | None]) -> list[tuple[int, str, str]]:
-    """Train in two processes that speak through Gloo; return what they raised."""
+    """Train in two processes that communicate by Gloo; return their exceptions."""
     context = multiprocessing.get_context("fork")
     with contextlib.ExitStack() as stack:
         free = [stack.enter_context(socket.socket()) for _ in runs]
@@ -100,7 +100,7 @@ def test_micro_batches_take_the_step_of_the_whole_batch(config, tmp_path, accumu
 def test_micro_batches_share_the_loss_of_a_memory(config, tmp_path, loss):
     memory = CompressiveMemory(frames=3, compressed_frames=2, ratio=2, chunk_frames=5, loss=loss)
     head = replace(config.model.head, attention=(AttentionConfig(position="none", memory=memory),))
-    stages = (replace(config.stages[0], streamed_probability=0.0),)  # what remembers in its layers is not shown streams
+    stages = (replace(config.stages[0], streamed_probability=0.0),)  # stateful layers are not shown streams
     config = replace(config, model=replace(config.model, head=head), stages=stages)
     train(config, tmp_path / "whole")
     train(replace(config, accumulate=3), tmp_path / "parts")
@@ -124,7 +124,7 @@ def test_two_processes_train_as_one_and_resume_to_the_bit(config, tmp_path):
 
 
 def test_what_only_one_process_uses_is_learned_by_all(config, tmp_path):
-    """The silence that fills a speaker cache: with this seed the cache of one row of each batch is full, in turn."""
+    """The silence embedding of speaker caches: with this seed one row of each batch, alternately, has a full cache."""
     model = replace(config.model, encoder=replace(config.model.encoder, learned_silence=True))
     stage = replace(config.stages[0], until_step=2, duration_s=40.0, batch_size=2, streamed_probability=1.0)
     data = replace(config.data, recordings=())
@@ -144,7 +144,7 @@ def test_an_error_of_one_process_ends_both_and_only_it_says_why(config, tmp_path
     real = replace(config, data=DataConfig(recordings=(RecordingsConfig(str(gone)),)), evaluate_conversations=0)
     real = replace(real, teacher=None, workers=1)
     wave, rate = soundfile.read(gone.parent / "a.wav", dtype="float32")
-    wave[rate:] = np.nan  # which only crops can find
+    wave[rate:] = np.nan  # this can only be found in crops
     soundfile.write(gone.parent / "a.wav", wave, rate, subtype="FLOAT")
     raised = in_two_processes((real, tmp_path / "run", None))
     assert {rank for rank, _, _ in raised} == {0, 1}

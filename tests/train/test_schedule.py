@@ -1,4 +1,4 @@
-"""The learning rate and the teacher's weight: straight up, a cosine down, and a line."""
+"""The learning rate (linear warm-up, cosine decay) and the teacher's weight (linear)."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a run remembers: averaged weights by their formula, decay for matrices alone, files whole or not at all."""
+"""The state of a run: averaged weights by their formula, weight decay for matrices only, atomic files."""
 
 from dataclasses import replace
 

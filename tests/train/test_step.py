@@ -1,4 +1,4 @@
-"""Steps: which batches they see, which ones are passed over, and when a run that gets nowhere ends."""
+"""Steps: their batches, skipped ones, and the end of a run without progress."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Training as streamed shows a model exactly what a stream would, with the labels of those very frames."""
+"""Streamed training shows a model exactly the frames of a stream, with their labels."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ def model() -> Sortformer:
 
 @pytest.fixture
 def seen(model: Sortformer, monkeypatch: pytest.MonkeyPatch) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """The frames and the mask that the model is shown each time; it answers at random."""
+    """Return the frames and masks of each call of the model, whose output is random."""
     shown = []
 
     def look(emb: torch.Tensor, valid: torch.Tensor) -> SimpleNamespace:
@@ -84,7 +84,7 @@ def test_every_frame_keeps_its_labels(model, order, seen):
     silence = CONFIG.speaker_cache.silence_frames
     assert valid.sum(dim=1).equal(torch.tensor([14 + 5 + 9, 14 + 5 + 9]))
     same = (labels == (shown[..., :3] > 0).float()).all(dim=2)
-    assert (~same & valid).sum(dim=1).le(3 * silence).all()  # the silence after each slot is nobody's frame
+    assert (~same & valid).sum(dim=1).le(3 * silence).all()  # the silence after each slot belongs to no speaker
     assert same[:, 14:].logical_or(~valid[:, 14:]).all()
 
 
@@ -135,7 +135,7 @@ def test_gradients_reach_the_frames_of_the_cache(model):
 
 
 def test_weights_learn_where_autocast_keeps_what_it_has_cast(model, monkeypatch):
-    """As up to torch 2.10: a cast of weights that was made without gradient is taken where there should be one."""
+    """As up to torch 2.10: a cast of weights cached without gradient is reused where a gradient is needed."""
     kept: dict[int, torch.Tensor] = {}
 
     def cast(weights: torch.Tensor | None) -> torch.Tensor | None:

@@ -1,4 +1,4 @@
-"""The voice teacher: cross-entropy by hand, silence left alone, and one sentence for each bad table."""
+"""The voice teacher: cross-entropy by hand, no loss in silence, and one sentence for each bad table."""
 
 import io
 from dataclasses import replace
@@ -122,7 +122,7 @@ def test_one_voice_alone_cannot_be_taught(sources, tmp_path):
 
 
 def damaged_bytes() -> bytes:
-    """A compressed archive in which a bit has fallen over."""
+    """A compressed archive with one flipped bit."""
     stream = io.BytesIO()
     np.savez_compressed(stream, voice=VOICES, embedding=np.ones((4, 500)))
     content = bytearray(stream.getvalue())
@@ -131,7 +131,7 @@ def damaged_bytes() -> bytes:
 
 
 def array_bytes() -> bytes:
-    """An array where an archive of arrays is expected."""
+    """A single array instead of an archive of arrays."""
     stream = io.BytesIO()
     np.save(stream, np.ones(3))
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""Pairs of stretches: the definition by hand, what leaves the loss alone, and that descending it parts voices."""
+"""Pairs of stretches: the definition by hand, exclusions from the loss, and that descent separates voices."""
 
 import math
 
@@ -9,7 +9,7 @@ from sortformer.train.voice_pairs import voice_pairs
 
 
 def scene(frames: int = 61, slots: int = 3, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Two conversations in turns of some frames, with overlap, silence and padding."""
+    """Two conversations with turns of a few frames, overlap, silence and padding."""
     generator = torch.Generator().manual_seed(seed)
     emb = torch.randn(2, frames, 6, generator=generator)
     speaker = torch.randint(slots, (2, frames // 5 + 1), generator=generator).repeat_interleave(5, dim=1)[:, :frames]
@@ -77,14 +77,14 @@ def test_without_a_second_voice_nothing_is_told_apart(speaking):
     activity = torch.zeros_like(activity)
     activity[..., speaking] = 1
     found = voice_pairs(torch.ones_like(emb), activity, valid)
-    # Equal embeddings: each pair of one voice costs what a distance of 0 does.
+    # Equal embeddings: each pair of the same voice has the loss of distance 0.
     assert float(found) == pytest.approx(math.log1p(math.exp(-16 * 0.4)) if speaking else 0.0, abs=1e-6)
 
 
 def test_descending_it_parts_voices_by_the_threshold():
     _, activity, valid = scene()
     generator = torch.Generator().manual_seed(3)
-    # All voices alike to begin with, so that a distance tells nothing.
+    # All voices start with the same embedding, so that distances are uninformative.
     emb = (torch.ones(6) + 0.1 * torch.randn(2, 61, 6, generator=generator)).requires_grad_()
     optimizer = torch.optim.Adam([emb], 0.05)
     for _ in range(200):
