@@ -19,7 +19,7 @@ _TILE_BLOCKS = 8
 class CombinerFixed(CombinerHierarchical):
     """Ren et al., arXiv 2107.05768, section 4.1: causal as there, or with later blocks as groups too.
 
-    A tree whose root holds all blocks: it streams as other trees do, but processes whole recordings in tiles of blocks.
+    A tree whose only group is its root, with all blocks: it streams as others do, but takes whole recordings in tiles.
     """
 
     def __init__(self, head_dim: int, block: int, pool: str, causal: bool) -> None:

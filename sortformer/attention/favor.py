@@ -1,7 +1,8 @@
 """FAVOR+: softmax attention by positive orthogonal random features (Performer).
 
 Choromanski et al., arXiv 2009.14794, section 2. Two things differ from the public implementations: the orthogonal
-directions are uniform (Haar), without which the estimate is biased, and no later keys are used.
+directions are uniform (Haar), without which the estimate is biased, and causal attention does not use later keys, not
+even to scale the features.
 """
 
 from torch import Tensor

@@ -46,7 +46,7 @@ class SinkhornAttention(Core):
         if self.cut:
             order = order[:, :, : self.cut]
         keys, values = (torch.einsum("bhij,bhjsd->bhisd", order, x) for x in (key, value))
-        # A frame of a sorted block is valid if it is in any block that may be sorted into it.
+        # A place in a sorted block is valid if any block that may be sorted into it has a valid frame in that place.
         seen = pairs.to(query.dtype) @ there.to(query.dtype) > 0
         if self.cut:
             keys, values, seen = keys.flatten(2, 3), values.flatten(2, 3), seen[:, :, : self.cut].flatten(2, 3)

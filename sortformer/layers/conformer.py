@@ -54,7 +54,7 @@ class ConformerBlock(nn.Module):
         """Return the state before the first frame, for frames like ``x`` (B, T, D).
 
         Raises:
-            ValueError: if the convolution is not causal, or the attention has no state.
+            ValueError: if the convolution looks ahead, or the attention has no state.
         """
         return ConformerState(self.attention.init_state(x), self.convolution.init_state(x))
 

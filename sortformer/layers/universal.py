@@ -1,4 +1,4 @@
-"""The Universal Transformer: one layer applied repeatedly, with adaptive computation time."""
+"""The Universal Transformer: one layer applied repeatedly, with or without adaptive computation time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

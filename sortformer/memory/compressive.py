@@ -30,8 +30,8 @@ class Compressive(Memory):
 
     Recent frames in excess of ``length`` are compressed in whole groups of ``ratio``, so up to ``ratio - 1`` more stay
     uncompressed, and the groups do not depend on how a stream is cut into chunks. The position of a compressed frame
-    is the mean of its group. With a loss, the compression is trained by that only, as in the paper; without one, by
-    the task, since compressed frames then keep their graph.
+    is the mean of its group, or with "most_used" its own. With a loss, the compression is trained by that only, as in
+    the paper; without one, by the task, since compressed frames then keep their graph.
     """
 
     def __init__(self, dim: int, length: int, compressed: int, ratio: int, compression: str, loss: str) -> None:
@@ -77,7 +77,7 @@ class Compressive(Memory):
         return Queue(self.compression(old.frames, old.valid, old.usage), valid, at, old.usage.new_zeros(at.shape))
 
     def _losses(self, old: Queue, fresh: Queue, chunk: LayerChunk) -> dict[str, Tensor]:
-        """Return the loss that trains the compression, as a sum over valid frames; none without parameters.
+        """Return the loss of the compression, a sum over valid frames; none with ``loss`` "none" or without parameters.
 
         The sum is over the compressed frames in the auto-encoding loss, over those of the chunk in the other.
         """
