@@ -115,7 +115,7 @@ class LogMel(nn.Module):
         return FeatureState(tail[:, drop:], state.tail_start + drop, state.next_frame + count), mel
 
     def power(self, mel: Tensor) -> Tensor:
-        """Return the power (..., M) of the bands, given frames before ``equalised`` that are not "per_feature"."""
+        """Return the power (..., M) of the bands, from frames neither ``equalised`` nor normalised "per_feature"."""
         values = mel * FIXED_STD + FIXED_MEAN if self.config.normalize == "fixed" else mel
         return (values.exp() - LOG_GUARD).clamp(min=0.0)  # rounding may make it negative
 

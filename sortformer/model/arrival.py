@@ -54,7 +54,7 @@ class Arrivals:
         )
 
     def ranks(self) -> Tensor:
-        """Return the rank (B, K) of each class by arrival, as float32; ties are broken by probability.
+        """Return the rank (B, K) of each class by arrival, as float32; of a tie, the more probable class is first.
 
         Classes tied in both share the mean of their ranks: so nothing depends on the order of classes.
         """

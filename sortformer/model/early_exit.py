@@ -1,9 +1,9 @@
 """Early exit: stop in the head once its estimates no longer change.
 
 The confidence in an estimate is its agreement with the one before it (Schuster et al., CALM, arXiv 2207.07061, section
-3.3, with the layers' outputs in place of their hidden states); so none exits at the first estimate. A recording exits
-as a whole (Elbayad et al., Depth-Adaptive Transformer, arXiv 1910.10073, section 3.1): single frames would still be
-needed as keys and values of the others.
+3.3, with the layers' outputs in place of their hidden states); so no recording exits at the first estimate. It exits as
+a whole (Elbayad et al., Depth-Adaptive Transformer, arXiv 1910.10073, section 3.1): frames that exited alone would
+still be needed as keys and values of the others.
 
 Estimates between blocks are trained with their classes in any order. Before they are compared or returned, they are
 sorted by arrival, as the model's own output is.

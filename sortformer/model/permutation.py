@@ -63,7 +63,7 @@ class PermutationEncoding(nn.Module):
         return Arrivals.none(len(logits), logits.shape[2], logits.device) if self.design == "hard" else None
 
     def forward(self, logits: Tensor, valid: Tensor, state: Arrivals | None = None) -> tuple[Tensor, Arrivals | None]:
-        """Return the encoding (B, T, D) to add, and the next state, from logits (B, T, K), ``valid`` (B, T).
+        """Return the encoding (B, T, D) to add, and the next state; of the logits (B, T, K) ``valid`` (B, T) count.
 
         Given a state, these are the estimates of the next chunk; otherwise, of a whole recording.
         """

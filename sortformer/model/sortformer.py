@@ -88,7 +88,7 @@ class Sortformer(nn.Module):
         """Return the initial state of ``rows`` streams, for a model whose layers carry a state.
 
         Raises:
-            ConfigError: if it does not (``config.carrying`` says why).
+            ConfigError: if the model cannot stream by such a state (``config.carrying`` says why).
         """
         check_carries(self.config)
         emb = self.head.input.weight.new_zeros(rows, 0, self.config.encoder.dim)
