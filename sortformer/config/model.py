@@ -122,7 +122,7 @@ class EncoderConfig:
     input_scale: bool = False
     """Multiply the subsampled frames by sqrt(dim) before the first block (NVIDIA's Conformer does)."""
     learned_silence: bool = False
-    """Learn a subsampled frame of silence, with which a speaker cache is padded (NVIDIA's Nemotron 3 does)."""
+    """Learn a subsampled frame of silence, which fills empty places of a speaker cache (NVIDIA's Nemotron 3 does)."""
     dropout: float = 0.1
 
     def __post_init__(self) -> None:

@@ -52,10 +52,10 @@ class PostprocessConfig:
     def turn_delay_s(self) -> float:
         """Largest delay in seconds from the end of a turn until it is final; the latency of a stream comes on top.
 
-        Speech within ``min_off_s`` is merged with it. Speech that begins just before that is detected
-        ``pad_on_s`` late, and may be dropped as too short until it has lasted ``min_on_s``. The tick to which times are
-        rounded is included. The order of arrival is known by then: a speaker who began before the turn has spoken
-        longer than ``min_on_s``, or is dropped.
+        Speech that begins within ``min_off_s`` of the end is merged with the turn. If it begins just before
+        ``min_off_s`` have passed, it is detected ``pad_on_s`` late, and may be dropped as too short until it has lasted
+        ``min_on_s``. The tick to which times are rounded is included. The order of arrival is known by then: a speaker
+        who began before the turn has spoken longer than ``min_on_s``, or is dropped.
         """
         return self.min_off_s + self.min_on_s + self.pad_on_s + 0.01
 
