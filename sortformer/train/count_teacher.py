@@ -47,7 +47,7 @@ class CountTeacher(nn.Module):
             made.load_state_dict({"weight": weight, "bias": bias})
             return made
 
-        # Kernel sizes of the three convolutions; the first is that of the sinc filters, which are counted apart.
+        # Kernel sizes of the second and third convolution, after 1 for the first, whose filters are counted apart.
         self._kernels = [1, *(given[f"sincnet.conv1d.{number}.weight"].shape[2] for number in range(1, _CONVOLUTIONS))]
         self.filters: Tensor
         self.register_buffer("filters", given["sinc"])

@@ -48,8 +48,8 @@ def objective(
 ) -> dict[str, Tensor]:
     """Return the "loss" to minimise of a batch, or of a part of one that has ``frames`` in all, and its terms.
 
-    The terms, before their weights, are "output", "estimates" and "voices" (of the voice teacher) and, by name, the
-    model's auxiliary losses, "voice_pairs" and "counts".
+    The terms, before their weights, are "output", "estimates", "voices" (of the voice teacher), the model's auxiliary
+    losses by name and, if they are used, "voice_pairs" and "counts".
 
     Deep supervision: each estimate adds its own loss, times ``deep_weight``. ``counts`` (B, T, 3) are the estimates of
     the count teacher.
