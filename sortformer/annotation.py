@@ -60,8 +60,8 @@ class Turn:
     on ``PostprocessConfig.confidence``.
 
     Raises:
-        InputError: when the confidence is not finite, not 0 <= start < end < inf, or the speaker is not a non-empty
-            string.
+        InputError: when the times are not 0 <= start < end < inf, the confidence is not finite, or the speaker is not a
+            non-empty string.
     """
 
     start: float
@@ -241,8 +241,8 @@ class Diarization:
         """Read a recording from an RTTM file; without a duration (seconds) it ends with the last turn.
 
         Args:
-            uri: the recording's id, with white space as ``_``; required if the file has several recordings
-                (``formats.rttm.read`` returns all of them).
+            uri: the recording's id, in which white space counts as the ``_`` of RTTM; required if the file has several
+                recordings (``formats.rttm.read`` returns all of them).
 
         Raises:
             InputError: when the file is missing or invalid, has several recordings without ``uri``, or not that one.

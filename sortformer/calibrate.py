@@ -15,7 +15,7 @@ from sortformer.metrics.risk import boldest_safe, fewest_samples
 
 __all__ = ["ExitCalibration", "calibrate_exit"]
 
-# From hardly ever exiting downwards; the guarantee requires that they are fixed in advance.
+# From the most careful, which hardly ever exits, downwards; the guarantee requires that they are fixed in advance.
 _CONFIDENCES = tuple(round(1 - 0.01 * step, 2) for step in range(1, 96))
 
 

@@ -176,9 +176,10 @@ class Diarizer:
             max_speakers: at most that many, those who speak most. If the post-processing clusters, the speech of
                 others goes to the voices most similar to theirs.
             exclusive: one speaker at a time, for joining with a transcript.
-            enroll: clips of known speakers, by name; the main speaker of a clip counts. If the post-processing clusters
-                and the recording is processed whole, clusters are compared with the clips; otherwise the stream hears
-                the clips first (see ``Session.enroll``). Clips that are arrays have the ``sample_rate`` (None: 16 kHz).
+            enroll: clips of known speakers, by the names that their turns get; the main speaker of a clip counts. If
+                the post-processing clusters and the recording is processed whole, clusters are compared with the clips;
+                otherwise the stream hears the clips first (see ``Session.enroll``). Clips that are arrays have the
+                ``sample_rate`` (None: 16 kHz).
             postprocess: instead of the model's own, possibly the name of a published one: ``v2-dihard3``, ...
             progress: called with the progress of the work; may cancel it.
 

@@ -64,7 +64,7 @@ class Decoder(Protocol):
 
 
 class Steady:
-    """A file for C libraries, whose ``read`` and ``seek`` raise no OSError: they would print exceptions and lose them.
+    """A file whose ``read`` and ``seek`` raise no OSError, for C libraries, which would print exceptions and lose them.
 
     A seek to an invalid position, as from a broken header, returns -1, as in C, and does not move. A read error ends
     the file; ``check`` raises it afterwards.

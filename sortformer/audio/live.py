@@ -142,7 +142,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _is_noise(head: bytes) -> bool:
-    """Return whether bytes are not 16-bit samples, but compressed audio, from any point on, or another encoding."""
+    """Return whether bytes are not 16-bit samples, but in another encoding, or compressed audio from its middle on."""
     samples = np.frombuffer(head[: len(head) // 2 * 2], "<i2") / 32_768.0
     power = np.dot(samples, samples)
     if power <= _NOISE_RMS**2 * len(samples):

@@ -36,10 +36,10 @@ def score(
 ) -> Report:
     """Score a hypothesis against a reference; these and the UEM are each a file or a folder of files.
 
-    RTTM, and the other formats that ``turns_in`` reads. The reference may also be a manifest of RTTM and UEM files;
-    without a UEM, its durations define the scored parts. A file without a turn means silence: in a folder, in the
-    recording of its name; alone, in all recordings of the other side. A pipe without a turn is an error, because the
-    sending command may have failed. ``errors`` is a folder for inspecting the errors (see ``evaluate.errors``), in
+    Turns are RTTM, or in another format that ``turns_in`` reads. The reference may also be a manifest of RTTM and UEM
+    files; without a UEM, its durations define the scored parts. A file without a turn means silence: in a folder, in
+    the recording of its name; alone, in all recordings of the other side. A pipe without a turn is an error, because
+    the sending command may have failed. ``errors`` is a folder for inspecting the errors (see ``evaluate.errors``), in
     which files are replaced only if ``overwrite`` is set.
 
     Raises:

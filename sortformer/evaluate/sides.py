@@ -41,7 +41,8 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
     within their file, or have a UEM, the others are scored whole.
 
     Raises:
-        InputError: when a path is missing or broken, or the parts of an entry need a UEM or a duration and it has none.
+        InputError: when a path is missing or broken, or an entry whose scored parts have to be known has neither a UEM
+            nor a duration.
     """
     given = None if uem is None else uem_in(Path(uem))
     if not is_manifest(path) or holds_turns(Path(path)):

@@ -20,8 +20,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     """Return all recordings in a folder and below it, with the RTTM and the UEM about them.
 
     A reference is matched by the recording ids in it, which are file names without suffix. If it has a single id, and
-    no recording has that name, it is matched by its own file name instead, unless another reference has that id. The
-    name of a recording may be longer: ``ES2002a.Mix-Headset.wav`` matches ``ES2002a`` if no reference has the id
+    no recording has that name, it is matched by its own file name instead, unless that is an id in another reference.
+    The name of a recording may be longer: ``ES2002a.Mix-Headset.wav`` matches ``ES2002a`` if no reference has the id
     ``ES2002a.Mix-Headset``. A recording without a reference gets an entry without one.
 
     Args:

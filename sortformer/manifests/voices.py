@@ -70,7 +70,7 @@ def voices_of(
         corpus: the prefix of the speakers' names.
         shortest_s: shorter segments are omitted.
         shared_names: a name means the same person in all recordings; else only within a recording, in all windows of
-            it, and is prefixed by the id of the first of these.
+            it, and then it is prefixed by the id of the first of these.
 
     Raises:
         InputError: when an entry has no usable RTTM, or there is no such segment.

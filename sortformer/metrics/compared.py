@@ -26,8 +26,8 @@ _SHORTEST_S = 1e-6  # shorter stretches are floating-point noise
 class Stretch:
     """A stretch of time in which the active speakers do not change, neither in the reference nor in the hypothesis.
 
-    ``speaking`` is the number of active reference speakers, ``unheard`` those of them whose match in the hypothesis is
-    not active, and ``others`` the active speakers of the hypothesis whose match in the reference is not active.
+    ``speaking`` is the number of active reference speakers, ``unheard`` those of them without an active match in the
+    hypothesis, and ``others`` the active speakers of the hypothesis without an active match in the reference.
     """
 
     start: float

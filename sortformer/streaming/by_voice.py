@@ -95,7 +95,7 @@ def by_known_voice(
         emb: (T, D) the encoder's embeddings.
         before: (t, S) the previous result for the first t frames, t <= T.
         config: the clustering.
-        most: the number of columns that may be used.
+        most: the number of columns that may be used, the first ones.
     """
     apart = replace(config, threshold=min(_SCATTER * config.threshold, 1.99))
     # These are the slots if there is too little speech to cluster.

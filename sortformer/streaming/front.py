@@ -33,7 +33,7 @@ class Front:
     level: StreamLevel | Level | None  # None: no normalisation
     offset: tuple[float, float] | None  # see `centred`; None before the first sample
     features: FeatureState
-    sounds: Tensor  # (1, 2) frames of 10 ms with sound below and above 4 kHz, summed over the chunks
+    sounds: Tensor  # (1, 2) frames of 10 ms with sound below and above 4 kHz, in chunks and, again, in right contexts
     mel: Tensor  # (1, n, M) log-mel features from frame `first` on, not equalised
     first: int
     next_frame: int  # the first frame of the next chunk

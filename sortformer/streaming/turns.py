@@ -75,7 +75,8 @@ def free_slot(
 ) -> tuple[TurnState, tuple[Turn, ...]]:
     """Close the turns of a slot and remove its name, for another speaker.
 
-    If it is named only now, earlier arrivals that would have no turn if the stream ended now lose their place.
+    If it is named only now, slots that may have arrived earlier lose their place, unless they would have a turn if the
+    stream ended now.
     """
     closed, said = state.slots[slot].end(config, state.ticks)
     spans = [said if index == slot else said[:0] for index in range(len(state.slots))]

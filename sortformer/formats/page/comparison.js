@@ -64,7 +64,7 @@ function fill(pen, bars, colour) {
   pen.fill(inside);
 }
 
-/** Go to the next audible error, from the last to the first, play it and describe it. */
+/** Go to the next audible error, after the last one to the first, play it and describe it. */
 function nextError() {
   if (!stops.length) return say(comparison ? "Nothing is wrong." : "This page was made without a reference.");
   const stayed = error && error.span[0] - MARGIN <= sound.cursor && sound.cursor <= error.span[1] + MARGIN + SLACK;
