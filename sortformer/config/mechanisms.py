@@ -106,7 +106,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "every pair",
                 "L²",
                 "Vaswani et al., arXiv 1706.03762",
-                needs_all="every frame is attended to for ever",
+                needs_all="every past frame is attended to",
             ),
             CoreFacts(
                 "local",
@@ -138,7 +138,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
             ),
             CoreFacts(
                 "combiner_fixed",
-                "own block, and an abstraction of each other",
+                "own block, and an abstraction of each other block",
                 "L (s + L/s)",
                 f"{_COMBINER}, 4.1",
                 state=True,
@@ -147,16 +147,16 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
             ),
             CoreFacts(
                 "combiner_logsparse",
-                "itself, and abstractions of spans",
+                "the frame itself, and abstractions of spans",
                 "L log L",
                 f"{_COMBINER}, 4.2",
-                needs_all="a span is weighed anew, frame by frame, when it becomes part of a longer one",
+                needs_all="a span is pooled again, frame by frame, when it joins a longer one",
                 memory=False,
                 positions=_ROTATING,
             ),
             CoreFacts(
                 "combiner_hierarchical",
-                "own block, and groups of groups",
+                "own block, and abstractions of nested groups",
                 "L (s + log L)",
                 f"{_COMBINER}, 3.1",
                 state=True,
@@ -174,10 +174,10 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
             ),
             CoreFacts(
                 "combiner_routing",
-                "own cluster, and an abstraction of each other",
+                "own cluster, and an abstraction of each other cluster",
                 "L clusters + clusters w²",
                 f"{_COMBINER}, 4.4",
-                needs_all="a cluster is weighed anew, frame by frame, each time it grows",
+                needs_all="a cluster is pooled again, frame by frame, when it grows",
                 memory=False,
                 positions=_EMBEDDING,
             ),
@@ -186,7 +186,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "fixed and axial: their mean, or one softmax",
                 "L (s + L/s)",
                 f"{_COMBINER}, 3.3",
-                needs_all="as axial does",
+                needs_all="as for combiner_axial",
                 memory=False,
                 positions=_ROTATING,
             ),
@@ -196,7 +196,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "neighbours, and every n-th frame",
                 "L², in memory L",
                 _SPARSE,
-                needs_all="each frame is a multiple of the stride before some that are to come",
+                needs_all="each frame is a whole number of strides before some future frame",
             ),
             CoreFacts("fixed", "own block, and the end of each block", "L (s + L/s)", _SPARSE, state=True),
             CoreFacts("dilated", "a window with gaps", "L w", "Longformer, arXiv 2004.05150", state=True),
@@ -215,7 +215,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
                 "window, global and random blocks",
                 "L s",
                 "Zaheer et al., arXiv 2007.14062",
-                needs_all="a block that is to come may draw any other",
+                needs_all="a future block may draw any past one",
             ),
             CoreFacts(
                 "logsparse", "one frame of each doubling span", "L log L", "Li et al., arXiv 1907.00235", state=True
@@ -229,7 +229,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
             ),
             CoreFacts(
                 "blockwise",
-                "one block for each block and head",
+                "for each block, one block per head",
                 "L s",
                 "Qiu et al., arXiv 1911.02972",
                 causal=False,
@@ -246,7 +246,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
             ),
             CoreFacts(
                 "reformer",
-                "frames that hash alike",
+                "frames with the same hash",
                 "L log L",
                 "Kitaev et al., arXiv 2001.04451",
                 causal=False,
@@ -264,10 +264,10 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
             ),
             CoreFacts(
                 "sinkhorn",
-                "own block, and a softly sorted one",
+                "own block, and one assigned by soft sorting",
                 "L s + (L/s)²",
                 "Tay et al., arXiv 2002.11296",
-                needs_all="any block before may be sorted into the place of one",
+                needs_all="any past block may be assigned to a new one",
                 memory=False,
                 positions=_ROTATING,
             ),
@@ -286,7 +286,7 @@ MEMORIES: Mapping[str, MemoryFacts] = MappingProxyType(
                 "compressive", "the last hidden frames, older ones compressed", "L (M + C)", "Rae et al., 1911.05507"
             ),
             MemoryFacts(
-                "knn", "the nearest keys of a long past", "L M + L k", "Wu et al., arXiv 2203.08913", extra_frames=False
+                "knn", "nearest keys of a long history", "L M + L k", "Wu et al., arXiv 2203.08913", extra_frames=False
             ),
         )
     }
@@ -298,11 +298,13 @@ POSITIONS: Mapping[str, PositionFacts] = MappingProxyType(
         for facts in (
             PositionFacts("none", "nothing", "0", "", None),
             PositionFacts("sinusoidal", "sines of the frame's index", "L d", "Vaswani et al., 1706.03762", "embed"),
-            PositionFacts("learned", "a table, as long as it is", "L d", "Gehring et al., 1705.03122", "embed"),
+            PositionFacts("learned", "a table of fixed length", "L d", "Gehring et al., 1705.03122", "embed"),
             PositionFacts("coordinates", "sines of frame and depth", "L d", "Dehghani et al., 1807.03819", "embed"),
             PositionFacts("rope", "rotation by the frame's index", "L d", "Su et al., arXiv 2104.09864", "rotate"),
             PositionFacts("shaw", "a learned key for each distance", "L² d", "Shaw et al., arXiv 1803.02155", "add"),
-            PositionFacts("xl", "content and distance apart", "L² d", "Dai et al., arXiv 1901.02860", "add"),
+            PositionFacts(
+                "xl", "separate scores for content and distance", "L² d", "Dai et al., arXiv 1901.02860", "add"
+            ),
             PositionFacts("alibi", "a penalty that grows with distance", "L²", "Press et al., 2108.12409", "add"),
             PositionFacts(
                 "distance_aware", "a learned factor by distance", "L²", "Wu et al., arXiv 2010.06925", "multiply"
@@ -317,50 +319,50 @@ BLOCKS: Mapping[str, BlockFacts] = MappingProxyType(
         for facts in (
             BlockFacts(
                 "early exit",
-                "stop where the head's estimates no longer change",
+                "stops where the head's estimates no longer change",
                 "fewer blocks",
                 "Diarizer.exit_confidence",
                 "Schuster et al., 2207.07061; Elbayad et al., 1910.10073",
             ),
             BlockFacts(
                 "label memory",
-                "stored frames of voices, the nearest of which name speakers",
+                "names speakers by the nearest stored frames of voices",
                 "L M",
                 "VoiceStore",
                 "Khandelwal et al., kNN-LM, arXiv 1911.00172",
             ),
             BlockFacts(
                 "gru",
-                "gates that choose what a branch contributes",
-                "6 d² weights a branch",
+                "gates that control what a branch contributes",
+                "6 d² weights per branch",
                 "residual = 'gru'",
                 "Parisotto et al., GTrXL, arXiv 1910.06764",
             ),
             BlockFacts(
                 "reversible",
-                "inputs of blocks computed back from their outputs",
+                "inputs of blocks recomputed from their outputs",
                 "a second forward pass, and the memory of one block",
                 "depth = 'reversible'",
                 "Kitaev et al., Reformer, arXiv 2001.04451",
             ),
             BlockFacts(
                 "chunked feed-forward",
-                "a number of frames at a time",
-                "their second computation in training, and the memory of one chunk",
+                "feed-forward parts, a chunk of frames at a time",
+                "recomputation in training, and the memory of one chunk",
                 "ff_chunk_frames",
                 "Kitaev et al., Reformer, arXiv 2001.04451",
             ),
             BlockFacts(
                 "universal",
-                "one block, time and again",
+                "one block, repeated",
                 "the weights of one block",
                 "depth = 'universal'",
                 "Dehghani et al., arXiv 1807.03819",
             ),
             BlockFacts(
                 "halting",
-                "a universal block, as often as each frame needs",
-                "until the last frame is done",
+                "a universal block, repeated as often as each frame needs",
+                "as many repetitions as the slowest frame needs",
                 "depth = { kind = 'universal', halting = true }",
                 "Graves, arXiv 1603.08983",
             ),
@@ -372,19 +374,19 @@ ABSENT: Mapping[str, str] = MappingProxyType(
     {
         "Decision Transformer": "predicts actions from returns; a recording has neither",
         "SPALM's vocabulary": "mixes distributions over words; slots have no vocabulary",
-        "SPALM's gate": "has to be trained with the voices it weighs; voices are stored after training",
-        "2-D image blocks": "need a second axis of pixels; frames have time alone",
-        "Synthesizer": "its weights are tied to one length",
-        "Shaw's values": "need the weight of each pair, which cores over fused kernels do not give",
-        "ETC's typed labels": "tell kinds of pairs apart, as words of one sentence; frames differ by distance alone",
-        "Sparse Transformer's joined patterns": "a core of cores, by head or as a union; layers may take turns instead",
-        "Routing Transformer's local heads": "a layer has one core for all heads; layers may take turns instead",
-        "ETC's contrastive pre-training": "of encoders without labels; ours begins with voices, whose names are labels",
-        "attractor decoder": "reads speakers off one by one; slots are outputs, and clustering finds further voices",
-        "Set Transformer's pooling": "asks a set by learned queries for each slot; slots are told apart by arrival",
-        "learned exits": "classifiers with targets of their own; that estimates agree needs none",
-        "annealed order temperatures": "the gate, closed at first, lets soft orders in by degrees",
-        "rates halved in stale epochs, early stopping": "no epochs: the rate falls by a cosine, and `best` is kept",
+        "SPALM's gate": "must be trained with the voices it weighs; voices are stored after training",
+        "2-D image blocks": "need a second spatial axis; frames have only time",
+        "Synthesizer": "its weights are tied to one recording length",
+        "Shaw's values": "need the weight of each pair, which fused attention kernels do not return",
+        "ETC's typed labels": "distinguish kinds of pairs, as words of one sentence; frames differ only in distance",
+        "Sparse Transformer's joined patterns": "combine cores by head or as a union; layers may alternate instead",
+        "Routing Transformer's local heads": "a layer has one core for all heads; layers may alternate instead",
+        "ETC's contrastive pre-training": "is for encoders without labels; ours starts from labelled voices",
+        "attractor decoder": "finds speakers one by one; slots are outputs, and clustering finds further voices",
+        "Set Transformer's pooling": "pools a set by a learned query per slot; slots are distinguished by arrival",
+        "learned exits": "need classifiers with targets of their own; comparing estimates needs none",
+        "annealed order temperatures": "the gate, initially closed, admits soft orders gradually",
+        "rates halved on plateaus, early stopping": "no epochs: the rate falls by a cosine, and `best` is kept",
     }
 )
 """Mechanisms of the papers that are not implemented, with the reason."""
