@@ -327,7 +327,7 @@ def test_a_threshold_is_a_cosine_distance(threshold):
 
 @pytest.mark.parametrize("speakers", [0, 41])
 def test_one_to_forty_speakers_are_told_apart(speakers):
-    with pytest.raises(ConfigError, match=f"1 to 40 speakers, got {speakers}"):
+    with pytest.raises(ConfigError, match=f"max_speakers of clustering must be 1 to 40, got {speakers}"):
         ClusteringConfig(0.4, speakers)
 
 

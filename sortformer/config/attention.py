@@ -17,7 +17,7 @@ _HOW = {
     "add": "adds to the score of each pair of frames",
     "multiply": "multiplies the score of each pair of frames",
     "rotate": "rotates queries and keys",
-    "embed": "adds a code to each frame",
+    "embed": "adds an encoding to each frame",
 }
 
 
@@ -39,18 +39,18 @@ class AttentionConfig:
         if how is not None and how not in core.positions:
             fitting = ", ".join(f"'{name}'" for name, position in POSITIONS.items() if position.how in core.positions)
             raise ConfigError(
-                f"the attention core '{core.name}' does not take the position '{self.position}', which {_HOW[how]}; "
-                f"it takes 'none'{', ' if fitting else ''}{fitting}"
+                f"the attention core '{core.name}' does not support the position '{self.position}', which {_HOW[how]}; "
+                f"it supports 'none'{', ' if fitting else ''}{fitting}"
             )
         if how == "rotate" and (seeing := _sees_places(self.core)):
             raise ConfigError(
-                f"the attention core '{core.name}' does not take the position '{self.position}' with {seeing}, which "
-                "would see where a frame stands, and not how far two are apart"
+                f"the attention core '{core.name}' does not support the position '{self.position}' with {seeing}, "
+                "which would depend on absolute positions, not on distances"
             )
         if memory.extra_frames and not core.memory:
             raise ConfigError(
-                f"the attention core '{core.name}' does not take the memory '{memory.name}', "
-                "whose frames stand beside those of the chunk"
+                f"the attention core '{core.name}' does not support the memory '{memory.name}', "
+                "which adds frames to those of the chunk"
             )
         if self.learned_positions < 1:
             raise ConfigError(f"learned_positions must be >= 1, got {self.learned_positions}")

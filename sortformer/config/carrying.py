@@ -22,7 +22,7 @@ def check_carries(model: ModelConfig) -> None:
         ConfigError: with the first obstacle.
     """
     if (obstacle := memory_obstacle(model)) is not None:
-        raise ConfigError(f"this model cannot stream by what its layers remember: {obstacle}")
+        raise ConfigError(f"this model cannot stream with the states of its layers: {obstacle}")
 
 
 def memory_obstacle(model: ModelConfig) -> str | None:
@@ -47,30 +47,30 @@ def _obstacles(model: ModelConfig) -> Iterator[str]:
         ("head", head.depth, head.layer_attention),
     ):
         if depth.kind != "stacked":
-            yield f"the depth '{depth.kind}' of its {place} takes recordings whole: set it to 'stacked'"
+            yield f"the depth '{depth.kind}' of its {place} needs whole recordings: set it to 'stacked'"
         for number, layer in enumerate(layers, 1):
             if not layer.carries:
                 cores = ", ".join(f"'{facts.name}'" for facts in CORES.values() if facts.state)
                 yield (
-                    f"layer {number} of the {place} carries nothing: give it a memory, or a causal core with a state "
-                    f"({cores}) and a position that scores no pairs of frames"
+                    f"layer {number} of the {place} has no state: give it a memory, or a causal core with a state "
+                    f"({cores}) and a position that does not score pairs"
                 )
             if layer.position == "learned":
-                yield f"the positions of layer {number} of the {place} are a table, which a stream outgrows"
+                yield f"layer {number} of the {place} has a table of positions, which is too short for a stream"
     lengths = _chunk_lengths(model)
     if len(lengths) > 1:
-        yield f"the chunk_frames of its memories differ ({', '.join(map(str, lengths))}): give all the same"
+        yield f"its memories have different chunk_frames ({', '.join(map(str, lengths))}): give all the same"
     if encoder.kind == "conformer" and encoder.layers and encoder.conv_kernel > 1 and not encoder.conv_causal:
         yield (
-            f"each convolution of its encoder hears {encoder.conv_kernel // 2} frames that are to come: "
+            f"each convolution of its encoder needs {encoder.conv_kernel // 2} future frames: "
             "train it with conv_causal = true"
         )
     if head.order_takes_all and head.estimate_layers:
         yield (
-            f"the permutation '{head.permutation}' encodes each frame by the order in the whole recording: "
-            "train it with 'hard', whose order is known frame by frame"
+            f"the permutation '{head.permutation}' needs the order of arrival in the whole recording: "
+            "train it with 'hard', which needs only past frames"
         )
     if head.upsampling > 1:
-        yield "its output, finer than 80 ms, is a convolution that hears a frame that is to come: set upsampling to 1"
+        yield "its upsampling to frames shorter than 80 ms needs a future frame: set upsampling to 1"
     if model.features.whole:
         yield "its features depend on the whole recording: set normalize to 'none' or 'fixed', and gain to 'none'"

@@ -32,6 +32,6 @@ def check_speakers(channel: Channel | None, *asked: Any) -> None:
     """
     if channel == EACH and any(asked):
         raise InputError(
-            "where each channel is a speaker ('each'), leave out known voices (enroll) and numbers of speakers "
-            "(num_speakers and its kin)"
+            "with channel 'each', one speaker per channel, leave out known speakers (enroll) and numbers of speakers "
+            "(num_speakers, min_speakers, max_speakers)"
         )

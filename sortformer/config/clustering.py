@@ -33,4 +33,4 @@ class ClusteringConfig:
         if not 0 < self.threshold < 2:
             raise ConfigError(f"the threshold of clustering must lie between 0 and 2, got {self.threshold}")
         if not 1 <= self.max_speakers <= MOST_SPEAKERS:
-            raise ConfigError(f"clustering tells apart 1 to {MOST_SPEAKERS} speakers, got {self.max_speakers}")
+            raise ConfigError(f"max_speakers of clustering must be 1 to {MOST_SPEAKERS}, got {self.max_speakers}")

@@ -268,7 +268,8 @@ class LinformerCore:
         _at_least(self.kind, 1, ratio=self.ratio, chunk_frames=self.chunk_frames)
         require(
             self.projection != "learned" or self.chunk_frames % self.ratio == 0,
-            f"chunk_frames {self.chunk_frames} of the attention core 'linformer' is no multiple of ratio {self.ratio}",
+            f"chunk_frames {self.chunk_frames} of the attention core 'linformer' is not a multiple of "
+            f"ratio {self.ratio}",
         )
 
 
@@ -325,7 +326,7 @@ class SinkhornCore:
         )
         require(
             not (self.causal and self.cut_blocks),
-            "cut_blocks of the attention core 'sinkhorn' sorts the whole recording: it cannot be causal",
+            "cut_blocks of the attention core 'sinkhorn' needs the whole recording to sort: it cannot be causal",
         )
 
 

@@ -77,16 +77,16 @@ class DataConfig:
         for name in ("speeds", "formants"):
             factors = getattr(self, name)
             if not factors or not all(0 < factor < math.inf for factor in factors):
-                raise ConfigError(f"data needs positive {name}, got {factors}")
+                raise ConfigError(f"{name} of data must be one or more positive numbers, got {factors}")
         for name in ("rooms", "bursts"):
             if getattr(self, name) < 0:
-                raise ConfigError(f"data needs at least 0 {name}, got {getattr(self, name)}")
+                raise ConfigError(f"{name} of data must be at least 0, got {getattr(self, name)}")
         if self.exclude and not self.turns:
-            raise ConfigError("exclude of data leaves out recordings of turns, and there are none: set turns, too")
+            raise ConfigError("exclude of data excludes recordings of turns, which is not set: set turns, too")
         if self.bank is None and not self.recordings:
             raise ConfigError("there is nothing to train on: [data] of a recipe needs a bank, recordings, or both")
         if not 0 <= self.simulated_weight < math.inf or (self.simulated_weight == 0 and not self.recordings):
-            raise ConfigError(f"simulated_weight must be positive, or 0 beside recordings, got {self.simulated_weight}")
+            raise ConfigError(f"simulated_weight must be positive, or 0 with recordings, got {self.simulated_weight}")
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -60,15 +60,15 @@ def check_depth(place: str, depth: Depth, attention: tuple[AttentionConfig, ...]
     """
     as_annotated(depth)
     if isinstance(depth, ReversibleDepth):
-        require(irreversible is None, f"depth 'reversible' of the {place} does not go with {irreversible}")
+        require(irreversible is None, f"depth 'reversible' of the {place} is incompatible with {irreversible}")
         for layer in attention:
             require(
                 isinstance(layer.memory, NoMemory) and layer.core.kind not in _MOVING,
-                f"depth 'reversible' of the {place} computes each layer twice, which does not go with memories, nor "
-                f"with the cores {' and '.join(map(repr, _MOVING))}, whose clusters follow what they see",
+                f"depth 'reversible' of the {place} computes each layer twice, which is incompatible with memories "
+                f"and with the cores {' and '.join(map(repr, _MOVING))}, whose clusters change with each pass",
             )
     if isinstance(depth, UniversalDepth):
-        require(len(attention) > 0, f"depth 'universal' of the {place} repeats a layer, and there is none")
+        require(len(attention) > 0, f"depth 'universal' of the {place} needs a layer to repeat, but there is none")
         require(
             all(layer == attention[0] for layer in attention),
             f"depth 'universal' of the {place} repeats one layer: give one attention for all",

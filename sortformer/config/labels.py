@@ -25,9 +25,11 @@ class LabelConfig:
 
     def __post_init__(self) -> None:
         as_annotated(self)
-        require(self.neighbours >= 1, f"at least 1 neighbour is needed to read a label, got {self.neighbours}")
+        require(self.neighbours >= 1, f"neighbours of labels must be at least 1, got {self.neighbours}")
         require(
             0 < self.temperature < math.inf,
             f"the temperature of labels must be above 0 and finite, got {self.temperature}",
         )
-        require(self.stranger > 0, f"the distance of a stranger must be above 0, got {self.stranger}")
+        require(
+            self.stranger > 0, f"stranger, the distance of an unknown speaker, must be above 0, got {self.stranger}"
+        )

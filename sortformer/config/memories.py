@@ -55,7 +55,9 @@ class CompressiveMemory:
         _at_least(self.kind, 0, frames=self.frames, compressed_frames=self.compressed_frames)
         _at_least(self.kind, 1, ratio=self.ratio, chunk_frames=self.chunk_frames)
         if self.loss == "autoencoding" and self.compression == "most_used":
-            raise ConfigError("compression 'most_used' keeps frames as they are: there is nothing to rebuild them with")
+            raise ConfigError(
+                "compression 'most_used' keeps frames unchanged: loss 'autoencoding' has nothing to train"
+            )
 
 
 @dataclass(frozen=True, slots=True)

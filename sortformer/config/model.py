@@ -36,8 +36,7 @@ def _check_stack(place: str, config: "EncoderConfig | HeadConfig", irreversible:
     )
     require(
         len(attention) in (0, 1, config.layers),
-        f"attention of the {place} must be one for all layers or one for each of its {config.layers}, "
-        f"got {len(attention)}",
+        f"attention of the {place} must be given once or for each of its {config.layers} layers, got {len(attention)}",
     )
     require(dim % heads == 0, f"{place} dim {dim} is not a multiple of its {heads} heads")
     positions = {layer.position for layer in attention} or {config.position}
@@ -49,7 +48,7 @@ def _check_stack(place: str, config: "EncoderConfig | HeadConfig", irreversible:
     chunk = config.ff_chunk_frames
     require(chunk is None or chunk >= 1, f"ff_chunk_frames must be >= 1, got {chunk}")
     if irreversible is None and config.residual != "sum":
-        irreversible = f"residual '{config.residual}': gates cannot be subtracted"
+        irreversible = f"residual '{config.residual}', whose gates cannot be inverted"
     check_depth(place, config.depth, config.layer_attention, irreversible)
 
 
@@ -76,7 +75,7 @@ class FeatureConfig:
             )
             require(
                 self.normalize == "fixed" and self.num_mels >= _FEWEST_HALVES,
-                f"tilt_range needs normalize 'fixed', for recordings that are alike loud, and {_FEWEST_HALVES} mel "
+                f"tilt_range needs normalize 'fixed', with its loudness normalisation, and {_FEWEST_HALVES} mel "
                 "bands or more",
             )
 
@@ -131,9 +130,9 @@ class EncoderConfig:
         _check_sizes("encoder", self, "dim", "heads", "ff_dim", "subsampling_channels", *second, "conv_kernel")
         require(self.conv_kernel % 2 == 1, f"conv_kernel must be odd, got {self.conv_kernel}")
         if self.window_frames is not None:
-            require(not self.attention, "window_frames has no meaning beside attention: choose its core 'local'")
+            require(not self.attention, "window_frames is not supported with attention: choose its core 'local'")
             require(self.window_frames >= 1, f"window_frames must be >= 1, got {self.window_frames}")
-        ends_in_norm = "kind 'conformer', whose blocks end in a norm that cannot be undone"
+        ends_in_norm = "kind 'conformer', whose blocks end in a norm that cannot be inverted"
         _check_stack("encoder", self, ends_in_norm if self.kind == "conformer" else None)
 
     @property
@@ -184,7 +183,7 @@ class HeadConfig:
     def __post_init__(self) -> None:
         as_annotated(self)
         _check_sizes("head", self, "num_slots", "dim", "heads", "ff_dim")
-        _check_stack("head", self, "norm 'post', which cannot be undone" if self.norm == "post" else None)
+        _check_stack("head", self, "norm 'post', which cannot be inverted" if self.norm == "post" else None)
         require(
             all(0 <= layer < self.layers for layer in self.estimate_layers),
             f"estimate_layers {self.estimate_layers} must lie in 0..{self.layers - 1}: "
@@ -192,7 +191,7 @@ class HeadConfig:
         )
         require(
             tuple(sorted(set(self.estimate_layers))) == self.estimate_layers,
-            f"estimate_layers must rise without repeats, got {self.estimate_layers}",
+            f"estimate_layers must be strictly increasing, got {self.estimate_layers}",
         )
         require(
             self.upsampling == 1 or not self.estimate_layers,
@@ -200,12 +199,12 @@ class HeadConfig:
         )
         require(
             self.residual == "sum" or self.norm == "pre",
-            "residual 'gru' needs norm 'pre': a norm behind the gates would not let a block begin as nothing",
+            "residual 'gru' needs norm 'pre': a norm after the gates keeps a block from starting as the identity",
         )
         require(
             not (isinstance(self.depth, UniversalDepth) and self.depth.halting and self.estimate_layers),
-            "halting mixes the states of all layers in the end, and an estimate between them would be of none that "
-            "counts: leave estimate_layers empty, or halting out",
+            "halting averages the states of all layers, so an estimate between layers would not be of its output: "
+            "leave estimate_layers empty, or set halting = false",
         )
         # Beyond these, exponentials are no longer finite.
         temperature, sharpness = self.order_temperature_frames, self.arrival_sharpness
@@ -239,8 +238,8 @@ class ModelConfig:
         require(
             self.encoder.narrowband_channels is None
             or (self.features.normalize == "fixed" and self.features.num_mels >= _FEWEST_HALVES),
-            "narrowband_channels of the encoder needs features with normalize 'fixed', by which it is told what sounds "
-            f"above 4 kHz, and {_FEWEST_HALVES} mel bands or more",
+            "narrowband_channels of the encoder needs features with normalize 'fixed', to detect sound above 4 kHz, "
+            f"and {_FEWEST_HALVES} mel bands or more",
         )
 
     @property

@@ -123,5 +123,5 @@ def _presets(model: ModelConfig) -> dict[str, StreamConfig]:
         check_carries(model)
     presets = model_presets(model)
     if not presets:
-        raise ConfigError("this model needs the whole recording and cannot stream: take another model")
+        raise ConfigError("this model needs the whole recording and cannot stream: use another model")
     return presets

@@ -206,11 +206,11 @@ class ChannelConfig:
                 f"{self.narrowband_to_hz}"
             )
         if self.room_probability + self.near_probability > 1:
-            raise ConfigError("room_probability and near_probability of the channel must not exceed 1 together")
+            raise ConfigError("the sum of room_probability and near_probability of the channel must not exceed 1")
         if min(self.burst_shares) < 0 or math.fsum(self.burst_shares) > 1 + 1e-9:  # tenths may sum to more
             raise ConfigError(
-                "the shares of clatter, rustling, breath, laughter, music and pauses must be at least 0 and not exceed "
-                f"1, got {self.burst_shares}"
+                "the shares of clatter, rustling, breath, laughter, music and pauses must be at least 0 and sum to at "
+                f"most 1, got {self.burst_shares}"
             )
 
     @property
@@ -258,4 +258,4 @@ class SimulationConfig:
                 f"speaker_weights needs between 1 and num_slots = {self.num_slots} entries, got {self.speaker_weights}"
             )
         if min(self.speaker_weights) < 0 or not 0 < sum(self.speaker_weights) < math.inf:
-            raise ConfigError(f"speaker_weights must be at least zero, and one above, got {self.speaker_weights}")
+            raise ConfigError(f"speaker_weights must be at least 0, and not all 0, got {self.speaker_weights}")

@@ -83,7 +83,7 @@ def _convert_tagged(options: list[Any], value: Any, where: str) -> Any:
     kinds = {typing.get_args(typing.get_type_hints(option)["kind"])[0]: option for option in options}
     kind = value.get("kind") if isinstance(value, Mapping) else value
     if not isinstance(kind, str) or kind not in kinds:
-        raise ConfigError(f"{where} must be a table whose kind is one of {', '.join(kinds)}, got {value!r}")
+        raise ConfigError(f"{where} must be one of {', '.join(kinds)}, or a table of such a kind, got {value!r}")
     return from_dict(kinds[kind], value if isinstance(value, Mapping) else {}, where)
 
 

@@ -80,10 +80,10 @@ class OptimizerConfig:
             raise ConfigError(f"learning_rate and clip_norm must be positive, warmup_steps at least 0, got {self}")
         if not 0 <= self.weight_decay < math.inf or not 0 <= self.final_ratio <= 1 or not 0 <= self.ema_decay < 1:
             raise ConfigError(
-                f"weight_decay must be at least 0, final_ratio lie in [0, 1] and ema_decay in [0, 1), got {self}"
+                f"weight_decay must be at least 0, final_ratio in [0, 1] and ema_decay in [0, 1), got {self}"
             )
         if len(self.betas) != 2 or not all(0 <= beta < 1 for beta in self.betas):
-            raise ConfigError(f"betas are two numbers in [0, 1), got {self.betas}")
+            raise ConfigError(f"betas must be two numbers in [0, 1), got {self.betas}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,9 @@ class TrainConfig:
             raise ConfigError("workers, evaluate_conversations and keep_every of a run must be at least 0")
         ends = [stage.until_step for stage in self.stages]
         if not ends or ends != sorted(set(ends)) or ends[-1] < self.steps:
-            raise ConfigError(f"stages must rise and reach the {self.steps} steps of the run, got until_step {ends}")
+            raise ConfigError(
+                f"until_step of the stages must increase and reach the {self.steps} steps of the run, got {ends}"
+            )
         for stage in self.stages:
             stage.simulation(self.simulation)  # refuses changes that are out of range
         if self.evaluate_conversations and self.data.bank is None and self.data.dev is None:

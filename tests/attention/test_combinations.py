@@ -60,7 +60,7 @@ def build(config: AttentionConfig, seed: int = 0) -> MultiHeadAttention:
 def test_a_layer_takes_every_legal_combination_and_no_other(core: str):
     for memory, position in product(MEMORY, POSITIONS):
         if not legal(core, memory, position):
-            with pytest.raises(ConfigError, match=f"core '{core}' does not take the"):
+            with pytest.raises(ConfigError, match=f"core '{core}' does not support the"):
                 AttentionConfig(KINDS[core], position, MEMORY[memory])
             continue
         layer = build(AttentionConfig(KINDS[core], position, MEMORY[memory]))
@@ -126,14 +126,18 @@ def test_where_all_frames_stand_is_nothing_to_cores_that_take_rotations(config: 
 
 
 def test_what_looks_at_queries_or_keys_by_themselves_takes_no_rotations():
-    with pytest.raises(ConfigError, match="does not take the position 'rope' with the pool 'max', which would see"):
+    with pytest.raises(
+        ConfigError, match="does not support the position 'rope' with the pool 'max', which would depend"
+    ):
         AttentionConfig(CombinerFixedCore(pool="max"), "rope")
-    with pytest.raises(ConfigError, match="does not take the position 'rope' with a dynamic span, which would see"):
+    with pytest.raises(
+        ConfigError, match="does not support the position 'rope' with a dynamic span, which would depend"
+    ):
         AttentionConfig(SpanCore(dynamic=True), "rope")
 
 
 def test_a_refusal_names_what_would_fit():
-    with pytest.raises(ConfigError, match=r"core 'local' does not take the position 'xl', which adds .* 'rope'"):
+    with pytest.raises(ConfigError, match=r"core 'local' does not support the position 'xl', which adds .* 'rope'"):
         AttentionConfig(LocalCore(), "xl")
-    with pytest.raises(ConfigError, match="core 'local' does not take the memory 'xl', whose frames stand beside"):
+    with pytest.raises(ConfigError, match="core 'local' does not support the memory 'xl', which adds frames to"):
         AttentionConfig(LocalCore(), memory=TransformerXLMemory())

@@ -132,7 +132,7 @@ DAMAGE = {
     "no format": (lambda folder: (folder / "config.json").write_text("{}"), r"not the config of a sortformer model"),
     "no depth": (
         lambda folder: change_config(folder, model={"encoder": {"depth": None}}),
-        r"model.encoder.depth must be a table whose kind is one of stacked, .*, got None",
+        r"model.encoder.depth must be one of stacked, .*, or a table of such a kind, got None",
     ),
     "later format": (
         lambda folder: change_config(folder, format="sortformer/9"),

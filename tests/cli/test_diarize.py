@@ -77,7 +77,7 @@ def test_each_channel_is_a_speaker(cli: Cli, model: Path, make: Callable[..., Pa
     assert (line.split()[7], float(line.split()[3])) == ("channel_2", 2.5)
     outcome = cli("diarize", call, "--model", model, "--channel", "each", "--num-speakers", 2)
     assert outcome.code == 2
-    assert "leave out known voices (enroll) and numbers of speakers" in " ".join(outcome.err.split())
+    assert "leave out known speakers (enroll) and numbers of speakers" in " ".join(outcome.err.split())
 
 
 def test_what_is_wrong_in_each_channel_is_said_once(cli: Cli, model: Path, make: Callable[..., Path]):

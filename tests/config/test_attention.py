@@ -49,9 +49,9 @@ def test_a_name_alone_stands_for_a_mechanism_with_its_defaults():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"core": None}, "core must be a table whose kind is one of full, local, .*, got None"),
-        ({"core": "favour"}, "core must be a table whose kind is one of full, local, .*, got 'favour'"),
-        ({"core": {"features": 3}}, "core must be a table whose kind is one of"),
+        ({"core": None}, "core must be one of full, local, .*, or a table of such a kind, got None"),
+        ({"core": "favour"}, "core must be one of full, local, .*, or a table of such a kind, got 'favour'"),
+        ({"core": {"features": 3}}, "core must be one of full, local, .*, or a table of such a kind, got"),
         ({"core": {"kind": "favor", "feature": 3}}, "unknown key 'feature' in core .*did you mean 'features'"),
         ({"position": "xi"}, "position must be one of none, sinusoidal"),
         ({"learned_positions": 0}, "learned_positions must be >= 1"),
@@ -64,7 +64,7 @@ def test_a_name_alone_stands_for_a_mechanism_with_its_defaults():
         ({"core": {"kind": "sinkhorn", "cut_blocks": 2, "causal": True}}, "cut_blocks .* it cannot be causal"),
         ({"core": {"kind": "combiner_axial", "plan": "rowmajor", "pool": "max"}}, "leave pool at 'mean', got 'max'"),
         ({"memory": {"kind": "compressive", "ratio": 0}}, "ratio of the memory 'compressive' must be >= 1"),
-        ({"memory": {"kind": "compressive", "compression": "most_used", "loss": "autoencoding"}}, "nothing to rebuild"),
+        ({"memory": {"kind": "compressive", "compression": "most_used", "loss": "autoencoding"}}, "nothing to train"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(values, message):
@@ -105,9 +105,13 @@ def test_a_number_that_cannot_be_is_refused_where_it_is_given(make, message):
 @pytest.mark.parametrize(
     ("kind", "values", "message"),
     [
-        (EncoderConfig, {"attention": (AttentionConfig(),) * 2}, "one for all layers or one for each of its 5, got 2"),
-        (HeadConfig, {"attention": (AttentionConfig(),) * 3}, "one for all layers or one for each of its 4, got 3"),
-        (EncoderConfig, {"attention": (AttentionConfig(),), "window_frames": 9}, "no meaning beside attention"),
+        (
+            EncoderConfig,
+            {"attention": (AttentionConfig(),) * 2},
+            "must be given once or for each of its 5 layers, got 2",
+        ),
+        (HeadConfig, {"attention": (AttentionConfig(),) * 3}, "must be given once or for each of its 4 layers, got 3"),
+        (EncoderConfig, {"attention": (AttentionConfig(),), "window_frames": 9}, "not supported with attention"),
         (
             EncoderConfig,
             {"dim": 6, "heads": 2, "position": "none", "attention": (AttentionConfig(position="rope"),)},

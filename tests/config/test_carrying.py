@@ -44,28 +44,31 @@ def test_a_layer_carries_something_by_a_memory_or_by_causal_sums(model, carried)
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (with_parts(head={"attention": (XL, XL, AttentionConfig(), XL)}), "layer 3 of the head carries nothing"),
-        (with_parts({"attention": (AttentionConfig(FavorCore()),)}), "layer 1 of the encoder carries nothing"),
+        (with_parts(head={"attention": (XL, XL, AttentionConfig(), XL)}), "layer 3 of the head has no state"),
+        (with_parts({"attention": (AttentionConfig(FavorCore()),)}), "layer 1 of the encoder has no state"),
         (
             with_parts({"attention": (AttentionConfig(FixedCore(causal=True), "alibi"),)}),
-            "layer 1 of the encoder carries nothing: .* and a position that scores no pairs",
+            "layer 1 of the encoder has no state: .* and a position that does not score pairs",
         ),
-        (with_parts({"conv_causal": False}), "hears 4 frames that are to come"),
-        (with_parts(head={"permutation": "soft"}), "'soft' encodes each frame by the order in the whole recording"),
-        (with_parts(head={"permutation": "softsort"}), "'softsort' encodes"),
-        (with_parts(head={"permutation": "sinkhorn"}), "'sinkhorn' encodes"),
-        (with_parts(head={"upsampling": 8, "estimate_layers": ()}), "finer than 80 ms"),
-        (with_parts({"attention": (replace(XL, position="learned"),)}), "a table, which a stream outgrows"),
+        (with_parts({"conv_causal": False}), "needs 4 future frames"),
+        (with_parts(head={"permutation": "soft"}), "'soft' needs the order of arrival in the whole recording"),
+        (with_parts(head={"permutation": "softsort"}), "'softsort' needs the order"),
+        (with_parts(head={"permutation": "sinkhorn"}), "'sinkhorn' needs the order"),
+        (with_parts(head={"upsampling": 8, "estimate_layers": ()}), "shorter than 80 ms"),
+        (
+            with_parts({"attention": (replace(XL, position="learned"),)}),
+            "table of positions, which is too short for a stream",
+        ),
         (
             with_parts({"attention": (AttentionConfig(memory=NearestMemory(chunk_frames=50)),)}),
-            r"chunk_frames of its memories differ \(50, 125\)",
+            r"its memories have different chunk_frames \(50, 125\)",
         ),
         (with_parts(features={"normalize": "per_feature"}), "features depend on the whole recording"),
         (with_parts(features={"gain": "peak"}), "features depend on the whole recording"),
     ],
 )
 def test_what_keeps_a_model_from_it_is_said(model, reason):
-    with pytest.raises(ConfigError, match=f"cannot stream by what its layers remember: .*{reason}"):
+    with pytest.raises(ConfigError, match=f"cannot stream with the states of its layers: .*{reason}"):
         check_carries(model)
     assert model_presets(model) == {}
     with pytest.raises(ConfigError, match=reason):
@@ -104,5 +107,5 @@ def test_running_sums_stream_at_any_latency():
 
 
 def test_a_model_without_memories_needs_none():
-    with pytest.raises(ConfigError, match="layer 1 of the encoder carries nothing"):
+    with pytest.raises(ConfigError, match="layer 1 of the encoder has no state"):
         check_carries(ModelConfig(FeatureConfig()))

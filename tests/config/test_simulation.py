@@ -36,7 +36,7 @@ def test_tables_of_a_recipe_fill_nested_configs():
         (lambda: TurnTakingConfig(turn_median_s=(0, 1)), "above zero"),
         (lambda: TurnTakingConfig(turn_spread=-1), "negative"),
         (lambda: ChannelConfig(room_probability=0.6, near_probability=0.6), "exceed 1"),
-        (lambda: ChannelConfig(clatter_share=0.6, rustle_share=0.6), "exceed 1"),
+        (lambda: ChannelConfig(clatter_share=0.6, rustle_share=0.6), "sum to at most 1"),
         (lambda: ChannelConfig(breath_share=-0.1), "at least 0"),
         (lambda: ChannelConfig(snr_db=(1, 2, 3)), r"range \[low, high\]"),
         (lambda: CastingConfig(voice_gain_db=-1), "negative"),

@@ -121,7 +121,7 @@ def test_arrivals_of_chunks_are_those_of_the_whole(seed, cuts):
 
 
 def test_a_model_whose_layers_carry_nothing_does_not_start():
-    with pytest.raises(ConfigError, match="layer 1 of the encoder carries nothing"):
+    with pytest.raises(ConfigError, match="layer 1 of the encoder has no state"):
         small_model(small_config()).start()
 
 

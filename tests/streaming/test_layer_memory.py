@@ -53,7 +53,7 @@ def test_a_cache_or_contexts_are_refused(config):
 def test_a_model_that_remembers_only_in_part_is_refused_with_the_reason():
     attention = AttentionConfig(memory=TransformerXLMemory(frames=5, chunk_frames=5))
     model = Sortformer(small_config(head={"attention": (attention,)})).eval()
-    with pytest.raises(ConfigError, match="layer 1 of the encoder carries nothing"):
+    with pytest.raises(ConfigError, match="layer 1 of the encoder has no state"):
         Session(model, CONFIG)
 
 
