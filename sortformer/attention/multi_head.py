@@ -84,7 +84,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: if neither the core nor the memory has a state.
         """
         if self.chunk_frames is None and not self.recurrent:
-            raise ValueError("this attention has no memory, and its core no state: it takes recordings whole")
+            raise ValueError("this attention has no memory, and its core no state: it needs whole recordings")
         core = None
         if self.recurrent and isinstance(self.core, RecurrentCore):
             core = self.core.init_state(self._heads(self.query, x[:, :0]))

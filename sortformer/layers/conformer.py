@@ -92,7 +92,7 @@ class ConvolutionModule(nn.Module):
     def init_state(self, x: Tensor) -> Tensor:
         """Return the silence (B, D, kernel - 1) before the first frame, for frames like ``x`` (B, T, D)."""
         if self.past is None:
-            raise ValueError("this convolution hears frames that come: it takes recordings whole")
+            raise ValueError("this convolution is not causal: it needs whole recordings")
         return x.new_zeros(len(x), x.shape[2], self.past)
 
     def forward(self, x: Tensor, valid: Tensor | None, tail: Tensor | None = None) -> tuple[Tensor, Tensor]:

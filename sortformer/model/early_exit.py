@@ -38,7 +38,7 @@ def check_exits(model: Sortformer, confidence: float) -> None:
         ConfigError: if fewer than two layers of the head make estimates, or the confidence is not in (0, 1].
     """
     if len(model.config.head.estimate_layers) < 2:
-        raise ConfigError("early exit compares estimates, and fewer than two layers of this model's head make any")
+        raise ConfigError("early exit compares estimates, but fewer than two layers of this model's head make any")
     if not 0 < confidence <= 1:
         raise ConfigError(f"the confidence of an early exit must be above 0 and at most 1, got {confidence}")
 

@@ -59,7 +59,7 @@ class PermutationEncoding(nn.Module):
             ValueError: for designs B and C, whose order depends on the whole recording.
         """
         if self.takes_all:
-            raise ValueError(f"the permutation '{self.design}' takes recordings whole")
+            raise ValueError(f"the permutation '{self.design}' needs whole recordings")
         return Arrivals.none(len(logits), logits.shape[2], logits.device) if self.design == "hard" else None
 
     def forward(self, logits: Tensor, valid: Tensor, state: Arrivals | None = None) -> tuple[Tensor, Arrivals | None]:

@@ -60,7 +60,7 @@ class LearnedPosition(Position):
         """
         if at.numel() and int(at.max()) >= len(self.table):
             raise InputError(
-                f"learned positions reach {len(self.table)} frames, and the recording has {int(at.max()) + 1}: "
-                "cut it, or choose a position mechanism without an end"
+                f"learned positions cover {len(self.table)} frames, but the recording has {int(at.max()) + 1}: "
+                "cut it, or choose a position without a limit"
             )
         return x + self.table[at.long()]

@@ -40,5 +40,5 @@ def test_learned_positions_are_rows_of_a_table():
 def test_beyond_its_table_a_learned_position_refuses_with_what_to_do():
     position = LearnedPosition(DIM, 4)
     assert added(position, torch.arange(4)[None]).shape == (2, 4, DIM)
-    with pytest.raises(InputError, match="reach 4 frames, and the recording has 5"):
+    with pytest.raises(InputError, match="cover 4 frames, but the recording has 5"):
         added(position, torch.arange(5)[None])
