@@ -47,7 +47,7 @@ def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table:
     broken = [name for name, tensor in weights.items() if not bool(torch.isfinite(tensor).all())]
     if broken:
         raise InputError(
-            f"{path} holds weights that are not finite ({broken[0]}): it is damaged, or the training of it has diverged"
+            f"{path} holds weights that are not finite ({broken[0]}): it is damaged, or its training diverged"
         )
     model = blank(config)
     # Assigned, not copied: otherwise the largest of these models would take its half a gigabyte twice.
@@ -64,7 +64,7 @@ def _check_plain(path: Path, weights: Mapping[str, Tensor]) -> None:
         dense = tensor.layout is torch.strided and tensor.device.type == "cpu" and tensor.dtype in _NUMBERS
         if not dense or tensor.nbytes > tensor.untyped_storage().nbytes():
             kind = str(tensor.dtype).removeprefix("torch.")
-            raise InputError(f"{path} holds no plain array of numbers as '{name}' (a {kind} tensor)")
+            raise InputError(f"'{name}' in {path} is not a plain array of numbers (a {kind} tensor)")
 
 
 def _needed(path: Path, config: ModelConfig) -> dict[str, Tensor]:
@@ -73,7 +73,7 @@ def _needed(path: Path, config: ModelConfig) -> dict[str, Tensor]:
         with _WithoutDraws(_WITHOUT_MEMORY):
             return Sortformer(config).state_dict()
     except (RuntimeError, TypeError) as error:  # the number of bytes overflows
-        raise InputError(f"the config of {path} asks for a larger model than there can be") from error
+        raise InputError(f"the config of {path} describes a model that is too large") from error
 
 
 # Of some initialisers PyTorch reports the call itself, of others only the in-place draw that they make.

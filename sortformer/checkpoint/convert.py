@@ -30,7 +30,7 @@ def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> 
     out = Path(out)
     folder = out.suffix not in (".nemo", ".onnx")
     if out.suffix in _OTHERS:
-        raise InputError(f"a model is not written as {out.suffix}: end {out} in .nemo or .onnx, or name a folder")
+        raise InputError(f"cannot write a model as {out.suffix}: end {out} in .nemo or .onnx, or give a folder")
     if out.exists() and out.is_dir() != folder:
         raise InputError(f"{out} is a {'file' if folder else 'folder'}: give another name")
     if out.exists() and not overwrite and not (folder and not any(out.iterdir())):

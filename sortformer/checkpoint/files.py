@@ -41,7 +41,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError, TypeError) as error:  # TypeError: sizes beyond 64 bits
         raise InputError(
-            f"the weights {path} are damaged ({first_line(error)}); fetch or install them again"
+            f"the weights {path} are damaged ({first_line(error)}); download or install them again"
         ) from error
 
 

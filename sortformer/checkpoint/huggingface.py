@@ -63,8 +63,7 @@ def download(model_id: ModelId) -> Path:
         places = [Path(fetch(file)) for file in files]
     except errors.GatedRepoError as error:
         raise InputError(
-            f"the model {name} is given to those who accept its terms: do so at {constants.ENDPOINT}/{name}, "
-            "then set HF_TOKEN"
+            f"the model {name} is gated: accept its terms at {constants.ENDPOINT}/{name}, then set HF_TOKEN"
         ) from error
     except errors.RepositoryNotFoundError as error:
         raise InputError(
@@ -75,7 +74,7 @@ def download(model_id: ModelId) -> Path:
         raise InputError(f"the model {name} on Hugging Face has no revision '{model_id.revision}'") from error
     except errors.HFValidationError as error:
         raise InputError(
-            f"'{name}' is no file or folder here, and no id of Hugging Face's: {first_line(error)}"
+            f"'{name}' is not a file or folder, nor a valid Hugging Face id: {first_line(error)}"
         ) from error
     except InputError:
         raise
@@ -116,7 +115,7 @@ def _cached(model_id: ModelId, cause: Exception) -> Path:
         if file is not None and (file.suffix == ".nemo" or all((folder / name).exists() for name in _FOLDER_FILES)):
             return folder
     raise InputError(
-        f"'{model_id.repository}' is no file or folder here, it is not in the Hugging Face cache, and {_reason(cause)}"
+        f"'{model_id.repository}' is not a file or folder, it is not in the Hugging Face cache, and {_reason(cause)}"
     ) from cause
 
 
@@ -128,4 +127,4 @@ def _reason(cause: Exception) -> str:
         return "offline mode is on (HF_HUB_OFFLINE)"
     refused = getattr(getattr(cause, "response", None), "status_code", None) == HTTPStatus.UNAUTHORIZED
     said = refusal(cause) if isinstance(cause, OSError) and cause.strerror else first_line(cause)
-    return f"it cannot be fetched from there ({said}){': is HF_TOKEN right?' if refused else ''}"
+    return f"it cannot be downloaded ({said}){': is HF_TOKEN right?' if refused else ''}"

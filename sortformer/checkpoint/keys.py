@@ -37,7 +37,7 @@ class KeyTable:
                 continue
             part = _longest_part(name, self.parts)
             if part is None:
-                raise InputError(f"{path} holds weights that this version does not know: '{name}'")
+                raise InputError(f"{path} holds weights that this version does not support: '{name}'")
             if part in self.pointwise and tensor.ndim == 3 and tensor.shape[2] == 1:
                 tensor = tensor[..., 0]
             renamed[self.parts[part] + name.removeprefix(part)] = tensor
@@ -84,10 +84,10 @@ def check_weights(path: Path, found: Mapping[str, Tensor], needed: Mapping[str, 
     whole = [name for name in both if needed[name].is_floating_point() and not found[name].is_floating_point()]
     for names, fault in (
         (missing, "lack"),
-        (extra, "have the unknown"),
-        (wrong, "have another shape for"),
-        (whole, "have whole numbers for"),
+        (extra, "contain the unknown"),
+        (wrong, "have a different shape for"),
+        (whole, "have integers for"),
     ):
         if names:
             more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            raise InputError(f"the weights {path} do not fit their config: they {fault} '{names[0]}'{more}")
+            raise InputError(f"the weights {path} do not match their config: they {fault} '{names[0]}'{more}")

@@ -49,7 +49,7 @@ def _read(source: str | Path) -> Checkpoint:
     if path.suffix in (".safetensors", ".json") and path.is_file():
         raise InputError(f"{path} is one of the two files of a model: give its folder, {path.parent}")
     if path.suffix == ".onnx" and path.is_file():
-        raise InputError(f"{path} is for other runtimes (ONNX): give the model that it was made from")
+        raise InputError(f"{path} is for other runtimes (ONNX): give the model that it was exported from")
     if path.is_file():
         return _read_archive(path)
     from sortformer.checkpoint.huggingface import download, parse_id
@@ -77,10 +77,10 @@ def _read_folder(folder: Path, name: str) -> Checkpoint:
         return read_nemotron(folder, values, name)
     if (folder / "model" / "config.json").is_file():
         raise InputError(f"{folder} is the folder of a training run; its model is in {folder / 'model'}")
-    kind = f"of a '{values['model_type']}'" if "model_type" in values else "without a format"
+    found = f", but '{values['model_type']}'" if "model_type" in values else ""
     raise InputError(
-        f"{folder / 'config.json'} is not the config of a sortformer model (its format is not '{FORMAT}'), "
-        f"nor of '{MODEL_TYPE}': it is {kind}"
+        f"{folder / 'config.json'} is not the config of a sortformer model: its format is not '{FORMAT}', "
+        f"and its model_type is not '{MODEL_TYPE}'{found}"
     )
 
 

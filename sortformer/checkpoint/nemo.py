@@ -47,7 +47,7 @@ def read_nemo(path: Path) -> Checkpoint:
         try:
             config = model_config(values)
         except (ValueError, OverflowError) as error:  # ConfigError, or numbers of thousands of digits
-            raise InputError(f"{path} holds a model that cannot be used here: {first_line(error)}") from error
+            raise InputError(f"{path} holds a model that is not supported: {first_line(error)}") from error
         weights = _read_weights(path, members)
     table = key_table(config)
     model = build(path, config, weights, table)
@@ -76,7 +76,7 @@ class _Members:
     def open(self, name: str) -> tuple[Any, int]:
         """Return a member as a binary file, and its size in bytes; if it is absent, an InputError names it."""
         if name not in self.files:
-            raise InputError(f"{self.path} is no complete .nemo archive: it has no {name}")
+            raise InputError(f"{self.path} is not a complete .nemo archive: it has no {name}")
         member = self.files[name]
         return self.archive.extractfile(member), member.size
 
@@ -91,7 +91,7 @@ def _archive(path: Path) -> Iterator[_Members]:
         with tarfile.open(path, "r:gz" if packed else "r:") as archive:  # NeMo uses no other compression
             yield _Members(archive, path)
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is no .nemo archive (a tar file), or is damaged") from error
+        raise InputError(f"{path} is not a .nemo archive (a tar file), or is damaged") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
 
@@ -117,21 +117,21 @@ class _PlainLoader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("it repeats a part by an alias, which is not supported")
+            raise yaml.YAMLError("it contains an alias, which is not supported")
         return super().compose_node(parent, index)
 
 
 def _read_config(path: Path, members: _Members) -> dict[str, Any]:
     file, size = members.open(CONFIG_MEMBER)
     if size > _LARGEST_CONFIG_BYTES:
-        raise InputError(f"{CONFIG_MEMBER} in {path} is no description of a model: it has {size} bytes")
+        raise InputError(f"{CONFIG_MEMBER} in {path} is too large for the config of a model: it has {size} bytes")
     text = file.read()
     try:
         values = yaml.load(text, _PlainLoader)
     except Exception as error:  # an invalid date or number can raise nearly anything
-        raise InputError(f"{CONFIG_MEMBER} in {path} is no YAML that can be read: {first_line(error)}") from error
+        raise InputError(f"{CONFIG_MEMBER} in {path} is not valid YAML: {first_line(error)}") from error
     if not isinstance(values, dict):
-        raise InputError(f"{CONFIG_MEMBER} in {path} describes no model")
+        raise InputError(f"{CONFIG_MEMBER} in {path} is not the config of a model")
     return values
 
 
@@ -142,12 +142,12 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
             # torch.save stores each part once, uncompressed.
             with zipfile.ZipFile(file) as parts:
                 if sum(part.file_size for part in parts.infolist()) > size:
-                    raise InputError(f"{path} is not safe to read: its {WEIGHTS_MEMBER} expands to more than it holds")
+                    raise InputError(f"{path} is not safe to read: its {WEIGHTS_MEMBER} expands to more than its size")
                 broken = parts.testzip()  # torch.load does not verify checksums
                 if broken is not None:
                     raise InputError(
                         f"{WEIGHTS_MEMBER} in {path} is damaged: the checksum of its part '{broken}' is wrong; "
-                        "fetch it again"
+                        "download it again"
                     )
         file.seek(0)
         weights = torch.load(file, map_location="cpu", weights_only=True)
@@ -155,12 +155,12 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
         raise
     except pickle.UnpicklingError as error:
         raise InputError(
-            f"{WEIGHTS_MEMBER} in {path} holds Python objects besides weights or is damaged; nothing of it was executed"
+            f"{WEIGHTS_MEMBER} in {path} holds Python objects besides weights or is damaged; none of it was executed"
         ) from error
     except Exception as error:  # a damaged pickle can raise nearly anything
         raise InputError(f"{WEIGHTS_MEMBER} in {path} is damaged: {first_line(error)}") from error
     if not isinstance(weights, dict) or not all(isinstance(tensor, Tensor) for tensor in weights.values()):
-        raise InputError(f"{WEIGHTS_MEMBER} in {path} is no table of weights")
+        raise InputError(f"{WEIGHTS_MEMBER} in {path} is not a table of weights")
     return {str(name): tensor for name, tensor in weights.items()}
 
 
@@ -172,4 +172,4 @@ def _check_front_end(path: Path, weights: dict[str, Tensor], features: LogMel) -
             continue
         exact = torch.finfo(theirs.dtype).eps if theirs.is_floating_point() else 0.0
         if theirs.shape != own.shape or not torch.allclose(theirs.float(), own, rtol=exact, atol=1e-6):
-            raise InputError(f"{path} computes its features with another '{name}' than this version does")
+            raise InputError(f"{path} computes its features with a different '{name}' from this version")

@@ -133,7 +133,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     """
     target = str(values.get("target", TARGET))
     if target.rpartition(".")[2] != TARGET.rpartition(".")[2]:
-        raise ConfigError(f"it describes NeMo's '{target.rpartition('.')[2]}', which is no Sortformer")
+        raise ConfigError(f"it describes NeMo's '{target.rpartition('.')[2]}', which is not a Sortformer")
     for key, only in _FIXED_WHOLE.items():
         _check_fixed(key, _resolve(values.get(key, only), values), only)
     preprocessor, encoder = _section(values, "preprocessor"), _section(values, "encoder")
@@ -156,7 +156,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
         (modules, "sortformer_modules.tf_d_model", head_dim),
     ):
         if _integer(section, name) != size:
-            raise ConfigError(f"{name} should be {size} to fit the other parts, but is {_integer(section, name)}")
+            raise ConfigError(f"{name} must be {size} to match the other parts, but is {_integer(section, name)}")
     return ModelConfig(
         FeatureConfig(
             num_mels=num_mels,
@@ -201,19 +201,19 @@ def _section(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     section = _resolved(values, name)
     kind = str(section.get("_target_", "")).rpartition(".")[2]
     if kind != _CLASSES[name]:
-        raise ConfigError(f"{name} is NeMo's '{kind}', where '{_CLASSES[name]}' is expected")
+        raise ConfigError(f"{name} is NeMo's '{kind}', but '{_CLASSES[name]}' is expected")
     for key, value in section.items():
         if key in _FIXED[name]:
             _check_fixed(f"{name}.{key}", value, _FIXED[name][key])
         elif key not in _FREE[name] and value not in (None, False):
-            raise ConfigError(f"{name}.{key} (here {value!r}) is a setting that this version does not know")
+            raise ConfigError(f"{name}.{key} (here {value!r}) is a setting that this version does not support")
     return section
 
 
 def _check_fixed(name: str, value: Any, only: Any) -> None:
     off = value is None and (not only or name.rpartition(".")[2] in _NULLABLE)
     if not off and value != only:
-        raise ConfigError(f"{name} is {value!r}, and only {only!r} is supported")
+        raise ConfigError(f"{name} is {value!r}, but only {only!r} is supported")
 
 
 def _resolved(values: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -233,7 +233,7 @@ def _resolve(value: Any, root: Mapping[str, Any], depth: int = 0) -> Any:
     for key in match[1].split("."):
         found = found.get(key) if isinstance(found, Mapping) else None
     if found is None or depth > 8:
-        raise ConfigError(f"the reference {value} leads nowhere")
+        raise ConfigError(f"the reference {value} cannot be resolved")
     return _resolve(found, root, depth + 1)
 
 

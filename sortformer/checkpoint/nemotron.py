@@ -111,7 +111,7 @@ def read_nemotron(folder: Path, values: Mapping[str, Any], name: str) -> Checkpo
     try:
         config = model_config(values)
     except ConfigError as error:
-        raise InputError(f"{folder / 'config.json'} describes a model that cannot be used here: {error}") from error
+        raise InputError(f"{folder / 'config.json'} describes a model that is not supported: {error}") from error
     path = folder / "model.safetensors"
     model = build(path, config, read_weights(path), key_table(config))
     return Checkpoint(model, PostprocessConfig(), licence_of(name, config))
@@ -135,11 +135,11 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     for name, value in _settings(values):
         off = value is None or (value is False and name not in _SECTIONS)
         if not off and name not in _KNOWN and name.rpartition(".")[2] not in _FREE:
-            raise ConfigError(f"{name} (here {value!r}) is a setting that this version does not know")
+            raise ConfigError(f"{name} (here {value!r}) is a setting that this version does not support")
     for name, expected in _FIXED.items():
         found = _get(values, name, expected)
         if found != expected:
-            raise ConfigError(f"{name} is {found!r}, and only {expected!r} is supported")
+            raise ConfigError(f"{name} is {found!r}, but only {expected!r} is supported")
     sizes = {name: _get(values, name, default) for name, default in _SIZES.items()}
     for name, size in sizes.items():
         if not isinstance(size, int) or isinstance(size, bool):
@@ -154,7 +154,7 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     ):
         found = _get(values, name, fitting)
         if found != fitting:
-            raise ConfigError(f"{name} should be {fitting} to fit the other parts, but is {found!r}")
+            raise ConfigError(f"{name} must be {fitting} to match the other parts, but is {found!r}")
     return ModelConfig(
         FeatureConfig(num_mels=sizes["audio_config.num_mel_bins"]),
         EncoderConfig(

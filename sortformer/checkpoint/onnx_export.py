@@ -84,7 +84,7 @@ def write_onnx(path: Path, checkpoint: Checkpoint) -> None:
     """
     require_extra("ONNX", "onnx", "onnx", "onnxscript")
     if torch.__version__ < _OLDEST_TORCH:
-        raise InputError(f"ONNX needs torch {_OLDEST_TORCH} or newer to trace a model, and this is {torch.__version__}")
+        raise InputError(f"ONNX export needs torch {_OLDEST_TORCH} or newer, but this is {torch.__version__}")
     _check_expressible(checkpoint.model.config)
     program = _exported(checkpoint.model)
     for key, value in _metadata(checkpoint).items():
@@ -100,13 +100,13 @@ def _check_expressible(config: ModelConfig) -> None:
         kinds = sorted({layer.core.kind for layer in layers} - _CORES)
         for fits, reason in (
             (isinstance(stack.depth, StackedDepth), f"the depth of its {place} is '{stack.depth.kind}', not 'stacked'"),
-            (not any(layer.carries for layer in layers), f"layers of its {place} remember, and graphs do not"),
+            (not any(layer.carries for layer in layers), f"layers of its {place} carry a state, which graphs cannot"),
             (not kinds, f"its {place} attends with {', '.join(map(repr, kinds))}, not 'full' or 'local'"),
             (
                 "learned" not in {layer.position for layer in layers},
-                f"the positions of its {place} are a table, and those of graphs go on",
+                f"the positions of its {place} are a table of fixed length",
             ),
-            (stack.ff_chunk_frames is None, f"the feed-forward layers of its {place} are taken in parts"),
+            (stack.ff_chunk_frames is None, f"the feed-forward parts of its {place} are chunked (ff_chunk_frames)"),
         ):
             if not fits:
                 raise InputError(f"ONNX cannot express this model: {reason}")

@@ -109,20 +109,26 @@ def test_a_streaming_model_stays_one(tmp_path, gain):
         (replace(NEMO, head=replace(NEMO.head, estimate_layers=(0,))), "it has estimates"),
         (replace(NEMO, features=replace(NEMO.features, normalize="fixed")), "by constants"),
         (replace(NEMO, head=replace(NEMO.head, num_slots=8)), "8 slots"),
-        (replace(NEMO, head=replace(NEMO.head, upsampling=8)), "finer than 80 ms"),
+        (replace(NEMO, head=replace(NEMO.head, upsampling=8)), "shorter than 80 ms"),
         (replace(NEMO, encoder=replace(NEMO.encoder, kind="transformer", position="rope")), "not a Conformer"),
         (replace(NEMO, encoder=replace(NEMO.encoder, subsampling="stacking")), "'stacking'"),
         (replace(NEMO, encoder=replace(NEMO.encoder, position="rope")), "'rope', not 'xl'"),
         (replace(NEMO, encoder=replace(NEMO.encoder, position="rope", window_frames=9)), "not 'xl'"),
-        (replace(NEMO, encoder=replace(NEMO.encoder, attention=(AttentionConfig(position="xl"),))), "what they attend"),
-        (replace(NEMO, head=replace(NEMO.head, attention=(AttentionConfig(position="none"),))), "what they attend"),
+        (
+            replace(NEMO, encoder=replace(NEMO.encoder, attention=(AttentionConfig(position="xl"),))),
+            "set their own attention",
+        ),
+        (
+            replace(NEMO, head=replace(NEMO.head, attention=(AttentionConfig(position="none"),))),
+            "set their own attention",
+        ),
         (replace(NEMO, encoder=replace(NEMO.encoder, conv_norm="layer")), "by layer"),
         (replace(NEMO, encoder=replace(NEMO.encoder, residual="gru")), "have gates"),
         (replace(NEMO, head=replace(NEMO.head, residual="gru", norm="pre")), "have gates"),
-        (replace(NEMO, encoder=replace(NEMO.encoder, depth=UniversalDepth())), "not stacked plainly"),
-        (replace(NEMO, head=replace(NEMO.head, depth=UniversalDepth())), "not stacked plainly"),
+        (replace(NEMO, encoder=replace(NEMO.encoder, depth=UniversalDepth())), "depth is not 'stacked'"),
+        (replace(NEMO, head=replace(NEMO.head, depth=UniversalDepth())), "depth is not 'stacked'"),
         (replace(NEMO, encoder=replace(NEMO.encoder, conv_causal=True)), "causal"),
-        (replace(NEMO, encoder=replace(NEMO.encoder, ff_dim=40)), "no multiple"),
+        (replace(NEMO, encoder=replace(NEMO.encoder, ff_dim=40)), "not a multiple"),
         (replace(NEMO, encoder=replace(NEMO.encoder, learned_silence=True)), "silence"),
         (replace(NEMO, head=replace(NEMO.head, dim=16)), "the same dim"),
         (replace(NEMO, head=replace(NEMO.head, position="rope")), "'rope' positions"),
@@ -172,7 +178,7 @@ def test_an_impossible_place_is_one_sentence(tmp_path):
 
 
 def test_a_folder_is_not_named_as_a_file_of_another_format(tmp_path):
-    with pytest.raises(InputError, match=r"a model is not written as \.pt: end .*model\.pt in \.nemo or \.onnx, or"):
+    with pytest.raises(InputError, match=r"cannot write a model as \.pt: end .*model\.pt in \.nemo or \.onnx, or"):
         checkpoint.convert(GOLDEN / "tiny_v1.nemo", tmp_path / "model.pt")
     assert not list(tmp_path.iterdir())
 

@@ -163,26 +163,26 @@ DAMAGE = {
         lambda folder: (folder / "model.safetensors").write_bytes(header(shape=[2**63, 0])),
         r"weights .* are damaged",
     ),
-    "another model": (lambda folder: change_config(folder, model={}), r"do not fit their config"),
+    "another model": (lambda folder: change_config(folder, model={}), r"do not match their config"),
     "truncated weights": (
         lambda folder: os.truncate(folder / "model.safetensors", 1000),
-        r"weights .* are damaged .*; fetch or install them again",
+        r"weights .* are damaged .*; download or install them again",
     ),
     "empty weights": (lambda folder: (folder / "model.safetensors").write_bytes(b""), r"weights .* are damaged"),
     "random weights": (lambda folder: (folder / "model.safetensors").write_bytes(os.urandom(999)), r"are damaged"),
     "missing tensor": (
         lambda folder: change_weights(folder, lambda weights: weights.pop("head.out.bias")),
-        r"do not fit their config: they lack 'head.out.bias'$",
+        r"do not match their config: they lack 'head.out.bias'$",
     ),
     "extra tensor": (
         lambda folder: change_weights(folder, lambda weights: weights.update(more=torch.zeros(2))),
-        r"they have the unknown 'more'$",
+        r"they contain the unknown 'more'$",
     ),
     "wrong shape": (
         lambda folder: change_weights(
             folder, lambda weights: weights.update({"head.out.bias": torch.zeros(7), "head.out.weight": torch.zeros(7)})
         ),
-        r"they have another shape for 'head.out.bias' and 1 more$",
+        r"they have a different shape for 'head.out.bias' and 1 more$",
     ),
 }
 

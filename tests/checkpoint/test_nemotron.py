@@ -23,7 +23,7 @@ TINY = json.loads((GOLDEN / "tiny_nemotron3" / "config.json").read_text())
     ("name", "value", "says"),
     [
         ("audio_config.hidden_act", "relu", "'relu'"),
-        ("audio_config.num_key_value_heads", 2, "should be 4"),
+        ("audio_config.num_key_value_heads", 2, "must be 4"),
         ("audio_config.subsampling_factor", 4, "subsampling_factor is 4"),
         ("audio_config.rope_parameters", {"rope_type": "yarn"}, "'yarn'"),
         ("audio_config.rope_parameters", {"rope_theta": 5e5}, "rope_theta is 500000.0"),
@@ -33,9 +33,9 @@ TINY = json.loads((GOLDEN / "tiny_nemotron3" / "config.json").read_text())
         ("audio_config.num_hidden_layers", 10**9, "between 0 and 1000"),
         ("audio_config.num_hidden_layers", 2.5, "whole number"),
         ("audio_config.hidden_size", 66, "not a multiple"),
-        ("head_config.audio_hidden_size", 32, "should be 64"),
-        ("head_config.subsampling_factor", 4, "should be 8"),
-        ("streaming_config.num_speakers", 4, "should be 8"),
+        ("head_config.audio_hidden_size", 32, "must be 64"),
+        ("head_config.subsampling_factor", 4, "must be 8"),
+        ("streaming_config.num_speakers", 4, "must be 8"),
         ("streaming_config.subsampling_factor", 4, "subsampling_factor is 4"),
         ("streaming_config.fifo_length", 188, "fifo_length is 188"),
         ("streaming_config.speaker_cache_length", 188, "speaker_cache_length is 188"),
@@ -43,12 +43,12 @@ TINY = json.loads((GOLDEN / "tiny_nemotron3" / "config.json").read_text())
         ("streaming_config.prediction_score_threshold", 0.5, "prediction_score_threshold is not supported"),
         ("streaming_config.weak_boost_rate", "1", "weak_boost_rate is '1'"),
         ("streaming_config.speaker_cache_silence_frames_per_speaker", 40, "too small for 8 slots: it needs 328"),
-        ("streaming_config.sil_threshold", 0.2, "does not know"),
-        ("audio_config.foo", 3, "audio_config.foo (here 3) is a setting that this version does not know"),
-        ("audio_config.layer_norm_eps", 1e-3, "does not know"),
-        ("audio_config.attention_bias", True, "does not know"),
+        ("streaming_config.sil_threshold", 0.2, "does not support"),
+        ("audio_config.foo", 3, "audio_config.foo (here 3) is a setting that this version does not support"),
+        ("audio_config.layer_norm_eps", 1e-3, "does not support"),
+        ("audio_config.attention_bias", True, "does not support"),
         ("audio_config.rope_parameters", {"rope_type": "default", "factor": 2.0}, "rope_parameters.factor"),
-        ("head_config.hidden_act", "gelu", "does not know"),
+        ("head_config.hidden_act", "gelu", "does not support"),
         ("chunk_length", 188, "chunk_length is 188"),
         ("chunk_left_context", 1, "chunk_left_context is 1"),
         ("chunk_right_context", 1, "chunk_right_context is 1"),
@@ -56,7 +56,7 @@ TINY = json.loads((GOLDEN / "tiny_nemotron3" / "config.json").read_text())
         ("speaker_cache_update_period", 144, "speaker_cache_update_period is 144"),
         ("streaming_config", 3, "streaming_config (here 3)"),
         ("streaming_config", False, "streaming_config (here False)"),
-        ("foo", [3], "does not know"),
+        ("foo", [3], "does not support"),
     ],
 )
 def test_what_is_not_supported_is_named(name: str, value: Any, says: str) -> None:
@@ -102,7 +102,7 @@ def test_a_damaged_folder_names_its_file(tmp_path):
     folder = tmp_path / "nemotron"
     shutil.copytree(GOLDEN / "tiny_nemotron3", folder)
     (folder / "config.json").write_text(json.dumps(TINY | {"audio_config": TINY["audio_config"] | {"hidden_act": "x"}}))
-    with pytest.raises(InputError, match=r"config\.json describes a model that cannot be used here: .*'x'"):
+    with pytest.raises(InputError, match=r"config\.json describes a model that is not supported: .*'x'"):
         checkpoint.load(folder)
     (folder / "config.json").write_text(json.dumps(TINY))
     whole = (folder / "model.safetensors").read_bytes()

@@ -188,15 +188,15 @@ def test_its_metadata_say_what_else_is_to_be_known(ours: Graph, nemotron: Graph)
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        (SHAPES["memory"], "layers of its encoder remember, and graphs do not"),
+        (SHAPES["memory"], "layers of its encoder carry a state, which graphs cannot"),
         (SHAPES["reversible"], "the depth of its encoder is 'reversible', not 'stacked'"),
         (
             small_config(head={"depth": UniversalDepth(), "position": "coordinates"}),
             "the depth of its head is 'universal'",
         ),
         (small_config(head={"attention": (AttentionConfig(FavorCore()),)}), "its head attends with 'favor', not"),
-        (small_config(head={"position": "learned"}), "the positions of its head are a table"),
-        (small_config({"ff_chunk_frames": 3}), "the feed-forward layers of its encoder are taken in parts"),
+        (small_config(head={"position": "learned"}), "the positions of its head are a table of fixed length"),
+        (small_config({"ff_chunk_frames": 3}), "the feed-forward parts of its encoder are chunked"),
     ],
 )
 def test_what_a_graph_cannot_say_is_refused_with_the_reason(tmp_path: Path, config: ModelConfig, said: str):
@@ -207,7 +207,7 @@ def test_what_a_graph_cannot_say_is_refused_with_the_reason(tmp_path: Path, conf
 
 def test_a_torch_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch, "__version__", TorchVersion("2.7.1+cpu"))
-    with pytest.raises(InputError, match=r"ONNX needs torch 2\.8 or newer to trace a model, and this is 2\.7\.1\+cpu"):
+    with pytest.raises(InputError, match=r"ONNX export needs torch 2\.8 or newer, but this is 2\.7\.1\+cpu"):
         convert(GOLDEN / "tiny_v1.nemo", tmp_path / "model.onnx")
 
 
