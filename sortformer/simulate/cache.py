@@ -45,4 +45,4 @@ def undamaged(path: Path) -> Iterator[None]:
     try:
         yield
     except (BadZipFile, EOFError, KeyError, ValueError) as error:
-        raise InputError(f"{path} is damaged: delete it, and it is made again") from error
+        raise InputError(f"{path} is damaged: delete it, and it will be made again") from error

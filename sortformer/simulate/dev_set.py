@@ -92,7 +92,7 @@ def dev_simulator(
         InputError: on an unknown kind, or a number of speakers that it does not support.
     """
     if kind not in _CHANNELS:
-        raise InputError(f"a dev set is of the kind 'near', 'alike', 'rooms', 'calls' or 'sounds', not {kind!r}")
+        raise InputError(f"the kind of a dev set must be 'near', 'alike', 'rooms', 'calls' or 'sounds', got {kind!r}")
     fewest, most = (0, 0) if kind == "sounds" else (1, num_slots)
     if not fewest <= num_speakers <= most:
         raise InputError(f"a dev set of the kind {kind!r} needs {fewest} to {most} speakers, got {num_speakers}")
@@ -113,4 +113,4 @@ def _conversation(
         drawn = simulator.batch(generator, 1, duration_s)
         if int((drawn.voice >= 0).sum()) == num_speakers:
             return drawn
-    raise InputError(f"{num_speakers} speakers were not heard within {duration_s} s in {_TRIES} draws; make it longer")
+    raise InputError(f"{num_speakers} speakers did not fit into {duration_s} s in {_TRIES} draws; make it longer")

@@ -52,7 +52,7 @@ class Rooms:
 
 def _room(rng: np.random.Generator, t60: float, positions: int) -> np.ndarray:
     """Return (positions, ROOM_SAMPLES) float32."""
-    require_extra("making rooms", "train", "pyroomacoustics")
+    require_extra("room simulation", "train", "pyroomacoustics")
     import pyroomacoustics
 
     size = np.array([rng.uniform(3, 9), rng.uniform(3, 7), rng.uniform(2.4, 3.6)])

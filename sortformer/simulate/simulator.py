@@ -100,7 +100,7 @@ class Simulator:
         most = len(config.speaker_weights)
         if self._caster.num_speakers < most:
             raise InputError(
-                f"the bank has {self._caster.num_speakers} speakers and conversations of up to {most} are asked for; "
+                f"the bank has {self._caster.num_speakers} speakers, but conversations need up to {most}; "
                 "shorten speaker_weights or add voices"
             )
 

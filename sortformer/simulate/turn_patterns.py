@@ -52,7 +52,7 @@ class TurnPatterns:
                 raise InputError(f"no turns in the RTTM files of {folder}; give a folder of reference RTTM")
             tables += left
         if unused:
-            raise InputError(f"no recording matches {min(unused)!r}, which is to be left out of the turn-taking")
+            raise InputError(f"no recording matches {min(unused)!r}, which should be excluded from the turn-taking")
         return cls(tuple(tables), np.array([table[:, 2].max() for table in tables], dtype=np.float64))
 
     def window(self, rng: np.random.Generator, num_speakers: int, num_hops: int, lively: bool = False) -> Outline:

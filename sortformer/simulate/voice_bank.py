@@ -171,7 +171,7 @@ class VoiceBank:
 def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
     if not path.is_file():
         raise InputError(
-            f"{path} is absent; a voice bank needs it (`sortformer manifest librispeech` or `voices` make one)"
+            f"{path} is missing; a voice bank needs it (`sortformer manifest librispeech` or `voices` creates one)"
         )
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter="\t")
     absent = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
@@ -186,7 +186,7 @@ def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
         except ValueError:
             valid = False
         if not valid:
-            raise InputError(f"{path}: {row['file']} has the impossible time {row['start_s']} to {row['end_s']}")
+            raise InputError(f"{path}: {row['file']} has an invalid time range, {row['start_s']} to {row['end_s']}")
     return sorted(rows, key=lambda row: (row["speaker"], row["file"], float(row["start_s"])))
 
 
@@ -277,7 +277,7 @@ def _decode(folder: Path, name: str) -> np.ndarray:
     try:
         return read(folder / name)
     except InputError as error:
-        raise InputError(f"{error} ({folder / 'segments.tsv'} names it)") from error
+        raise InputError(f"{error} (listed in {folder / 'segments.tsv'})") from error
 
 
 def _cut(folder: Path, row: dict[str, str], wave: np.ndarray) -> np.ndarray:
@@ -285,7 +285,7 @@ def _cut(folder: Path, row: dict[str, str], wave: np.ndarray) -> np.ndarray:
     start, end = round(float(row["start_s"]) * SAMPLE_RATE), round(float(row["end_s"]) * SAMPLE_RATE)
     if end > len(wave) + _SLACK_S * SAMPLE_RATE:
         raise InputError(
-            f"{folder / row['file']} ends at {len(wave) / SAMPLE_RATE:.2f} s, and {folder / 'segments.tsv'} names it "
+            f"{folder / row['file']} ends at {len(wave) / SAMPLE_RATE:.2f} s, but {folder / 'segments.tsv'} lists it "
             f"up to {float(row['end_s']):.2f} s"
         )
     return wave[start:end]

@@ -229,10 +229,10 @@ def test_a_simulator_has_all_that_its_sources_hold(config, sources, monkeypatch)
 
 def test_too_few_voices_are_refused_before_training(config):
     crowd = SimulationConfig(num_slots=8, speaker_weights=(1.0,) * 8)
-    with pytest.raises(InputError, match="the bank has 5 speakers and conversations of up to 8"):
+    with pytest.raises(InputError, match="the bank has 5 speakers, but conversations need up to 8"):
         Sources.load(config.data).simulator(crowd, config.model)
 
 
 def test_a_bank_that_is_not_there_is_one_sentence():
-    with pytest.raises(InputError, match=r"segments.tsv is absent"):
+    with pytest.raises(InputError, match=r"segments.tsv is missing"):
         Sources.load(DataConfig(str(Path("nowhere"))))

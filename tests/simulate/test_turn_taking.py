@@ -200,7 +200,7 @@ def test_excluded_recordings_are_left_out_of_every_folder(patterns, tmp_path):
 
 @pytest.mark.usefixtures("patterns")
 def test_a_pattern_that_leaves_nothing_out_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"no recording matches 'EN200', which is to be left out"):
+    with pytest.raises(InputError, match=r"no recording matches 'EN200', which should be excluded"):
         TurnPatterns.from_rttm([tmp_path], exclude=("EN200",))
 
 

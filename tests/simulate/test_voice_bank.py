@@ -207,9 +207,9 @@ def test_any_format_makes_a_bank_and_a_mark_of_windows_editors_is_no_column(bank
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"end_s": "60"}, r"b_mid\.flac ends at .* s, and .*segments\.tsv names it up to 60\.00 s"),
-        ({"end_s": "inf"}, "impossible time"),
-        ({"nan": True}, r"NaN.*segments\.tsv names it"),
+        ({"end_s": "60"}, r"b_mid\.flac ends at .* s, but .*segments\.tsv lists it up to 60\.00 s"),
+        ({"end_s": "inf"}, "an invalid time range, "),
+        ({"nan": True}, r"NaN.*\(listed in .*segments\.tsv\)"),
         ({"latin": True}, r"segments\.tsv is not a text file in UTF-8"),
     ],
 )
@@ -233,11 +233,11 @@ def test_what_a_list_says_of_recordings_must_be_so(bank_folder, tmp_path, change
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "absent"),
+        (None, r"segments\.tsv is missing"),
         ("file\tspeaker\n", "lacks the columns"),
         ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\n", "no recording of the split 'train'"),
-        ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx\tx\ttrain\t\t\t2\t1\n", "impossible time"),
-        ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx\tx\ttrain\t\t\t0\tone\n", "impossible time"),
+        ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx\tx\ttrain\t\t\t2\t1\n", "an invalid time range, "),
+        ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx\tx\ttrain\t\t\t0\tone\n", "an invalid time range, "),
         ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx.wav\tx\ttrain\t\t\t0\t1\n", "x.wav"),
     ],
 )

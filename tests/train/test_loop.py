@@ -470,5 +470,5 @@ def test_bf16_trains_to_about_the_same_loss(run_config, tmp_path):
 
 
 def test_an_absent_bank_is_one_sentence(run_config, tmp_path):
-    with pytest.raises(InputError, match=r"segments.tsv is absent"):
+    with pytest.raises(InputError, match=r"segments.tsv is missing"):
         train(replace(run_config, data=replace(run_config.data, bank=str(Path("nowhere")))), tmp_path)
