@@ -65,7 +65,7 @@ class Batches:
         smallest = min(stage.batch_size for stage in config.stages)
         if smallest < parts:
             raise ConfigError(
-                f"a batch of {smallest} cannot be shared out to {parts} micro-batches of all processes: "
+                f"a batch of {smallest} cannot be split into the {parts} micro-batches of all processes: "
                 "raise batch_size, or train with less accumulation or fewer processes"
             )
         self.config = config
@@ -188,8 +188,8 @@ def killed_workers() -> Iterator[None]:
         if not re.match(r"DataLoader worker \(.*(is killed by signal: Killed|exited unexpectedly)", str(error)):
             raise
         raise InputError(
-            "a process that prepares batches was killed, as systems do when memory runs out: lower 'workers' or the "
-            f"batches, and the same command goes on from the last state ({first_line(error)})"
+            "a process that prepares batches was killed, as happens when memory runs out: lower 'workers' or "
+            f"batch_size, and the same command continues from the last state ({first_line(error)})"
         ) from error
 
 

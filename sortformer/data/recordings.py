@@ -120,7 +120,7 @@ class Crops:
         found = audio.crop(entry.audio, entry.offset + crop.start_s, crop.duration_s)
         if not len(found):
             raise InputError(
-                f"{entry.audio} ends before {entry.offset + crop.start_s:.2f} s, and {self.recordings.source} says "
+                f"{entry.audio} ends before {entry.offset + crop.start_s:.2f} s, but {self.recordings.source} says "
                 "that it is longer: make the manifest again"
             )
         grid = self._model.grid
@@ -145,17 +145,15 @@ def _measured(entry: Entry, manifest: str) -> Entry:
         end = entry.offset + entry.duration
         if whole is not None and end > whole + SLACK_S:
             raise InputError(
-                f"{manifest} says that {entry.audio} lasts until {end:.2f} s, and it ends at {whole:.2f} s: make the "
+                f"{manifest} says that {entry.audio} lasts until {end:.2f} s, but it ends at {whole:.2f} s: make the "
                 "manifest again"
             )
         return entry
     if whole is None:
-        raise InputError(
-            f"how long {entry.audio} is cannot be told from its header: give its 'duration' in the manifest"
-        )
+        raise InputError(f"the header of {entry.audio} does not give its length: give its 'duration' in the manifest")
     if whole <= entry.offset:
         raise InputError(
-            f"{manifest} begins {entry.audio} at {entry.offset:.2f} s, and it ends at {whole:.2f} s: make the manifest "
+            f"{manifest} starts {entry.audio} at {entry.offset:.2f} s, but it ends at {whole:.2f} s: make the manifest "
             "again"
         )
     return replace(entry, duration=whole - entry.offset)

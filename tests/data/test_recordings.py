@@ -171,8 +171,8 @@ def test_windows_of_a_recording_and_other_rates(tmp_path):
         ('"rttm/a.rttm"', "null", "names no RTTM"),
         ('"a.wav"', '"absent.wav"', "absent.wav does not exist"),
         ('"rttm/a.rttm"', '"absent.rttm"', "absent.rttm"),
-        ('"duration": 2.0', '"duration": 2.2', r"a.wav lasts until 2\.20 s, and it ends at 2\.00 s"),
-        ('"duration": 2.0', '"offset": 3.0', r"begins .*a.wav at 3\.00 s, and it ends at 2\.00 s"),
+        ('"duration": 2.0', '"duration": 2.2', r"a.wav lasts until 2\.20 s, but it ends at 2\.00 s"),
+        ('"duration": 2.0', '"offset": 3.0', r"starts .*a.wav at 3\.00 s, but it ends at 2\.00 s"),
     ],
 )
 def test_what_is_missing_is_one_sentence_before_training(tmp_path, old, new, message):

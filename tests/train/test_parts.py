@@ -180,7 +180,7 @@ def test_rows_are_shared_out_whole():
 
 
 def test_a_batch_that_is_too_small_is_refused(config, tmp_path):
-    with pytest.raises(ConfigError, match="a batch of 5 cannot be shared out to 6 micro-batches"):
+    with pytest.raises(ConfigError, match="a batch of 5 cannot be split into the 6 micro-batches"):
         train(replace(config, accumulate=6), tmp_path / "run")
 
 
