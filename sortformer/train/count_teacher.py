@@ -75,7 +75,7 @@ class CountTeacher(nn.Module):
         Raises:
             InputError: if the file cannot be read, or has other contents.
         """
-        with reading(f"the network that counts in {path}"):
+        with reading(f"the count teacher {path}"):
             with open(path, "rb") as file, np.load(file) as archive:
                 weights = dict(archive)
             for name, array in weights.items():

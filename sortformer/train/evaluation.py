@@ -41,8 +41,8 @@ def dev_conversations(config: TrainConfig, model: ModelConfig) -> list[Conversat
         simulator = Sources.load(data, "dev").simulator(config.simulation, model)
     except InputError as error:
         raise InputError(
-            f"{error}; to evaluate on, a run needs such voices, or a manifest as 'dev' of its [data]; "
-            "with evaluate_conversations = 0 it does without"
+            f"{error}; evaluation needs such voices, or a manifest as 'dev' in [data]: give one, or set "
+            "evaluate_conversations = 0"
         ) from error
     generator = torch.Generator().manual_seed(_SEED)
     made = [simulator.batch(generator, 1, duration_s) for _ in range(count)]

@@ -39,8 +39,8 @@ def initial_checkpoint(config: TrainConfig) -> tuple[Checkpoint, str]:
         _check_same(config.init, config.model, found)
     if slots < found.head.num_slots:
         raise InputError(
-            f"the model in {config.init} has {found.head.num_slots} slots and num_slots of the recipe is {slots}: "
-            "slots can be added, not taken away"
+            f"the model in {config.init} has {found.head.num_slots} slots, but num_slots of the recipe is {slots}: "
+            "slots can be added, not removed"
         )
     if slots > found.head.num_slots:
         start = replace(start, model=with_slots(start.model, slots, config.seed))
@@ -77,7 +77,8 @@ def _check_same(source: str, wanted: ModelConfig, found: ModelConfig) -> None:
     """Refuse a [model] table that differs from the checkpoint's config by more than slots."""
     different = differences(_slots(wanted, found.head.num_slots), found)
     if different:
-        said = "; ".join(f"{name} is {ours!r} and not {theirs!r}" for name, ours, theirs in different)
+        said = "; ".join(f"{name} is {ours!r}, not {theirs!r}" for name, ours, theirs in different)
         raise InputError(
-            f"the recipe's [model] table is not the model in {source}: {said} (leave the table out to train that model)"
+            f"the recipe's [model] table differs from the model in {source}: {said} "
+            "(leave the table out to train that model)"
         )

@@ -41,13 +41,13 @@ class Keeper:
         """
         if not state.answers():
             raise InputError(
-                f"training has diverged: what the model of step {state.step} gives is not finite; {self.out} keeps "
+                f"training has diverged: the output of the model at step {state.step} is not finite; {self.out} keeps "
                 "what was saved before. Lower the learning rate, or look for broken data"
             )
         # A single step since the last state may have had a bad batch; of several, at least one should be good.
         if passed_over >= max(2, state.step - self.step):
             raise InputError(
-                f"training stands still: the gradients of the last {passed_over} steps are not finite, and changed no "
+                f"training is stuck: the gradients of the last {passed_over} steps are not finite, and changed no "
                 f"weight; {self.out} keeps what was saved before. Look for broken data, or lower the weights of the "
                 "losses"
             )

@@ -30,7 +30,7 @@ class RunLog:
                 lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
                 kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= step and step]
             except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise InputError(f"cannot go on with {path}, which is damaged: move it away") from error
+                raise InputError(f"cannot continue {path}, which is damaged: move it away") from error
             with drafted(path) as draft:
                 draft.write_text("".join(kept), encoding="utf-8")
 

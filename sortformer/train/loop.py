@@ -147,20 +147,20 @@ def train(
 def _warn(config: TrainConfig, out: Path, step: int, changed: list[str]) -> None:
     """Warn about what may not be intended."""
     if step >= config.steps:
-        other = ", though what [data] names has changed" if _CONTENT in changed else ""
+        other = ", although the contents of [data] have changed" if _CONTENT in changed else ""
         warnings.warn(
-            f"the run in {out} has done {step} of {config.steps} steps before: there was nothing to train{other}",
+            f"the run in {out} had already done {step} of {config.steps} steps: there was nothing to train{other}",
             stacklevel=3,
         )
         return
     if step and changed:
         warnings.warn(
-            f"the run in {out} goes on from step {step} with another recipe than before: {', '.join(changed)}",
+            f"the run in {out} continues from step {step} with a changed recipe: {', '.join(changed)}",
             stacklevel=3,
         )
     if (warm := config.optimizer.warmup_steps) >= config.steps:
         warnings.warn(
-            f"all {config.steps} steps of the recipe warm up (warmup_steps of [optimizer] is {warm}): the "
+            f"all {config.steps} steps of the recipe are warm-up (warmup_steps of [optimizer] is {warm}): the "
             "learning rate rises to the end",
             stacklevel=3,
         )
@@ -190,7 +190,7 @@ def _check_place(out: Path) -> None:
             return
     for there in (config, *(out / name for name in ("model.safetensors", MODEL, BEST, MODELS))):
         if there.exists() and not (out / STATE).exists():
-            raise InputError(f"{there} is not of a run, and would be replaced: give another folder for the run")
+            raise InputError(f"{there} is not from a run, and would be replaced: give another folder for the run")
 
 
 def _started(
@@ -202,8 +202,8 @@ def _started(
     of_frames = config.teacher is not None or config.count_teacher is not None or config.loss.voice_pairs_weight > 0
     if model.config.head.upsampling > 1 and of_frames:
         raise ConfigError(
-            "teachers and voice_pairs_weight compare frames of 80 ms, and the output of this model is "
-            "finer: leave them out"
+            "teachers and voice_pairs_weight compare frames of 80 ms, but the output frames of this "
+            "model are shorter: leave them out"
         )
     teacher = _teacher(config, sources, model.config)
     return TrainState.start(model, config.optimizer, teacher, device, begun_as, config.frozen)
@@ -213,7 +213,7 @@ def _teacher(config: TrainConfig, sources: Sources, model: ModelConfig) -> Voice
     if config.teacher is None:
         return None
     if sources.bank is None:
-        raise ConfigError("a teacher knows the voices of a bank: name one in [data]")
+        raise ConfigError("a teacher needs a bank of voices: name one in [data]")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         return VoiceTeacher.read(config.teacher.table, sources.bank, model.encoder.dim, config.teacher.scale)

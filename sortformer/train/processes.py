@@ -51,7 +51,7 @@ class Processes:
         """
         shares = self.sum_numbers(*(float(number) * (rank == self.rank) for rank in range(self.count)))
         if len(set(shares)) > 1:
-            raise InputError(f"{what} is not the same for all processes: put it on a disk that all of them see")
+            raise InputError(f"{what} differs between processes: put it on a disk that all of them share")
 
     def sum_gradients(self, parameters: Sequence[Tensor]) -> None:
         """Sum the gradients over all processes, as one array: that is faster than hundreds of small ones.
@@ -104,7 +104,7 @@ def joined(device: str) -> Iterator[Processes]:
         yield Processes(place)
         return
     if place.type not in ("cpu", "cuda"):
-        raise InputError(f"several processes train on CPUs or CUDA devices, not on {device}: start one alone")
+        raise InputError(f"training in several processes needs CPUs or CUDA devices, not {device}: start one only")
     if place.type == "cuda":
         number = int(os.environ.get("LOCAL_RANK", "0"))
         if number >= torch.cuda.device_count():

@@ -55,7 +55,7 @@ class TrainState:
         for name in frozen:
             _freeze(model, name)
         if not any(parameter.requires_grad for parameter in model.parameters()):
-            raise ConfigError("all of the model is frozen: leave some of it to train")
+            raise ConfigError("the whole model is frozen: leave a part of it to train")
         average = copy.deepcopy(model).eval().requires_grad_(False)
         modules: list[nn.Module] = [model]
         if teacher is not None:
@@ -114,15 +114,15 @@ class TrainState:
         values = found if isinstance(found, dict) else {}  # which lacks the keys below
         if values.get("begun_as", self.begun_as) != self.begun_as:
             other = [name for name in changed if name.startswith(_OF_START)]
-            why = f"its recipe had another {', '.join(other)}" if other else "weights, post-processing or licence"
+            why = f"its recipe had another {', '.join(other)}" if other else "other weights, post-processing or licence"
             raise InputError(
-                f"the run in {path.parent} did not begin from the model of this recipe ({why}): go on with its own "
-                "recipe, or give another folder"
+                f"the run in {path.parent} did not start from the model of this recipe ({why}): continue with its "
+                "own recipe, or give another folder"
             )
         if values.get("trained", self._trained()) != self._trained():
             raise InputError(
-                f"the run in {path.parent} trained other parts of the model than 'frozen' leaves here: go on with its "
-                "own recipe, or give another folder"
+                f"the run in {path.parent} trained other parts of the model than 'frozen' leaves here: continue with "
+                "its own recipe, or give another folder"
             )
         try:
             self.model.load_state_dict(values["model"])
@@ -136,7 +136,7 @@ class TrainState:
             self.step, self.lowest_der = index(values["step"]), float(values.get("lowest_der", math.inf))
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise InputError(
-                f"cannot resume from {path}, which is of another model or recipe; move it away to start again"
+                f"cannot resume from {path}, which belongs to another model or recipe; move it away to start again"
             ) from error
 
     def _trained(self) -> list[str]:
@@ -149,7 +149,7 @@ def _freeze(model: Sortformer, name: str) -> None:
     parts = dict(model.named_modules())
     if not name or name not in parts:
         below = ", ".join(parent for parent, _ in model.named_children())
-        raise ConfigError(f"the model has no part '{name}' to freeze; its parts are {below}, and what is in them")
+        raise ConfigError(f"the model has no part '{name}' to freeze; its parts are {below}, and their parts")
     parts[name].requires_grad_(False).eval()
 
 

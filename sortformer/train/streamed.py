@@ -39,11 +39,11 @@ def check_streams(model: ModelConfig) -> None:
     """
     if carries(model):
         raise ConfigError(
-            "streamed_probability is for models with a speaker cache, and the layers of this one remember: set it to 0"
+            "streamed_probability is for models with a speaker cache, but layers of this one have states: set it to 0"
         )
     if model.features.whole or model.head.upsampling > 1:
         raise ConfigError(
-            "streamed_probability needs a model that streams with an output of 80 ms: set it to 0 for this one"
+            "streamed_probability needs a model that streams with frames of 80 ms: set it to 0 for this one"
         )
 
 

@@ -44,14 +44,14 @@ class VoiceTeacher(nn.Module):
         names = [voice.name for voice in bank.voices]
         absent = [name for name in names if name not in rows]
         if absent:
-            raise InputError(f"the voice table {path} lacks {len(absent)} voices of the bank, the first is {absent[0]}")
+            raise InputError(f"the voice table {path} lacks {len(absent)} voices of the bank (first: {absent[0]})")
         table = np.stack([rows[name] for name in names])
         if table.ndim != 2 or not table.shape[1]:
-            raise InputError(f"the voice table {path} has no embedding (E,) of each voice, but {table.shape[1:]}")
+            raise InputError(f"the voice table {path} needs an embedding (E,) for each voice, got {table.shape[1:]}")
         if len(table) < 2:
-            raise InputError(f"a teacher of voices needs two of them or more; the bank has one, {names[0]}")
+            raise InputError(f"a voice teacher needs two or more voices; the bank has one, {names[0]}")
         if broken := [name for name, row in zip(names, table, strict=True) if not np.isfinite(row).all()]:
-            raise InputError(f"the voice table {path} has numbers that are not finite, the first of {broken[0]}")
+            raise InputError(f"the voice table {path} has numbers that are not finite (first: {broken[0]})")
         return cls(input_dim, torch.from_numpy(table), scale)
 
     def forward(self, emb: Tensor, activity: Tensor, voice: Tensor, frames: int | None = None) -> Tensor:

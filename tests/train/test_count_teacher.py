@@ -152,8 +152,8 @@ def test_a_finer_output_has_no_use_for_it(run_config, tmp_path):
     ("write", "message"),
     [
         (lambda _: None, "No such file"),
-        (lambda path: path.write_bytes(b""), "cannot read the network that counts"),
-        (lambda path: path.write_bytes(b"no archive at all"), "cannot read the network that counts"),
+        (lambda path: path.write_bytes(b""), "cannot read the count teacher"),
+        (lambda path: path.write_bytes(b"no archive at all"), "cannot read the count teacher"),
         (lambda path: np.savez(path, sinc=np.zeros((2, 1, 5))), "it lacks '"),
         (lambda path: np.savez(path, voice=np.array(["ann"])), "'voice' has values that are not finite numbers"),
         (lambda path: np.savez(path, **(counting_network() | {"sinc": np.full((6, 1, 31), np.nan)})), "not finite"),

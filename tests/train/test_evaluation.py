@@ -97,5 +97,7 @@ def test_without_voices_to_evaluate_on_it_says_what_to_do(run_config, bank_folde
     listing = tmp_path / "bank" / "segments.tsv"
     listing.write_text(listing.read_text().replace("\tdev\t", "\ttrain\t"))
     config = replace(run_config, data=DataConfig(str(tmp_path / "bank")), evaluate_conversations=1)
-    with pytest.raises(InputError, match=r"no recording of the split 'dev'; .* evaluate_conversations = 0"):
+    with pytest.raises(
+        InputError, match=r"no recording of the split 'dev'; evaluation needs .* or set evaluate_conversations = 0"
+    ):
         dev_conversations(config, config.model)

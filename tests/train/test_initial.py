@@ -100,16 +100,16 @@ def test_the_models_own_table_may_stand_in_the_recipe(run_config, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"ff_dim": 28}, r"head\.ff_dim is 28 and not 24"),
-        ({"permutation": "none", "gate": "channel"}, r"permutation is 'none' and not 'hard'; .*gate is 'channel'"),
-        ({"estimate_layers": (1,)}, r"head\.estimate_layers is \[1\] and not \[1, 2\]"),
-        ({"dropout": 0.2}, r"head\.dropout is 0\.2 and not 0\.1"),
+        ({"ff_dim": 28}, r"head\.ff_dim is 28, not 24"),
+        ({"permutation": "none", "gate": "channel"}, r"permutation is 'none', not 'hard'; .*gate is 'channel'"),
+        ({"estimate_layers": (1,)}, r"head\.estimate_layers is \[1\], not \[1, 2\]"),
+        ({"dropout": 0.2}, r"head\.dropout is 0\.2, not 0\.1"),
     ],
 )
 def test_any_other_difference_is_refused_by_name(changes, reason, run_config, tmp_path):
     checkpoint.save(tmp_path, Sortformer(run_config.model))
     config = asking(run_config, tmp_path, 3, resized(run_config.model, num_slots=3, **changes))
-    with pytest.raises(InputError, match=f"table is not the model in .*{reason}"):
+    with pytest.raises(InputError, match=f"table differs from the model in .*{reason}"):
         initial_checkpoint(config)
 
 
@@ -117,21 +117,19 @@ def test_a_table_without_a_part_that_the_weights_have_is_refused_by_name_too(run
     halting = resized(run_config.model, depth=UniversalDepth(halting=True), permutation="none", estimate_layers=())
     checkpoint.save(tmp_path, Sortformer(halting))
     plain = resized(halting, depth=StackedDepth())
-    with pytest.raises(
-        InputError, match=r"depth\.kind is 'stacked' and not 'universal'; .*halting is None and not True"
-    ):
+    with pytest.raises(InputError, match=r"depth\.kind is 'stacked', not 'universal'; .*halting is None, not True"):
         initial_checkpoint(asking(run_config, tmp_path, 2, plain))
 
 
 def test_a_table_with_a_part_that_the_weights_lack_is_refused_by_name_too(run_config, tmp_path):
     checkpoint.save(tmp_path, Sortformer(run_config.model))
     caching = replace(run_config.model, speaker_cache=SpeakerCacheConfig(silence_frames=1))
-    with pytest.raises(InputError, match=r"speaker_cache\.silence_frames is 1 and not None"):
+    with pytest.raises(InputError, match=r"speaker_cache\.silence_frames is 1, not None"):
         initial_checkpoint(asking(run_config, tmp_path, run_config.model.head.num_slots, caching))
 
 
 def test_slots_are_not_taken_away(run_config):
-    with pytest.raises(InputError, match=r"has 8 slots and num_slots of the recipe is 4: slots can be added, not"):
+    with pytest.raises(InputError, match=r"has 8 slots, but num_slots of the recipe is 4: slots can be added, not"):
         initial_checkpoint(asking(run_config, GOLDEN / "tiny_nemotron3", 4))
 
 
@@ -168,7 +166,7 @@ def test_what_compares_frames_is_refused_where_the_output_is_finer(run_config, t
     config = asking(run_config, GOLDEN / "tiny_nemotron3", 8)
     paired = replace(config.loss, voice_pairs_weight=1.0)
     for refused in (replace(config, teacher=taught), replace(config, loss=paired)):
-        with pytest.raises(ConfigError, match="output of this model is finer"):
+        with pytest.raises(ConfigError, match="output frames of this model are shorter"):
             train(refused, tmp_path / "run")
 
 

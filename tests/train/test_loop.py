@@ -78,7 +78,7 @@ def test_real_recordings_alone_train_evaluate_and_resume(run_config, tmp_path):
 def test_a_teacher_needs_a_bank(run_config, tmp_path):
     manifest = str(corpus(tmp_path, {"a": (9.0, ((0.5, 4.0, "ann"),))}))
     config = write_voice_table(tmp_path / "voices.npz", run_config)
-    with pytest.raises(ConfigError, match="a teacher knows the voices of a bank"):
+    with pytest.raises(ConfigError, match="a teacher needs a bank of voices"):
         train(replace(config, data=DataConfig(recordings=(RecordingsConfig(manifest),))), tmp_path / "run")
 
 
@@ -187,7 +187,7 @@ def test_a_model_whose_layers_remember_is_not_trained_with_a_speaker_cache(run_c
     head = replace(run_config.model.head, attention=(attention,))
     stages = tuple(replace(stage, streamed_probability=0.5) for stage in run_config.stages)
     config = replace(run_config, model=replace(run_config.model, head=head), stages=stages)
-    with pytest.raises(ConfigError, match="the layers of this one remember"):
+    with pytest.raises(ConfigError, match="layers of this one have states"):
         train(config, tmp_path)
 
 
@@ -211,15 +211,17 @@ def test_a_warm_up_as_long_as_the_run_is_told(run_config, tmp_path, warmup):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         train(config, tmp_path, stop=after(1))
-    said = [str(each.message) for each in told if "warm up" in str(each.message)]
+    said = [str(each.message) for each in told if "are warm-up" in str(each.message)]
     assert len(said) == (warmup == 6)
-    assert all(line.startswith("all 6 steps of the recipe warm up (warmup_steps of [optimizer] is 6)") for line in said)
+    assert all(
+        line.startswith("all 6 steps of the recipe are warm-up (warmup_steps of [optimizer] is 6)") for line in said
+    )
 
 
 def test_a_finished_run_stays_as_it_is(run_config, tmp_path, whole):
     shutil.copytree(whole, tmp_path, dirs_exist_ok=True)
     before = state_of(tmp_path), log_of(tmp_path), (tmp_path / "config.json").read_bytes()
-    with pytest.warns(UserWarning, match="has done 6 of 4 steps before: there was nothing to train"):
+    with pytest.warns(UserWarning, match="had already done 6 of 4 steps: there was nothing to train"):
         assert train(replace(run_config, steps=4), tmp_path) == tmp_path / "model"
     assert_same(state_of(tmp_path), before[0])
     assert (log_of(tmp_path), (tmp_path / "config.json").read_bytes()) == before[1:]
@@ -231,19 +233,19 @@ def test_other_data_than_before_are_named(run_config, tmp_path):
     train(config, tmp_path / "run", stop=after(2))
     segments = (bank / "segments.tsv").read_text().splitlines(keepends=True)
     (bank / "segments.tsv").write_text("".join(segments[:1] + segments[2:]))
-    with pytest.warns(UserWarning, match=r"goes on from step 2 with another recipe than before: data\.content$"):
+    with pytest.warns(UserWarning, match=r"continues from step 2 with a changed recipe: data\.content$"):
         train(config, tmp_path / "run")
     (bank / "segments.tsv").write_text("".join(segments))
-    with pytest.warns(UserWarning, match=r"nothing to train, though what \[data\] names has changed$"):
+    with pytest.warns(UserWarning, match=r"nothing to train, although the contents of \[data\] have changed$"):
         train(config, tmp_path / "run")
 
 
 def test_other_settings_than_before_are_named(run_config, tmp_path, recwarn):
     train(run_config, tmp_path, stop=after(2))
     train(run_config, tmp_path, stop=after(3))
-    assert not [each for each in recwarn if "another recipe" in str(each.message)]
+    assert not [each for each in recwarn if "changed recipe" in str(each.message)]
     other = replace(run_config, checkpoint_every=1, optimizer=replace(run_config.optimizer, learning_rate=0.5))
-    named = r"goes on from step 3 with another recipe than before: checkpoint_every, optimizer\.learning_rate$"
+    named = r"continues from step 3 with a changed recipe: checkpoint_every, optimizer\.learning_rate$"
     with pytest.warns(UserWarning, match=named):
         train(other, tmp_path, stop=after(4))
 
@@ -284,7 +286,7 @@ def test_a_worker_that_was_killed_is_one_sentence(run_config, tmp_path, monkeypa
 def test_a_model_that_no_run_has_left_there_stays(run_config, tmp_path, where):
     checkpoint.save(tmp_path / where, small_model(small_config()), licence="MIT")
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(InputError, match=r"is not of a run, and would be replaced: give another folder"):
+    with pytest.raises(InputError, match=r"is not from a run, and would be replaced: give another folder"):
         train(run_config, tmp_path)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
     with pytest.raises(InputError, match="is a file: give a folder"):
@@ -344,7 +346,7 @@ def test_a_run_goes_on_from_the_model_that_it_began_as(run_config, tmp_path, cha
     begun = replace(run_config, model=None, init=str(tmp_path / "one"))
     train(replace(begun, checkpoint_every=1), tmp_path / "run", stop=after(1))
     before = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()}
-    with pytest.raises(InputError, match="did not begin from the model of this recipe"):
+    with pytest.raises(InputError, match="did not start from the model of this recipe"):
         train(replace(begun, init=str(tmp_path / "two")), tmp_path / "run")
     assert {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file()} == before
     (tmp_path / "one").rename(tmp_path / "moved")
@@ -435,14 +437,16 @@ def test_the_state_of_another_model_is_refused(run_config, tmp_path):
     wider = replace(run_config, model=replace(run_config.model, head=replace(run_config.model.head, ff_dim=28)))
     with pytest.raises(
         InputError,
-        match=r"did not begin from the model of this recipe \(its recipe had another model\.head\.ff_dim\): ",
+        match=r"did not start from the model of this recipe \(its recipe had another model\.head\.ff_dim\): ",
     ):
         train(wider, tmp_path)
     state = state_of(tmp_path)
     torch.save({name: value for name, value in state.items() if name != "begun_as"}, tmp_path / "state.pt")
-    with pytest.raises(InputError, match=r"^cannot resume from .*state.pt, which is of another model or recipe; .*$"):
+    with pytest.raises(
+        InputError, match=r"^cannot resume from .*state.pt, which belongs to another model or recipe; .*$"
+    ):
         train(wider, tmp_path)
-    with pytest.raises(InputError, match="which is of another model or recipe"):
+    with pytest.raises(InputError, match="which belongs to another model or recipe"):
         train(write_voice_table(tmp_path / "voices.npz", run_config), tmp_path)
 
 
@@ -450,7 +454,7 @@ def test_the_state_of_another_model_is_refused(run_config, tmp_path):
 def test_what_is_no_state_is_refused(other, run_config, tmp_path):
     train(run_config, tmp_path, stop=after(1))
     torch.save(state_of(tmp_path) | other if isinstance(other, dict) else other, tmp_path / "state.pt")
-    with pytest.raises(InputError, match="which is of another model or recipe"):
+    with pytest.raises(InputError, match="which belongs to another model or recipe"):
         train(run_config, tmp_path)
 
 

@@ -126,5 +126,5 @@ def test_what_the_model_lacks_cannot_be_frozen(part, run_config, tmp_path):
 
 
 def test_something_has_to_learn(run_config, tmp_path):
-    with pytest.raises(ConfigError, match="all of the model is frozen"):
+    with pytest.raises(ConfigError, match="the whole model is frozen"):
         train(replace(run_config, frozen=("encoder", "head")), tmp_path / "run")

@@ -91,9 +91,9 @@ def test_a_run_whose_steps_are_all_passed_over_ends_and_keeps_what_it_had(run_co
     train(run_config, tmp_path, stop=after(2))
     before = state_of(tmp_path)
     monkeypatch.setattr("sortformer.train.loop.batches", always_poisoned)
-    with pytest.raises(InputError, match=r"^training stands still: the gradients of the last 2 steps are not finite"):
+    with pytest.raises(InputError, match=r"^training is stuck: the gradients of the last 2 steps are not finite"):
         train(replace(run_config, checkpoint_every=4, steps=4), tmp_path)
-    with pytest.raises(InputError, match=r"^training stands still: the gradients of the last 2 steps .* keeps what"):
+    with pytest.raises(InputError, match=r"^training is stuck: the gradients of the last 2 steps .* keeps what"):
         train(replace(run_config, checkpoint_every=1), tmp_path / "each")
     assert_same(state_of(tmp_path), before)
 
@@ -103,7 +103,7 @@ def test_a_run_that_diverges_ends_and_keeps_what_it_had(run_config, tmp_path):
     before = state_of(tmp_path)
     wild = replace(run_config, optimizer=replace(run_config.optimizer, learning_rate=1e30))
     with pytest.raises(
-        InputError, match=r"^training has diverged: what the model of step 6 gives is not finite; .* keeps"
+        InputError, match=r"^training has diverged: the output of the model at step 6 is not finite; .* keeps"
     ):
         train(wild, tmp_path)
     assert_same(state_of(tmp_path), before)
