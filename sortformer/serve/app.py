@@ -81,7 +81,7 @@ def application(
 
     @app.post("/v1/diarize", openapi_extra={"requestBody": REQUEST_BODY}, responses=RESPONSES, response_class=Response)
     async def diarize(request: Request) -> Response:
-        """Say who speaks when in a recording."""
+        """Find who speaks when in a recording."""
         return await recordings.answer(request)
 
     @app.websocket("/v1/stream")
@@ -114,4 +114,4 @@ def _refused(_: Request, error: Exception) -> Response:
 
 
 def _unforeseen(error: Exception) -> str:
-    return f"something that the server did not foresee ({type(error).__name__}): what it says itself has the rest"
+    return f"unexpected error in the server ({type(error).__name__}): see its own output for the details"

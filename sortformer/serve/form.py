@@ -22,7 +22,7 @@ from sortformer.words import check_words
 __all__ = ["MOST_FILES", "NO_FILE", "REQUEST_BODY", "Asked", "Named", "Options", "asked"]
 
 MOST_FILES = 50
-NO_FILE = "there is no recording: send it as the file of a form (curl -F file=@talk.wav)"
+NO_FILE = "there is no recording: send it as the form field 'file' (curl -F file=@talk.wav)"
 
 _WANTED = {"int": "a whole number", "bool": "true or false", "string": "text", "literal": "{expected}"}
 """What a value must be, by the prefix of pydantic's error type."""
@@ -52,13 +52,13 @@ _FORM = _SCHEMA | {
         "words": {
             "type": "string",
             "format": "binary",
-            "description": "Its transcript: JSON, as text or as a file, or a file that ends in .ctm, .srt or .vtt.",
+            "description": "Its transcript: JSON, as text or as a file, or a .ctm, .srt or .vtt file.",
         },
         "enroll": {
             "type": "array",
             "items": {"type": "string", "format": "binary"},
             "maxItems": MOST_FILES - 2,
-            "description": "Clips of known voices, up to a minute each, called as the person, such as Ada.wav.",
+            "description": "Clips of known speakers, up to a minute each, named after the speaker, such as Ada.wav.",
         },
         **_SCHEMA["properties"],
     },
@@ -108,7 +108,7 @@ def _clips(sent: Iterable[UploadFile | str]) -> dict[str, Named]:
     found: dict[str, Named] = {}
     for clip in sent:
         if not isinstance(clip, UploadFile):
-            raise InputError("a voice is a file, whose name is that of the person (curl -F enroll=@Ada.wav)")
+            raise InputError("'enroll' must be a file, named after the speaker (curl -F enroll=@Ada.wav)")
         path = Path(clip.filename or "")
         name = path.stem if path.suffix.lower() in AUDIO_SUFFIXES else path.name  # Dr. Ada
         check_person(name, found)
@@ -133,10 +133,10 @@ async def _said(words: UploadFile | str | None, recording: Named, kind: str) -> 
     """Return the transcript sent by the client: a file, whose name determines the format, or JSON as text."""
     if words is None:
         if FORMATS[kind].turns is None:
-            raise InputError(f"{kind} needs the words: send a transcript, too (curl -F words=@talk.json)")
+            raise InputError(f"{kind} needs words: send a transcript, too (curl -F words=@talk.json)")
         return None
     if FORMATS[kind].words is None:
-        raise InputError(f"{kind} has no place for words: choose one of {WORDY}")
+        raise InputError(f"{kind} cannot store words: choose one of {WORDY}")
     content = words if isinstance(words, str) else await words.read()
     name = "words" if isinstance(words, str) else words.filename or "words"
 

@@ -21,7 +21,7 @@ def check_clip(name: str, samples: int) -> None:
         InputError: if it is longer than ``LONGEST_CLIP_S``.
     """
     if samples > LONGEST_CLIP_S * SAMPLE_RATE:
-        raise InputError(f"the clip of {name!r} is longer than {LONGEST_CLIP_S} s: a few are enough")
+        raise InputError(f"the clip of {name!r} is longer than {LONGEST_CLIP_S} s: a few seconds are enough")
 
 
 def given_once(given: Iterable[tuple[str, Value]]) -> dict[str, Value]:

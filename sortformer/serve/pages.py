@@ -25,8 +25,8 @@ def check_origin(origin: str) -> None:
     """
     if origin not in (_ANY, "null") and not _ORIGIN.fullmatch(origin):
         raise InputError(
-            f"{origin!r} is no origin of pages: it is as in http://localhost:3000, in lower case and without a path; "
-            "'null', for pages opened from the disk; or '*', for all"
+            f"{origin!r} is not a valid origin: give one like http://localhost:3000, in lower case and without a path; "
+            "'null', for pages opened from disk; or '*', for all"
         )
 
 
@@ -52,7 +52,7 @@ class OwnPages:
         elif scope["type"] == "websocket":
             await WebSocket(scope, receive, send).close()  # before it is accepted, which is a 403; pages see no reason
         else:
-            sentence = f"pages of {foreign} may not use this server: --allow-origin {foreign} lets them"
+            sentence = f"pages of {foreign} may not use this server: --allow-origin {foreign} allows them"
             await JSONResponse({"error": sentence}, 403)(scope, receive, send)
 
     def _foreign(self, headers: Headers) -> str | None:

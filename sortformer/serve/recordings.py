@@ -29,24 +29,24 @@ _MOST = 8  # requests at once: uploading, queued or being processed
 _RETRY_S = 10
 _SILENCE_S = 60.0  # timeout of an upload without new data
 
-_WARNED = {"X-Warnings": {"description": "What there is to warn of, as JSON.", "schema": {"type": "string"}}}
-_RETRY = {"Retry-After": {"description": "In so many seconds.", "schema": {"type": "integer"}}}
+_WARNED = {"X-Warnings": {"description": "Warnings, as JSON.", "schema": {"type": "string"}}}
+_RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
 _ERROR = {"type": "object", "properties": {"error": {"type": "string"}}, "required": ["error"]}
 RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "Who spoke when, in the format that was asked for.",
+        "description": "Who spoke when, in the requested format.",
         "content": {each.media: {} for each in FORMATS.values()},
         "headers": _WARNED,
     },
     **{
         status: {"description": reason, "content": {"application/json": {"schema": _ERROR}}, "headers": headers}
         for status, reason, headers in (
-            (400, "The file is no sound, or an option cannot be met.", {}),
-            (403, "A page of another origin is not let in.", {}),
-            (408, "Nothing more came of the upload.", {}),
+            (400, "The file is not audio, or an option is invalid.", {}),
+            (403, "Browser pages of this origin are not allowed.", {}),
+            (408, "The upload stalled.", {}),
             (413, "The upload is too large.", {}),
-            (500, "Nobody foresaw it.", {}),
-            (503, "Too many recordings are here already, or the server stops.", _RETRY),
+            (500, "Unexpected error.", {}),
+            (503, "Too many recordings at once, or the server is stopping.", _RETRY),
         )
     },
 }
@@ -79,10 +79,10 @@ class Recordings:
             ClientDisconnect: when it did so before the upload was complete.
         """
         if self.here >= _MOST:
-            sentence = f"{_MOST} recordings are here already: try again later"
+            sentence = f"the limit of {_MOST} recordings at once is reached: try again later"
             raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)})
         if request.query_params:
-            raise InputError("options are fields of the form, beside the file, and do not belong in the address")
+            raise InputError("options must be form fields, like the file, not query parameters")
         if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
             raise InputError(NO_FILE)
         self._tasks.add(task := asyncio.current_task())
@@ -126,7 +126,7 @@ class Recordings:
             # The upload must stay open until the worker is done.
             (result,) = await asyncio.gather(done, return_exceptions=True)
         if isinstance(result, asyncio.CancelledError):
-            raise Cancelled("who asked for it has gone")
+            raise Cancelled("the client has disconnected")
         if isinstance(result, BaseException):
             raise result
         return result
@@ -138,7 +138,7 @@ class Recordings:
         try:
             form = await sent.form(max_files=MOST_FILES, max_fields=20, max_part_size=self.most_bytes)
         except UnicodeError as error:  # of codecs such as "punycode"; Starlette handles others
-            raise InputError("the form cannot be read in the charset that it names: leave that out") from error
+            raise InputError("the form cannot be decoded with the charset that it names: leave that out") from error
         try:
             yield form
         finally:
@@ -157,7 +157,7 @@ class Recordings:
                 async with asyncio.timeout(_SILENCE_S):
                     message = await request.receive()
             except TimeoutError:
-                raise HTTPException(408, f"nothing more came of the upload for {_SILENCE_S:g} s") from None
+                raise HTTPException(408, f"the upload stalled: no data for {_SILENCE_S:g} s") from None
             left -= len(message.get("body", b""))
             if left < 0:
                 raise self._too_large()
@@ -166,7 +166,7 @@ class Recordings:
         return receive
 
     def _too_large(self) -> HTTPException:
-        return HTTPException(413, f"the upload is larger than {self.most_bytes >> 20} MiB, the most that is taken")
+        return HTTPException(413, f"the upload exceeds the limit of {self.most_bytes >> 20} MiB")
 
 
 def _written(result: Diarization, words: list[Word] | None, warnings: list[str], kind: str) -> Response:

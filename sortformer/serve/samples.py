@@ -43,8 +43,8 @@ class Samples:
             self._head += content[:HEADER_BYTES]
             if begins_recording(self._head):
                 raise InputError(
-                    "these are no samples but a recording, by its first bytes: send what is behind the header, as "
-                    "16-bit samples, or the whole to /v1/diarize"
+                    "the first bytes are the header of a recording, not samples: send what follows it, as 16-bit "
+                    "samples, or the whole recording to /v1/diarize"
                 )
             if len(self._head) >= HEADER_BYTES:
                 self._head = None

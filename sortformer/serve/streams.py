@@ -24,7 +24,7 @@ __all__ = ["Streams"]
 
 _START, _END = {"type": "start"}, {"type": "end"}
 _ANOTHER = (
-    'a stream takes samples, as binary messages, and the text {"type": "end"}, or, before its samples, "enroll" and '
+    'a stream accepts samples, as binary messages, and the text {"type": "end"}, or, before its samples, "enroll" and '
     '"start"; got another text'
 )
 _OPTIONS = ("preset", "max_speakers", "rate", "encoding", "uri")
@@ -49,7 +49,7 @@ class Streams:
         """Serve one client until its stream ends or it disconnects."""
         await websocket.accept()
         if self.open >= self.most:
-            await _refuse(websocket, _LATER, f"all {counted(self.most, 'stream')} are taken: try again later")
+            await _refuse(websocket, _LATER, f"all {counted(self.most, 'stream')} are in use: try again later")
             return
         self.open += 1
         try:
@@ -59,7 +59,9 @@ class Streams:
         except SortformerError as error:
             await _refuse(websocket, _WRONG, str(error))
         except Exception:
-            await _refuse(websocket, _FAILED, "the server could not go on with this stream: see what it says itself")
+            await _refuse(
+                websocket, _FAILED, "unexpected error in this stream: see the server's own output for the details"
+            )
             raise
         finally:
             self.open -= 1
@@ -149,7 +151,7 @@ def _person(message: bytes | Any) -> str | None:
         return None
     name = message.get("name")
     if not isinstance(name, str):
-        raise InputError('a voice is enrolled by a name, as {"type": "enroll", "name": "Ada"}')
+        raise InputError('enrolment needs a name, as in {"type": "enroll", "name": "Ada"}')
     check_person(name)
     return name
 

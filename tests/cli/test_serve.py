@@ -63,7 +63,7 @@ def test_pages_are_let_in_by_their_origins(cli: Cli, model: Path):
     assert [answer.status_code for answer in answers] == [200, 403]
     outcome = cli("serve", "--port", 0, "--model", model, "--allow-origin", f"{page}/talks")
     assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
-    assert "is no origin of pages" in outcome.errors[0]
+    assert "is not a valid origin" in outcome.errors[0]
 
 
 def test_a_model_that_is_not_there_is_one_sentence(cli: Cli):

@@ -60,7 +60,7 @@ def test_a_form_in_no_charset_is_one_sentence(server: Running):
     sent = httpx.Request("POST", f"http://{server.address}/v1/diarize", files={"file": b"no sound"})
     headers = {"Content-Type": f"{sent.headers['Content-Type']}; charset=undefined"}
     answer = httpx.post(sent.url, content=sent.read(), headers=headers, timeout=60)
-    assert (answer.status_code, "in the charset that it names" in answer.json()["error"]) == (400, True)
+    assert (answer.status_code, "with the charset that it names" in answer.json()["error"]) == (400, True)
 
 
 def test_what_is_said_to_be_too_large_is_refused_before_it_comes(server: Running):

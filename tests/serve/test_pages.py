@@ -54,7 +54,7 @@ def test_pages_of_others_are_told_how_they_would_be_let_in(
 ):
     answer = asked(server, origin)
     assert answer.status_code == 403
-    assert answer.json()["error"] == f"pages of {origin} may not use this server: --allow-origin {origin} lets them"
+    assert answer.json()["error"] == f"pages of {origin} may not use this server: --allow-origin {origin} allows them"
     with pytest.raises(InvalidStatus) as refused:
         streamed(server, origin)
     assert refused.value.response.status_code == 403
@@ -104,5 +104,5 @@ def test_pages_that_were_opened_from_the_disk_may_be_let_in():
     ],
 )
 def test_what_no_browser_says_is_refused(origin: str):
-    with pytest.raises(InputError, match="is no origin of pages"):
+    with pytest.raises(InputError, match="is not a valid origin"):
         application(DIARIZER, max_streams=1, max_upload_mb=1, allowed_origins=[origin])

@@ -88,8 +88,8 @@ def test_words_that_are_sent_too_are_given_to_who_says_them(server: Running, wav
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"response_format": "srt"}, "srt needs the words: send a transcript, too (curl -F words=@talk.json)"),
-        ({"response_format": "rttm", "words": ("a.json", b"[]")}, "rttm has no place for words: choose one of json, "),
+        ({"response_format": "srt"}, "srt needs words: send a transcript, too (curl -F words=@talk.json)"),
+        ({"response_format": "rttm", "words": ("a.json", b"[]")}, "rttm cannot store words: choose one of json, "),
         ({"words": ("a.json", b"{")}, "a.json: not JSON"),
         ({"words": ("a.json", b'{"text": "Hello"}')}, "a.json: a transcript needs segments, chunks or words"),
         ({"words": ("a.json", b'[{"text": "Hello"}]')}, "a.json: a word is (start, end, text)"),
@@ -215,11 +215,11 @@ def test_wrong_options_are_one_sentence(server: Running, wav: Path, options: dic
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"", "talk.wav is empty"), (b"no sound " * 500_000, "larger than 2 MiB"), (b"no sound " * 200_000, "talk.wav")],
+    [(b"", "talk.wav is empty"), (b"no sound " * 500_000, "the limit of 2 MiB"), (b"no sound " * 200_000, "talk.wav")],
 )
 def test_what_is_no_sound_is_one_sentence_about_the_name_that_was_given(server: Running, content: bytes, words: str):
     answer = server.post("talk.wav", content)
-    assert answer.status_code == (413 if "larger" in words else 400)
+    assert answer.status_code == (413 if "limit" in words else 400)
     assert words in answer.json()["error"]
     assert tempfile.gettempdir() not in answer.text
 
@@ -253,7 +253,7 @@ def test_a_request_without_a_file_is_told_how(server: Running, sent: dict[str, A
     [
         ({"num_speakers": ["1", "2"]}, "", "'num_speakers' is given more than once"),
         ({"file": "talk"}, "", "'file' is given more than once"),
-        ({}, "?num_speakers=2", "fields of the form"),
+        ({}, "?num_speakers=2", "must be form fields"),
     ],
 )
 def test_no_option_is_passed_over(server: Running, wav: Path, form: dict[str, Any], query: str, words: str):
@@ -327,7 +327,7 @@ def test_one_is_worked_on_at_a_time_others_wait_and_too_many_are_turned_away(slo
         eventually(lambda: busy.state()["recordings"] == 8 and slow.begun == 1)
         late = busy.post(content=b"late")
         assert (late.status_code, late.headers["Retry-After"]) == (503, "10")
-        assert late.json() == {"error": "8 recordings are here already: try again later"}
+        assert late.json() == {"error": "the limit of 8 recordings at once is reached: try again later"}
         slow.end.set()
         assert sorted(answer.result().json()["uri"] for answer in answers) == list("01234567")
     assert busy.state()["recordings"] == 0

@@ -185,7 +185,7 @@ def test_a_stream_may_start_without_voices(server: Running):
         ([enrolling("Ada"), END], "the clip of 'Ada': the audio array is empty"),
         ([enrolling("Ada"), *(61 * [bytes(32_000)])], "the clip of 'Ada' is longer than 60 s"),
         ([enrolling("speaker_1")], "one that the toolkit gives"),
-        ([enrolling(5)], "enrolled by a name"),
+        ([enrolling(5)], "enrolment needs a name"),
         ([bytes(3_200), enrolling("Ada")], "before its samples"),
         ([*(2 * [json.dumps({"type": "start"})])], "before its samples"),
     ],
@@ -277,7 +277,7 @@ def test_a_recording_is_not_taken_for_samples_unless_it_is_said_to_be(server: Ru
         if cut < 4:
             stream.send(content[cut:])
         sentence, code = refused(stream)
-    assert "no samples but a recording, by its first bytes" in sentence
+    assert "the first bytes are the header of a recording, not samples" in sentence
     assert code == 1008
     with server.stream(encoding="s16le") as stream:
         assert sent(stream, content, 10_000)[-1]["type"] == "done"
@@ -301,7 +301,7 @@ def test_there_are_so_many_streams_and_one_that_vanishes_leaves_its_place(server
         streams = [opened.enter_context(server.stream()) for _ in range(MOST)]
         assert server.state()["streams"] == MOST
         with server.stream() as late:
-            assert refused(late) == (f"all {MOST} streams are taken: try again later", 1013)
+            assert refused(late) == (f"all {MOST} streams are in use: try again later", 1013)
         streams[0].send(message(WAVES[0]))
         vanish(streams[0])
         eventually(lambda: server.state()["streams"] == MOST - 1)
