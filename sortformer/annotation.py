@@ -80,7 +80,7 @@ class Turn:
             raise InputError(f"a turn needs 0 <= start < end in seconds, got {self.start} to {self.end}")
         if not isinstance(self.speaker, str) or not self.speaker:
             raise InputError(
-                f"the turn from {self.start} to {self.end} s needs its speaker's name, got {self.speaker!r}"
+                f"the turn from {self.start} to {self.end} s needs the name of its speaker, got {self.speaker!r}"
             )
 
     def __lt__(self, other: Turn) -> bool:
@@ -132,7 +132,7 @@ class Diarization:
         if not 0 <= self.duration < math.inf:
             raise InputError(f"the duration of a recording must be a number of seconds >= 0, got {self.duration}")
         if not (isinstance(self.uri, str) and self.uri):
-            raise InputError(f"a recording needs a string as its id (uri), and not an empty one, got {self.uri!r}")
+            raise InputError(f"the id of a recording (uri) must be a non-empty string, got {self.uri!r}")
         inside = (turn for turn in self.turns if turn.start < self.duration)
         clipped = (turn if turn.end <= self.duration else replace(turn, end=self.duration) for turn in inside)
         object.__setattr__(self, "turns", tuple(sorted(clipped)))
@@ -186,7 +186,7 @@ class Diarization:
             InputError: when the seconds are not a number >= 0.
         """
         if not 0 <= seconds < math.inf:
-            raise InputError(f"a diarization is shifted by 0 s or more, got {seconds}")
+            raise InputError(f"a shift must be 0 s or more, got {seconds}")
         origin = self.origin
         if origin is not None and (axis := origin.time_axis) is not None:
             origin = replace(origin, time_axis=replace(axis, start_s=axis.start_s + seconds))
@@ -254,8 +254,8 @@ class Diarization:
         if uri is None and len(found) == 1:
             uri = next(iter(found))
         if uri is None or uri not in found:
-            wanted = "say which one is meant, as uri" if uri is None else f"not about {uri!r}"
-            raise InputError(f"{path} is about {', '.join([*found][:5])}{', ...' * (len(found) > 5)}: {wanted}")
+            wanted = "give one of them as uri" if uri is None else f"not of {uri!r}"
+            raise InputError(f"{path} has turns of {', '.join([*found][:5])}{', ...' * (len(found) > 5)}: {wanted}")
         return cls(found[uri], last_end(found[uri]) if duration is None else duration, uri)
 
     @classmethod
@@ -299,7 +299,7 @@ class Diarization:
             InputError: when it is not an ``Annotation``.
         """
         if not hasattr(annotation, "itertracks"):
-            raise InputError(f"an Annotation of pyannote is wanted, got {type(annotation).__name__}")
+            raise InputError(f"a pyannote Annotation is needed, got {type(annotation).__name__}")
         turns = tuple(
             Turn(segment.start, segment.end, str(label))
             for segment, _, label in annotation.itertracks(yield_label=True)  # pyright: ignore[reportAssignmentType]

@@ -61,15 +61,15 @@ def calibrate_exit(
             raise ConfigError(f"the {name} of a calibration must be between 0 and 1, got {value}")
     if len(estimates) < (needed := fewest_samples(tolerance, error)):
         raise InputError(
-            f"a tolerance of {tolerance:g} with error {error:g} takes at least {needed} recordings to calibrate, "
-            f"and there are {len(estimates)}"
+            f"a tolerance of {tolerance:g} with error {error:g} needs at least {needed} recordings to calibrate, "
+            f"but there are {len(estimates)}"
         )
     uris = sorted(estimates)
     if references is not None and (absent := [uri for uri in uris if uri not in references]):
-        raise InputError(f"there is no reference of {absent[0]!r}: give one, or calibrate without any")
+        raise InputError(f"there is no reference for {absent[0]!r}: give one, or calibrate without any")
     exits = {uri: estimates[uri].layers[1:] for uri in uris}
     if not all(exits.values()):
-        raise ConfigError("early exit compares estimates, and fewer than two layers of this model's head make any")
+        raise ConfigError("early exit compares estimates, but fewer than two layers of this model's head produce any")
     losses = _losses(estimates, exits, postprocess, references)
     confidences = np.array([[exit.confidence for exit in exits[uri]] for uri in uris])
     blocks = np.array([[*(exit.layer for exit in exits[uri]), estimates[uri].output.layers] for uri in uris])

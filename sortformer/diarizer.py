@@ -82,7 +82,7 @@ class Diarizer:
 
     def __post_init__(self) -> None:
         if self.model.training:
-            raise InputError("a model in training mode answers with dropout: call model.eval() first")
+            raise InputError("the model is in training mode, where dropout is active: call model.eval() first")
         object.__setattr__(self, "postprocess", as_postprocess(self.postprocess))
         if self.exit_confidence is not None:
             check_exits(self.model, self.exit_confidence)
@@ -103,7 +103,7 @@ class Diarizer:
             ConfigError: when ``exit_confidence`` is given, and invalid or the model cannot exit early.
         """
         if not isinstance(model, str | Path | None):
-            raise InputError(f"a model is a folder, a .nemo file or an id, got {type(model).__name__}")
+            raise InputError(f"a model must be a folder, a .nemo file or an id, got {type(model).__name__}")
         place = device_named(device)
         held = checkpoint.read(checkpoint.EMBEDDED if model is None else model)
         name = "embedded" if model is None else str(model)
@@ -198,7 +198,7 @@ class Diarizer:
         wanted = {name: whole(name, number) for name, number in wanted.items()}
         channel = channel_of(channel)
         if not isinstance(enroll, Mapping | None):
-            raise InputError(f"enroll is a mapping of names to clips, got {type(enroll).__name__}")
+            raise InputError(f"enroll must be a mapping of names to clips, got {type(enroll).__name__}")
         switch("exclusive", exclusive)
         check_speakers(channel, enroll, *wanted.values())
         settings = self._settings(postprocess).with_room_for(**wanted)
@@ -323,9 +323,7 @@ class Diarizer:
             return by_channel(heard, lambda part: self._hear(part, preset, {}, settings, (0, None)))
         clustering = settings.clustering
         if clips and clustering is None and not self.presets:
-            raise InputError(
-                "this model knows no voices: it takes recordings whole, and does not cluster; give another"
-            )
+            raise InputError("this model does not support enrolment: it neither streams nor clusters; use another one")
         if preset is None and (streams_files(self.model.config) or (clips and clustering is None)):
             preset = nearest_preset(self.model.config, FILE_S)
         if preset not in (None, OFFLINE):
@@ -334,8 +332,7 @@ class Diarizer:
             return self._by_voice(heard, clips, settings, clustering, count)
         if clips:
             raise InputError(
-                "voices can be enrolled only in a stream where clustering is off: leave the preset out, or give "
-                "another one"
+                "without clustering, voices can be enrolled only in a stream: leave the preset out, or give another one"
             )
         blocks = heard.blocks()
         taken = up_to(blocks, MAX_OFFLINE_S)
@@ -346,8 +343,8 @@ class Diarizer:
             raise too_long(heard.source, MAX_OFFLINE_S)
         preset = nearest_preset(self.model.config, FILE_S)
         warnings.warn(
-            f"{name_of(heard.source)} is longer than {MAX_OFFLINE_S / 60:g} minutes, the most that is taken whole: "
-            f"streaming through it (preset {preset})",
+            f"{name_of(heard.source)} exceeds the limit of {MAX_OFFLINE_S / 60:g} minutes for offline processing: "
+            f"streaming it instead (preset {preset})",
             stacklevel=3,
         )
         return self._streamed(heard, heard.again(taken, blocks), preset, {}, settings, count[1])

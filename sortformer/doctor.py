@@ -61,12 +61,12 @@ def _versions() -> str:
         try:
             found.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
-            found.append(f"{package} absent")
+            found.append(f"{package} not installed")
     return ", ".join(found)
 
 
 def _machine() -> str:
-    return f"{platform.platform()}, {os.cpu_count()} processors, torch uses {torch.get_num_threads()}"
+    return f"{platform.platform()}, {os.cpu_count()} processors, torch uses {torch.get_num_threads()} threads"
 
 
 def _device(name: str) -> str:
@@ -98,14 +98,14 @@ def _ffmpeg() -> str:
 
 def _check_heard(wave: np.ndarray, kind: str) -> None:
     if abs(len(wave) / SAMPLE_RATE - 1.0) > 0.2 or np.abs(wave).max() < 0.01:
-        raise InputError(f"a second of sound, written as {kind}, was read back as {len(wave) / SAMPLE_RATE:.2f} s")
+        raise InputError(f"a second of audio, written as {kind}, was read back as {len(wave) / SAMPLE_RATE:.2f} s")
 
 
 def _weights(model: str | Path | None) -> str:
     diarizer = Diarizer.load(model, "cpu")
     millions = sum(parameter.numel() for parameter in diarizer.model.parameters()) / 1e6
-    more = "" if diarizer.postprocess.clustering is None else f", {MOST_SPEAKERS} where that is asked for"
-    where = "inside the package" if model is None else str(model)
+    more = "" if diarizer.postprocess.clustering is None else f", {MOST_SPEAKERS} on request"
+    where = "in the package" if model is None else str(model)
     return f"{where}: {millions:.1f} million parameters, up to {diarizer.speaker_limit()} speakers{more}"
 
 
@@ -115,8 +115,8 @@ def _self_test(model: str | Path | None, device: str) -> str:
     found = diarizer.probabilities(_murmur(_TEST_S), sample_rate=SAMPLE_RATE)
     seconds = time.perf_counter() - started
     if not np.isfinite(found.data).all():
-        raise InputError(f"the model gave probabilities that are no numbers on {diarizer.device}; try --device cpu")
-    return f"{_TEST_S:.0f} s of sound to {len(found.data)} frames in {seconds:.2f} s on {diarizer.device}"
+        raise InputError(f"the model returned probabilities that are not finite on {diarizer.device}; try --device cpu")
+    return f"{_TEST_S:.0f} s of audio to {len(found.data)} frames in {seconds:.2f} s on {diarizer.device}"
 
 
 def _murmur(seconds: float) -> np.ndarray:

@@ -115,8 +115,8 @@ class Embeddings:
         check_diarization(diarization)
         if abs(self.output.duration - diarization.duration) > _SLACK_S:
             raise InputError(
-                f"the turns of {diarization.uri} are of a recording of {diarization.duration:.2f} s, but this one "
-                f"lasts {self.output.duration:.2f} s: give that recording, or the turns the duration of this one"
+                f"the turns of {diarization.uri} belong to a recording of {diarization.duration:.2f} s, but this one "
+                f"lasts {self.output.duration:.2f} s: give that recording, or turns with the duration of this one"
             )
         slots = max(1, len(diarization.speakers))
         active, speakers = activity(diarization.turns, len(self.data), slots, self.grid)
@@ -144,7 +144,7 @@ def check_diarization(value: Any) -> None:
     """
     if not isinstance(value, Diarization):
         raise InputError(
-            f"a Diarization is wanted, got {type(value).__name__}; Diarization.from_pyannote makes one of an Annotation"
+            f"a Diarization is needed, got {type(value).__name__}; Diarization.from_pyannote converts an Annotation"
         )
 
 

@@ -158,8 +158,8 @@ def whole_output(model: Sortformer, heard: Heard, limit_s: float) -> tuple[Sortf
 def too_long(source: AudioSource, limit_s: float) -> InputError:
     """Return the error for a recording that is longer than the limit, in seconds, for inference at once."""
     return InputError(
-        f"{name_of(source)} is longer than {limit_s / 60:g} minutes, the most that memory and "
-        "time allow to take whole: cut it, or stream through it with a model and a preset that can"
+        f"{name_of(source)} exceeds the limit of {limit_s / 60:g} minutes for offline processing, set by memory and "
+        "time: cut it, or stream it, with a model and a preset that can"
     )
 
 

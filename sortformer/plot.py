@@ -100,8 +100,8 @@ def image(picture: Figure, format: str = "png") -> bytes:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if lacking:
         warnings.warn(
-            f"the picture's font lacks {' '.join(dict.fromkeys(lacking))}, and there are boxes instead: "
-            "set font.family in a matplotlibrc file to one that has them",
+            f"the picture's font lacks {' '.join(dict.fromkeys(lacking))}, shown as boxes instead: "
+            "set font.family in a matplotlibrc file to a font that has them",
             stacklevel=2,
         )
     return content.getvalue()

@@ -117,7 +117,7 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
     heard = np.count_nonzero(spoken)
     if heard < fewest:
         asked = counted(fewest, "speaker") if fewest == most else f"at least {counted(fewest, 'speaker')}"
-        warnings.warn(f"asked for {asked}, but {f'only {heard}' if heard else 'nobody'} could be heard", stacklevel=3)
+        warnings.warn(f"asked for {asked}, but found {f'only {heard}' if heard else 'none'}", stacklevel=3)
     return tuple(np.argsort(-spoken, kind="stable")[:most].tolist())
 
 
@@ -155,7 +155,7 @@ def speaker_range(
     max_speakers = whole("max_speakers", max_speakers)
     for name, number in (("num_speakers", num_speakers), ("min_speakers", min_speakers)):
         if number is not None and number > limit:
-            raise InputError(f"{name} is {number}, but this model can tell apart at most {limit} speakers")
+            raise InputError(f"{name} is {number}, but this model supports at most {limit} speakers")
     if num_speakers is not None:
         return num_speakers, num_speakers
     fewest, most = min_speakers or 0, min(limit, max_speakers or limit)
@@ -171,10 +171,10 @@ def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringCon
     """
     if speakers >= limit:
         further = clustering is not None and limit < MOST_SPEAKERS
-        more = f"give max_speakers, up to {MOST_SPEAKERS}, if there may be more, or " if further else ""
+        more = f"give max_speakers, up to {MOST_SPEAKERS}, if there may be more, or " if further else "give "
         warnings.warn(
-            f"{name} has {counted(limit, 'speaker')}, the most that are told apart, and anybody else is taken for "
-            f"one of them: {more}max_speakers={limit} if there are no more",
+            f"{name} has {counted(limit, 'speaker')}, the maximum, and any further one is merged with these: "
+            f"{more}max_speakers={limit} if there are no more",
             stacklevel=3,
         )
 

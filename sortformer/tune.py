@@ -72,7 +72,7 @@ def voices_by_distance(
     """
     clustering = diarizer.postprocess.clustering
     if clustering is None:
-        raise InputError("there is no distance to search where the post-processing does not cluster")
+        raise InputError("there is no clustering distance to search: the post-processing does not cluster")
     heard, result, last = Heard(audio, sample_rate, channel), dict[float, Probabilities](), None
     found = in_windows(diarizer.model, heard.blocks(), diarizer.exit_confidence)
     for distance in sorted({*_DISTANCES, clustering.threshold}):
@@ -119,7 +119,9 @@ def tune(
     regions = {uri: tuple(parts) for uri, parts in uem.items()}
 
     if by_distance and (apart := sorted(set(by_distance) ^ set(probabilities))):
-        raise InputError(f"by_distance has to be of the same recordings as the probabilities; {apart[0]!r} is not")
+        raise InputError(
+            f"by_distance and the probabilities must have the same recordings; {apart[0]!r} is only in one of them"
+        )
     heard = _by_clustering(start.clustering, probabilities, by_distance or {})
 
     def turns(settings: PostprocessConfig) -> dict[str, tuple[Turn, ...]]:
@@ -131,7 +133,7 @@ def tune(
     before = scored(start)
     if not before.der.total:
         raise InputError(
-            f"nobody speaks in what the protocol {protocol} scores of these references: there is nothing to tune by"
+            f"these references have no speech that the protocol {protocol} scores: there is nothing to tune on"
         )
     truths = {
         uri: TickTruth.of(references[uri], regions[uri], protocol, found.duration, tick(starts[uri]))

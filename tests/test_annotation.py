@@ -112,9 +112,9 @@ def test_of_an_rttm_file_about_several_recordings_one_is_named(tmp_path):
     path.write_text("SPEAKER my_caf\u00e9 1 0 2 <NA> <NA> ada <NA> <NA>\n", encoding="utf-8")
     assert Diarization.from_rttm(path, "my cafe\u0301").duration == 2
     path.write_text("SPEAKER a 1 0 2 <NA> <NA> ada <NA> <NA>\nSPEAKER b 1 1 2 <NA> <NA> bob <NA> <NA>\n")
-    with pytest.raises(InputError, match=r"calls\.rttm is about a, b: say which one is meant, as uri"):
+    with pytest.raises(InputError, match=r"calls\.rttm has turns of a, b: give one of them as uri"):
         Diarization.from_rttm(path)
-    with pytest.raises(InputError, match=r"calls\.rttm is about a, b: not about 'c'"):
+    with pytest.raises(InputError, match=r"calls\.rttm has turns of a, b: not of 'c'"):
         Diarization.from_rttm(path, "c")
 
 

@@ -98,7 +98,7 @@ def test_a_recording_that_loses_more_than_all_counts_as_one_that_loses_all():
 
 
 def test_too_few_recordings_are_refused_with_how_many_it_takes():
-    with pytest.raises(InputError, match="takes at least 59 recordings to calibrate, and there are 20"):
+    with pytest.raises(InputError, match="needs at least 59 recordings to calibrate, but there are 20"):
         calibrate_exit(recordings(20), SETTINGS)
 
 
@@ -106,7 +106,7 @@ def test_a_recording_without_its_reference_is_refused():
     estimates = recordings()
     references = truth_of(estimates)
     del references["call_7"]
-    with pytest.raises(InputError, match="no reference of 'call_7'"):
+    with pytest.raises(InputError, match="no reference for 'call_7'"):
         calibrate(estimates, SETTINGS, references)
 
 

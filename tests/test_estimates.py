@@ -60,7 +60,7 @@ def test_a_loud_frame_says_no_more_about_a_voice_than_a_quiet_one():
 
 
 def test_what_is_no_diarization_has_no_voices():
-    with pytest.raises(InputError, match=r"got Annotation; Diarization\.from_pyannote makes one"):
+    with pytest.raises(InputError, match=r"got Annotation; Diarization\.from_pyannote converts"):
         heard(np.ones((FRAMES, 3), np.float32)).voices(Diarization((), 4.0).to_pyannote())  # type: ignore[arg-type]
 
 
@@ -70,7 +70,7 @@ def test_without_turns_there_are_no_voices():
 
 @pytest.mark.parametrize("duration", [6.0, 2.0])
 def test_turns_of_another_recording_are_refused(duration):
-    with pytest.raises(InputError, match=rf"of a recording of {duration:.2f} s, but this one lasts 4.00 s"):
+    with pytest.raises(InputError, match=rf"belong to a recording of {duration:.2f} s, but this one lasts 4.00 s"):
         heard(np.ones((FRAMES, 3), np.float32)).voices(Diarization((), duration))
 
 

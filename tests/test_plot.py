@@ -127,7 +127,7 @@ def test_names_are_taken_as_they_are_and_not_as_formulas(probabilities: Probabil
 
 def test_letters_that_the_font_lacks_are_one_warning(probabilities: Probabilities):
     picture = figure(probabilities, replace(RESULT.relabel({"speaker_0": "会議"}), uri="会議録"))
-    with pytest.warns(UserWarning, match="^the picture's font lacks 会 議 録, and there are boxes") as caught:
+    with pytest.warns(UserWarning, match="^the picture's font lacks 会 議 録, shown as boxes") as caught:
         image(picture)
     assert len(caught) == 1
 

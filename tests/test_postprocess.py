@@ -187,9 +187,9 @@ def test_more_are_looked_for_until_as_many_speak_as_are_asked_for():
 
 
 def test_fewer_speakers_than_asked_for_warns():
-    with pytest.warns(UserWarning, match="asked for 2 speakers, but only 1 could be heard"):
+    with pytest.warns(UserWarning, match="asked for 2 speakers, but found only 1"):
         keep_slots(np.array([[1.0, 0.0]] * 3), PostprocessConfig(), STEP, 2, 2)
-    with pytest.warns(UserWarning, match="asked for at least 2 speakers, but nobody could be heard"):
+    with pytest.warns(UserWarning, match="asked for at least 2 speakers, but found none"):
         keep_slots(np.zeros((3, 2)), PostprocessConfig(), STEP, 2, 4)
 
 
@@ -228,7 +228,7 @@ def test_nobody_is_told_to_ask_for_more_speakers_than_there_can_be(recwarn):
         warn_if_full("talk", limit - 1, limit, ClusteringConfig(0.5))
     more, most = (str(warning.message) for warning in recwarn)
     assert f"give max_speakers, up to {MOST_SPEAKERS}, if there may be more, or max_speakers=8 if" in more
-    assert f"one of them: max_speakers={MOST_SPEAKERS} if there are no more" in most
+    assert f"these: give max_speakers={MOST_SPEAKERS} if there are no more" in most
 
 
 def test_a_step_off_the_grid_and_broken_probabilities_are_refused():

@@ -158,7 +158,7 @@ def test_other_distances_of_other_recordings_are_refused(references, by_distance
     probabilities = at(0.7, by_distance)
     without = dict(list(by_distance.items())[1:])
     for other in (without, by_distance | {"another": by_distance[next(iter(by_distance))]}):
-        with pytest.raises(InputError, match="by_distance has to be of the same recordings"):
+        with pytest.raises(InputError, match="by_distance and the probabilities must have the same recordings"):
             tune(probabilities, references, PostprocessConfig(clustering=ClusteringConfig(0.7)), by_distance=other)
 
 

@@ -144,7 +144,7 @@ def test_turns_of_another_recording_are_refused(puppet: Puppet):
     other = Diarization((Turn(0, 2, "Ada"),), 6.0)
     store = of(puppet, "bob")
     for use in (store.name, store.learn):
-        with pytest.raises(InputError, match=r"of a recording of 6.00 s, but this one lasts 4.00 s"):
+        with pytest.raises(InputError, match=r"belong to a recording of 6.00 s, but this one lasts 4.00 s"):
             use(other, clip("ada", 50))
 
 
@@ -239,7 +239,7 @@ def test_a_share_that_is_none_is_refused(puppet: Puppet, lam: Any):
 def test_an_annotation_of_pyannote_is_refused_with_the_way_out(puppet: Puppet):
     annotation = to_pyannote([Turn(0, 1, "Ada")])
     for take in (VoiceStore(puppet).learn, VoiceStore(puppet).name):
-        with pytest.raises(InputError, match=r"got Annotation; Diarization\.from_pyannote makes one"):
+        with pytest.raises(InputError, match=r"got Annotation; Diarization\.from_pyannote converts"):
             take(annotation, clip("ada"))
 
 

@@ -28,7 +28,7 @@ class LayerMemory:
         config = self.config
         if config != replace(StreamConfig.by_memory(config.chunk_frames), max_speakers=config.max_speakers):
             raise ConfigError(
-                "the layers of this model remember by themselves, so that it takes no speaker cache, FIFO or context: "
+                "this model keeps its state in its layers, so it supports no speaker cache, FIFO or context: "
                 "stream with one of its presets, or StreamConfig.by_memory(chunk_frames)"
             )
 
@@ -39,7 +39,7 @@ class LayerMemory:
     def step(self, state: ModelState, chunk: Chunk) -> tuple[ModelState, Tensor]:
         """Return the state after a chunk of the same length in every row, and its probabilities (B, t, S)."""
         if bool((chunk.length != chunk.emb.shape[1]).any()):
-            raise ValueError("streams whose layers remember step side by side by chunks of one length")
+            raise ValueError("streams with state in their layers can be batched only with chunks of the same length")
         output, state = self.model.step(chunk.emb, state)
         return state, output.probs
 
@@ -47,6 +47,6 @@ class LayerMemory:
         """Refuse: the states of the layers do not separate speakers."""
         del state, channel
         raise InputError(
-            "the layers of this model remember by themselves, and one speaker cannot be taken out of that: "
+            "this model keeps its state in its layers, from which one speaker cannot be removed: "
             "reset() the stream, or use a model with a speaker cache"
         )

@@ -49,10 +49,10 @@ class SessionPool:
             InputError: as for a single session, or for one of another model or configuration. No block is then used.
         """
         if not isinstance(blocks, Mapping) or not all(isinstance(session, Session) for session in blocks):
-            raise InputError("a pool takes a mapping of its sessions to their blocks")
+            raise InputError("push() of a pool needs a mapping of its sessions to their blocks")
         for session in blocks:
             if session.model is not self.model or session.config != self.config:
-                raise InputError("a pool takes sessions of its own model and configuration: open() them with it")
+                raise InputError("a pool accepts only sessions of its own model and configuration: open() them with it")
         for session, block in [(session, session._checked(samples)) for session, samples in blocks.items()]:
             session._take(block)
         advance(list(blocks))

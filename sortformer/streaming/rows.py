@@ -46,4 +46,4 @@ def _zipped(function: Callable[[list[Tensor]], Tensor], states: Sequence[Any]) -
         return type(first)(*(_zipped(function, [getattr(state, name) for state in states]) for name in members))
     if first is None:
         return None
-    raise TypeError(f"a state is made of tensors, not of {type(first).__name__}")
+    raise TypeError(f"a state must consist of tensors, got {type(first).__name__}")

@@ -86,7 +86,7 @@ class Session:
             raise InputError("a session needs a model in evaluation mode: call model.eval()")
         if model.config.features.normalize == "per_feature":
             raise ConfigError(
-                "this model normalises its features over the whole recording, which a stream does not have: "
+                "this model normalises its features over the whole recording, which a stream cannot do: "
                 "use a model with features.normalize = 'none' or 'fixed'"
             )
         self.model = model
@@ -160,10 +160,10 @@ class Session:
         taken = {slot: state.name for slot, state in enumerate(here.turns.slots) if state.name is not None}
         free = [slot for slot in range(self._limit) if slot not in taken]
         if self.duration_s:
-            raise InputError(f"'{name}' comes too late: enroll voices before the first samples, or after reset()")
+            raise InputError(f"it is too late to enroll '{name}': do so before the first samples, or after reset()")
         check_person(name, taken.values())
         if not free:
-            raise InputError(f"there is no slot left for '{name}': all are taken, by {', '.join(taken.values())}")
+            raise InputError(f"there is no free slot for '{name}': all are taken, by {', '.join(taken.values())}")
         wave = read_clip(name, audio, sample_rate)
         _, memory, probs = self._to_the_end(start_front(self._log_mel, UNHEARD), here.memory, wave)
         spoken = (probs > 0.5).sum(axis=0) * self.step_s
@@ -275,7 +275,7 @@ class Session:
         """
         values = from_bytes(data)
         if values["model"] != identity(model, model.config):
-            raise InputError("the snapshot was taken with another model: restore it with the one that it began with")
+            raise InputError("the snapshot was taken with another model: restore it with the original one")
         config = from_dict(StreamConfig, values["stream"])
         origin = values["origin"] and Origin(*values["origin"])
         session = cls(
@@ -299,8 +299,8 @@ class Session:
         self._require_open()
         if sample_rate is not None and sample_rate != SAMPLE_RATE:
             raise InputError(
-                f"a session takes {SAMPLE_RATE} Hz, got samples at {sample_rate!r}: resample them first, by what "
-                "remembers the block before (soxr.ResampleStream)"
+                f"a session needs samples at {SAMPLE_RATE} Hz, got {sample_rate!r}: resample them first, with a "
+                "resampler that keeps state between blocks (soxr.ResampleStream)"
             )
         with suppress(ValueError):  # ragged lists, which are refused below
             if 0 in np.shape(samples):

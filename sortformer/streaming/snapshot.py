@@ -39,7 +39,7 @@ def from_bytes(data: bytes) -> dict[str, Any]:
     data = bytes(data) if isinstance(data, bytearray | memoryview) else data
     if not isinstance(data, bytes) or not data.startswith(_FORMAT):
         raise InputError(
-            f"these bytes are no snapshot of a session (they do not begin with '{_FORMAT.decode().strip()}')"
+            f"these bytes are not a snapshot of a session (they do not begin with '{_FORMAT.decode().strip()}')"
         )
     content = data[_HEAD:]
     if hashlib.sha256(content).digest() != data[len(_FORMAT) : _HEAD]:

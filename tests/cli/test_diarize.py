@@ -361,9 +361,9 @@ def test_a_folder_is_not_named_as_a_file(cli: Cli, model: Path, wav: Path, tmp_p
 def test_fewer_speakers_than_asked_for_is_a_warning(cli: Cli, model: Path, wav: Path):
     outcome = cli("diarize", wav, "--model", model, "--num-speakers", 3)
     assert (outcome.code, len(outcome.out.splitlines())) == (0, 2)
-    assert outcome.err == f"warning: {wav.stem}: asked for 3 speakers, but only 2 could be heard\n"
+    assert outcome.err == f"warning: {wav.stem}: asked for 3 speakers, but found only 2\n"
     outcome = cli("diarize", wav, "--model", model, "--min-speakers", 3)
-    assert outcome.err == f"warning: {wav.stem}: asked for at least 3 speakers, but only 2 could be heard\n"
+    assert outcome.err == f"warning: {wav.stem}: asked for at least 3 speakers, but found only 2\n"
 
 
 def test_warnings_name_each_recording_once(cli: Cli, model: Path, wav: Path, tmp_path: Path):
@@ -371,7 +371,7 @@ def test_warnings_name_each_recording_once(cli: Cli, model: Path, wav: Path, tmp
     other.write_bytes(wav.read_bytes())
     outcome = cli("diarize", wav, other, "--model", model, "--num-speakers", 3, "-o", tmp_path / "out")
     assert [line for line in outcome.err.splitlines() if line.startswith("warning")] == [
-        f"warning: {name}: asked for 3 speakers, but only 2 could be heard" for name in (wav.stem, "other")
+        f"warning: {name}: asked for 3 speakers, but found only 2" for name in (wav.stem, "other")
     ]
 
 

@@ -76,7 +76,7 @@ def test_a_reference_of_another_recording_is_refused(cli: Cli, model: Path, wav:
     (tmp_path / "other.rttm").write_text(RTTM.replace("meeting", "lecture"))
     outcome = cli("plot", wav, "--model", model, "--reference", tmp_path / "other.rttm")
     assert outcome.code == 1
-    assert "is about lecture: not about 'meeting'" in outcome.errors[0]
+    assert "has turns of lecture: not of 'meeting'" in outcome.errors[0]
 
 
 def test_doctor_passes_and_fails_with_its_exit_code(cli: Cli, model: Path, tmp_path: Path):

@@ -119,7 +119,7 @@ def test_truth_in_which_nobody_speaks_is_refused(cli: Cli, model: Path, wav: Pat
     (reference / "meeting.rttm").write_text("")
     outcome = cli("tune", wav, "--reference", reference, "--model", model, "-o", tmp_path / "tuned")
     assert outcome.code == 1
-    assert "there is nothing to tune by" in outcome.errors[0]
+    assert "there is nothing to tune on" in outcome.errors[0]
     assert not (tmp_path / "tuned").exists()
 
 

@@ -12,7 +12,7 @@ from sortformer.serve.batch import Batch
 from sortformer.streaming import Session, SessionPool
 from tests.streaming.tiny import noise, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the most that are told apart")  # as they are
+pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
 
 MODEL = tiny_model(gain=5.0)
 CONFIG = StreamConfig(5, 2, 1, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))

@@ -29,7 +29,7 @@ from tests.processes import eventually
 from tests.serve.running import Running, running
 from tests.streaming.tiny import noise, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the most that are told apart")  # as they are
+pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
 
 DIARIZER = Diarizer(tiny_model(gain=5.0), PostprocessConfig(), "tiny")
 MOST_BYTES = 2 << 20

@@ -90,10 +90,10 @@ def test_voices_are_enrolled_before_the_stream_and_as_long_as_there_are_slots(se
         session.enroll("chair", CLIP)
     full = Session(MODEL, dataclasses.replace(CONFIG, max_speakers=1))
     full.enroll("chair", CLIP)
-    with pytest.raises(InputError, match="no slot left for 'guest': all are taken, by chair"):
+    with pytest.raises(InputError, match="no free slot for 'guest': all are taken, by chair"):
         full.enroll("guest", CLIP)
     session.push(WAVE[:1])
-    with pytest.raises(InputError, match="'guest' comes too late"):
+    with pytest.raises(InputError, match="it is too late to enroll 'guest'"):
         session.enroll("guest", CLIP)
 
 

@@ -46,7 +46,7 @@ def test_the_model_decides_what_remembers():
     ],
 )
 def test_a_cache_or_contexts_are_refused(config):
-    with pytest.raises(ConfigError, match=r"takes no speaker cache, FIFO or context: .*StreamConfig\.by_memory"):
+    with pytest.raises(ConfigError, match=r"supports no speaker cache, FIFO or context: .*StreamConfig\.by_memory"):
         Session(MODEL, config)
 
 
@@ -73,7 +73,7 @@ def test_the_clip_of_a_voice_is_heard_as_if_it_had_come_first():
 def test_one_speaker_cannot_be_taken_out_and_the_stream_goes_on():
     session = Session(MODEL, CONFIG)
     early = session.push(WAVE[:20_000]).probs
-    with pytest.raises(InputError, match=r"one speaker cannot be taken out of that: reset\(\) the stream"):
+    with pytest.raises(InputError, match=r"one speaker cannot be removed: reset\(\) the stream"):
         session.reset_slot(0)
     np.testing.assert_array_equal(np.concatenate([early, stream_probabilities(session, [WAVE[20_000:]])]), EXPECTED)
     session.reset()
@@ -100,12 +100,12 @@ def test_a_failure_in_the_middle_of_a_step_loses_nothing(monkeypatch):
 def test_rows_of_a_step_are_equally_long():
     memory = stream_memory(MODEL, CONFIG)
     nothing = torch.zeros(2, dtype=torch.int64)
-    with pytest.raises(ValueError, match="chunks of one length"):
+    with pytest.raises(ValueError, match="chunks of the same length"):
         memory.step(memory.start(2), Chunk(torch.zeros(2, 5, 16), nothing, torch.tensor([5, 4]), nothing))
 
 
 def test_a_state_is_made_of_tensors():
-    with pytest.raises(TypeError, match="not of int"):
+    with pytest.raises(TypeError, match="must consist of tensors, got int"):
         side_by_side([(1,), (2,)])
 
 
