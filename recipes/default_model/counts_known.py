@@ -1,11 +1,11 @@
-"""What is lost in hearing how many speak, and what in telling who: DER as it is, and with the first from the truth.
+"""Measure how much of DER is lost in counting speakers and how much in identifying them, by oracle counts.
 
     python counts_known.py FOLDER ...
 
-Each folder holds recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
-the whole recordings; the model in the package, on recordings taken whole. "one" is told when somebody speaks, and "all"
-how many do, up to the slots of the model: that much speech is shared out among its slots by their probabilities before
-the voices are clustered, and turns begin and end at 1/2.
+Each folder has recordings with their references, as RTTM of the same names. Protocol full: no collar, overlap scored,
+whole recordings; the model in the package, offline. The oracle "one" gives when somebody speaks, and "all" how many
+do, up to the slots of the model: that much speech is distributed over the slots by their probabilities before the
+voices are clustered, and the thresholds are 1/2.
 """
 
 import argparse
@@ -33,7 +33,7 @@ TOLD = ("nothing", "one", "all")
 def found_turns(
     diarizer: Diarizer, whole: Whole, truth: Sequence[Turn], told: str, duration: float
 ) -> tuple[Turn, ...]:
-    """Return the turns of a recording, where so much is told of it."""
+    """Return the turns of a recording, with the oracle ``told``."""
     settings, grid = diarizer.postprocess, diarizer.model.config.grid
     clustering, (frames, slots) = settings.clustering, whole.probs.shape
     if told != "nothing":
@@ -68,5 +68,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # that nobody is heard is what the table shows
+    warnings.simplefilter("ignore")  # a recording without speech shows in the table
     main()

@@ -2,10 +2,10 @@
 
 python dev_sets.py BANK_FOLDER OUT_FOLDER --cache CACHE_FOLDER [--seed 7] [--count N] [--duration S] [--sets near-2 ...]
 
-OUT_FOLDER gets a folder a set, each with WAV, RTTM and UEM: near-2, alike-2, calls-2, rooms-2, rooms-3, rooms-4
-(so many speakers, 60 s), alone (one speaker, 5 minutes) and sounds (no speaker, 60 s). Another seed draws other
-conversations of the same voices, --count says how many of each set, --duration how long they are, and near-6, alike-6,
-calls-6 or rooms-6 is a set, too.
+OUT_FOLDER gets one folder per set, with WAV, RTTM and UEM: near-2, alike-2, calls-2, rooms-2, rooms-3, rooms-4
+(the number of speakers, 60 s), alone (one speaker, 5 minutes) and sounds (no speaker, 60 s). Another seed draws other
+conversations of the same voices, --count sets their number in each set, --duration their length, and near-6, alike-6,
+calls-6 and rooms-6 are sets, too.
 """
 
 import argparse
@@ -36,7 +36,7 @@ COUNT, DURATION_S = 4, 60.0  # of other sets
 
 
 def described(name: str) -> tuple[str, str, int, int, float]:
-    """Return a set's name, its kind, the number of speakers, how many recordings, and their seconds."""
+    """Return a set's name, kind, number of speakers, number of recordings, and their duration in seconds."""
     if name in SETS:
         return (name, *SETS[name])
     kind, _, speakers = name.rpartition("-")

@@ -1,10 +1,10 @@
-"""Give a model a second subsampling for what was recorded at 8 kHz, and teach it by what the model makes of the whole.
+"""Add a second subsampling for 8 kHz recordings to a model, distilled from its output on the full band.
 
     python narrowband.py RECIPE MODEL OUT
 
-MODEL hears the conversations of RECIPE as they are; with the new subsampling, all else being frozen, it hears them as a
-recorder of 8 kHz would have brought them, and has to say the same: embeddings and probabilities (parallel data, Li et
-al., arXiv 1708.05466), beside the labels and the distances of voices. Nothing changes for recordings that are whole.
+MODEL processes the conversations of RECIPE as they are; with the new subsampling, all else being frozen, it processes
+them as if recorded at 8 kHz, and learns to give the same embeddings and probabilities (parallel data, Li et al.,
+arXiv 1708.05466), in addition to the labels and the distances of voices. Nothing changes for full-band recordings.
 """
 
 import argparse
@@ -26,16 +26,16 @@ from sortformer.simulate.render import mu_law, recorded_between
 from sortformer.train.schedule import learning_rate
 from sortformer.train.voice_pairs import voice_pairs
 
-CHANNELS = 96  # or as many as the first subsampling has, where those are more
+CHANNELS = 96  # or as many as the first subsampling has, if more
 FROM_HZ, TO_HZ = (100.0, 400.0), (3100.0, 3980.0)
-CALLS, MU_LAW = 0.6, 0.5  # of the conversations: those that begin at FROM_HZ, and those in 8-bit mu-law
-LEVEL_DB = 3.0  # half of them are heard as much louder or softer than recordings are, as streams are at first
-EMBEDDINGS, PROBABILITIES = 4.0, 0.5  # weights of the teacher's losses; the labels and the voices count 1
+CALLS, MU_LAW = 0.6, 0.5  # shares of the conversations with a lower cutoff of FROM_HZ, and in 8-bit mu-law
+LEVEL_DB = 3.0  # standard deviation of the gain of half of them: streams do not know their level at first
+EMBEDDINGS, PROBABILITIES = 4.0, 0.5  # weights of the teacher's losses; those of labels and voices are 1
 SHOWN = 50
 
 
 def widened(model: Sortformer) -> Sortformer:
-    """Return the model with a second subsampling that begins as the first, blind above 4 kHz, beside new channels."""
+    """Return the model with a second subsampling: a copy of the first, blind above 4 kHz, and new channels."""
     old = model.encoder.pre_encode
     assert isinstance(old, DepthwiseStriding)
     count = old.stem.out_channels
@@ -59,7 +59,7 @@ def widened(model: Sortformer) -> Sortformer:
 
 
 def called(wave: Tensor, rng: np.random.Generator) -> Tensor:
-    """Return a wave (N,) as a recorder of 8 kHz would have brought it."""
+    """Return a wave (N,) as if recorded at 8 kHz."""
     if rng.random() < MU_LAW:
         wave = mu_law(wave / max(1e-6, 2 * float(wave.abs().max())))
     first_hz = float(rng.uniform(*FROM_HZ)) if rng.random() < CALLS else 0.0
@@ -75,7 +75,7 @@ def main() -> None:
     config = TrainConfig.read(arguments.recipe)
     torch.manual_seed(config.seed)
     torch.set_flush_denormal(True)
-    torch.set_num_threads(1)  # the other core makes the conversations
+    torch.set_num_threads(1)  # the other core simulates the conversations
     rng = np.random.default_rng(config.seed)
     teacher, postprocess = checkpoint.load(arguments.model)
     if teacher.encoder.narrowband is not None:

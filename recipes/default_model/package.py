@@ -1,4 +1,4 @@
-"""Put a model into the package, in float16, with its post-processing.
+"""Save a model into the package in float16, with its post-processing.
 
 python package.py MODEL_FOLDER WEIGHTS_FOLDER
 """
@@ -13,9 +13,9 @@ from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
 
-# What the tuning set likes, with pauses filled up to half a second as its labels have them, and a distance that goes
-# with the stretches that are clustered: RESULTS.md, "Post-processing at one level" and "Longer stretches". How sure
-# turns are is fitted to the same set: "How sure turns are".
+# Tuned on the tuning set, with pauses of up to half a second filled, as in its labels, and a distance that suits the
+# clustered stretches: RESULTS.md, "Post-processing at one level" and "Longer stretches". The confidence is calibrated
+# on the same set: "How sure turns are".
 POSTPROCESS = PostprocessConfig(
     onset=0.75,
     offset=0.55,
@@ -26,7 +26,7 @@ POSTPROCESS = PostprocessConfig(
     confidence=ConfidenceConfig(0.812, -0.765),
 )
 
-# Nine tenths of the tuning set lie between -9.2 and -3.4: RESULTS.md, "Muffled and thin recordings".
+# 90 % of the tuning set is between -9.2 and -3.4: RESULTS.md, "Muffled and thin recordings".
 TILT_RANGE = (-9.0, -5.0)
 
 model, _ = checkpoint.load(sys.argv[1])

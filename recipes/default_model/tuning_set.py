@@ -2,8 +2,7 @@
 
 python tuning_set.py RECIPE NOISE_RECIPE OUT_FOLDER [--count 24]
 
-The channels, and with them the noise, are those of NOISE_RECIPE. Nothing of this is in the dev sets, neither voice nor
-room nor turns.
+The channels, including the noise, are those of NOISE_RECIPE. The dev sets have other voices, rooms and turns.
 """
 
 import argparse
