@@ -34,9 +34,9 @@ class _Commands(TyperGroup):
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         for before, argument in pairwise(["sortformer", *args]):
             if not argument or (argument.startswith("--") and argument.endswith("=")):
-                raise typer.BadParameter(f"nothing follows {argument or before!r}: is a shell variable not set?")
+                raise typer.BadParameter(f"the value after {argument or before!r} is empty: is a shell variable unset?")
             if (before in ("-o", "--out") and argument == "-") or argument in ("-o-", "--out=-"):
-                raise typer.BadParameter("-o names a file or a folder, and - would be stdout: results go there without")
+                raise typer.BadParameter("-o takes a file or a folder, not -: without -o, results go to stdout")
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:
@@ -71,7 +71,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     pass

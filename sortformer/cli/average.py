@@ -12,8 +12,8 @@ __all__ = ["average"]
 
 def average(
     models: Annotated[list[str], typer.Argument(metavar="MODEL...", help="Folders, .nemo files or Hugging Face ids.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="Folder for the mean of them.")],
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="Folder for the averaged model.")],
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing model.")] = False,
 ) -> None:
     """Average the weights of models from one run.
 

@@ -57,7 +57,7 @@ def run(
     found = once(found)
     if name is not None:
         if len(found) > 1:
-            raise InputError(f"--uri is the name of one recording, and here are {len(found)}: use a manifest")
+            raise InputError(f"--uri names one recording, but there are {len(found)}: use a manifest")
         found = [replace(each, name=name) for each in found]
     refused = namesakes(found)
     several = len(found) + len(tally.failed) > 1
@@ -67,7 +67,7 @@ def run(
     number, shards = shard
     part = found[number - 1 :: shards]
     if found and not part:
-        say(f"note: shard {number} of {shards} has nothing to do, of {counted(len(found), 'recording')}")
+        say(f"note: shard {number} of {shards} is empty: {counted(len(found), 'recording')} in all")
     for recording in part:
         with tally.past_errors(recording.path if recording in refused else recording.name):
             if recording in refused:

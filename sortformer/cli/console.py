@@ -84,12 +84,12 @@ def unforeseen(error: Exception) -> str:
         traceback.print_exception(error)
     if isinstance(error, MemoryError) or any(part in str(error) for part in _OUT_OF_MEMORY):
         return (
-            "there is not enough memory: free some, give less at once (a shorter piece of the recording, smaller "
-            "batches), or stream through it, with a model that can and its --preset"
+            "out of memory: free some, process less at once (a shorter part of the recording, smaller batches), or "
+            "stream the recording with --preset, if the model supports it"
         )
     return (
-        f"something that sortformer did not foresee ({type(error).__name__}: {error}); "
-        f"please report it, with what {TRACEBACK}=1 shows"
+        f"unexpected error in sortformer ({type(error).__name__}: {error}); "
+        f"please report it, with the traceback that {TRACEBACK}=1 shows"
     )
 
 

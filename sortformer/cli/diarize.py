@@ -48,10 +48,12 @@ __all__ = ["diarize"]
 def diarize(
     inputs: Annotated[
         list[str],
-        typer.Argument(metavar="FILES|DIRS|-", help="Recordings, folders (not what is below), manifests, or -: stdin."),
+        typer.Argument(
+            metavar="FILES|DIRS|-", help="Recordings, folders (without subfolders), manifests, or - for stdin."
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write files into this folder, not to stdout.")
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write files to this folder instead of stdout.")
     ] = None,
     formats: Annotated[
         str,
@@ -59,16 +61,16 @@ def diarize(
             "--format",
             "-f",
             metavar="LIST",
-            help=f"One of {', '.join(FORMATS)}; several with -o.",
+            help=f"One of {', '.join(FORMATS)}; with -o, several separated by commas.",
         ),
     ] = "rttm",
     words: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE|DIR",
-            help="The transcript, as JSON, CTM, SRT or VTT, for "
-            f"{WORDY}; of several recordings a folder with "
-            "NAME.json or the like, or a CTM.",
+            help="Transcript as JSON, CTM, SRT or VTT, to add words with speakers to "
+            f"{WORDY}; for several recordings, a folder with "
+            "NAME.json etc., or a CTM.",
         ),
     ] = None,
     model: Model = None,
@@ -76,19 +78,21 @@ def diarize(
     preset: Annotated[
         str | None,
         typer.Option(
-            help="offline: take it whole; 30s, 10s, ...: stream at that latency. Default: by model and length."
+            help="offline: process it whole; 30s, 10s, ...: stream at that latency (default: by model and length)."
         ),
     ] = None,
-    num_speakers: Annotated[int | None, typer.Option(help="How many speakers, if that many are heard.")] = None,
-    min_speakers: Annotated[int | None, typer.Option(help="The least number, if that many are heard.")] = None,
-    max_speakers: Annotated[int | None, typer.Option(help="The greatest number.")] = None,
+    num_speakers: Annotated[int | None, typer.Option(help="Number of speakers, if that many are found.")] = None,
+    min_speakers: Annotated[
+        int | None, typer.Option(help="Minimum number of speakers, if that many are found.")
+    ] = None,
+    max_speakers: Annotated[int | None, typer.Option(help="Maximum number of speakers.")] = None,
     oracle_num_speakers: Annotated[
         bool,
-        typer.Option("--oracle-num-speakers", help="How many speakers, as a manifest says ('num_speakers')."),
+        typer.Option("--oracle-num-speakers", help="Number of speakers from the manifest ('num_speakers')."),
     ] = False,
     channel: ChannelOrEach = None,
     enroll: Enroll = None,
-    exclusive: Annotated[bool, typer.Option("--exclusive", help="One speaker at a time.")] = False,
+    exclusive: Annotated[bool, typer.Option("--exclusive", help="At most one speaker at a time.")] = False,
     postprocess: Postprocess = None,
     decision: Decision = None,
     clustering: Clustering = None,
@@ -100,17 +104,20 @@ def diarize(
     min_off: MinOff = None,
     uem: Annotated[
         Path | None,
-        typer.Option(metavar="FILE|DIR", help="Keep only what lies in the regions of UEM files."),
+        typer.Option(metavar="FILE|DIR", help="Restrict results to the regions of UEM files."),
     ] = None,
     uri: Uri = None,
     shard: Annotated[
-        str, typer.Option(metavar="I/N", help="The I-th of N parts of the recordings, for N machines or jobs.")
+        str,
+        typer.Option(metavar="I/N", help="Process only the I-th of N parts of the recordings, for N machines or jobs."),
     ] = "1/1",
-    skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Skip what has results already.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace results that are there.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")] = False,
+    skip_existing: Annotated[
+        bool, typer.Option("--skip-existing", help="Skip recordings that already have results.")
+    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing results.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")] = False,
 ) -> None:
-    """Say who speaks when in recordings.
+    """Find who speaks when in recordings.
 
     The result is RTTM on stdout, or files in a folder. A recording that fails does not stop the others; the exit code
     is then 1.
@@ -124,7 +131,7 @@ def diarize(
         if oracle_num_speakers and any(number is not None for number in wanted):
             raise InputError("give either --oracle-num-speakers or a number of speakers, not both")
         if oracle_num_speakers and channel == EACH:
-            raise InputError("--channel each has a speaker a channel: leave out --oracle-num-speakers")
+            raise InputError("--channel each has one speaker per channel: leave out --oracle-num-speakers")
         part = _shard(shard)
     tuned = {"decision": decision, "onset": onset, "offset": offset}
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
@@ -145,7 +152,7 @@ def diarize(
         def job(recording: Recording, progress: Progress) -> Diarization:
             number = recording.num_speakers if oracle_num_speakers else num_speakers
             if oracle_num_speakers and number is None:
-                warnings.warn("no manifest says how many speakers there are: they are counted", stacklevel=2)
+                warnings.warn("no manifest gives the number of speakers: it is estimated", stacklevel=2)
             result = diarizer(
                 **recording.heard(channel),
                 preset=preset,
@@ -168,5 +175,5 @@ def _shard(text: str) -> tuple[int, int]:
     """Parse I/N: the number of this part, and the number of parts."""
     number, slash, shards = text.partition("/")
     if not (slash and number.isdecimal() and shards.isdecimal() and 1 <= int(number) <= int(shards)):
-        raise InputError(f"--shard is I/N, part I of 1 to N, such as 1/4, got {text!r}")
+        raise InputError(f"--shard must be I/N with I from 1 to N, such as 1/4, got {text!r}")
     return int(number), int(shards)

@@ -21,24 +21,26 @@ __all__ = ["manifest"]
 
 manifest = typer.Typer(
     name="manifest",
-    help="Make and check lists of recordings with their references.\n\nThey are JSON lines, as NeMo reads them.",
+    help="Create and check lists of recordings with references.\n\nThese manifests are JSON lines, as in NeMo.",
     no_args_is_help=True,
 )
 
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="JSONL", help="The manifest.")]
-OutDir = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for one manifest a split.")]
+Out = Annotated[Path, typer.Option("--out", "-o", metavar="JSONL", help="Manifest to write.")]
+OutDir = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the manifests, one per split.")]
 Bank = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for segments.tsv, the voice bank.")]
-Corpus = Annotated[Path, typer.Argument(metavar="CORPUS", help="The folder of the recordings, as the corpus unpacks.")]
-Partial = Annotated[bool, typer.Option("--partial", help="Go on without recordings that are not there.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
+Corpus = Annotated[Path, typer.Argument(metavar="CORPUS", help="Folder of the recordings, as unpacked.")]
+Partial = Annotated[bool, typer.Option("--partial", help="Continue without missing recordings.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 
 @manifest.command()
 def folder(
-    place: Annotated[Path, typer.Argument(metavar="DIR", help="Recordings, in it or below it.")],
+    place: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder of the recordings; subfolders are searched, too.")
+    ],
     out: Out,
     rttm: Annotated[
-        Path | None, typer.Option(metavar="DIR|FILE", help="Where the RTTM is, if not beside the recordings.")
+        Path | None, typer.Option(metavar="DIR|FILE", help="RTTM file or folder, if not beside the recordings.")
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
@@ -54,7 +56,7 @@ def folder(
 
 @manifest.command()
 def kaldi(
-    place: Annotated[Path, typer.Argument(metavar="DIR", help="A data directory with wav.scp.")],
+    place: Annotated[Path, typer.Argument(metavar="DIR", help="Data directory with wav.scp.")],
     out: Out,
     overwrite: Overwrite = False,
 ) -> None:
@@ -85,10 +87,10 @@ def lhotse(
 @manifest.command()
 def ami(
     corpus: Corpus,
-    setup: Annotated[Path, typer.Option(metavar="DIR", help="AMI-diarization-setup: only_words/rttms and uems.")],
+    setup: Annotated[Path, typer.Option(metavar="DIR", help="AMI-diarization-setup, with only_words/rttms and uems.")],
     out: OutDir,
     mic: Annotated[
-        str, typer.Option(metavar="mix-headset|sdm", help="sdm: the first table microphone.")
+        str, typer.Option(metavar="mix-headset|sdm", help="Microphone; sdm: the first table microphone.")
     ] = "mix-headset",
     partial: Partial = False,
     overwrite: Overwrite = False,
@@ -128,7 +130,7 @@ def callhome(
 @manifest.command()
 def voxconverse(
     corpus: Corpus,
-    rttm: Annotated[Path, typer.Option(metavar="DIR", help="The annotations, with the folders dev and test.")],
+    rttm: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the annotations, with dev and test in it.")],
     out: OutDir,
     partial: Partial = False,
     overwrite: Overwrite = False,
@@ -151,19 +153,19 @@ def librispeech(corpus: Corpus, out: Bank, overwrite: Overwrite = False) -> None
 def voices(
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Manifest of recordings to take voices from.")],
     out: Bank,
-    dev: Annotated[Path | None, typer.Option(metavar="MANIFEST", help="The same for the bank's split dev.")] = None,
-    name: Annotated[
-        str, typer.Option(help="The beginning of the speakers' names: who sounds like one corpus.")
-    ] = "own",
-    shortest: Annotated[float, typer.Option(metavar="SECONDS", min=0.0, help="Leave out shorter stretches.")] = 1.0,
+    dev: Annotated[
+        Path | None, typer.Option(metavar="MANIFEST", help="The same for the dev split of the bank.")
+    ] = None,
+    name: Annotated[str, typer.Option(help="Prefix of the speakers' names, which marks their corpus.")] = "own",
+    shortest: Annotated[float, typer.Option(metavar="SECONDS", min=0.0, help="Leave out shorter segments.")] = 1.0,
     shared_names: Annotated[
-        bool, typer.Option("--shared-names", help="A speaker's name means one person in all recordings.")
+        bool, typer.Option("--shared-names", help="The same name means the same person in all recordings.")
     ] = False,
     overwrite: Overwrite = False,
 ) -> None:
     """A bank of voices from recordings with references.
 
-    It holds the stretches where one speaker is alone.
+    It contains the segments in which only one person speaks.
     """
     from sortformer.manifests import read
     from sortformer.manifests.voices import voices_of
@@ -176,7 +178,7 @@ def voices(
 
 @manifest.command()
 def check(
-    manifests: Annotated[list[Path], typer.Argument(metavar="MANIFEST...", help="One a split.")],
+    manifests: Annotated[list[Path], typer.Argument(metavar="MANIFEST...", help="Manifests, one per split.")],
     quick: Annotated[bool, typer.Option("--quick", help="Read only the headers of recordings.")] = False,
 ) -> None:
     """Find missing, broken, silent and duplicate recordings.

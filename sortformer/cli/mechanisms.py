@@ -9,7 +9,7 @@ __all__ = ["mechanisms"]
 
 
 def mechanisms(
-    markdown: Annotated[bool, typer.Option("--markdown", help="Tables of Markdown, as in docs/mechanisms.md.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, as in docs/mechanisms.md.")] = False,
 ) -> None:
     """List the building blocks of layers.
 

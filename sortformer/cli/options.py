@@ -44,9 +44,7 @@ __all__ = [
 
 Model = Annotated[
     str | None,
-    typer.Option(
-        metavar="PATH|ID", help="A folder, a .nemo file or a Hugging Face id; the package's own model if not given."
-    ),
+    typer.Option(metavar="PATH|ID", help="Folder, .nemo file or Hugging Face id (default: the model in the package)."),
 ]
 
 
@@ -62,19 +60,19 @@ Device = Annotated[str, typer.Option(callback=_device, help="auto, cpu, cuda or 
 
 def _one_channel(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise typer.BadParameter(f"one channel is wanted here, a number from 1 on, got {text!r}")
+        raise typer.BadParameter(f"the channel must be one number, 1 or more, got {text!r}")
     return int(text)
 
 
 Channel = Annotated[
     int | None,
-    typer.Option(parser=_one_channel, metavar="N", help="Use only this channel (from 1) instead of the mean of all."),
+    typer.Option(parser=_one_channel, metavar="N", help="Use one channel (from 1) instead of the mean of all."),
 ]
 
 
 def _uri(name: str | None) -> str | None:
     if name is not None and not name.strip():
-        raise typer.BadParameter("a recording needs a name, and this is white space")
+        raise typer.BadParameter("the name of a recording must not be blank")
     try:
         return name if name is None else check_names_files(name)
     except InputError as error:
@@ -83,7 +81,7 @@ def _uri(name: str | None) -> str | None:
 
 Uri = Annotated[
     str | None,
-    typer.Option("--uri", metavar="NAME", callback=_uri, help="Name of the recording in the results, of a pipe too."),
+    typer.Option("--uri", metavar="NAME", callback=_uri, help="Name of the recording in the results, also for a pipe."),
 ]
 
 
@@ -91,7 +89,7 @@ def _channel(text: str) -> Any:
     try:
         return channel_of(int(text) if text.isdecimal() else text)
     except InputError:
-        raise typer.BadParameter(f"a channel is a number from 1 on, or {EACH}, got {text!r}") from None
+        raise typer.BadParameter(f"the channel must be a number, 1 or more, or {EACH}, got {text!r}") from None
 
 
 ChannelOrEach = Annotated[
@@ -99,30 +97,34 @@ ChannelOrEach = Annotated[
     typer.Option(
         parser=_channel,
         metavar="N|each",
-        help="Use only this channel (from 1) instead of the mean of all; each: every channel is one speaker.",
+        help="Use one channel (from 1) instead of the mean of all; each: one speaker per channel.",
     ),
 ]
 Enroll = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME=CLIP", help="Know a voice by name, from a clip of a few seconds; may be repeated."),
+    typer.Option(metavar="NAME=CLIP", help="Name a known speaker, by a clip of a few seconds; repeatable."),
 ]
 Clustering = Annotated[
     float | None,
-    typer.Option(metavar="DISTANCE", help="Distance at which voices are two (higher: fewer speakers); 0: by slot."),
+    typer.Option(
+        metavar="DISTANCE",
+        help="Minimum distance between two speakers' voices (higher: fewer speakers); 0: no clustering.",
+    ),
 ]
 Postprocess = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Published settings instead of the model's own: v2-dihard3, none, ..."),
+    typer.Option(metavar="NAME", help="Published post-processing instead of the model's own: v2-dihard3, none, ..."),
 ]
 Decision = Annotated[
-    str | None, typer.Option(metavar="slots|least_error", help="Judge each slot by itself, or weigh all of them.")
+    str | None,
+    typer.Option(metavar="slots|least_error", help="Decide on each slot separately, or on all of them jointly."),
 ]
-Onset = Annotated[float | None, typer.Option(help="A turn starts above this probability.")]
-Offset = Annotated[float | None, typer.Option(help="A turn ends below this probability.")]
-PadOn = Annotated[float | None, typer.Option(help="Seconds by which turns start earlier.")]
-PadOff = Annotated[float | None, typer.Option(help="Seconds by which turns end later.")]
-MinOn = Annotated[float | None, typer.Option(help="Drop turns that are shorter, in seconds.")]
-MinOff = Annotated[float | None, typer.Option(help="Fill pauses that are shorter, in seconds.")]
+Onset = Annotated[float | None, typer.Option(help="Probability above which a turn starts.")]
+Offset = Annotated[float | None, typer.Option(help="Probability below which a turn ends.")]
+PadOn = Annotated[float | None, typer.Option(help="Extend the start of turns by so many seconds.")]
+PadOff = Annotated[float | None, typer.Option(help="Extend the end of turns by so many seconds.")]
+MinOn = Annotated[float | None, typer.Option(help="Drop turns shorter than this, in seconds.")]
+MinOff = Annotated[float | None, typer.Option(help="Fill pauses shorter than this, in seconds.")]
 
 ProtocolName = Annotated[
     str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
@@ -158,9 +160,7 @@ def postprocessed(
     changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
     settings = clustered(replace(as_postprocess(own if name is None else name), **changes), distance)
     if settings.clustering is None and own.clustering is not None and distance is None:
-        say(
-            f"note: '{name}' has no clustering, which this model goes by: add --clustering {own.clustering.threshold:g}"
-        )
+        say(f"note: '{name}' has no clustering, which this model uses: add --clustering {own.clustering.threshold:g}")
     return settings
 
 

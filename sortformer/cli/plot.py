@@ -22,18 +22,18 @@ def plot(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="A png, svg, pdf or jpg; the recording's name and .png if not given."
+            "--out", "-o", metavar="FILE", help="Picture as png, svg, pdf or jpg (default: the recording's name, .png)."
         ),
     ] = None,
-    reference: Annotated[Path | None, typer.Option(metavar="RTTM", help="Who spoke when, to compare with.")] = None,
+    reference: Annotated[Path | None, typer.Option(metavar="RTTM", help="Reference turns to compare with.")] = None,
     model: Model = None,
     device: Device = "auto",
     channel: Channel = None,
-    preset: Annotated[str | None, typer.Option(help="As a stream: 30s, 10s, ...")] = None,
+    preset: Annotated[str | None, typer.Option(help="Process as a stream at this latency: 30s, 10s, ...")] = None,
     clustering: Clustering = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a picture that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing picture.")] = False,
 ) -> None:
-    """Draw probabilities, turns, reference and errors as a picture."""
+    """Plot probabilities, turns, reference and errors."""
     name = in_unicode(recording.stem)
     target = out or Path(f"{name}.png")
     check_out(target, overwrite)

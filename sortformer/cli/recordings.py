@@ -74,7 +74,7 @@ class Recording:
         wanted: Any = range(1, num_channels(self.source) + 1) if each else [channel]
         wave = np.stack([crop(self.source, self.offset_s, self.duration_s, one) for one in wanted], axis=1)
         if not len(wave):
-            raise InputError(f"{self.source} ends before {self.offset_s:g} s, where {self.name!r} starts in it")
+            raise InputError(f"{self.source} ends before {self.offset_s:g} s, where {self.name!r} starts")
         if len(wave) < SHORTEST_S * SAMPLE_RATE:
             raise InputError(
                 f"{self.name} holds only {len(wave) / SAMPLE_RATE:.3f} s of audio: at least {SHORTEST_S} s is needed"
@@ -102,7 +102,7 @@ class Recording:
         end_s, length_s = self.offset_s + self.duration_s, self._file_s()
         if length_s is not None and length_s + SLACK_S < end_s:
             warnings.warn(
-                f"{self.name} should last until {end_s:.2f} s of {self.source}, which ends at {length_s:.2f} s",
+                f"{self.name} should end at {end_s:.2f} s of {self.source}, but the file ends at {length_s:.2f} s",
                 stacklevel=2,
             )
 
@@ -147,8 +147,8 @@ def namesakes(found: Iterable[Recording]) -> dict[Recording, InputError]:
         named.setdefault(each.id, []).append(each)
     return {
         each: InputError(
-            f"{each.path} is called {each.id!r} as {other.path} is, and so would be their results: rename one, "
-            "give each a 'uniq_id' in a manifest, or diarize them one by one, into two folders"
+            f"{each.path} and {other.path} are both named {each.id!r}, and so would be their results: rename one, "
+            "give each a 'uniq_id' in a manifest, or diarize them separately, into two folders"
         )
         for alike in named.values()
         for each, other in zip(alike, [*alike[1:], alike[0]], strict=True)

@@ -26,7 +26,7 @@ def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
         InputError: when it exists and ``overwrite`` is not set, is of the wrong kind, or cannot be written.
     """
     if out.exists() and not (out.is_file() or out.is_dir()):
-        raise InputError(f"{out} is a pipe or a device: give a file's name with -o")
+        raise InputError(f"{out} is a pipe or a device: give a file name with -o")
     if out.exists() and not overwrite:
         raise InputError(f"{out} exists already; use --overwrite, or another name with -o")
     if out.exists() and out.is_dir() != folder:
@@ -38,7 +38,7 @@ def say_as_in_rttm(*names: str) -> None:
     """Report which of these names, of recordings and speakers, RTTM writes differently."""
     for name in names:
         if name.split() != [name]:
-            say(f"note: {name!r} is called {without_white_space(name)!r} in RTTM, which cannot express white space")
+            say(f"note: {name!r} is written as {without_white_space(name)!r} in RTTM, which does not allow white space")
 
 
 @dataclass(slots=True)
@@ -65,16 +65,16 @@ class Results:
         chosen = {name: FORMATS[name] for name in self.formats}
         wordy = [name for name, format in chosen.items() if format.turns is None]
         if wordy and self.transcripts is None:
-            raise InputError(f"-f {wordy[0]} needs the words: give the transcript with --words")
+            raise InputError(f"-f {wordy[0]} needs words: give a transcript with --words")
         if self.transcripts is not None and not any(format.words for format in chosen.values()):
-            raise InputError(f"these formats have no place for --words: choose one of {WORDY} with -f")
+            raise InputError(f"these formats cannot store the words of --words: choose one of {WORDY} with -f")
         alone = [name for name, format in chosen.items() if format.between is None]
         if alone and self.several and self.folder is None:
-            raise InputError(f"several recordings do not fit on stdout as {alone[0]}: give a folder with -o")
+            raise InputError(f"only one recording can be written to stdout as {alone[0]}: give a folder with -o")
         if self.folder is not None and not self.folder.is_dir() and self.folder.suffix.lower()[1:] in FORMATS:
             raise InputError(
-                f"-o is a folder for the results, and {self.folder} is named as one of them: for a single one leave it "
-                f"out, and add > {self.folder}"
+                f"-o takes a folder, but {self.folder} is named like a result file: for a single recording leave out "
+                f"-o, and add > {self.folder}"
             )
         self._transcripts = None if self.transcripts is None else Transcripts(self.transcripts, self.several)
         if self.overwrite and self.skip_existing:
@@ -84,7 +84,7 @@ class Results:
         if self.folder is None and self.overwrite:
             raise InputError("--overwrite replaces results in a folder: give one with -o")
         if self.folder is None and len(self.formats) > 1:
-            raise InputError("several formats do not fit on stdout: give a folder with -o")
+            raise InputError("only one format can be written to stdout: give a folder with -o")
 
     def prepare(self) -> None:
         """Create the folder, so that errors appear before the work starts.
@@ -103,7 +103,7 @@ class Results:
                 when the recording has no usable transcript, or no regions.
         """
         if self.regions is not None and self._regions(recording) is None:
-            raise InputError(f"the UEM says nothing about {recording.id!r}; add it, or leave out --uem")
+            raise InputError(f"the UEM has no regions for {recording.id!r}: add them, or leave out --uem")
         if self._transcripts is not None:
             self._transcripts.check(recording)
         if self.folder is None:
@@ -171,7 +171,7 @@ def _inside(result: Diarization, regions: Regions) -> Diarization:
     kept = result.within(regions)
     if not clipped(regions, 0.0, result.duration):
         warnings.warn(
-            f"the regions of the UEM leave nothing of {result.uri}, which ends at {result.duration:.2f} s", stacklevel=2
+            f"no region of the UEM lies within {result.uri}, which ends at {result.duration:.2f} s", stacklevel=2
         )
     elif result.turns and not kept.turns:
         warnings.warn(f"nobody speaks in the regions of the UEM of {result.uri}", stacklevel=2)

@@ -24,35 +24,42 @@ _TABLES = {
 
 def score(
     reference: Annotated[
-        Path, typer.Argument(metavar="REF", help="The truth: RTTM, TextGrid, STM, JSON, a folder of these, a manifest.")
+        Path,
+        typer.Argument(metavar="REF", help="Reference: RTTM, TextGrid, STM, JSON, a folder of these, or a manifest."),
     ],
     hypothesis: Annotated[
-        Path, typer.Argument(metavar="HYP", help="What a system said: such a file, a folder of them, or - (RTTM).")
+        Path, typer.Argument(metavar="HYP", help="Hypothesis: such a file, a folder of them, or - for RTTM from stdin.")
     ],
     uem: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Which parts to score; a file or a folder of UEM.")
+        Path | None, typer.Option(metavar="FILE", help="UEM file or folder: score only its regions.")
     ] = None,
     protocol: ProtocolName = "full",
     collar: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="Collar on each side of a border, in place of the protocol's; pyannote's is both sides together.",
+            help="Collar on each side of a boundary, instead of the protocol's (pyannote's is both sides together).",
         ),
     ] = None,
     skip_overlap: Annotated[
         bool | None,
-        typer.Option("--skip-overlap/--score-overlap", help="In place of the protocol's choice.", show_default=False),
+        typer.Option(
+            "--skip-overlap/--score-overlap",
+            help="Exclude or include overlap, instead of the protocol's choice.",
+            show_default=False,
+        ),
     ] = None,
-    table: Annotated[str, typer.Option("--format", "-f", metavar="|".join(_TABLES), help="How to print it.")] = "text",
+    table: Annotated[str, typer.Option("--format", "-f", metavar="|".join(_TABLES), help="Output format.")] = "text",
     breakdown: Annotated[
-        bool, typer.Option("--breakdown", help="Also by number of speakers, and by how many speak at once.")
+        bool, typer.Option("--breakdown", help="Also by number of speakers, and by number of simultaneous speakers.")
     ] = False,
     errors: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write where the errors are: a page to hear them in, and Audacity's labels."),
+        typer.Option(
+            metavar="DIR", help="Write the errors to this folder: pages to listen to them, and Audacity labels."
+        ),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is there in --errors.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files in --errors.")] = False,
 ) -> None:
     """Score turns against references: error rates and their parts.
 
@@ -65,11 +72,11 @@ def score(
         if table not in _TABLES:
             raise InputError(f"there is no format {table!r}; choose one of {', '.join(_TABLES)}")
         if overwrite and errors is None:
-            raise InputError("--overwrite replaces what is in --errors: give a folder with it")
+            raise InputError("--overwrite replaces files in the folder of --errors: give that, too")
     said = evaluate.STDIN if hypothesis == Path("-") else hypothesis
     report = evaluate.score(reference, said, uem=uem, protocol=chosen, errors=errors, overwrite=overwrite)
     if uem is None and (unused := _beside(reference)):
-        say(f"note: scored whole, though there is a UEM: give --uem {unused} to score the parts in it")
+        say(f"note: scored whole recordings, though there is a UEM: give --uem {unused} to score only its regions")
     typer.echo(_TABLES[table](report, breakdown), nl=False)
 
 

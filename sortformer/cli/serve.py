@@ -13,19 +13,19 @@ __all__ = ["serve"]
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Where to listen. There is no authentication: whoever reaches it may use it.")
+        str, typer.Option(help="Address to listen on. There is no authentication: anyone who reaches it may use it.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")] = 8000,
     model: Model = None,
     device: Device = "auto",
-    max_streams: Annotated[int, typer.Option(min=1, help="Live streams at once.")] = 16,
-    max_upload_mb: Annotated[int, typer.Option(min=1, metavar="MIB", help="The largest request that is taken.")] = 500,
+    max_streams: Annotated[int, typer.Option(min=1, help="Maximum number of simultaneous live streams.")] = 16,
+    max_upload_mb: Annotated[int, typer.Option(min=1, metavar="MIB", help="Maximum size of a request.")] = 500,
     allow_origin: Annotated[
         list[str] | None,
-        typer.Option(metavar="ORIGIN", help="Whose pages in browsers may use it, too; again for others."),
+        typer.Option(metavar="ORIGIN", help="Also allow browser pages of this origin; repeatable."),
     ] = None,
 ) -> None:
-    """Serve recordings and live streams to other programs.
+    """Run a server that diarizes recordings and live streams.
 
     POST /v1/diarize, WebSocket /v1/stream, GET /healthz: see docs/serving.md. Ctrl-C or SIGTERM stops it.
     """

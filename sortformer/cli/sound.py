@@ -42,17 +42,17 @@ class Sound:
         self.piped = source is not None and (source == _STDIN or Path(source).is_fifo())
         self.live = source is None or self.piped
         if rate is not None and not self.live:
-            raise InputError("--rate is for raw samples and the microphone; a file says its own")
+            raise InputError("--rate is only for raw samples and the microphone: files have their own sample rate")
         if rate is not None:
             checked_rate(rate)
         if encoding is not None and not self.piped:
-            raise InputError("--encoding is for raw samples through a pipe; files and microphones say their own")
+            raise InputError("--encoding is only for raw samples from a pipe: files and microphones have their own")
         if encoding is not None:
             encoding_named(encoding)
         if pace and self.live:
-            raise InputError("--pace is for files; what is live has its own pace")
+            raise InputError("--pace is only for files: live audio already comes in real time")
         if channel is not None and source is None:
-            raise InputError("--channel is for recordings; of the microphone one channel is heard anyway")
+            raise InputError("--channel is only for recordings: a microphone is recorded in one channel anyway")
 
     @property
     def uri(self) -> str:
@@ -68,9 +68,9 @@ class Sound:
             InputError: when it is a terminal.
         """
         if self.source == _STDIN and sys.stdin.isatty():
-            raise InputError("'-' reads sound from stdin: pipe some in, or leave it out for the microphone")
+            raise InputError("'-' reads audio from stdin: pipe some in, or leave it out for the microphone")
         if self.source is None and _redirected():
-            say("note: this listens to the microphone; '-' takes what comes through stdin")
+            say("note: listening to the microphone; '-' reads from stdin instead")
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Return the audio in (n,) float32 blocks at 16 kHz."""

@@ -86,39 +86,41 @@ def stream(
         str | None,
         typer.Argument(
             metavar="[FILE|-]",
-            help="A recording, or what comes through a named pipe or stdin (-); the microphone if not given.",
+            help="Recording, named pipe, or - for stdin (default: the microphone).",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write all turns here too.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Also write all turns to this file.")
+    ] = None,
     form: Annotated[
         str,
         typer.Option(
             "--format",
             "-f",
             metavar="|".join(_FORMS),
-            help="Of stdout and FILE; as json, stdout tells all news, tentative turns too.",
+            help="Format of stdout and FILE; json on stdout also has tentative turns.",
         ),
     ] = "rttm",
     preset: Annotated[
         str | None,
-        typer.Option(help="The latency: 30s, 10s, 1s or 0.3s with the package's model. Default: about a second."),
+        typer.Option(help="Latency: 30s, 10s, 1s or 0.3s with the package's model (default: about a second)."),
     ] = None,
     uri: Uri = None,
-    max_speakers: Annotated[int | None, typer.Option(help="The greatest number of speakers.")] = None,
+    max_speakers: Annotated[int | None, typer.Option(help="Maximum number of speakers.")] = None,
     channel: Channel = None,
     enroll: Enroll = None,
     rate: Annotated[
         int | None,
-        typer.Option(metavar="HZ", help="Rate of raw mono samples or microphone. Default: 16000."),
+        typer.Option(metavar="HZ", help="Sample rate of raw mono samples or the microphone (default: 16000)."),
     ] = None,
     encoding: Annotated[
         str | None,
         typer.Option(
             metavar="s16le|f32le|mulaw|alaw",
-            help="Encoding of raw samples from a pipe. Default: found out from what comes: s16le, or a recording.",
+            help="Encoding of raw samples from a pipe (default: s16le, unless a recording is detected).",
         ),
     ] = None,
-    pace: Annotated[bool, typer.Option("--pace", help="Take a file as slowly as if it were live.")] = False,
+    pace: Annotated[bool, typer.Option("--pace", help="Read a file in real time, as if it were live.")] = False,
     postprocess: Postprocess = None,
     decision: Decision = None,
     clustering: Clustering = None,
@@ -130,13 +132,13 @@ def stream(
     min_off: MinOff = None,
     model: Model = None,
     device: Device = "auto",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a result that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing result.")] = False,
 ) -> None:
-    """Say who speaks, while they speak: microphone, pipe or file.
+    """Find who speaks, live: from a microphone, a pipe or a file.
 
     Each turn is printed to stdout as a line of RTTM as soon as it is final; the terminal shows who is speaking now. As
-    JSON, a line has all that is new, including tentative turns. Ctrl-C, SIGTERM or closing the terminal ends the stream
-    cleanly.
+    JSON, each line has all that is new, including tentative turns. Ctrl-C, SIGTERM or closing the terminal ends the
+    stream cleanly.
     """
     tuned = {"decision": decision, "onset": onset, "offset": offset}
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
@@ -144,14 +146,14 @@ def stream(
         voices = clips(enroll)
         form = form.strip().lower()
         if form not in _FORMS:
-            raise InputError(f"a stream has no format {form!r}; choose from {', '.join(_FORMS)}")
+            raise InputError(f"a stream cannot be written as {form!r}; choose from {', '.join(_FORMS)}")
         sound = Sound(source, rate, channel, encoding, pace)
         if overwrite and out is None:
-            raise InputError("--overwrite is for a file: give one with -o")
+            raise InputError("--overwrite replaces a file: give one with -o")
         named = next((name for name in FORMATS if out and out.name.lower().endswith(f".{name}")), form)
         if named != form:
             fits = f"give -f {named}, or " if named in _FORMS else ""
-            raise InputError(f"{out} is named as {named}, and would hold {form}: {fits}end its name in .{form}")
+            raise InputError(f"{out} is named like {named}, but would contain {form}: {fits}end its name in .{form}")
     if out is not None:
         check_out(out, overwrite)
     sound.check_stdin()
@@ -193,13 +195,13 @@ def _follow(session: Session, sound: Sound, interrupt: Interrupt, told: _Form, *
             before, lag_s = lag_s, max(0.0, lag_s + time.monotonic() - begun - len(block) / SAMPLE_RATE)
             if sound.live and before <= _LAG_S < lag_s:
                 _status("")
-                say(f"warning: the model is {lag_s:.0f} s behind what is heard: try a longer --preset")
+                say(f"warning: the model is {lag_s:.0f} s behind the audio: try a longer --preset")
             _show(told.new(session, update), wanted)
             _status(f"{clock(update.time_s)}  {', '.join(update.speaking) or '-'}")
             interrupt.hold(not sound.live)
     except KeyboardInterrupt:
         if not session.duration_s:
-            say(f"interrupted before anything was heard of {session.uri}: nothing was written")
+            say(f"interrupted before any audio of {session.uri}: nothing was written")
             raise typer.Exit(INTERRUPTED) from None
     except InputError as error:
         if not session.duration_s:

@@ -21,12 +21,14 @@ __all__ = ["train"]
 
 
 def train(
-    recipe: Annotated[Path, typer.Argument(metavar="RECIPE.toml", help="What to train, on what.")],
+    recipe: Annotated[
+        Path, typer.Argument(metavar="RECIPE.toml", help="Recipe with the model, the data and the schedule.")
+    ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="The run's folder; runs/NAME if not given.")
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run (default: runs/NAME).")
     ] = None,
     device: Device = "auto",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Train a model from a recipe, or resume a run.
 
@@ -48,7 +50,7 @@ def train(
     place = str(device_named(device))
     lead = os.environ.get("RANK", "0") == "0"  # the first of torchrun's processes
     done = 0
-    note = "stopping after this step, which is saved; Ctrl-C again: at once, without it" if lead else ""
+    note = "stopping after this step, which is saved; Ctrl-C again: stop now, without saving" if lead else ""
     try:
         with bar(quiet or not lead, "{task.fields[loss]}", "{task.fields[der]}") as shown, interrupts() as interrupt:
             task = shown.add_task(folder.name, total=config.steps, loss="", der="")
@@ -77,7 +79,7 @@ def train(
 
 def _interrupted(whence: str, lead: bool) -> NoReturn:
     if lead:
-        say(f"interrupted: the same command goes on {whence}")
+        say(f"interrupted: the same command continues {whence}")
     raise typer.Exit(INTERRUPTED)
 
 

@@ -28,7 +28,7 @@ class Transcripts:
 
     def __init__(self, path: Path, several: bool) -> None:
         if several and not (path.is_dir() or path.suffix.lower() == _CTM):
-            raise InputError(f"{path} is not of several recordings: give a folder of transcripts to --words, or a CTM")
+            raise InputError(f"{path} is the transcript of one recording: for several, give --words a folder or a CTM")
         self.path, self.several = path, several
         self._ctm: dict[Path, dict[str, Any]] = {}  # each is read once
 
@@ -61,7 +61,7 @@ class Transcripts:
         """Return the transcript file; in a folder it is named after the recording or its file."""
         if not self.path.is_dir():
             if not self.path.is_file():
-                raise InputError(f"{self.path} does not exist: --words needs the words of each recording")
+                raise InputError(f"{self.path} does not exist: --words needs a transcript of each recording")
             return self.path
         names = [recording.name]
         if isinstance(recording.source, Path) and not recording.is_window():
@@ -73,7 +73,7 @@ class Transcripts:
         if (path := self._in_a_language(recording.name)) is not None:
             return path
         kinds = " or ".join(f"{recording.name}{suffix}" for suffix in transcript.SUFFIXES)
-        raise InputError(f"{self.path} has no {kinds}: --words needs the words of each recording")
+        raise InputError(f"{self.path} has no {kinds}: --words needs a transcript of each recording")
 
     def _in_a_language(self, name: str) -> Path | None:
         """Return the file named after a recording and a language, if there is one; refuse several."""
@@ -81,7 +81,7 @@ class Transcripts:
         wanted = re.compile(rf"{re.escape(name)}(?i:{_LANGUAGE}({kinds}))")
         found = sorted(path for other, path in self._folder.items() if wanted.fullmatch(other))
         if len(found) > 1:
-            raise InputError(f"{self.path} has {', '.join(path.name for path in found)}: leave one for {name}")
+            raise InputError(f"{self.path} has {', '.join(path.name for path in found)}: keep only one for {name}")
         return found[0] if found else None
 
     @cached_property

@@ -39,19 +39,23 @@ def tune(
     inputs: Annotated[
         list[str], typer.Argument(metavar="FILES|DIRS", help="Recordings, folders of recordings, or manifests.")
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder for the model with its settings.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="MODEL", help="Folder for the model with the tuned settings.")
+    ],
     reference: Annotated[
         Path | None,
-        typer.Option(metavar="FILE|DIR", help="Who spoke when, as score reads it; manifests say so themselves."),
+        typer.Option(metavar="FILE|DIR", help="References, as for score; manifests name their own."),
     ] = None,
-    uem: Annotated[Path | None, typer.Option(metavar="FILE|DIR", help="Which parts to score.")] = None,
+    uem: Annotated[
+        Path | None, typer.Option(metavar="FILE|DIR", help="UEM file or folder: score only its regions.")
+    ] = None,
     protocol: ProtocolName = "full",
     model: Model = None,
     device: Device = "auto",
     channel: Channel = None,
-    preset: Annotated[str | None, typer.Option(help="Tune for a stream: 30s, 10s, ...")] = None,
+    preset: Annotated[str | None, typer.Option(help="Tune for streams at this latency: 30s, 10s, ...")] = None,
     clustering: Clustering = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a model that is there.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing model.")] = False,
 ) -> None:
     """Find the post-processing that gives the lowest DER.
 
@@ -67,10 +71,10 @@ def tune(
         raise refused[0]
     truth, regions = _truth(inputs, reference, uem)
     if absent := [recording.id for recording in found if recording.id not in truth]:
-        about = f", but about {listed(sorted(truth))}" if truth else ""
-        raise InputError(f"{reference or 'the manifest'} says nothing about {listed(absent)}{about}")
+        about = f", only for {listed(sorted(truth))}" if truth else ""
+        raise InputError(f"{reference or 'the manifest'} has no reference for {listed(absent)}{about}")
     if uem is not None and (absent := [recording.id for recording in found if recording.id not in regions]):
-        raise InputError(f"{uem} says nothing about {listed(absent)}")
+        raise InputError(f"{uem} has no regions for {listed(absent)}")
 
     from sortformer import checkpoint
     from sortformer.diarizer import Diarizer
@@ -82,7 +86,7 @@ def tune(
         check_preset(diarizer, preset)
         diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
     with bar(quiet=False) as shown:
-        task = shown.add_task("listening", total=len(found))
+        task = shown.add_task("running the model", total=len(found))
         probabilities, voices, own = {}, {}, diarizer.postprocess.clustering
         for recording in found:
             if clustering is None and own is not None and diarizer.takes_whole(preset):
@@ -103,14 +107,14 @@ def tune(
         )
     spread = tuned.spread()
     checkpoint.save(out, diarizer.model, tuned.postprocess, licence=diarizer.licence)
-    interval = f" (95 % of samples: {100 * spread[0]:.2f} to {100 * spread[1]:.2f})" if spread else ""
+    interval = f" (95 % interval: {100 * spread[0]:.2f} to {100 * spread[1]:.2f})" if spread else ""
     say(
         f"DER ({chosen}) on {counted(len(found), 'recording')}: "
         f"{100 * tuned.before.der.rate:.2f} % before, {100 * tuned.after.der.rate:.2f} % after; "
         f"gain {100 * tuned.gain:.2f} points{interval}"
     )
     if not spread:
-        say("warning: one recording does not say how sure that is, nor what others gain: give more")
+        say("warning: with one recording, neither the uncertainty nor the gain on others is known: give more")
     say(f"the model with these settings is in {out}: use it with --model {out}")
     typer.echo(as_options(tuned.postprocess))
 
@@ -120,7 +124,7 @@ def _truth(
 ) -> tuple[dict[str, Turns], dict[str, Regions | None]]:
     """Return turns, and UEM regions if any, by recording: from the reference, else from the manifests."""
     if reference is None and not all(is_manifest(argument) for argument in inputs):
-        raise InputError("tuning needs the truth: give --reference, or nothing but manifests with 'rttm_filepath'")
+        raise InputError("tuning needs references: give --reference, or only manifests with 'rttm_filepath'")
     sides = [truth_in(place, uem) for place in ([reference] if reference is not None else inputs)]
     turns = {uri: found for side in sides for uri, found in side.turns.items()}
     return turns, {uri: parts for side in sides for uri, parts in (side.uem or {}).items()}

@@ -129,7 +129,7 @@ def test_white_space_becomes_an_underline_in_rttm_and_that_is_said(cli: Cli, mod
     outcome = cli("diarize", make("my  long meeting.wav"), "--model", model)
     assert outcome.code == 0
     assert outcome.out.startswith("SPEAKER my_long_meeting 1 0.000 1.000 ")
-    assert "'my  long meeting' is called 'my_long_meeting' in RTTM" in outcome.err
+    assert "'my  long meeting' is written as 'my_long_meeting' in RTTM" in outcome.err
 
 
 def test_a_clip_that_cannot_be_used_is_one_error_before_the_work(cli: Cli, make: Callable[..., Path]):
@@ -153,7 +153,7 @@ def test_two_files_of_one_name_are_errors_and_the_others_are_done(
     outcome = cli("diarize", first, second, third, "--model", model, "-o", tmp_path / "out")
     assert (outcome.code, outcome.out) == (1, "")
     for error, (one, two) in zip(outcome.errors, [(first, second), (second, first)], strict=True):
-        assert error.startswith(f"{one} is called 'meeting' as {two} is, and so would be their results: ")
+        assert error.startswith(f"{one} and {two} are both named 'meeting', and so would be their results: ")
         assert "'uniq_id' in a manifest" in error
     assert outcome.err.splitlines()[-1] == f"1 recording diarized, 2 failed: {first}, {second}"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["talk.rttm"]
@@ -184,7 +184,7 @@ def test_two_files_of_one_name_are_nothing_to_tune_on(cli: Cli, make: Callable[.
     first, second = make("a/meeting.wav"), make("b/meeting.wav")
     outcome = cli("tune", first, second, "--reference", tmp_path, "-o", tmp_path / "tuned")
     assert (outcome.code, len(outcome.errors)) == (1, 1)
-    assert f"as {second} is" in outcome.errors[0]
+    assert f"{first} and {second} are both named 'meeting'" in outcome.errors[0]
 
 
 def test_two_files_of_one_name_have_ids_in_a_manifest(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
@@ -245,18 +245,18 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["--device", "banana"], "there is no device 'banana'; choose auto, cpu, cuda or mps"),
         (["--device", "meta"], "choose auto, cpu, cuda or mps"),
         (["--channel", 0], "--channel"),
-        (["-o", ""], "nothing follows '-o': is a shell variable not set?"),
-        (["--out="], "nothing follows '--out='"),
-        (["-o", "-"], "- would be stdout"),
+        (["-o", ""], "the value after '-o' is empty: is a shell variable unset?"),
+        (["--out="], "the value after '--out=' is empty"),
+        (["-o", "-"], "-o takes a file or a folder, not -"),
         (["-f", "ctm"], "choose from rttm, json, txt, html, seglst, stm, textgrid, audacity, srt, vtt, diarized_json"),
         (["-f", "rttm,json"], "-o"),
         (["--skip-existing"], "-o"),
-        (["--shard", "0/2"], "--shard is I/N, part I of 1 to N, such as 1/4, got '0/2'"),
+        (["--shard", "0/2"], "--shard must be I/N with I from 1 to N, such as 1/4, got '0/2'"),
         (["--shard", "3/2"], "got '3/2'"),
         (["--shard", "2"], "got '2'"),
         (["--uri", "../x"], "the id '../x' is to name files"),
-        (["--uri", ""], "nothing follows '--uri'"),
-        (["--uri", " "], "a recording needs a name"),
+        (["--uri", ""], "the value after '--uri' is empty"),
+        (["--uri", " "], "the name of a recording must not be blank"),
         (["--uri", ".."], "the id '..' is to name files, so it may not be dots alone"),
         (["--overwrite"], "replaces results in a folder: give one with -o"),
         (["-o", "out", "--skip-existing", "--overwrite"], "not both"),
@@ -279,7 +279,7 @@ def test_no_file_is_called_as_stdout_is(cli: Cli, wav: Path, monkeypatch: pytest
     monkeypatch.chdir(wav.parent)
     outcome = cli(*command.split(), wav, *option)
     assert outcome.code == USAGE
-    assert "- would be stdout" in " ".join(outcome.err.split())
+    assert "-o takes a file or a folder, not -" in " ".join(outcome.err.split())
     assert [path.name for path in wav.parent.iterdir()] == [wav.name]
 
 
@@ -325,7 +325,7 @@ def test_a_recording_too_long_for_the_memory_costs_no_other(
     monkeypatch.setattr(Diarizer, "__call__", short_of_memory)
     outcome = cli("diarize", long, wav, "--model", model, "-o", tmp_path / "out")
     assert outcome.code == 1
-    assert outcome.errors[0].startswith("long: there is not enough memory: free some, give less at once")
+    assert outcome.errors[0].startswith("long: out of memory: free some, process less at once")
     assert "report" not in outcome.err
     assert outcome.err.splitlines()[-1] == "1 recording diarized, 1 failed: long"
     assert (tmp_path / "out" / f"{wav.stem}.rttm").exists()

@@ -29,7 +29,7 @@ def test_there_are_as_many_speakers_as_the_manifest_says(cli: Cli, model: Path, 
     outcome = cli(*options, "--oracle-num-speakers", "-o", tmp_path / "told")
     assert outcome.code == 0
     assert [line for line in outcome.err.splitlines() if line.startswith("warning")] == [
-        "warning: one_None: no manifest says how many speakers there are: they are counted"
+        "warning: one_None: no manifest gives the number of speakers: it is estimated"
     ]
     assert speakers_of(tmp_path / "free") == {"one_1": 2, "one_None": 2}
     assert speakers_of(tmp_path / "told") == {"one_1": 1, "one_None": 2}
@@ -52,7 +52,7 @@ def test_a_uem_may_know_windows_by_their_file(cli: Cli, model: Path, wav: Path, 
     uem.write_text("late 1 0.75 1.0\nmeeting 1 0.0 9.0\n")
     assert cli(*options).out == by_file.out
     uem.write_text("other 1 0.75 1.0\n")
-    assert cli(*options).errors == ["the UEM says nothing about 'late'; add it, or leave out --uem"]
+    assert cli(*options).errors == ["the UEM has no regions for 'late': add them, or leave out --uem"]
 
 
 def test_shards_share_out_the_recordings(cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path):
@@ -63,7 +63,7 @@ def test_shards_share_out_the_recordings(cli: Cli, make: Callable[..., Path], mo
         out = tmp_path / str(number)
         outcome = cli("diarize", tmp_path, "--model", model, "-o", out, "--shard", f"{number}/4")
         assert outcome.code == 0
-        assert ("note: shard 4 of 4 has nothing to do, of 3 recordings" in outcome.err) is (number == 4)
+        assert ("note: shard 4 of 4 is empty: 3 recordings in all" in outcome.err) is (number == 4)
         shares.append({path.stem for path in out.iterdir()})
     assert shares == [{"a"}, {"b"}, {"c"}, set()]
 
@@ -94,7 +94,7 @@ def test_recordings_of_one_name_are_refused_whatever_shard_they_are_in(
     waves = [make(f"{folder}/talk.wav") for folder in "ab"]
     for number in (1, 2):
         outcome = cli("diarize", *waves, "--model", model, "-o", tmp_path / "out", "--shard", f"{number}/2")
-        assert (outcome.code, "is called 'talk' as" in outcome.err) == (1, True)
+        assert (outcome.code, "are both named 'talk'" in outcome.err) == (1, True)
 
 
 def test_windows_that_begin_together_are_two():
@@ -115,7 +115,7 @@ def test_white_space_in_the_name_of_a_speaker_is_said(capfd: pytest.CaptureFixtu
     recording = Diarization((Turn(0, 1, "the chair"),), 2, "talk")
     Results(None, ("rttm",)).write(Recording(Path("talk.wav"), "talk"), recording, ("rttm",))
     assert capfd.readouterr().err == (
-        "note: 'the chair' is called 'the_chair' in RTTM, which cannot express white space\n"
+        "note: 'the chair' is written as 'the_chair' in RTTM, which does not allow white space\n"
     )
 
 

@@ -28,7 +28,7 @@ def test_what_a_nemo_has_no_place_for_is_said_as_options(cli: Cli, tmp_path: Pat
     outcome = cli("convert", tuned, back)
     assert (outcome.code, outcome.out) == (0, f"{back}\n")
     note, _, options = outcome.err.strip().partition(": use it with ")
-    assert note == "note: a .nemo has no place for the model's post-processing"
+    assert note == "note: a .nemo cannot store the model's post-processing"
     results = [cli("diarize", wav, "--model", tuned), cli("diarize", wav, "--model", back, *options.split())]
     assert [result.code for result in results] == [0, 0]
     assert results[0].out == results[1].out != cli("diarize", wav, "--model", back).out
@@ -44,8 +44,8 @@ def test_what_becomes_of_labels_and_of_files_in_a_nemo_is_said(cli: Cli, tmp_pat
     checkpoint.save(ours, covering)
     outcome = cli("convert", ours, back)
     labels, files = outcome.err.splitlines()
-    assert labels.startswith("note: a .nemo has no place for how the model's training labelled frames")
-    assert files.startswith("note: a .nemo is streamed through files")
+    assert labels.startswith("note: a .nemo cannot store how frames were labelled in training")
+    assert files.startswith("note: as a .nemo, the model streams files")
     option = files.partition(": use it with ")[2].split()
     whole = [cli("diarize", wav, "--model", ours), cli("diarize", wav, "--model", back, *option)]
     assert [result.code for result in whole] == [0, 0]

@@ -61,7 +61,7 @@ def test_all_formats_go_into_a_folder(cli: Cli, model: Path, wav: Path, tmp_path
 def test_pages_of_several_recordings_want_a_folder(cli: Cli, model: Path, make: Callable[..., Path]):
     outcome = cli("diarize", make("b.wav"), make("a.wav"), "--model", model, "-f", "html")
     assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.errors == ["several recordings do not fit on stdout as html: give a folder with -o"]
+    assert outcome.errors == ["only one recording can be written to stdout as html: give a folder with -o"]
 
 
 def test_each_channel_is_a_speaker(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
@@ -135,7 +135,7 @@ def test_who_leaves_the_models_clustering_out_by_a_name_is_told(cli: Cli, wav: P
     model, _ = checkpoint.load(tiny_model(tmp_path / "tiny"))
     checkpoint.save(tmp_path / "voices", model, PostprocessConfig(clustering=ClusteringConfig(0.4)))
     base = ("diarize", wav, "--model", tmp_path / "voices", "--postprocess", "none")
-    note = "note: 'none' has no clustering, which this model goes by: add --clustering 0.4"
+    note = "note: 'none' has no clustering, which this model uses: add --clustering 0.4"
     assert note in cli(*base).err
     assert "note" not in cli(*base, "--clustering", 0).err + cli(*base, "--clustering", 0.4).err
 
@@ -208,7 +208,7 @@ def test_a_recording_may_be_given_its_name(
     assert (tmp_path / "out" / "call 7.rttm").read_text().startswith("SPEAKER call_7 ")
     outcome = cli("diarize", wav, make("other.wav"), "--uri", "x", "--model", model)
     assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.errors == ["--uri is the name of one recording, and here are 2: use a manifest"]
+    assert outcome.errors == ["--uri names one recording, but there are 2: use a manifest"]
 
 
 def test_a_keyboard_is_not_a_recording(cli: Cli, monkeypatch: pytest.MonkeyPatch):
@@ -323,10 +323,10 @@ def test_a_uem_bounds_the_turns(cli: Cli, model: Path, wav: Path, tmp_path: Path
         uem.write_text(f"meeting 1 {nothing}\n")
         outcome = cli("diarize", wav, "--model", model, "--uem", uem)
         assert (outcome.code, outcome.out) == (0, "")
-        assert outcome.err == "warning: the regions of the UEM leave nothing of meeting, which ends at 2.00 s\n"
+        assert outcome.err == "warning: no region of the UEM lies within meeting, which ends at 2.00 s\n"
     uem.write_text("other 1 0 1\n")
     outcome = cli("diarize", wav, "--model", model, "--uem", uem)
-    assert (outcome.code, outcome.errors) == (1, ["the UEM says nothing about 'meeting'; add it, or leave out --uem"])
+    assert (outcome.code, outcome.errors) == (1, ["the UEM has no regions for 'meeting': add them, or leave out --uem"])
 
 
 def test_exclusive_is_one_speaker_at_a_time(cli: Cli, model: Path, wav: Path):
@@ -352,7 +352,7 @@ def test_options_reach_the_model(cli: Cli, model: Path, wav: Path, options: list
 def test_a_folder_is_not_named_as_a_file(cli: Cli, model: Path, wav: Path, tmp_path: Path, name: str):
     outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / name)
     assert outcome.code == 2
-    assert f"leave it out, and add > {tmp_path / name}" in " ".join(outcome.err.split())
+    assert f"leave out -o, and add > {tmp_path / name}" in " ".join(outcome.err.split())
     assert not (tmp_path / name).exists()
     (tmp_path / name).mkdir()  # an existing folder is intended
     assert cli("diarize", wav, "--model", model, "-o", tmp_path / name).code == 0
@@ -384,7 +384,7 @@ def test_a_window_that_ends_after_its_file_is_named(
     outcome = cli("diarize", manifest, "--model", model)
     assert outcome.code == 0
     assert outcome.out.startswith(f"SPEAKER meeting 1 {offset:.3f} ")
-    assert f"meeting should last until {end} s of {wav}, which ends at 2.00 s" in outcome.err
+    assert f"meeting should end at {end} s of {wav}, but the file ends at 2.00 s" in outcome.err
 
 
 @pytest.mark.parametrize(("offset", "duration", "heard"), [(0.5, 0.003, "0.003"), (1.95, 1, "0.050")])

@@ -135,7 +135,7 @@ def test_a_window_is_diarized_alone_and_in_the_time_of_its_file(cli: Cli, calls:
     window.write_text(json.dumps(entry | {"offset": 5.0}) + "\n")
     outcome = cli("diarize", window, "-o", tmp_path / "more", "--model", model)
     assert outcome.code == 1
-    assert "ends before 5 s, where 'one' starts in it" in outcome.errors[0]
+    assert "ends before 5 s, where 'one' starts" in outcome.errors[0]
     assert outcome.err.splitlines() == [f"error: {outcome.errors[0]}", "0 recordings diarized, 1 failed: one"]
 
 

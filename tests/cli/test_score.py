@@ -72,7 +72,7 @@ def test_a_uem_that_is_there_and_was_not_given_is_named(cli: Cli, files: tuple[P
     assert cli("score", *files).err == ""
     uem = files[0].with_suffix(".uem")
     uem.write_text("a 1 0.000 5.000\n")
-    note = "note: scored whole, though there is a UEM: give --uem {} to score the parts in it\n"
+    note = "note: scored whole recordings, though there is a UEM: give --uem {} to score only its regions\n"
     assert cli("score", *files).err == note.format(uem)
     folder = tmp_path / "truth"
     folder.mkdir()

@@ -66,9 +66,13 @@ def test_programs_are_told_all_that_is_new_in_lines_of_json(
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("live.json", [], "is named as json, and would hold rttm: give -f json, or end its name in .rttm"),
-        ("live.rttm", ["-f", "json"], "is named as rttm, and would hold json: give -f rttm, or end its name in .json"),
-        ("live.html", [], "is named as html, and would hold rttm: end its name in .rttm"),
+        ("live.json", [], "is named like json, but would contain rttm: give -f json, or end its name in .rttm"),
+        (
+            "live.rttm",
+            ["-f", "json"],
+            "is named like rttm, but would contain json: give -f rttm, or end its name in .json",
+        ),
+        ("live.html", [], "is named like html, but would contain rttm: end its name in .rttm"),
     ],
 )
 def test_a_file_is_not_named_as_what_it_does_not_hold(cli: Cli, wav: Path, tmp_path: Path, name, options, message):
@@ -210,7 +214,7 @@ def test_a_telephone_line_is_heard_by_its_encoding(cli: Cli, model: Path, wav: P
     outcome = cli("stream", "-", "--model", model, "--encoding", "mulaw", "--rate", 8_000, "--preset", "0.3s")
     assert (outcome.code, outcome.err) == (0, "")
     assert turns(outcome.out) == EXPECTED
-    for source, encoding, why in (("-", "mp3", "no encoding 'mp3'"), (wav, "mulaw", "raw samples through a pipe")):
+    for source, encoding, why in (("-", "mp3", "no encoding 'mp3'"), (wav, "mulaw", "raw samples from a pipe")):
         outcome = cli("stream", source, "--model", model, "--encoding", encoding)
         assert outcome.code == 2
         assert why in " ".join(outcome.err.split())
@@ -242,7 +246,7 @@ def test_a_name_that_stdout_or_nobody_can_write_ends_nothing(model: Path, wav: P
 def test_a_stream_is_of_one_channel(cli: Cli, model: Path, wav: Path, channel: str):
     outcome = cli("stream", wav, "--model", model, "--channel", channel)
     assert outcome.code == 2
-    assert f"one channel is wanted here, a number from 1 on, got '{channel}'" in outcome.err
+    assert f"the channel must be one number, 1 or more, got '{channel}'" in outcome.err
 
 
 def test_a_terminal_shows_who_speaks_now(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
@@ -281,7 +285,7 @@ def test_a_model_that_falls_behind_what_is_live_is_said_once(cli: Cli, model: Pa
     pipe(raw(wav), piece=8_000)
     outcome = cli("stream", "-", "--model", model)
     assert turns(outcome.out) == EXPECTED
-    assert outcome.err == "warning: the model is 6 s behind what is heard: try a longer --preset\n"
+    assert outcome.err == "warning: the model is 6 s behind the audio: try a longer --preset\n"
 
 
 def test_nobody_is_said(cli: Cli, deaf_model: Path, wav: Path):
@@ -344,7 +348,7 @@ def test_without_sounddevice_one_sentence_says_what_to_install(cli: Cli, model: 
 def test_who_pipes_sound_to_the_microphone_is_told_so(model: Path, sent: bool):
     with started("stream", "--model", model, stdin=subprocess.PIPE if sent else subprocess.DEVNULL) as process:
         _, err = process.communicate()
-    assert ("note: this listens to the microphone; '-' takes what comes through stdin" in err) == sent
+    assert ("note: listening to the microphone; '-' reads from stdin instead" in err) == sent
 
 
 def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make: Callable[..., Path]):
@@ -353,21 +357,21 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
         outcome = cli(*arguments, "--model", model, "--enroll", f"the chair={clip}")
         assert outcome.code == 0
         assert turns(outcome.out) == [(0.0, 1.99, "speaker_0"), (0.0, 1.99, "the_chair")]
-        assert outcome.err.count("note: 'the chair' is called 'the_chair' in RTTM") == 1
+        assert outcome.err.count("note: 'the chair' is written as 'the_chair' in RTTM") == 1
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["{wav}", "--rate", 8_000], "its own"),
+        (["{wav}", "--rate", 8_000], "files have their own"),
         (["-", "--rate", 10], "between 1000 and 768000 Hz"),
         (["-", "--rate", 10**400], "a whole number of Hz"),
-        (["-", "--pace"], "its own pace"),
-        (["--channel", 1], "of the microphone one channel is heard anyway"),
+        (["-", "--pace"], "live audio already comes in real time"),
+        (["--channel", 1], "a microphone is recorded in one channel anyway"),
         (["{wav}", "--channel", 0], "--channel"),
         (["{wav}", "--overwrite"], "give one with -o"),
-        (["{wav}", "-f", "srt"], "no format 'srt'; choose from rttm, json"),
-        (["{fifo}", "--pace"], "its own pace"),
+        (["{wav}", "-f", "srt"], "cannot be written as 'srt'; choose from rttm, json"),
+        (["{fifo}", "--pace"], "live audio already comes in real time"),
         (["{wav}", "--preset", "psychic"], "known: 30s"),
         (["{wav}", "--max-speakers", 0], "1 or more"),
         (["{wav}", "--enroll", "chair"], "like chair=chair.wav"),

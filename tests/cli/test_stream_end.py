@@ -66,7 +66,7 @@ def test_an_interrupt_before_anything_is_heard_is_no_success(
     pipe(content, number=signal.SIGTERM)
     outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
     assert (outcome.code, outcome.out) == (130, "")
-    assert outcome.err == "interrupted before anything was heard of stdin: nothing was written\n"
+    assert outcome.err == "interrupted before any audio of stdin: nothing was written\n"
     assert not (tmp_path / "meeting.rttm").exists()
 
 

@@ -97,7 +97,7 @@ def test_an_interrupt_lets_the_step_end_and_saves_it(
         patch.setattr("sortformer.train.loop.take_step", pressed)
         outcome = cli(*options)
     assert (outcome.code, outcome.out) == (130, "")
-    assert outcome.err.splitlines()[-1] == "interrupted: the same command goes on from step 1"
+    assert outcome.err.splitlines()[-1] == "interrupted: the same command continues from step 1"
     assert "stopping after this step, which is saved" in outcome.err
     steps = [json.loads(line)["step"] for line in (tmp_path / "run" / "log.jsonl").read_text().splitlines()]
     assert cli(*options).code == 0
@@ -179,4 +179,4 @@ def test_an_interrupt_before_the_first_step_stops_at_once(
     monkeypatch.setattr("sortformer.train.train", lambda *_, **__: signal.raise_signal(signal.SIGINT))
     outcome = cli("train", recipe, "-o", run)
     whence = f"from the last state in {run}" if saved else "from the start"
-    assert (outcome.code, outcome.err) == (130, f"interrupted: the same command goes on {whence}\n")
+    assert (outcome.code, outcome.err) == (130, f"interrupted: the same command continues {whence}\n")

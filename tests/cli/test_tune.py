@@ -33,7 +33,7 @@ def test_it_writes_a_model_with_its_settings_and_says_what_they_gain(cli: Cli, m
     assert outcome.out.startswith("--decision ")
     assert "DER (full (no collar, overlap scored)) on 1 recording" in outcome.err
     assert outcome.err.splitlines()[0].endswith(" points")  # and no interval
-    assert outcome.err.splitlines()[1].startswith("warning: one recording does not say how sure that is")
+    assert outcome.err.splitlines()[1].startswith("warning: with one recording, neither the uncertainty")
     assert outcome.err.endswith(f"the model with these settings is in {out}: use it with --model {out}\n")
     settings = json.loads((out / "config.json").read_text())["postprocess"]
     flags = dict(zip(*[iter(outcome.out.split())] * 2, strict=True))
@@ -82,7 +82,7 @@ def test_a_model_that_is_there_is_not_replaced_unasked(cli: Cli, model: Path, wa
 def test_a_recording_without_truth_is_refused_before_any_work(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     outcome = cli("tune", wav, "--reference", truth(tmp_path, "other"), "--model", model, "-o", tmp_path / "tuned")
     assert outcome.code == 1
-    assert outcome.errors[0].endswith("other.rttm says nothing about 'meeting', but about 'other'")
+    assert outcome.errors[0].endswith("other.rttm has no reference for 'meeting', only for 'other'")
     assert not (tmp_path / "tuned").exists()
 
 
@@ -92,7 +92,7 @@ def test_a_recording_that_the_uem_lacks_is_refused_before_any_work(cli: Cli, mod
     known = ("--reference", truth(tmp_path, wav.stem), "--uem", uem)
     outcome = cli("tune", wav, *known, "--model", model, "-o", tmp_path / "tuned")
     assert outcome.code == 1
-    assert outcome.errors == [f"{uem} says nothing about '{wav.stem}'"]
+    assert outcome.errors == [f"{uem} has no regions for '{wav.stem}'"]
     assert not (tmp_path / "tuned").exists()
 
 
@@ -110,7 +110,7 @@ def test_where_one_manifest_of_two_names_parts_the_other_is_scored_whole(
     outcome = cli("tune", *manifests, "--model", model, "-o", tmp_path / "tuned")
     assert (outcome.code, outcome.errors) == (0, [])
     assert "on 2 recordings" in outcome.err
-    assert "points (95 % of samples: " in outcome.err
+    assert "points (95 % interval: " in outcome.err
 
 
 def test_truth_in_which_nobody_speaks_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):

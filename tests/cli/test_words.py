@@ -76,7 +76,7 @@ def test_each_recording_has_its_words_in_a_folder(
     outcome = cli("diarize", wav, make("other.wav"), *options)
     assert outcome.code == 1
     kinds = "other.json or other.ctm or other.srt or other.vtt"
-    assert outcome.errors == [f"{tmp_path / 'said'} has no {kinds}: --words needs the words of each recording"]
+    assert outcome.errors == [f"{tmp_path / 'said'} has no {kinds}: --words needs a transcript of each recording"]
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["meeting.srt"]
 
 
@@ -107,7 +107,9 @@ def test_a_transcript_is_found_whatever_its_kind_and_case(cli: Cli, model: Path,
     transcript(said / "meeting.json")
     assert "Hello Ada." in cli(*options).out
     outcome = cli("diarize", wav, "--words", tmp_path / "absent.json", "-f", "srt")
-    assert outcome.errors == [f"{tmp_path / 'absent.json'} does not exist: --words needs the words of each recording"]
+    assert outcome.errors == [
+        f"{tmp_path / 'absent.json'} does not exist: --words needs a transcript of each recording"
+    ]
 
 
 def test_a_transcript_may_name_its_language(cli: Cli, model: Path, wav: Path, tmp_path: Path):
@@ -119,7 +121,7 @@ def test_a_transcript_may_name_its_language(cli: Cli, model: Path, wav: Path, tm
     (said / "meeting.en-US.vtt").write_text("WEBVTT\n\n00:00.100 --> 00:01.000\nHello\n")  # as yt-dlp names it
     assert "Hello" in cli(*options).out
     (said / "meeting.de.srt").write_text("1\n00:00:00,100 --> 00:00:01,000\nHallo\n")
-    assert cli(*options).errors == [f"{said} has meeting.de.srt, meeting.en-US.vtt: leave one for meeting"]
+    assert cli(*options).errors == [f"{said} has meeting.de.srt, meeting.en-US.vtt: keep only one for meeting"]
     transcript(said / "meeting.json")
     assert "Hello Ada." in cli(*options).out
 
@@ -161,10 +163,10 @@ def test_what_is_no_transcript_is_said(cli: Cli, wav: Path, tmp_path: Path, cont
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("-f", "srt"), "-f srt needs the words: give the transcript with --words"),
+        (("-f", "srt"), "-f srt needs words: give a transcript with --words"),
         (
             ("--words", "said.json"),
-            "have no place for --words: choose one of json, txt, seglst, stm, srt, vtt, diarized_json with -f",
+            "cannot store the words of --words: choose one of json, txt, seglst, stm, srt, vtt, diarized_json with -f",
         ),
     ],
 )
@@ -179,12 +181,12 @@ def test_one_transcript_is_of_one_recording(cli: Cli, wav: Path, make: Callable[
     outcome = cli("diarize", wav, make("other.wav"), "--words", words, "-f", "srt", "-o", tmp_path / "out")
     assert (outcome.code, outcome.errors) == (
         1,
-        [f"{words} is not of several recordings: give a folder of transcripts to --words, or a CTM"],
+        [f"{words} is the transcript of one recording: for several, give --words a folder or a CTM"],
     )
     outcome = cli("diarize", wav, make("third.wav"), "--words", tmp_path, "-f", "srt")
     assert (outcome.code, outcome.errors) == (
         1,
-        ["several recordings do not fit on stdout as srt: give a folder with -o"],
+        ["only one recording can be written to stdout as srt: give a folder with -o"],
     )
 
 
