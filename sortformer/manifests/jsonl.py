@@ -23,6 +23,7 @@ from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.json_values import json_lines, number_of, path_of, text_of, whole_number_of
 from sortformer.manifests.entry import Draft, Entry
+from sortformer.manifests.references import with_speakers
 
 __all__ = ["is_manifest", "read", "read_lines", "write"]
 
@@ -108,17 +109,19 @@ def _seconds(fields: dict[str, Any], key: str) -> float | None:
 def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, overwrite: bool = False) -> list[Entry]:
     """Write a manifest, sorted by id, and beside it ``rttm/ID.rttm`` for each draft with turns.
 
+    Drafts get the number of speakers in their references, as NeMo's script writes it; entries are written as they are.
     Paths within the manifest's folder are relative, all others absolute.
 
     Raises:
-        InputError: when a file exists and ``overwrite`` is not set, there is no recording, two have the same id, or a
-            path cannot be written as a line of UTF-8; then nothing is written.
+        InputError: when a file exists and ``overwrite`` is not set, there is no recording, two have the same id, a
+            draft's RTTM is not usable, or a path cannot be written as a line of UTF-8; then nothing is written.
     """
     path = Path(path)
     if path.exists() and not overwrite:
         raise InputError(f"{path} exists already; ask for overwriting, or write elsewhere")
     found = sorted(
-        (each if isinstance(each, Draft) else Draft(each) for each in drafts), key=lambda each: each.entry.id
+        (with_speakers(each) if isinstance(each, Draft) else Draft(each) for each in drafts),
+        key=lambda each: each.entry.id,
     )
     if not found:
         raise InputError(f"there are no recordings to write to {path}")

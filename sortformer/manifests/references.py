@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,9 +11,9 @@ from sortformer.errors import InputError
 from sortformer.formats import rttm, uem
 from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
-from sortformer.manifests.entry import Entry
+from sortformer.manifests.entry import Draft, Entry
 
-__all__ = ["other_name", "own_turns", "reference_of", "regions_of"]
+__all__ = ["other_name", "own_turns", "reference_of", "regions_of", "with_speakers"]
 
 Value = TypeVar("Value")
 
@@ -62,10 +63,27 @@ def reference_of(entry: Entry) -> tuple[Turn, ...]:
     Raises:
         InputError: when it has no usable RTTM.
     """
-    turns = own_turns(entry)
+    return _within(entry, own_turns(entry))
+
+
+def _within(entry: Entry, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """Return what an entry has of the turns of its audio file, with times relative to its start."""
     last = max([entry.offset, *(turn.end for turn in turns)])
     end = last if entry.duration is None else entry.offset + entry.duration
     return Diarization(turns, max(last, end), entry.id).crop(entry.offset, end).turns
+
+
+def with_speakers(draft: Draft) -> Draft:
+    """Return a draft with the number of speakers in its reference, if it has one in which somebody speaks.
+
+    Raises:
+        InputError: when its RTTM is not usable.
+    """
+    entry = draft.entry
+    if entry.num_speakers is not None or (draft.turns is None and entry.rttm is None):
+        return draft
+    turns = _within(entry, own_turns(entry) if draft.turns is None else draft.turns)
+    return replace(draft, entry=replace(entry, num_speakers=len({turn.speaker for turn in turns}) or None))
 
 
 def regions_of(entry: Entry) -> Regions | None:

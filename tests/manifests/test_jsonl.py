@@ -167,6 +167,22 @@ def test_turns_without_a_file_of_their_own_get_one(tmp_path: Path):
     assert rttm.read(tmp_path / "rttm" / "call.rttm") == {"call": draft.turns}
 
 
+def test_a_draft_gets_the_number_of_speakers_in_its_part_of_the_reference(tmp_path: Path):
+    reference = truth(tmp_path / "call.rttm", (0, 1, "a"), (1, 2, "b"), (0, 1, "b"), (4, 5, "c"))
+    whole = Entry("call", tmp_path / "call.wav", duration=5.0, rttm=reference)
+    drafts = [
+        Draft(whole),
+        Draft(replace(whole, id="part", duration=3.0)),
+        Draft(replace(whole, id="silent", offset=2.5, duration=1.0)),
+        Draft(replace(whole, id="told", num_speakers=4)),
+        Draft(replace(whole, id="turns", rttm=None, offset=0.5), (Turn(0, 0.4, "a"), Turn(1, 2, "b"))),
+        Draft(replace(whole, id="unknown", rttm=None)),
+    ]
+    write(tmp_path / "m.jsonl", drafts)
+    found = {entry.id: entry.num_speakers for entry in read(tmp_path / "m.jsonl")}
+    assert found == {"call": 3, "part": 2, "silent": None, "told": 4, "turns": 1, "unknown": None}
+
+
 def test_where_a_reference_is_in_the_way_nothing_is_written(tmp_path: Path):
     drafts = [Draft(Entry(name, tmp_path / f"{name}.wav"), (Turn(0, 1, "a"),)) for name in "ab"]
     (tmp_path / "rttm").mkdir()
