@@ -30,7 +30,7 @@ def checked_rate(sample_rate: Any) -> int:
         InputError: if it is missing, not a whole number of Hz, or out of range.
     """
     if sample_rate is None:
-        raise InputError("an array does not say its sample rate: pass sample_rate= in Hz, for example 16000")
+        raise InputError("an array has no sample rate of its own: pass sample_rate= in Hz, for example 16000")
     try:
         rate = operator.index(int(sample_rate) if float(sample_rate).is_integer() else sample_rate)
     except (TypeError, ValueError, OverflowError):  # OverflowError: an integer larger than any float
@@ -53,7 +53,7 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
             except in a block, on int32 that holds 16-bit samples.
     """
     if isinstance(source, bytes | bytearray) or (isinstance(source, memoryview) and source.format in "Bbc"):
-        raise InputError("bytes do not say what numbers they hold: pass numpy.frombuffer(them, 'int16'), for example")
+        raise InputError("bytes have no sample type: pass numpy.frombuffer(data, 'int16'), for example")
     try:
         array = np.asarray(source)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -62,7 +62,7 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
             "pass a detached float32 tensor in CPU memory, or a numpy array"
         ) from error
     if array.dtype.kind != "f" and array.dtype.name not in FULL_SCALE and array.dtype != np.uint8:
-        raise InputError(f"an array of {array.dtype} has no audio scale: pass float in [-1, 1], int16, int32 or uint8")
+        raise InputError(f"an array of {array.dtype} has no full scale: pass float in [-1, 1], int16, int32 or uint8")
     if array.size == 0:
         raise InputError(f"the audio array is empty (shape {array.shape}): pass at least 0.1 s of samples")
     if not block:
@@ -70,18 +70,18 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
     if array.ndim == 1:
         return array[:, None]
     if array.ndim != 2:
-        raise InputError(f"an audio array has the shape (samples,) or (samples, channels), got {array.shape}")
+        raise InputError(f"an audio array must have the shape (samples,) or (samples, channels), got {array.shape}")
     channel_axes = [axis for axis in (0, 1) if array.shape[axis] <= MAX_CHANNELS]
     if block and 1 in channel_axes:
         if len(array) < array.shape[1] and array.shape[1] > _FEW_CHANNELS:
             raise InputError(
-                f"a block of shape {array.shape} has fewer samples than channels: give (samples, channels), or more of "
-                "them at a time"
+                f"a block of shape {array.shape} has fewer samples than channels: pass (samples, channels), or more "
+                "samples at a time"
             )
         return array
     if len(channel_axes) != 1:
         raise InputError(
-            f"an audio array of shape {array.shape} does not show which axis is the channels: "
+            f"the channel axis of an audio array of shape {array.shape} is ambiguous: "
             f"one axis must have at most {MAX_CHANNELS} entries and the other more"
         )
     return array if channel_axes == [1] else array.T
@@ -97,7 +97,7 @@ def _check_scale(array: np.ndarray) -> None:
     peak = max(int(array.max()), -int(array.min()))
     if 0 < peak <= FULL_SCALE["int16"] and (array & 0xFF).any():
         raise InputError(
-            f"int32 samples reach up to 2147483648, and the loudest of these is {peak}: if they are 16-bit samples, "
+            f"the largest of these int32 samples is {peak}, full scale is 2147483648: if they are 16-bit samples, "
             "pass them as int16"
         )
 

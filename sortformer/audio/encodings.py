@@ -58,5 +58,5 @@ def encoding_named(name: str) -> Encoding:
         InputError: if the name is unknown.
     """
     if name not in ENCODINGS:
-        raise InputError(f"there is no encoding {name!r} of samples; known: {', '.join(ENCODINGS)}")
+        raise InputError(f"there is no sample encoding {name!r}; choose from {', '.join(ENCODINGS)}")
     return ENCODINGS[name]

@@ -59,14 +59,14 @@ class FfmpegDecoder:
                 self._steady or file, mode="r", options=NO_PROTOCOLS | (TO_THE_END if unfinished else {})
             )
         except (av.error.FFmpegError, ValueError) as error:
-            raise NotDecodable("its format is not known, or its index is missing") from error
+            raise NotDecodable("its format is unknown, or its index is missing") from error
         if not self._container.streams.audio:
             self._container.close()
-            raise NotDecodable("there is no audio stream in it")
+            raise NotDecodable("it has no audio stream")
         self._stream = self._container.streams.audio[0]
         if self._stream.codec_context is None or not self._stream.rate or not self._stream.channels:
             self._container.close()
-            raise NotDecodable("the codec of its audio stream is not known")
+            raise NotDecodable("the codec of its audio stream is unknown")
         self._rate, self._channels = self._stream.rate, self._stream.channels  # decoding may change the stream's
 
     @property

@@ -92,8 +92,8 @@ def _opened(source: str | os.PathLike[str], name: str) -> BinaryIO:
     except FileNotFoundError:
         if _URL.match(name):
             url = _URL.sub(r"\1://", name)  # a Path has lost one of the slashes
-            raise InputError(f"{url} is on the web, from where nothing is fetched: download it first") from None
-        hint = ", and write it out: ~ and file:// mean nothing here" if name.startswith(("~", "file:")) else ""
+            raise InputError(f"{url} is a URL, which is not supported: download the file first") from None
+        hint = ", and write it in full: ~ and file:// are not supported" if name.startswith(("~", "file:")) else ""
         raise InputError(f"{name} does not exist: check the path{hint}") from None
     except OSError as error:
         raise InputError(f"{name} cannot be opened: {refusal(error)}") from error
@@ -105,13 +105,13 @@ def _seekable(file: BinaryIO, name: str, stack: contextlib.ExitStack) -> BinaryI
     """Return the file itself or, if it cannot seek (a pipe), a copy that can."""
     nothing = file.read(0)
     if isinstance(nothing, str):
-        raise InputError(f'{name} is open as text: open it with mode "rb"')
+        raise InputError(f'{name} is open in text mode: open it with mode "rb"')
     if not isinstance(nothing, bytes):  # an array (of a soundfile.SoundFile) or a coroutine (of an async file)
         if isinstance(nothing, Coroutine):
             nothing.close()
         raise InputError(
-            f"a {type(file).__name__} gives {type(nothing).__name__}, not bytes: pass a path or a binary file object, "
-            "such as the one inside it"
+            f"a {type(file).__name__} returns {type(nothing).__name__}, not bytes: pass a path or a binary file "
+            "object, such as the one that it wraps"
         )
     if file.seekable():
         return file
@@ -138,9 +138,9 @@ def _understood(file: BinaryIO, name: str) -> Decoder:
     remedy = "check that it is a complete recording, or convert it to WAV"
     if name.lower().endswith(_LISTS):
         remedy = (
-            "give recordings, their folder or a manifest of them (.jsonl): `sortformer manifest kaldi` makes one of a "
-            "folder with wav.scp, `sortformer manifest lhotse` of lhotse's .jsonl or .jsonl.gz"
+            "give recordings, their folder or a manifest of them (.jsonl): `sortformer manifest kaldi` makes one from "
+            "a folder with wav.scp, `sortformer manifest lhotse` from lhotse's .jsonl or .jsonl.gz"
         )
     if Path(name).suffix.lower() in _RAW:
-        remedy = f"if these are raw samples, tell their rate: sortformer stream - --rate 16000 < {name}"
+        remedy = f"if these are raw samples, give their sample rate: sortformer stream - --rate 16000 < {name}"
     raise InputError(f"{name} cannot be read as audio ({reason}): {remedy}")

@@ -35,7 +35,7 @@ class LibsndfileDecoder:
 
     def __init__(self, file: BinaryIO) -> None:
         if is_chain(file):
-            raise NotDecodable("it is a chain of streams, of which libsndfile decodes the first")
+            raise NotDecodable("it is a chain of streams, and libsndfile decodes only the first")
         found = NIST_COUNT.search(file.read(NIST_HEADER_BYTES))
         self._nist_frames = int(found[1]) if found else 0
         file.seek(0)
@@ -43,11 +43,11 @@ class LibsndfileDecoder:
         try:
             self._file = soundfile.SoundFile(cast(BinaryIO, self._steady))
         except (soundfile.LibsndfileError, TypeError, ValueError) as error:
-            raise NotDecodable("its format is not known") from error
+            raise NotDecodable("its format is unknown") from error
         # A recorder that crashed leaves a size of 0 in the header, and a FLAC written to a pipe no sample count.
         if not 0 < self._file.frames < UNKNOWN_LONG_SIZE:
             self._file.close()
-            raise NotDecodable("there are no samples in it")
+            raise NotDecodable("it has no samples")
         if self._file.subtype == "MPEG_LAYER_III":  # libsndfile's decoder writes complaints to the terminal
             self._file.close()
             raise NotDecodable("it is an MP3")
@@ -76,7 +76,7 @@ class LibsndfileDecoder:
         try:
             return self._file.seek(min(max(0, sample - before), self._file.frames))
         except soundfile.LibsndfileError as error:
-            raise Damaged("there is no way to the middle of it") from error
+            raise Damaged("seeking in it fails") from error
 
     def pieces(self) -> Iterator[np.ndarray]:
         while True:
@@ -92,7 +92,7 @@ class LibsndfileDecoder:
         if re.search(r"without an End-Of-Stream|lacks an end-of-stream", self._file.extra_info):
             raise Damaged("the end of the file is missing")
         if self._uncounted_s() > UNCOUNTED_S:
-            raise Damaged("its header counts only part of it")
+            raise Damaged("its header covers only part of it")
 
     def close(self) -> None:
         self._file.close()

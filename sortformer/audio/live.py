@@ -97,18 +97,18 @@ def piped(
     head = source.head[:_HEAD_BYTES] if encoding is None else b""
     if _is_text(head):
         raise InputError(
-            "what comes through this pipe is text, not sound: check the program, or the address, that should send it"
+            "the data from this pipe is text, not audio: check the program, or the URL, that should send audio"
         )
     recorded = begins_recording(head) or _is_noise(head)
     if recorded and rate is not None:
         raise InputError(
-            "a rate is for 16-bit samples, and these are none: a recording says its own rate, so leave it out; of "
-            f"samples of another kind say the encoding ({', '.join(ENCODINGS)}), or convert them (ffmpeg -f s16le)"
+            "a rate is for 16-bit samples, which these are not: a recording has its own rate, so leave it out; for "
+            f"samples in another encoding, give that ({', '.join(ENCODINGS)}), or convert them (ffmpeg -f s16le)"
         )
     if not recorded and channel is not None:
         raise InputError(
-            "a channel is for recordings, and these are raw samples, which are taken for mono: leave it out, and "
-            "send the samples of that channel alone"
+            "a channel is for recordings, and these are raw samples, which must be mono: leave it out, and send "
+            "only the samples of that channel"
         )
     rate = checked_rate(SAMPLE_RATE if rate is None else rate)
     try:
@@ -124,7 +124,7 @@ def piped(
 
 
 def _failed(error: OSError) -> InputError:
-    return InputError(f"what comes through this pipe breaks off ({refusal(error)}): check the program that sends it")
+    return InputError(f"reading from this pipe failed ({refusal(error)}): check the program that writes to it")
 
 
 def begins_recording(head: bytes) -> bool:
@@ -160,9 +160,9 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
         found = FfmpegDecoder(source)
     except NotDecodable as error:
         raise InputError(
-            f"what comes through this pipe is neither 16-bit samples nor a recording that can be heard as it comes "
-            f"({error}): give its file instead, or decode it first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -); of "
-            f"samples of another kind say the encoding ({', '.join(ENCODINGS)})"
+            f"the data from this pipe is neither 16-bit samples nor a recording that can be streamed ({error}): give "
+            f"its file instead, or decode it first (ffmpeg -i - -f s16le -ac 1 -ar 16000 -); for samples in another "
+            f"encoding, give that ({', '.join(ENCODINGS)})"
         ) from error
     with contextlib.closing(found):
         if channel is not None:
@@ -171,7 +171,7 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
         try:
             first = next(blocks)
         except InputError as error:
-            raise InputError(f"{error}, or give its file: of an MP4, a pipe may bring the index too late") from error
+            raise InputError(f"{error}, or give its file: in a pipe, the index of an MP4 may come too late") from error
         yield first
         yield from blocks
 
@@ -184,7 +184,7 @@ def _samples(source: _Pipe, kind: Encoding, rate: int) -> Iterator[np.ndarray]:
         yield samples
     if count < SHORTEST_S * rate:
         came = f"only {count} samples, less than {SHORTEST_S} s," if count else "no samples"
-        raise InputError(f"{came} came through the pipe: check the program that should send them")
+        raise InputError(f"{came} were received from the pipe: check the program that should send them")
 
 
 def microphone(rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
@@ -215,4 +215,4 @@ def _recorded(rate: int) -> Iterator[np.ndarray]:
             while (block := heard.get()) is not None:
                 yield block
     except sounddevice.PortAudioError as error:
-        raise InputError(f"the microphone cannot be opened ({error}): check that there is one, and --rate") from error
+        raise InputError(f"the microphone cannot be opened ({error}): check its connection, and --rate") from error

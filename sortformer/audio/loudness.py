@@ -146,5 +146,5 @@ def how_quiet(highest: float) -> str:
     if highest < INAUDIBLE:
         return ": it is silent"
     if highest < _QUIET:
-        return f": it is quiet, no sample exceeds {decibels(highest):.0f} dB of full scale"
+        return f": it is quiet, no sample exceeds {decibels(highest):.0f} dBFS"
     return ""

@@ -137,7 +137,7 @@ def crop(
             channels cancel each other out in their mean.
     """
     if not (0 <= start_s < math.inf and 0 <= (duration_s or 0.0) < math.inf):
-        raise InputError(f"a stretch needs a start and a duration of 0 s or more, got {start_s} and {duration_s}")
+        raise InputError(f"an excerpt needs a start and a duration of 0 s or more, got {start_s} and {duration_s}")
     end_s = math.inf if duration_s is None else start_s + duration_s
     first, last = round(start_s * SAMPLE_RATE), None if duration_s is None else round(end_s * SAMPLE_RATE)
     name = name_of(source)
@@ -173,7 +173,7 @@ def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.n
         raise InputError(f"nothing in {name} can be decoded ({error}): record or export it again") from error
     except Damaged as error:
         place = f"after {at / found.info.sample_rate:.1f} s"
-        warnings.warn(f"{name} is damaged {place} ({error}): using what is before", AudioWarning, stacklevel=2)
+        warnings.warn(f"{name} is damaged {place} ({error}): using the audio before that", AudioWarning, stacklevel=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
     if is_file(source):
         name = name_of(source)
         if sample_rate is not None:
-            raise InputError(f"sample_rate is for arrays, and {name} says its own: leave it out")
+            raise InputError(f"sample_rate is for arrays, and {name} has its own: leave it out")
         with decoder(source) as found:
             yield _recording(found, name)
     elif is_array(source):
@@ -199,7 +199,7 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
         yield _Recording(name_of(source), rate, len(samples) / rate, float_pieces(samples))
     elif isinstance(source, Mapping) and is_array(wave := source.get("waveform", source.get("array"))):
         if sample_rate is not None:
-            raise InputError("sample_rate comes with the waveform already: leave it out")
+            raise InputError("the waveform already has a sample rate: leave sample_rate out")
         _check_mapping(source)
         with _opened(wave, source.get("sample_rate", source.get("sampling_rate"))) as found:
             yield replace(found, name=name_of(source))
@@ -228,7 +228,7 @@ def _file_in(source: Mapping[str, Any]) -> Any:
 
 def _check_mapping(source: Mapping[str, Any]) -> None:
     if "channel" in source:
-        raise InputError("a mapping may not choose the channel: pass channel=, counted from 1")
+        raise InputError("a mapping cannot select the channel: pass channel=, counted from 1")
 
 
 def _instead(source: Any) -> str:
@@ -248,7 +248,7 @@ def _instead(source: Any) -> str:
 def _rate(found: Decoder, name: str) -> int:
     rate = found.info.sample_rate
     if not SLOWEST_RATE <= rate <= FASTEST_RATE:
-        raise InputError(f"{name} has a broken header (a sample rate of {rate} Hz): export it again")
+        raise InputError(f"{name} has an invalid header (a sample rate of {rate} Hz): export it again")
     return rate
 
 
@@ -268,9 +268,9 @@ def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
     used_s, promised_s = count / found.info.sample_rate, found.promised_s
     cut = promised_s is not None and used_s < promised_s - MISSING_S
     if cut or fault:
-        of = f" of the {promised_s:.1f} s that its header promises" if cut else ""
+        of = f" of the {promised_s:.1f} s that its header states" if cut else ""
         why = f" ({fault})" if fault else ""
-        warnings.warn(f"{name} is damaged or cut short{why}: using {used_s:.1f} s{of}", AudioWarning, stacklevel=2)
+        warnings.warn(f"{name} is damaged or truncated{why}: using {used_s:.1f} s{of}", AudioWarning, stacklevel=2)
 
 
 def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
@@ -303,7 +303,7 @@ def _watched(pieces: Iterable[np.ndarray], name: str) -> Iterator[np.ndarray]:
             together += float(np.square(some.mean(axis=1)).sum())
     if together < CANCELLED * apart:
         warnings.warn(
-            f"the channels of {name} cancel each other out in their mean: take one of them, such as the "
+            f"the channels of {name} cancel each other out in their mean: use one of them, such as the "
             "first (--channel 1; in Python, channel=1)",
             AudioWarning,
             stacklevel=2,

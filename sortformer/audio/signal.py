@@ -55,7 +55,7 @@ def checked(pieces: Iterable[np.ndarray], rate: int, name: str, start: int = 0) 
             value, time_s = float(piece[at]), (start + at) / rate
             if np.isfinite(value):
                 raise InputError(
-                    f"{name} reaches {value:.0f} at {time_s:.3f} s, but float samples span -1 to 1: "
+                    f"{name} reaches {value:.0f} at {time_s:.3f} s, but float samples range from -1 to 1: "
                     "divide them by full scale (32768 for 16 bits)"
                 )
             kind = "not a number (NaN)" if np.isnan(value) else "infinite"

@@ -172,5 +172,5 @@ def _heard(path: Path) -> tuple[float, str | None]:
             pass
     faults = [str(warning.message) for warning in caught if issubclass(warning.category, AudioWarning)]
     if heard.peak < _SILENCE:
-        faults.append("it is silent: no sample reaches -60 dB of full scale")
+        faults.append("it is silent: no sample reaches -60 dBFS")
     return heard.seconds, "; ".join(faults) or None

@@ -98,23 +98,27 @@ def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
         (np.zeros(16_000, np.float32), 16_000.5, "whole number"),
         (np.zeros(16_000, np.float32), "16k", "whole number"),
         (np.zeros(16_000, np.float32), float("nan"), "whole number"),
-        (np.zeros(16_000, np.int64), 16_000, "int64 has no audio scale"),
-        (np.zeros(16_000, bool), 16_000, "bool has no audio scale"),
-        (np.zeros(16_000, complex), 16_000, "complex128 has no audio scale"),
-        (np.array("hello"), 16_000, "no audio scale"),
-        (np.full(16_000, 1 - 2**15, np.int32), 16_000, "the loudest of these is 32767: if they are 16-bit samples"),
+        (np.zeros(16_000, np.int64), 16_000, "int64 has no full scale"),
+        (np.zeros(16_000, bool), 16_000, "bool has no full scale"),
+        (np.zeros(16_000, complex), 16_000, "complex128 has no full scale"),
+        (np.array("hello"), 16_000, "no full scale"),
+        (
+            np.full(16_000, 1 - 2**15, np.int32),
+            16_000,
+            "these int32 samples is 32767, full scale is 2147483648: if they are 16-bit samples",
+        ),
         (
             np.arange(-(2**15), 1, 5, dtype=np.int32),
             16_000,
-            "the loudest of these is 32768: if they are 16-bit samples",
+            "these int32 samples is 32768, full scale is 2147483648: if they are 16-bit samples",
         ),
         (np.zeros(0, np.float32), 16_000, "is empty"),
         (np.zeros((0, 2), np.float32), 16_000, "is empty"),
         (np.zeros((), np.float32), 16_000, r"got \(\)"),
         (np.zeros((1, 2, 16_000), np.float32), 16_000, r"got \(1, 2, 16000\)"),
-        (np.zeros((100, 100), np.float32), 16_000, "which axis is the channels"),
-        (np.zeros((2, 2), np.float32), 16_000, "which axis is the channels"),
-        (np.zeros((16_000, 65), np.float32), 16_000, "which axis is the channels"),
+        (np.zeros((100, 100), np.float32), 16_000, "the channel axis of an audio array .* is ambiguous"),
+        (np.zeros((2, 2), np.float32), 16_000, "the channel axis of an audio array .* is ambiguous"),
+        (np.zeros((16_000, 65), np.float32), 16_000, "the channel axis of an audio array .* is ambiguous"),
         (np.zeros(800, np.float32), 16_000, r"only 0\.050 s"),
         (np.full(16_000, np.nan, np.float32), 16_000, r"NaN\) at 0\.000 s"),
         (np.full(16_000, 1e300), 16_000, "infinite"),
@@ -129,8 +133,8 @@ def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
         ({"audio": "one.wav", "channel": 0}, None, "pass channel=, counted from 1"),
         ({"samples": np.zeros(16_000)}, None, "got dict: pass the waveform, and its rate as sample_rate="),
         ({"waveform": np.full(16_000, np.nan), "sample_rate": 16_000, "uri": "monday"}, None, "monday .*NaN"),
-        ({"waveform": np.zeros(16_000)}, None, "does not say its sample rate"),
-        ({"waveform": np.zeros(16_000), "sample_rate": 16_000}, 8_000, "comes with the waveform already"),
+        ({"waveform": np.zeros(16_000)}, None, "has no sample rate of its own"),
+        ({"waveform": np.zeros(16_000), "sample_rate": 16_000}, 8_000, "the waveform already has a sample rate"),
         ({"waveform": np.zeros(16_000), "sample_rate": 16_000, "channel": 0}, None, "pass channel=, counted from 1"),
         (None, None, "got NoneType$"),
     ],
@@ -142,7 +146,7 @@ def test_a_bad_array_is_refused_in_one_sentence(source, rate, message):
 
 @pytest.mark.parametrize("content", [bytes(640), bytearray(640), memoryview(bytes(640))])
 def test_bytes_in_place_of_samples_are_told_how_to_be_some(content):
-    with pytest.raises(InputError, match=r"pass numpy\.frombuffer\(them, 'int16'\), for example"):
+    with pytest.raises(InputError, match=r"pass numpy\.frombuffer\(data, 'int16'\), for example"):
         as_samples(content, block=True)
     assert len(as_samples(np.zeros(320, np.int16).data, block=True)) == 320
 
@@ -176,7 +180,7 @@ def test_the_audio_of_a_dataset_may_be_a_decoder():
     samples = SimpleNamespace(data=torch.from_numpy(chirp(0.5, 8_000, 2).T), sample_rate=8_000)
     decoder = SimpleNamespace(get_all_samples=lambda: samples)
     np.testing.assert_array_equal(audio.read(decoder), audio.read(samples.data, 8_000))
-    with pytest.raises(InputError, match="comes with the waveform already"):
+    with pytest.raises(InputError, match="the waveform already has a sample rate"):
         audio.read(decoder, 16_000)
 
 
@@ -185,7 +189,7 @@ def test_a_file_in_a_mapping_is_read_as_the_file(tmp_path: Path):
     np.testing.assert_array_equal(audio.read({"audio": path, "uri": "monday"}), audio.read(path))
     with path.open("rb") as file:
         np.testing.assert_array_equal(audio.read({"audio": file, "path": "absent.wav"}), audio.read(path))
-    with pytest.raises(InputError, match="says its own"):
+    with pytest.raises(InputError, match="has its own"):
         audio.read({"audio": path}, 16_000)
 
 

@@ -34,7 +34,7 @@ def test_what_is_not_audio_is_refused(tmp_path, name, content, read):
 
 def test_raw_samples_have_to_tell_their_rate(tmp_path):
     (tmp_path / "talk.PCM").write_bytes(NOISE)
-    with pytest.raises(InputError, match=r"tell their rate: sortformer stream - --rate 16000 < .*talk.PCM$"):
+    with pytest.raises(InputError, match=r"give their sample rate: sortformer stream - --rate 16000 < .*talk.PCM$"):
         audio.read(tmp_path / "talk.PCM")
 
 
@@ -57,7 +57,7 @@ def test_a_missing_file_is_named(tmp_path, read):
 @pytest.mark.parametrize("path", ["~/x.wav", Path("~/x.wav"), "file:///x.wav", Path("file:///x.wav")])
 def test_what_only_shells_and_browsers_resolve_is_told(path: str | Path):
     with pytest.raises(
-        InputError, match=r"x\.wav does not exist: check the path, and write it out: ~ and file:// mean"
+        InputError, match=r"x\.wav does not exist: check the path, and write it in full: ~ and file:// are"
     ):
         audio.read(path)
 
@@ -75,7 +75,7 @@ def test_a_list_of_recordings_is_a_manifest(tmp_path, name):
 @pytest.mark.parametrize("path", [str, Path])
 @pytest.mark.parametrize("url", ["https://example.org/talk.wav", "S3://bucket/talk.wav"])
 def test_what_is_on_the_web_is_not_looked_for_on_the_disk(path: Callable[[str], str | Path], url: str):
-    with pytest.raises(InputError, match=f"^{url} is on the web, from where nothing is fetched: download it first"):
+    with pytest.raises(InputError, match=f"^{url} is a URL, which is not supported: download the file first"):
         audio.read(path(url))
 
 
@@ -203,7 +203,7 @@ def test_a_file_that_was_cut_gives_what_is_left_and_a_warning(tmp_path, extensio
     content = path.read_bytes()
     path.write_bytes(content[: len(content) * 7 // 10])
     with pytest.warns(
-        audio.AudioWarning, match=rf"cut\.{extension} is damaged or cut short.*: using \d\.\d s"
+        audio.AudioWarning, match=rf"cut\.{extension} is damaged or truncated.*: using \d\.\d s"
     ) as caught:
         part = audio.read(path)
     assert len(caught) == 1
@@ -216,7 +216,7 @@ def test_a_header_that_promises_more_than_there_is_is_quoted(tmp_path, kind):
     path = write(tmp_path / "cut.wav", chirp(4, 16_000), 16_000, format=kind, subtype="PCM_16")
     content = path.read_bytes()
     path.write_bytes(content[: len(content) * 3 // 4])
-    with pytest.warns(audio.AudioWarning, match=r"using [23]\.\d s of the 4\.0 s that its header promises"):
+    with pytest.warns(audio.AudioWarning, match=r"using [23]\.\d s of the 4\.0 s that its header states"):
         audio.read(path)
 
 
@@ -226,7 +226,7 @@ def test_the_length_of_what_is_cut_may_need_more_than_32_bits(tmp_path, kind, at
     content = bytearray(path.read_bytes())
     content[at : at + 8] = struct.pack("<Q", 1000 * len(content))
     path.write_bytes(content)
-    with pytest.warns(audio.AudioWarning, match=r"using 4\.0 s of the 400\d\.\d s that its header promises"):
+    with pytest.warns(audio.AudioWarning, match=r"using 4\.0 s of the 400\d\.\d s that its header states"):
         audio.read(path)
 
 
@@ -235,7 +235,7 @@ def test_a_video_that_was_cut_gives_what_is_left_and_a_warning(tmp_path, name, o
     path = encode(tmp_path / name, chirp(5, 44_100), 44_100, "aac", **options)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) * 7 // 10])
-    with pytest.warns(audio.AudioWarning, match=r"using [23]\.\d s of the 5\.\d s that its header promises"):
+    with pytest.warns(audio.AudioWarning, match=r"using [23]\.\d s of the 5\.\d s that its header states"):
         assert 2 * 16_000 < len(audio.read(path)) < 4.9 * 16_000
 
 
@@ -330,7 +330,7 @@ def test_a_tag_before_an_mp3_does_not_hide_its_length(tmp_path):
     tag = b"ID3\x03\0\0" + bytes([0, 0, len(picture) >> 7, len(picture) & 127]) + picture
     content = tag + path.read_bytes()
     path.write_bytes(content[: len(content) * 6 // 10])
-    with pytest.warns(audio.AudioWarning, match=r"of the 5\.0 s that its header promises"):
+    with pytest.warns(audio.AudioWarning, match=r"of the 5\.0 s that its header states"):
         audio.read(path)
 
 
@@ -340,7 +340,7 @@ def test_a_header_that_counts_only_part_of_the_samples_is_said(tmp_path):
     content = bytearray(path.read_bytes())
     content[4:8], content[40:44] = struct.pack("<I", 80_036), struct.pack("<I", 80_000)
     path.write_bytes(content)
-    with pytest.warns(audio.AudioWarning, match=r"\(its header counts only part of it\): using 5\.0 s"):
+    with pytest.warns(audio.AudioWarning, match=r"\(its header covers only part of it\): using 5\.0 s"):
         assert len(audio.read(path)) == 80_000
 
 
@@ -368,14 +368,14 @@ def test_a_video_without_sound_is_refused(tmp_path):
         frame = av.VideoFrame.from_ndarray(np.zeros((64, 64, 3), np.uint8), format="rgb24")
         container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
-    with pytest.raises(InputError, match="there is no audio stream in it"):
+    with pytest.raises(InputError, match="it has no audio stream"):
         audio.read(path)
 
 
 @pytest.mark.parametrize("rate", [1, 999, 2_000_000])
 def test_a_rate_that_no_recording_has_is_refused(tmp_path, rate):
     path = write(tmp_path / "odd.wav", chirp(1, 16_000), rate)
-    with pytest.raises(InputError, match=rf"odd\.wav has a broken header \(a sample rate of {rate} Hz\)"):
+    with pytest.raises(InputError, match=rf"odd\.wav has an invalid header \(a sample rate of {rate} Hz\)"):
         audio.read(path)
 
 
@@ -389,7 +389,7 @@ def test_a_disk_that_fails_gives_what_is_before_and_a_warning(tmp_path, capfd, e
                 raise OSError(5, "Input/output error")
             return super().read(count)
 
-    with pytest.warns(audio.AudioWarning, match=r"damaged or cut short \(Input/output error\): using"):
+    with pytest.warns(audio.AudioWarning, match=r"damaged or truncated \(Input/output error\): using"):
         audio.read(Failing(path.read_bytes()))
     assert capfd.readouterr() == ("", "")
 

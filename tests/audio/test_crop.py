@@ -53,7 +53,9 @@ def test_one_channel_of_it_and_all_that_follows(folder: Path, rate: int, channel
 def test_a_damaged_file_is_said_to_be_so(tmp_path: Path):
     path = write(tmp_path / "whole.flac", chirp(4, 16_000), 16_000, **SOUNDFILE_FORMATS["flac"])
     path.write_bytes(path.read_bytes()[: path.stat().st_size * 3 // 4])
-    with pytest.warns(audio.AudioWarning, match=r"whole\.flac is damaged after 2\.\d s .*: using what is before"):
+    with pytest.warns(
+        audio.AudioWarning, match=r"whole\.flac is damaged after 2\.\d s .*: using the audio before that"
+    ):
         found = audio.crop(path, 1.0, 3.0)
     assert 1.0 < len(found) / 16_000 < 2.1
 
@@ -136,5 +138,5 @@ def test_past_the_end_there_is_nothing_and_no_file_is_one_sentence(tmp_path: Pat
 @pytest.mark.parametrize("times", [(-1.0, 2.0), (0.0, -1.0), (float("nan"), 1.0), (0.0, float("inf"))])
 def test_what_is_no_stretch_is_refused(tmp_path: Path, times: tuple[float, float]):
     path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
-    with pytest.raises(InputError, match="a stretch needs a start and a duration"):
+    with pytest.raises(InputError, match="an excerpt needs a start and a duration"):
         audio.crop(path, *times)

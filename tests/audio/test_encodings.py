@@ -50,5 +50,5 @@ def test_what_is_said_to_be_samples_may_look_like_anything(tmp_path: Path):
 
 
 def test_an_encoding_that_is_not_known_is_refused():
-    with pytest.raises(InputError, match="no encoding 'mp3' of samples; known: s16le, f32le, mulaw, alaw"):
+    with pytest.raises(InputError, match="there is no sample encoding 'mp3'; choose from s16le, f32le, mulaw, alaw"):
         encoding_named("mp3")

@@ -65,7 +65,7 @@ def test_a_chain_does_not_say_how_long_it_is_and_a_single_stream_does(tmp_path: 
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_times_that_no_recording_has_are_not_followed(tmp_path: Path, extension: str):
     whole, path = made(tmp_path, extension, 2.0, 10_000.0)
-    with pytest.warns(audio.AudioWarning, match="its header promises"):
+    with pytest.warns(audio.AudioWarning, match="its header states"):
         assert len(audio.read(path)) == pytest.approx(len(whole), abs=1_600)
 
 

@@ -122,8 +122,8 @@ def test_silence_stays_silence():
     [
         (0.0, ": it is silent"),
         (2.0**-16, ": it is silent"),
-        (2.0**-15, ": it is quiet, no sample exceeds -90 dB of full scale"),
-        (0.001, ": it is quiet, no sample exceeds -60 dB of full scale"),
+        (2.0**-15, ": it is quiet, no sample exceeds -90 dBFS"),
+        (0.001, ": it is quiet, no sample exceeds -60 dBFS"),
         (0.01, ""),
         (1.0, ""),
     ],

@@ -279,5 +279,5 @@ def test_probe_tells_what_the_header_says(tmp_path):
 
 def test_a_sample_rate_beside_a_file_is_refused(tmp_path):
     path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
-    with pytest.raises(InputError, match="says its own"):
+    with pytest.raises(InputError, match="has its own"):
         audio.read(path, sample_rate=8_000)

@@ -92,5 +92,5 @@ def test_a_bad_sample_is_found_wherever_it_is_and_its_time_is_told(case, data, b
 def test_the_loudest_that_float_samples_may_be_is_36_db_above_full_scale():
     loud = np.float32([1.0, -64.0, 64.0])
     assert next(checked([loud], 8_000, "x")) is loud
-    with pytest.raises(InputError, match=r"x reaches -65 at 0\.125 s, but float samples span -1 to 1"):
+    with pytest.raises(InputError, match=r"x reaches -65 at 0\.125 s, but float samples range from -1 to 1"):
         list(checked([np.zeros(1_000, np.float32), np.float32([-65.0])], 8_000, "x"))

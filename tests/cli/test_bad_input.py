@@ -102,7 +102,7 @@ def test_a_channel_that_is_not_there(cli: Cli, model: Path, wav: Path):
 def test_channels_that_cancel_say_how_to_take_one(cli: Cli, model: Path, make: Callable[..., Path]):
     wave = chirp(1.0, 16_000)
     balanced = make("balanced.wav", np.stack([wave, -wave], axis=1))
-    assert "take one of them, such as the first (--channel 1; in Python, channel=1)" in (
+    assert "use one of them, such as the first (--channel 1; in Python, channel=1)" in (
         cli("diarize", balanced, "--model", model).err
     )
     assert cli("diarize", balanced, "--model", model, "--channel", 1).err == ""

@@ -86,7 +86,7 @@ def test_what_is_wrong_in_each_channel_is_said_once(cli: Cli, model: Path, make:
     call.write_bytes(call.read_bytes()[: call.stat().st_size // 2])
     outcome = cli("diarize", call, "--model", model, "--channel", "each")
     assert outcome.code == 0
-    assert outcome.err.count("is damaged or cut short") == 1
+    assert outcome.err.count("is damaged or truncated") == 1
 
 
 def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):

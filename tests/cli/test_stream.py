@@ -165,7 +165,7 @@ def test_a_pipe_through_which_no_sample_comes_is_an_error(
     pipe(content)
     outcome = cli("stream", "-", "--model", model)
     assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.errors == ["no samples came through the pipe: check the program that should send them"]
+    assert outcome.errors == ["no samples were received from the pipe: check the program that should send them"]
 
 
 def test_a_pipe_is_not_replaced(cli: Cli, model: Path, wav: Path, tmp_path: Path):
@@ -206,7 +206,7 @@ def test_raw_samples_have_no_channels_to_choose_from(cli: Cli, model: Path, wav:
     pipe(raw(wav))
     outcome = cli("stream", "-", "--model", model, "--channel", 1)
     assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
-    assert "these are raw samples, which are taken for mono" in outcome.errors[0]
+    assert "these are raw samples, which must be mono" in outcome.errors[0]
 
 
 def test_a_telephone_line_is_heard_by_its_encoding(cli: Cli, model: Path, wav: Path, pipe: Callable[..., None]):
@@ -214,7 +214,7 @@ def test_a_telephone_line_is_heard_by_its_encoding(cli: Cli, model: Path, wav: P
     outcome = cli("stream", "-", "--model", model, "--encoding", "mulaw", "--rate", 8_000, "--preset", "0.3s")
     assert (outcome.code, outcome.err) == (0, "")
     assert turns(outcome.out) == EXPECTED
-    for source, encoding, why in (("-", "mp3", "no encoding 'mp3'"), (wav, "mulaw", "raw samples from a pipe")):
+    for source, encoding, why in (("-", "mp3", "no sample encoding 'mp3'"), (wav, "mulaw", "raw samples from a pipe")):
         outcome = cli("stream", source, "--model", model, "--encoding", encoding)
         assert outcome.code == 2
         assert why in " ".join(outcome.err.split())
@@ -297,7 +297,7 @@ def test_where_nobody_is_heard_it_says_how_quiet_it_was(cli: Cli, deaf_model: Pa
     wave = chirp(2.0, 16_000)
     quiet = write(tmp_path / "quiet.wav", 0.002 * wave / np.abs(wave).max(), 16_000)
     outcome = cli("stream", quiet, "--model", deaf_model)
-    assert outcome.err == "warning: no speech found in quiet: it is quiet, no sample exceeds -54 dB of full scale\n"
+    assert outcome.err == "warning: no speech found in quiet: it is quiet, no sample exceeds -54 dBFS\n"
 
 
 class Microphone:
@@ -404,7 +404,7 @@ def test_an_unwritable_output_is_known_before_the_stream(cli: Cli, wav: Path, tm
     ("arguments", "words"),
     [
         (["absent.wav"], "does not exist"),
-        (["-", "--rate", 8_000], "says its own rate, so leave it out"),
+        (["-", "--rate", 8_000], "a recording has its own rate, so leave it out"),
         (["{wav}", "-o", "{wav}"], "--overwrite"),
         (["{wav}", "--enroll", "chair=absent.wav"], "the clip of 'chair': absent.wav does not exist"),
         (["{wav}", "--enroll", "chair={short}"], "clip of 'chair' lasts 0.50 s"),

@@ -111,11 +111,11 @@ def test_of_a_window_only_what_is_in_it_counts(tmp_path: Path, entry: Entry):
 def test_silence_and_damage_are_heard(tmp_path: Path, entry: Entry):
     write_audio(tmp_path / "silent.wav", np.zeros(8_000, np.float32), 8_000)
     silent = replace(entry, audio=tmp_path / "silent.wav")
-    assert problems(tmp_path, silent) == ["it is silent: no sample reaches -60 dB of full scale"]
+    assert problems(tmp_path, silent) == ["it is silent: no sample reaches -60 dBFS"]
     assert problems(tmp_path, silent, listen=False) == []
     whole = trees.sound(tmp_path / "cut.flac", 4.0).read_bytes()
     (tmp_path / "cut.flac").write_bytes(whole[: len(whole) // 2])
-    assert "damaged or cut short" in problems(tmp_path, replace(entry, audio=tmp_path / "cut.flac"))[0]
+    assert "damaged or truncated" in problems(tmp_path, replace(entry, audio=tmp_path / "cut.flac"))[0]
 
 
 def test_the_length_of_an_mp3_is_heard_where_its_header_guesses(tmp_path: Path, entry: Entry):

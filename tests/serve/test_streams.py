@@ -229,8 +229,8 @@ def test_silence_has_no_turns(server: Running):
     ("options", "words"),
     [
         ({"preset": "2s"}, "no streaming preset '2s'; known: 30s, 10s, 1s, 0.3s"),
-        ({"encoding": 99 * "%E2%82%AC"}, "no encoding '€€"),  # the reason of a close holds no whole number of these
-        ({"encoding": "mp3"}, "no encoding 'mp3' of samples; known: s16le, f32le, mulaw, alaw"),
+        ({"encoding": 99 * "%E2%82%AC"}, "no sample encoding '€€"),  # a close's reason holds no whole number of these
+        ({"encoding": "mp3"}, "there is no sample encoding 'mp3'; choose from s16le, f32le, mulaw, alaw"),
         ({"rate": "fast"}, "whole number of Hz, got 'fast'"),
         ({"rate": "0"}, "between 1000 and 768000 Hz"),
         ({"num_speakers": "2"}, "no option 'num_speakers'; known: preset, max_speakers, rate, encoding, uri"),
@@ -251,7 +251,7 @@ def test_wrong_options_are_one_sentence(server: Running, options: dict[str, str]
     ("rubbish", "words"),
     [
         (np.full(40_000, math.nan, "<f4").tobytes(), "is not a number (NaN) at 0.000 s"),
-        (np.full(40_000, 1e9, "<f4").tobytes(), "float samples span -1 to 1"),
+        (np.full(40_000, 1e9, "<f4").tobytes(), "float samples range from -1 to 1"),
         ("hello", 'the text {"type": "end"}'),
         ("[" * 100_000, 'the text {"type": "end"}'),
     ],

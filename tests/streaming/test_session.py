@@ -102,7 +102,7 @@ def test_a_block_with_an_impossible_sample_is_refused_whole(session, value):
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_bytes_are_no_samples_of_8_bits(session, kind):
     sent = (WAVE * 8_192).astype("<i2").tobytes()
-    with pytest.raises(InputError, match=r"pass numpy\.frombuffer\(them, 'int16'\)"):
+    with pytest.raises(InputError, match=r"pass numpy\.frombuffer\(data, 'int16'\)"):
         session.push(kind(sent))
     session.push(np.frombuffer(kind(sent), "int16"))
     session.push(memoryview(WAVE))
@@ -414,7 +414,7 @@ def test_where_every_slot_has_a_speaker_there_may_be_more():
 @pytest.mark.parametrize(
     ("wave", "words"),
     [
-        (0.001 * WAVE, "it is quiet, no sample exceeds -6[0-9] dB of full scale"),
+        (0.001 * WAVE, "it is quiet, no sample exceeds -6[0-9] dBFS"),
         ((WAVE * 32_767).astype(np.int16).astype(np.int32), "it is silent"),  # read as samples of 32 bits
     ],
 )
