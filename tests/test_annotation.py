@@ -120,9 +120,9 @@ def test_of_an_rttm_file_about_several_recordings_one_is_named(tmp_path):
 
 @pytest.mark.parametrize("read", [Diarization.from_rttm, Diarization.from_json])
 def test_what_is_no_path_is_refused_in_a_sentence(read):
-    with pytest.raises(InputError, match="the path of a file is wanted, got StringIO"):
+    with pytest.raises(InputError, match="the path of a file is required, got StringIO"):
         read(io.StringIO("SPEAKER a 1 0 2 <NA> <NA> ada <NA> <NA>\n"))
-    with pytest.raises(InputError, match="the path of a file is wanted, got text: a format's `parse`"):
+    with pytest.raises(InputError, match="the path of a file is required, got text: use a format's `parse`"):
         read("SPEAKER a 1 0 2 <NA> <NA> ada <NA> <NA>\n" * 10)
 
 

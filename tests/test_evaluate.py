@@ -105,7 +105,7 @@ def test_a_json_file_of_something_else_is_refused(tmp_path):
     rttm.write(tmp_path / "one.rttm", ONE)
     for content, sentence in (
         ('{"text": "hello"}', "is not a diarization: it has no schema_version"),
-        ('["hello"]', "segment 1: a segment of SegLST is an object, got 'hello'"),
+        ('["hello"]', "segment 1: a SegLST segment must be an object, got 'hello'"),
         ("[", "not JSON .* is this SegLST"),
     ):
         (tmp_path / "talk.json").write_text(content)
@@ -212,7 +212,7 @@ def test_pages_of_errors_show_what_is_said_after_the_scored_parts_too(folders, t
 
 def test_a_recording_in_two_files_is_refused(folders):
     (folders[0] / "again.rttm").write_text((folders[0] / "one.rttm").read_text())
-    with pytest.raises(InputError, match=r"again.rttm and .*one.rttm both hold the recording 'one'"):
+    with pytest.raises(InputError, match=r"again.rttm and .*one.rttm both contain the recording 'one'"):
         score(*folders)
 
 

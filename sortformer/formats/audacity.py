@@ -23,7 +23,7 @@ def format(recording: Diarization) -> str:
     Raises:
         InputError: when the names of two speakers differ only in white space.
     """
-    named = renamed(recording, one_line, "a label of Audacity's")
+    named = renamed(recording, one_line, "an Audacity label")
     return "".join(
         f"{start / 1000:.3f}\t{end / 1000:.3f}\t{speaker}\n" for start, end, speaker, _ in in_milliseconds(named)
     )

@@ -30,7 +30,7 @@ def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, 
     for line in lines(text, source):
         if len(line.fields) < 5 or line.fields[0] == "SPEAKER":
             raise line.error(
-                f"a word of CTM has recording, channel, start, duration and text, got {quoted(' '.join(line.fields))}"
+                f"a CTM word needs recording, channel, start, duration and text, got {quoted(' '.join(line.fields))}"
             )
         uri, word = line.fields[0], line.fields[4]
         if word in _ALTERNATIVES:
@@ -41,7 +41,7 @@ def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, 
             start = line.seconds(2, "start")
             words.append((start, round(start + line.seconds(3, "duration"), 6), word))
     if not found and text.strip():
-        raise InputError(f"{source}: no word is in it; is this CTM?")
+        raise InputError(f"{source}: it has no words; is this CTM?")
     return {uri: sorted(words, key=lambda word: word[:2]) for uri, words in found.items()}
 
 

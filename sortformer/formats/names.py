@@ -64,8 +64,8 @@ def renamed(recording: Diarization, written: Callable[[str], str], format: str) 
     names = {speaker: written(speaker) for speaker in recording.speakers}
     if len(set(names.values())) < len(names):
         raise InputError(
-            f"two speakers of {recording.uri} have the same name but for white space, which {format} cannot express: "
-            "rename one"
+            f"two speakers of {recording.uri} have the same name except for white space, which {format} cannot "
+            "express: rename one"
         )
     return recording.relabel(names)
 
@@ -85,10 +85,10 @@ def check_name(name: str, kind: str) -> str:
         InputError: when it is empty or contains white space; ``kind`` says in the message what it names.
     """
     if not name:
-        raise InputError(f"the {kind} is empty, which RTTM cannot express; give it a name")
+        raise InputError(f"the {kind} is empty, which RTTM does not allow; give it a name")
     if name.split() != [name]:
         wanted = without_white_space(name)
-        raise InputError(f"the {kind} {name!r} contains white space, which RTTM cannot express; write {wanted!r}")
+        raise InputError(f"the {kind} {name!r} contains white space, which RTTM does not allow; write {wanted!r}")
     return name
 
 
@@ -99,9 +99,9 @@ def check_names_files(id: str) -> str:
         InputError: when it is only dots, or contains a path separator or a null character.
     """
     if not id.strip("."):
-        raise InputError(f"the id {id!r} is to name files, so it may not be dots alone")
+        raise InputError(f"the id {id!r} is used as a file name, so it must not be only dots")
     if {"/", "\\", "\0"} & set(id):
-        raise InputError(f"the id {id!r} is to name files, so it may have no /, \\ or \\0; write - instead")
+        raise InputError(f"the id {id!r} is used as a file name: write - instead of /, \\ and \\0")
     return id
 
 
@@ -113,4 +113,4 @@ def check_path(path: Path) -> None:
     """
     whole = os.path.realpath(path)
     if in_unicode(whole) != whole or set("\t\r\n") & set(whole):
-        raise InputError(f"the path {in_unicode(whole)!r} has characters that a line of text cannot hold: rename it")
+        raise InputError(f"the path {in_unicode(whole)!r} has tabs, line breaks or invalid characters: rename it")

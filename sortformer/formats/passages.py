@@ -61,7 +61,7 @@ def said(word: Said) -> Said:
             return word
         case _:
             raise InputError(
-                "words are wanted as assign_speakers gives them, (start, end, text, speaker) with "
+                "words must be as assign_speakers returns them, (start, end, text, speaker) with "
                 f"0 <= start <= end in seconds, got {word!r}"
             )
 

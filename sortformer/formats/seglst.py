@@ -39,7 +39,7 @@ def parse(text: str, source: str = "SegLST") -> dict[str, tuple[Turn, ...]]:
     """
     found = json_value(text, source, "SegLST")
     if not isinstance(found, list):
-        raise InputError(f"{source}: SegLST is a list, got {reprlib.repr(found)}")
+        raise InputError(f"{source}: SegLST must be a list, got {reprlib.repr(found)}")
     turns: dict[str, list[Turn]] = {}
     for number, segment in enumerate(found, start=1):
         try:
@@ -53,12 +53,12 @@ def parse(text: str, source: str = "SegLST") -> dict[str, tuple[Turn, ...]]:
 def _turn(segment: Any) -> tuple[str, list[Turn]]:
     """Return the recording of a segment and its turn; no turn if it has no length."""
     if not isinstance(segment, dict):
-        raise InputError(f"a segment of SegLST is an object, got {reprlib.repr(segment)}")
+        raise InputError(f"a SegLST segment must be an object, got {reprlib.repr(segment)}")
     if missing := [key for key in ("session_id", "speaker", "start_time", "end_time") if key not in segment]:
-        raise InputError(f"a segment of SegLST has a {missing[0]}, got {reprlib.repr(segment)}")
+        raise InputError(f"a SegLST segment needs '{missing[0]}', got {reprlib.repr(segment)}")
     start, end = (_seconds(segment[key], key) for key in ("start_time", "end_time"))
     if not 0 <= start <= end <= LONGEST_S:
-        raise InputError(f"0 <= start_time <= end_time <= {LONGEST_S:g} is wanted, got {start:g} and {end:g}")
+        raise InputError(f"0 <= start_time <= end_time <= {LONGEST_S:g} is required, got {start:g} and {end:g}")
     speaker = text_of(segment["speaker"], "speaker")
     uri = without_white_space(text_of(segment["session_id"], "session_id"))
     return uri, [Turn(start, end, speaker)] if start < end else []

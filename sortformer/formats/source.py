@@ -30,7 +30,7 @@ def read_text(path: str | os.PathLike[str], torn: bytes | None = None) -> str:
     """
     if not isinstance(path, str | os.PathLike):
         raise InputError(
-            f"the path of a file is wanted, got {type(path).__name__}: for text there is the `parse` of a format "
+            f"the path of a file is required, got {type(path).__name__}: for text, use a format's `parse` "
             "(sortformer.formats)"
         )
     try:
@@ -38,7 +38,7 @@ def read_text(path: str | os.PathLike[str], torn: bytes | None = None) -> str:
     except OSError as error:
         if isinstance(path, str) and "\n" in path:
             raise InputError(
-                "the path of a file is wanted, got text: a format's `parse` is for that (sortformer.formats)"
+                "the path of a file is required, got text: use a format's `parse` for that (sortformer.formats)"
             ) from error
         if isinstance(error, FileNotFoundError):
             raise InputError(f"{path} does not exist") from error
@@ -57,7 +57,7 @@ def decoded(content: bytes, source: str, torn: bytes | None = None) -> str:
         return io.StringIO(content.decode(encoding, errors), newline=None).read()
     except UnicodeDecodeError as error:
         if Path(source).suffix.lower() in AUDIO_SUFFIXES:
-            raise InputError(f"{source} is a recording, where a text file is wanted") from error
+            raise InputError(f"{source} is a recording, but a text file is needed") from error
         name = "UTF-16" if error.encoding.startswith("utf-16") else "UTF-8"
         raise InputError(
             f"{source} is not a text file in {name} (byte {error.start} is not valid); if it is text, save it as UTF-8"
@@ -88,7 +88,7 @@ class Line(NamedTuple):
         """
         found = len(self.fields)
         if found not in counts:
-            hint = "; white space in a name is written _" if found > max(counts) else ""
+            hint = "; write white space in names as _" if found > max(counts) else ""
             raise self.error(f"{what} has {' or '.join(map(str, counts))} fields, this one has {found}{hint}")
 
     def seconds(self, index: int, name: str) -> float:
@@ -102,7 +102,7 @@ class Line(NamedTuple):
         except ValueError:
             value = math.nan
         if not 0 <= value <= LONGEST_S:
-            hint = ": write a point, not a comma" if "," in self.fields[index] else ""
+            hint = ": write a decimal point, not a comma" if "," in self.fields[index] else ""
             raise self.error(f"the {name} must be in [0, {LONGEST_S:g}] s, got {quoted(self.fields[index])}{hint}")
         return value
 

@@ -34,7 +34,7 @@ def parse(text: str, source: str = "STM") -> dict[str, tuple[Turn, ...]]:
     for line in lines(text, source):
         if len(line.fields) < 5 or line.fields[0] == "SPEAKER":
             raise line.error(
-                "a segment of STM has recording, channel, speaker, start, end and words, "
+                "an STM segment needs recording, channel, speaker, start, end and words, "
                 f"got {quoted(' '.join(line.fields))}"
             )
         uri, speaker, words = line.fields[0], line.fields[2], line.fields[5:]

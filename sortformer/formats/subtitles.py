@@ -39,7 +39,7 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
         InputError: when the kind is unknown, or an item is not such a word.
     """
     if kind not in ("srt", "vtt"):
-        raise InputError(f"subtitles are srt or vtt, not {kind!r}")
+        raise InputError(f"subtitles must be srt or vtt, not {kind!r}")
     cues = []
     for number, cue in enumerate(passages(words, _can_be_read), start=1):
         speaker, spoken = " ".join((cue[0][3] or "").split()), text(cue)
@@ -80,7 +80,7 @@ def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]
     text = text.lstrip("\ufeff \t\n")
     subtitles = sorted(_subtitles(text, source), key=lambda each: each[:2])
     if not subtitles and text and not text.startswith("WEBVTT"):
-        raise InputError(f"{source}: no subtitle is in it; is this SubRip or WebVTT?")
+        raise InputError(f"{source}: it has no subtitles; is this SubRip or WebVTT?")
     flashes = sum(end - start <= _FLASH_S for start, end, _ in subtitles)
     written = [line for *_, lines in subtitles for line in lines]
     # Automatic captions do not name speakers; with names, short subtitles may be two people who say a word at once.

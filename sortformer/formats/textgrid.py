@@ -49,7 +49,7 @@ def parse(text: str, source: str = "TextGrid") -> tuple[Turn, ...]:
     """
     values = _Values(text, source)
     if values.next() not in ('"ooTextFile"', '"ooTextFile short"') or values.next() != '"TextGrid"':
-        raise values.error('a TextGrid begins with "ooTextFile" and "TextGrid"; is this one?')
+        raise values.error('a TextGrid must begin with "ooTextFile" and "TextGrid"; is this one?')
     values.span()
     turns = list[Turn]()
     for _ in range(values.count() if values.next() == "<exists>" else 0):
@@ -66,7 +66,7 @@ def parse(text: str, source: str = "TextGrid") -> tuple[Turn, ...]:
             if not 0 <= start < end:
                 raise values.error(f"an interval needs 0 <= start < end in seconds, got {start:g} to {end:g}")
             if not speaker:
-                raise values.error("the tier has no name, so that nobody knows who speaks in it; name it in Praat")
+                raise values.error("the tier has no name, so its speaker is unknown; name it in Praat")
             turns.append(Turn(start, end, speaker))
     return tuple(sorted(turns))
 
@@ -87,20 +87,22 @@ class _Values:
         token = next(self._found, None)
         self._place = len(self._text) if token is None else token.start()
         if token is None or token.lastgroup == "open":
-            raise self.error("the TextGrid is cut off here" if token is None else "a text that begins here has no end")
+            raise self.error(
+                "the TextGrid is cut off here" if token is None else "a string that begins here has no end"
+            )
         return token[0]
 
     def text(self) -> str:
         """Return the next value, which must be a text, without its quotes."""
         if (found := self.next())[0] != '"':
-            raise self.error(f"a text in quotes is wanted here, got {quoted(found)}")
+            raise self.error(f"a string in quotes is needed here, got {quoted(found)}")
         return found[1:-1].replace('""', '"')
 
     def number(self) -> float:
         """Return the next value, which must be a finite number."""
         found = self.next()
         if found[0] in '"<' or not math.isfinite(number := float(found)):
-            raise self.error(f"a number is wanted here, got {quoted(found)}")
+            raise self.error(f"a number is needed here, got {quoted(found)}")
         return number
 
     def span(self) -> tuple[float, float]:
@@ -110,7 +112,7 @@ class _Values:
     def count(self) -> int:
         """Return the next value, which must be a count."""
         if (number := self.number()) < 0 or number % 1:
-            raise self.error(f"a whole number is wanted here, got {number:g}")
+            raise self.error(f"a whole number is needed here, got {number:g}")
         return int(number)
 
 

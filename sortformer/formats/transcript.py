@@ -49,11 +49,11 @@ def parse(text: str, source: str, uris: Sequence[str] = ()) -> dict[str, Any] | 
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{source}: not JSON ({error}); is this a transcript, as Whisper, WhisperX or OpenAI write it? Others end "
+            f"{source}: not JSON ({error}); is this a transcript of Whisper, WhisperX or OpenAI? Other formats end "
             f"in {', '.join(SUFFIXES[1:])}"
         ) from error
     if not isinstance(content, dict | list):
-        raise InputError(f"{source}: no transcript, but {reprlib.repr(content)}")
+        raise InputError(f"{source}: not a transcript, but {reprlib.repr(content)}")
     return content
 
 
@@ -70,6 +70,6 @@ def words_of(
         if uri in found:
             return found[uri]
     raise InputError(
-        f"{source} has no word of {' or '.join(map(repr, uris))}, only of {reprlib.repr(list(found))}: "
+        f"{source} has no words of {' or '.join(map(repr, uris))}, only of {reprlib.repr(list(found))}: "
         "rename it there, or leave the recording out"
     )

@@ -46,7 +46,7 @@ def format(regions: Mapping[str, Iterable[tuple[float, float]]]) -> str:
 
 def _line(uri: str, start: float, end: float) -> str:
     if is_comment(check_name(uri, "file id")):
-        raise InputError(f"a line of UEM that begins with {uri!r} would be a comment: give the recording another id")
+        raise InputError(f"a UEM line that begins with {uri!r} would be a comment: give the recording another id")
     if not 0 <= start <= end < math.inf:
         raise InputError(f"a region of {uri} needs 0 <= start <= end in seconds, got {start} to {end}")
     return f"{uri} 1 {start:.3f} {end:.3f}\n"

@@ -21,7 +21,7 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
     try:
         there = next(each for each in (place, *place.parents) if each.exists())
         if not there.is_dir():
-            raise InputError(f"{there} is a file, and a folder is wanted there: choose another name")
+            raise InputError(f"{there} is a file, but a folder is needed there: choose another name")
         place.mkdir(parents=True, exist_ok=True)
         trial.touch()
         trial.unlink()
@@ -39,7 +39,7 @@ def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = Fal
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
         half = ascii(error.object[error.start : error.end])
-        raise InputError(f"cannot write {Path(path)}: a name in it has {half}, which is no character") from error
+        raise InputError(f"cannot write {Path(path)}: a name in it has {half}, which is not a character") from error
     write_bytes(path, content, overwrite=overwrite)
 
 
@@ -56,6 +56,6 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
             with drafted(target, overwrite=overwrite) as draft:
                 draft.write_bytes(content)
         except FileExistsError as error:
-            raise InputError(f"{target} exists already; ask for overwriting, or write elsewhere") from error
+            raise InputError(f"{target} exists already; allow overwriting, or choose another path") from error
     except OSError as error:
         raise InputError(f"cannot write {target}: {refusal(error)}") from error

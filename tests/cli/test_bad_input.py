@@ -122,7 +122,7 @@ def test_a_directory_with_audio_only_further_down(cli: Cli, model: Path, make: C
 def test_an_unwritable_output_is_known_before_the_work(cli: Cli, model: Path, wav: Path, place: str):
     outcome = cli("diarize", wav, "--model", model / "absent", "-o", wav / place)
     assert outcome.code == 1
-    assert outcome.errors == [f"{wav} is a file, and a folder is wanted there: choose another name"]
+    assert outcome.errors == [f"{wav} is a file, but a folder is needed there: choose another name"]
 
 
 def test_white_space_becomes_an_underline_in_rttm_and_that_is_said(cli: Cli, model: Path, make: Callable[..., Path]):
@@ -254,10 +254,10 @@ def test_a_device_that_is_not_here(cli: Cli, model: Path, wav: Path, device: str
         (["--shard", "0/2"], "--shard must be I/N with I from 1 to N, such as 1/4, got '0/2'"),
         (["--shard", "3/2"], "got '3/2'"),
         (["--shard", "2"], "got '2'"),
-        (["--uri", "../x"], "the id '../x' is to name files"),
+        (["--uri", "../x"], "the id '../x' is used as a file name"),
         (["--uri", ""], "the value after '--uri' is empty"),
         (["--uri", " "], "the name of a recording must not be blank"),
-        (["--uri", ".."], "the id '..' is to name files, so it may not be dots alone"),
+        (["--uri", ".."], "the id '..' is used as a file name, so it must not be only dots"),
         (["--overwrite"], "replaces results in a folder: give one with -o"),
         (["-o", "out", "--skip-existing", "--overwrite"], "not both"),
         (["--no-such-option"], "--no-such-option"),

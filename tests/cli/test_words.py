@@ -132,21 +132,21 @@ def test_a_ctm_may_be_of_all_recordings(cli: Cli, model: Path, wav: Path, make: 
     outcome = cli("diarize", wav, make("other.wav"), make("third.wav"), *options)
     assert outcome.code == 1
     hint = "rename it there, or leave the recording out"
-    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no word of 'third', only of ['meeting', 'other']: {hint}"]
+    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no words of 'third', only of ['meeting', 'other']: {hint}"]
     assert outcome.err.index("third") < outcome.err.index("2 recordings diarized")
     assert "Hello" in (tmp_path / "out" / "meeting.vtt").read_text()
     assert "Ada." in (tmp_path / "out" / "other.vtt").read_text()
     # A file that names one recording is not used for another.
     (tmp_path / "all.ctm").write_text("meeting 1 0.1 0.4 Hello\n")
     outcome = cli("diarize", wav, make("other.wav"), *options, "--overwrite")
-    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no word of 'other', only of ['meeting']: {hint}"]
+    assert outcome.errors == [f"{tmp_path / 'all.ctm'} has no words of 'other', only of ['meeting']: {hint}"]
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("Hello Ada.", "said.json: not JSON"),
-        ("5", "said.json: no transcript, but 5"),
+        ("5", "said.json: not a transcript, but 5"),
         ('{"text": "Hello Ada."}', "said.json: a transcript needs segments, chunks or words, with times"),
         ('[{"start": 5, "end": 3, "text": "Hello"}]', "said.json: the word 'Hello' needs start <= end in seconds"),
     ],

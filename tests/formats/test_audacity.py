@@ -41,5 +41,5 @@ def test_where_nobody_speaks_there_are_no_labels():
 
 
 def test_two_names_that_are_one_in_a_line_are_refused():
-    with pytest.raises(InputError, match="the same name but for white space, which a label of Audacity's cannot"):
+    with pytest.raises(InputError, match="the same name except for white space, which an Audacity label cannot"):
         audacity.format(Diarization((Turn(0, 1, "Ada King"), Turn(1, 2, "Ada\tKing")), 2))

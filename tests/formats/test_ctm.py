@@ -37,14 +37,14 @@ def test_silences_are_no_words_and_of_alternatives_the_first_is_taken():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SPEAKER a 1 0.0 1.0 <NA> <NA> x <NA> <NA>", "x.ctm, line 1: a word of CTM has recording, channel, start"),
+        ("SPEAKER a 1 0.0 1.0 <NA> <NA> x <NA> <NA>", "x.ctm, line 1: a CTM word needs recording, channel, start"),
         (
             "a 1 0.5 0.2",
-            "x.ctm, line 1: a word of CTM has recording, channel, start, duration and text, got 'a 1 0.5 0.2'",
+            "x.ctm, line 1: a CTM word needs recording, channel, start, duration and text, got 'a 1 0.5 0.2'",
         ),
         ("a 1 0 1 b\na 1 * * c", r"x.ctm, line 2: the start must be in \[0, 1e\+09\] s, got '\*'"),
         ("a 1 0.5 -1 b", r"x.ctm, line 1: the duration must be in \[0, 1e\+09\] s, got '-1'"),
-        (";; nothing\n", "x.ctm: no word is in it; is this CTM"),
+        (";; nothing\n", "x.ctm: it has no words; is this CTM"),
     ],
 )
 def test_what_is_no_word_is_said_with_its_place(text: str, message: str):

@@ -81,9 +81,9 @@ def test_no_speech_is_an_empty_file():
         ("SPEAKER m 1 0 1 <NA> <NA> anna", "9 or 10 fields, this one has 8"),
         (
             "SPEAKER m 1 0 1 <NA> <NA> anna maria <NA> <NA>",
-            "9 or 10 fields, this one has 11; white space in a name is written _",
+            "9 or 10 fields, this one has 11; write white space in names as _",
         ),
-        ("SPEAKER m 1 3,0 1 <NA> <NA> anna <NA> <NA>", "got '3,0': write a point, not a comma"),
+        ("SPEAKER m 1 3,0 1 <NA> <NA> anna <NA> <NA>", "got '3,0': write a decimal point, not a comma"),
         ("speaker m 1 0 1 <NA> <NA> anna <NA> <NA>", "no line type 'speaker'; did you mean SPEAKER?"),
         ("lexeme m 1 0 1 hello <NA> anna <NA> <NA>", "no line type 'lexeme'; did you mean LEXEME?"),
         ("SPEAKER", "this one has 1"),
@@ -121,7 +121,7 @@ def test_white_space_in_a_name_becomes_an_underscore(name):
 
 
 def test_two_speakers_of_one_name_are_refused():
-    with pytest.raises(InputError, match="two speakers of x have the same name but for white space"):
+    with pytest.raises(InputError, match="two speakers of x have the same name except for white space"):
         rttm.format(Diarization((Turn(0, 1, "the chair"), Turn(2, 3, "the_chair")), 4, "x"))
 
 
@@ -139,7 +139,7 @@ def test_a_file_that_is_missing_or_no_text_is_refused(tmp_path):
     (tmp_path / "audio.rttm").write_bytes(b"RIFF\xff\xfe\x00")
     with pytest.raises(InputError, match=r"not a text file in UTF-8 \(byte 4 is not valid\); if it is text, save"):
         rttm.read(tmp_path / "audio.rttm")
-    with pytest.raises(InputError, match=r"audio.WAV is a recording, where a text file is wanted"):
+    with pytest.raises(InputError, match=r"audio.WAV is a recording, but a text file is needed"):
         rttm.read((tmp_path / "audio.rttm").rename(tmp_path / "audio.WAV"))
 
 

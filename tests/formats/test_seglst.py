@@ -98,9 +98,9 @@ def test_segments_are_read_as_chime_has_them():
         ({"speaker": None}, "speaker must be text, got None"),
         ({"start_time": "soon"}, "start_time must be seconds, got 'soon'"),
         ({"start_time": "nan"}, "start_time must be seconds, got 'nan'"),
-        ({"start_time": -1}, "0 <= start_time <= end_time <= 1e.09 is wanted, got -1 and 2"),
-        ({"end_time": 0.5}, "0 <= start_time <= end_time <= 1e.09 is wanted, got 1 and 0.5"),
-        ({"end_time": 2e9}, "0 <= start_time <= end_time <= 1e.09 is wanted, got 1 and 2e.09"),
+        ({"start_time": -1}, "0 <= start_time <= end_time <= 1e.09 is required, got -1 and 2"),
+        ({"end_time": 0.5}, "0 <= start_time <= end_time <= 1e.09 is required, got 1 and 0.5"),
+        ({"end_time": 2e9}, "0 <= start_time <= end_time <= 1e.09 is required, got 1 and 2e.09"),
         ({"end_time": True}, "end_time must be seconds, got True"),
     ],
 )
@@ -109,13 +109,13 @@ def test_what_is_no_segment_is_refused_with_its_place(changed, sentence):
     with pytest.raises(InputError, match=f"x.json, segment 2: {sentence}"):
         seglst.parse(json.dumps([good, good | changed]), "x.json")
     for key in good:
-        with pytest.raises(InputError, match=f"x.json, segment 1: a segment of SegLST has a {key}, got"):
+        with pytest.raises(InputError, match=f"x.json, segment 1: a SegLST segment needs '{key}', got"):
             seglst.parse(json.dumps([{other: value for other, value in good.items() if other != key}]), "x.json")
 
 
 @pytest.mark.parametrize("text", ["{}", "3", "null"])
 def test_what_is_no_list_is_no_seglst(text):
-    with pytest.raises(InputError, match=r"x\.json: SegLST is a list, got"):
+    with pytest.raises(InputError, match=r"x\.json: SegLST must be a list, got"):
         seglst.parse(text, "x.json")
 
 
@@ -124,7 +124,7 @@ def test_where_nobody_speaks_the_list_is_empty():
 
 
 def test_what_is_no_word_with_its_speaker_is_refused():
-    with pytest.raises(InputError, match="as assign_speakers gives them"):
+    with pytest.raises(InputError, match="as assign_speakers returns them"):
         seglst.format(Diarization((), 10), [(0.0, 1.0, "x")])  # pyright: ignore[reportArgumentType]
 
 

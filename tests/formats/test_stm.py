@@ -59,8 +59,8 @@ def test_segments_are_read_as_corpora_have_them():
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("talk 1 S1 2", "a segment of STM has recording, channel, speaker, start, end and words, got 'talk 1 S1 2'"),
-        ("SPEAKER talk 1 0 2 <NA> <NA> a <NA> <NA>", "a segment of STM has"),
+        ("talk 1 S1 2", "an STM segment needs recording, channel, speaker, start, end and words, got 'talk 1 S1 2'"),
+        ("SPEAKER talk 1 0 2 <NA> <NA> a <NA> <NA>", "an STM segment needs"),
         ("talk 1 S1 soon 3 yes", "the start must be in"),
         ("talk 1 S1 2 -3 yes", "the end must be in"),
         ("talk 1 S1 3 2 yes", "the end, 2 s, is before the start, 3 s"),

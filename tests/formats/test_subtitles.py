@@ -136,7 +136,7 @@ def test_times_within_a_subtitle_that_are_not_its_own_make_no_part_longer_than_i
         ),
         (5_000 * "9" + ":00:00.0 --> 00:01.0\nyes", "x.srt, line 1: a subtitle needs times like"),
         ("00:01.0 --> 00:00.5\nyes", "x.srt, line 1: a subtitle needs start <= end, got '00:01.0 --> 00:00.5'"),
-        ("Hello Ada.", "x.srt: no subtitle is in it; is this SubRip or WebVTT"),
+        ("Hello Ada.", "x.srt: it has no subtitles; is this SubRip or WebVTT"),
     ],
 )
 def test_what_is_no_subtitle_is_said(text, message):
@@ -214,7 +214,7 @@ def test_the_name_of_the_file_says_which(tmp_path):
     assert (tmp_path / "talk.srt").read_text() == subtitles.format(words, "srt")
     assert (tmp_path / "talk.VTT").read_text() == subtitles.format(words, "vtt")
     for name in ("talk.ass", "talk"):
-        with pytest.raises(InputError, match=re.escape("subtitles are srt or vtt")):
+        with pytest.raises(InputError, match=re.escape("subtitles must be srt or vtt")):
             subtitles.write(tmp_path / name, words)
 
 
@@ -234,5 +234,5 @@ def test_the_name_of_the_file_says_which(tmp_path):
 )
 @pytest.mark.parametrize("kind", ["srt", "vtt"])
 def test_what_is_no_word_with_its_speaker_is_refused(words, kind):
-    with pytest.raises(InputError, match=r"as assign_speakers gives them, \(start, end, text, speaker\)"):
+    with pytest.raises(InputError, match=r"as assign_speakers returns them, \(start, end, text, speaker\)"):
         subtitles.format(words, kind)

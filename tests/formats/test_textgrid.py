@@ -63,7 +63,7 @@ def test_a_grid_is_exactly_as_praat_wants_it(tmp_path: Path):
 
 
 def test_two_names_that_are_one_in_a_line_are_refused():
-    with pytest.raises(InputError, match="the same name but for white space, which a TextGrid cannot express"):
+    with pytest.raises(InputError, match="the same name except for white space, which a TextGrid cannot express"):
         textgrid.format(Diarization((Turn(0, 1, "Ada King"), Turn(1, 2, "Ada\nKing")), 2))
 
 
@@ -153,18 +153,18 @@ def test_every_encoding_of_praat_is_read(tmp_path: Path, encoding: str):
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
     [
-        (SHORT, "SPEAKER m 1 0 1 <NA>", "line 1: a TextGrid begins with"),
+        (SHORT, "SPEAKER m 1 0 1 <NA>", "line 1: a TextGrid must begin with"),
         (SHORT, "", "line 1: the TextGrid is cut off here"),
-        ("ooTextFile short", "ooBinaryFile", 'line 1: a TextGrid begins with "ooTextFile" and "TextGrid"'),
-        ('"TextGrid"', '"PitchTier"', "line 2: a TextGrid begins"),
+        ("ooTextFile short", "ooBinaryFile", 'line 1: a TextGrid must begin with "ooTextFile" and "TextGrid"'),
+        ('"TextGrid"', '"PitchTier"', "line 2: a TextGrid must begin"),
         ('\n"dong"\n', "", "line 25: the TextGrid is cut off here"),
-        ('"dong"', '"dong', "line 26: a text that begins here has no end"),
+        ('"dong"', '"dong', "line 26: a string that begins here has no end"),
         ('\n1\n2.5\n"a', '\n3\n2.5\n"a', "line 18: an interval needs 0 <= start < end in seconds, got 3 to 2.5"),
         ('"Ada ""K"""', '""', "line 18: the tier has no name"),
-        ('" "', "5", "line 15: a text in quotes is wanted here, got '5'"),
-        ("\n2\n0\n1\n", "\n1.5\n0\n1\n", "line 12: a whole number is wanted here, got 1.5"),
-        ("1.5", '"1.5"', "line 25: a number is wanted here, got '\"1.5\"'"),
-        ("1.5", "1e999", "line 25: a number is wanted here, got '1e999'"),
+        ('" "', "5", "line 15: a string in quotes is needed here, got '5'"),
+        ("\n2\n0\n1\n", "\n1.5\n0\n1\n", "line 12: a whole number is needed here, got 1.5"),
+        ("1.5", '"1.5"', "line 25: a number is needed here, got '\"1.5\"'"),
+        ("1.5", "1e999", "line 25: a number is needed here, got '1e999'"),
     ],
 )
 def test_a_broken_grid_is_refused_with_its_place(before: str, after: str, reason: str):

@@ -36,7 +36,7 @@ def test_written_regions_have_milliseconds(tmp_path):
     ("line", "reason"),
     [
         ("m 1 0", "4 fields"),
-        ("my talk 1 0 1", "4 fields, this one has 5; white space in a name is written _"),
+        ("my talk 1 0 1", "4 fields, this one has 5; write white space in names as _"),
         ("m 1 2 1", "ends at 1.0 s, before it starts at 2.0 s"),
         ("m 1 -1 1", "start must be"),
         ("m 1 0 inf", "end must be"),

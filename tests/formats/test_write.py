@@ -88,7 +88,9 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_half_a_character_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"cannot write .*x\.txt: a name in it has '\\udcff', which is no character"):
+    with pytest.raises(
+        InputError, match=r"cannot write .*x\.txt: a name in it has '\\udcff', which is not a character"
+    ):
         write_text(tmp_path / "x.txt", "a\udcff")
     assert not list(tmp_path.iterdir())
 
@@ -98,7 +100,7 @@ def test_a_folder_is_made_and_tried_before_the_work(tmp_path):
     assert os.listdir(tmp_path / "a" / "b") == []
     (tmp_path / "file").write_text("")
     for place in ("file", "file/a/b"):
-        with pytest.raises(InputError, match=r"file is a file, and a folder is wanted"):
+        with pytest.raises(InputError, match=r"file is a file, but a folder is needed"):
             check_folder(tmp_path / place)
     with pytest.raises(InputError, match="cannot write to the folder /proc/"):
         check_folder("/proc/self/fd")

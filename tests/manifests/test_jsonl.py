@@ -58,7 +58,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, found):
 @pytest.mark.parametrize("name", ["AMI/ES2004a", "../../x", "/x", "a\\b"])
 def test_an_id_that_would_leave_the_folder_of_the_results_is_refused(tmp_path: Path, name: str):
     (tmp_path / "m.jsonl").write_text(json.dumps({"audio_filepath": "call.wav", "uniq_id": name}) + "\n")
-    with pytest.raises(InputError, match=r"m\.jsonl, line 1: the id .* is to name files"):
+    with pytest.raises(InputError, match=r"m\.jsonl, line 1: the id .* is used as a file name"):
         read(tmp_path / "m.jsonl")
 
 
@@ -132,7 +132,7 @@ def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Pa
         (r'{"audio_filepath": "a\u0000.wav"}', "'audio_filepath' must be a path"),
         (r'{"audio_filepath": "\ud800.wav"}', "'audio_filepath' must be a path"),
         (r'{"audio_filepath": "a.wav", "rttm_filepath": "a\u0000.rttm"}', "'rttm_filepath' must be a path"),
-        (r'{"audio_filepath": "a.wav", "uniq_id": "a\u0000"}', "is to name files"),
+        (r'{"audio_filepath": "a.wav", "uniq_id": "a\u0000"}', "is used as a file name"),
         (r'{"audio_filepath": "a.wav", "uniq_id": "\ud800"}', "'uniq_id' must be text"),
         ('{"audio_filepath": "a.wav", "num_speakers": 2.5}', "'num_speakers' must be"),
         ('{"audio_filepath": "a.wav", "uniq_id": 7}', "'uniq_id' must be text"),
@@ -196,9 +196,9 @@ def test_where_a_reference_is_in_the_way_nothing_is_written(tmp_path: Path):
 @pytest.mark.parametrize("name", [os.fsdecode(b"caf\xe9"), "a\tb", "a\nb"])
 def test_a_path_that_no_line_of_text_holds_is_refused(tmp_path: Path, name: str):
     audio = tmp_path / name / "call.wav"
-    with pytest.raises(InputError, match="has characters that a line of text cannot hold: rename it"):
+    with pytest.raises(InputError, match="has tabs, line breaks or invalid characters: rename it"):
         write(tmp_path / "m.jsonl", [Entry("call", audio)])
-    with pytest.raises(InputError, match="has characters that a line of text cannot hold: rename it"):
+    with pytest.raises(InputError, match="has tabs, line breaks or invalid characters: rename it"):
         write_bank(tmp_path / "bank", [Utterance(audio, "ann", "train", "", 0.0, 2.0)])
     assert not list(tmp_path.iterdir())
 

@@ -94,7 +94,7 @@ def test_words_that_are_sent_too_are_given_to_who_says_them(server: Running, wav
         ({"words": ("a.json", b'{"text": "Hello"}')}, "a.json: a transcript needs segments, chunks or words"),
         ({"words": ("a.json", b'[{"text": "Hello"}]')}, "a.json: a word is (start, end, text)"),
         ({"words": ("a.srt", b"\xff\xff")}, "a.srt is not a text file in UTF-8"),
-        ({"words": ("a.ctm", b"x 1 0 1 yes\ny 1 0 1 no")}, "a.ctm has no word of 'my_talk', only of ['x', 'y']"),
+        ({"words": ("a.ctm", b"x 1 0 1 yes\ny 1 0 1 no")}, "a.ctm has no words of 'my_talk', only of ['x', 'y']"),
     ],
 )
 def test_what_are_no_words_is_one_sentence(server: Running, wav: Path, options: dict[str, Any], sentence: str):
