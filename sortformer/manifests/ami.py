@@ -46,7 +46,7 @@ def from_ami(
         InputError: when a folder, a recording, an RTTM or a UEM is missing, or the microphone is unknown.
     """
     if microphone not in MICROPHONES:
-        raise InputError(f"AMI has the microphones {', '.join(MICROPHONES)} here, not {microphone!r}")
+        raise InputError(f"there is no AMI microphone {microphone!r}; choose from {', '.join(MICROPHONES)}")
     audio = Tree.of(corpus, {".wav", ".flac"})
     setup = Path(setup)
     words = setup / "only_words" / "rttms"
@@ -70,5 +70,5 @@ def from_ami(
             check_complete(corpus, names, f"the split {split!r}", "fetch")
         splits[split] = tuple(drafts)
     if not any(splits.values()):
-        raise InputError(f"{corpus} has no meeting as *.{MICROPHONES[microphone]}.wav")
+        raise InputError(f"{corpus} has no meetings (*.{MICROPHONES[microphone]}.wav)")
     return Ami({split: drafts for split, drafts in splits.items() if drafts}, tuple(without))

@@ -38,9 +38,9 @@ def from_callhome(corpus: str | Path, references: str | Path, partial: bool = Fa
         drafts = []
         for name in (name for name in names if name in audio):
             if name not in turns:
-                raise InputError(f"{references} says nothing about {name!r}, which is in {corpus}")
+                raise InputError(f"{references} has no turns of {name!r}, which is in {corpus}")
             drafts.append(Draft(Entry(name, audio[name], duration=duration_of(audio[name])), turns[name]))
         splits[split] = tuple(drafts)
     if not any(splits.values()):
-        raise InputError(f"{corpus} has no call of CALLHOME (iaaa.sph, ...)")
+        raise InputError(f"{corpus} has no CALLHOME calls (iaaa.sph, ...)")
     return {split: drafts for split, drafts in splits.items() if drafts}

@@ -126,9 +126,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
     except InputError as error:
         problems.append(str(error))
     if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + SLACK_S:
-        problems.append(
-            f"it should last until {entry.offset + (entry.duration or 0.0):.2f} s, the file {whole_s:.2f} s"
-        )
+        problems.append(f"it ends at {entry.offset + (entry.duration or 0.0):.2f} s, its file at {whole_s:.2f} s")
     turns = doubt = None
     if entry.rttm is None:
         problems.append("it has no reference ('rttm_filepath')")
@@ -137,7 +135,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
             turns = reference_of(entry)
             problems += _turn_problems(entry, own_turns(entry), turns, whole_s)
             if (other := other_name(entry)) is not None:
-                doubt = f"its reference, {entry.rttm}, is about {other!r}: is it this recording's?"
+                doubt = f"its reference, {entry.rttm}, is for {other!r}: does it belong to this recording?"
         except InputError as error:
             problems.append(str(error))
     try:

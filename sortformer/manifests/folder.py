@@ -50,9 +50,9 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         )
         drafts.append(Draft(entry, None if source is None or alone else rttm.read(source)[name]))
     if not drafts:
-        raise InputError(f"{folder} has no recordings, neither itself nor in a folder below")
+        raise InputError(f"{folder} and its subfolders have no recordings")
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
-        raise InputError(f"{references} is about none of the recordings in {folder}, by their names")
+        raise InputError(f"{references} matches none of the recordings in {folder} by name")
     return drafts
 
 
@@ -101,11 +101,11 @@ def _by_id(
         ids = list(about)
         for name in ids:
             if name in found and said[name] != about[name]:
-                raise InputError(f"{found[name][0]} and {path} are both about {name!r}; keep one of them")
+                raise InputError(f"{found[name][0]} and {path} are both for {name!r}; keep one of them")
             said[name] = about[name]
             found.setdefault(name, (path, len(ids) == 1))
         if len(ids) == 1 and own in names and ids[0] not in names:
             other = by_name.setdefault(own, (path, True))[0]
             if other != path and own not in found:
-                raise InputError(f"{other} and {path} are both about {own!r}, by their names; keep one of them")
+                raise InputError(f"{other} and {path} are both for {own!r}, by their names; keep one of them")
     return by_name | found

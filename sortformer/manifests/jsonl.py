@@ -63,7 +63,7 @@ def read_lines(path: str | os.PathLike[str]) -> list[Entry]:
     """
     source = Path(path)
     if source.is_dir():
-        raise InputError(f"{path} is a folder, and a manifest is wanted: sortformer manifest folder makes one of it")
+        raise InputError(f"{path} is a folder, not a manifest: `sortformer manifest folder` makes one from it")
 
     def read(fields: dict[str, Any]) -> tuple[Entry, bool]:
         return _entry(fields, source.parent), bool(fields.get("uniq_id"))
@@ -76,9 +76,7 @@ def read_lines(path: str | os.PathLike[str]) -> list[Entry]:
 def _entry(fields: dict[str, Any], base: Path) -> Entry:
     audio = _path(fields, "audio_filepath", base)
     if audio is None:
-        raise InputError(
-            "there is no 'audio_filepath' (of lhotse's lists `sortformer manifest lhotse` makes manifests)"
-        )
+        raise InputError("'audio_filepath' is missing (`sortformer manifest lhotse` converts lhotse's manifests)")
     speakers = fields.get("num_speakers")
     return Entry(
         id=without_white_space(text_of(fields.get("uniq_id") or in_unicode(audio.stem), "'uniq_id'")),
@@ -118,7 +116,7 @@ def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, over
     """
     path = Path(path)
     if path.exists() and not overwrite:
-        raise InputError(f"{path} exists already; ask for overwriting, or write elsewhere")
+        raise InputError(f"{path} exists already; allow overwriting, or choose another path")
     found = sorted(
         (with_speakers(each) if isinstance(each, Draft) else Draft(each) for each in drafts),
         key=lambda each: each.entry.id,
@@ -143,10 +141,10 @@ def _check(draft: Draft, folder: Path, overwrite: bool) -> None:
         return
     if folder.exists() and not folder.is_dir():
         raise InputError(
-            f"{folder} is a file, and the references would go into a folder of that name: write the manifest elsewhere"
+            f"{folder} is a file, but the references need a folder of that name: write the manifest elsewhere"
         )
     if not overwrite and (target := _target(draft, folder)).exists():
-        raise InputError(f"{target} exists already; ask for overwriting, or write elsewhere")
+        raise InputError(f"{target} exists already; allow overwriting, or choose another path")
 
 
 def _target(draft: Draft, folder: Path) -> Path:

@@ -45,11 +45,11 @@ def _recordings(path: Path) -> dict[str, Path]:
         name, source = without_white_space(name) if name else "", source.strip()
         if name and (not source or source.endswith("|")):
             raise InputError(
-                f"{path}, line {number}: {name!r} is no file but {source or 'nothing'!r}; commands in a data file are "
+                f"{path}, line {number}: {name!r} is {source or 'nothing'!r}, not a file; commands are "
                 "not run: decode to files first, or name the file itself (sph, flac and others are read as they are)"
             )
         if name in found:
-            raise InputError(f"{path}, line {number}: {name!r} is there twice; keep one of the two")
+            raise InputError(f"{path}, line {number}: {name!r} occurs twice; keep one of the two")
         if name:
             found[name] = path_of(source, f"{path}, line {number}: the recording of {name!r}")
     return found
@@ -69,7 +69,7 @@ def _by_first(path: Path) -> dict[str, Line]:
     found: dict[str, Line] = {}
     for line in _rows(path, 2):
         if line.fields[0] in found:
-            raise line.error(f"{line.fields[0]!r} is there twice; keep one of the two")
+            raise line.error(f"{line.fields[0]!r} occurs twice; keep one of the two")
         found[line.fields[0]] = line
     return found
 
@@ -80,7 +80,7 @@ def _turns(folder: Path, durations: dict[str, float | None]) -> dict[str, tuple[
         without, others = [name for name in durations if name not in known], sorted(known.keys() - durations.keys())
         if without and others:  # if all have turns, the others may be those of a larger corpus
             raise InputError(
-                f"{folder / 'rttm'} says nothing about {without[0]!r} of {folder / 'wav.scp'}, but speaks of "
+                f"{folder / 'rttm'} has no turns of {without[0]!r} in {folder / 'wav.scp'}, but some of "
                 f"{others[0]!r}: give each recording the same name in both"
             )
         return known
@@ -91,13 +91,13 @@ def _turns(folder: Path, durations: dict[str, float | None]) -> dict[str, tuple[
     for line in _rows(folder / "segments", 4):
         utterance, recording = line.fields[:2]
         if utterance not in speaker:
-            raise line.error(f"{folder / 'utt2spk'} does not say who speaks in {utterance!r}")
+            raise line.error(f"{folder / 'utt2spk'} has no speaker for {utterance!r}")
         if recording not in durations:
             raise line.error(f"{folder / 'wav.scp'} has no recording {recording!r}")
         start = line.seconds(2, "start")
         end = durations[recording] if line.fields[3] in _OPEN_ENDS else line.seconds(3, "end")
         if end is None:
-            raise line.error(f"{utterance!r} ends with {recording!r}: say when that is in {folder / 'reco2dur'}")
+            raise line.error(f"{utterance!r} ends with {recording!r}: give its duration in {folder / 'reco2dur'}")
         if start >= end:
             raise line.error(f"{utterance!r} ends at {end} s, not after its start at {start} s")
         found.setdefault(recording, []).append(Turn(start, end, speaker[utterance]))

@@ -34,7 +34,7 @@ def from_lhotse(recordings: str | Path, supervisions: str | Path | None = None) 
             spoken.setdefault(name, []).extend(turns)
     drafts = _rows(recordings, lambda row: _draft(row, spoken))
     if spoken:
-        raise InputError(f"{supervisions} speaks of the recording {min(spoken)!r}, which is not in {recordings}")
+        raise InputError(f"{supervisions} refers to the recording {min(spoken)!r}, which is not in {recordings}")
     return drafts
 
 
@@ -60,7 +60,7 @@ def _cut(row: dict[str, Any]) -> Draft:
     taken = _channels(row.get("channel"))
     if taken and there - taken:
         raise InputError(
-            f"the cut {name!r} takes {len(taken)} of the {len(there)} channels of its file; save it first "
+            f"the cut {name!r} uses {len(taken)} of the {len(there)} channels of its file; save it first "
             "(CutSet.save_audios)"
         )
     return Draft(_entry(recording, name, start, duration), tuple(sorted(turns)))
@@ -75,7 +75,7 @@ def _channels(value: Any) -> set[int]:
 def _entry(recording: dict[str, Any], name: str, offset: float, duration: float) -> Entry:
     if changed := [each for each in _mappings(recording, "transforms") if each.get("name") != "Resample"]:
         raise InputError(
-            f"the sound of {name!r} is not that of its file but changed ({changed[0].get('name')}); save it first "
+            f"the audio of {name!r} is a modified version of its file ({changed[0].get('name')}); save it first "
             "(CutSet.save_audios)"
         )
     sources = _mappings(recording, "sources") or [{}]

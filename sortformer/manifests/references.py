@@ -53,7 +53,7 @@ def _about(entry: Entry, found: Mapping[str, Value], path: Path) -> Value:
         if name in found:
             return found[name]
     if len(found) != 1:
-        raise InputError(f"{path} says nothing about {entry.id!r}, only about {len(found)} other recordings")
+        raise InputError(f"{path} has nothing for {entry.id!r}, only for {len(found)} other recordings")
     return next(iter(found.values()))
 
 

@@ -71,7 +71,7 @@ class Tree:
 def _only(paths: Sequence[Path]) -> Path | None:
     there = [path for path in paths if path.exists()]
     if len(there) > 1:
-        raise InputError(f"{there[0]} and {there[1]} have one name; give the folder that holds only one of them")
+        raise InputError(f"{there[0]} and {there[1]} have the same name; give the folder that holds only one of them")
     return there[0] if there else None
 
 

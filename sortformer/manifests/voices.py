@@ -121,5 +121,5 @@ def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite
 def _length(path: Path) -> float:
     length = duration_of(path)
     if length is None:
-        raise InputError(f"{path} does not say how long it is; convert it to WAV or FLAC")
+        raise InputError(f"{path} has no duration in its header; convert it to WAV or FLAC")
     return length

@@ -88,7 +88,7 @@ def test_check_says_what_recordings_are_like_and_what_is_wrong(cli: Cli, calls: 
     other.write_text(other.read_text().replace(" two ", " three "))
     outcome = cli("manifest", "check", calls)
     assert outcome.code == 0
-    assert outcome.err.endswith("is about 'three': is it this recording's?\n")
+    assert outcome.err.endswith("is for 'three': does it belong to this recording?\n")
     (calls.parent / "calls" / "two.wav").unlink()
     outcome = cli("manifest", "check", calls, "--quick")
     assert outcome.code == 1

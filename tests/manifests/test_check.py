@@ -53,7 +53,7 @@ def test_a_reference_that_calls_the_recording_otherwise_is_doubted(tmp_path: Pat
     found = check([tmp_path / "m.jsonl"])
     assert found.problems == ()
     assert [str(doubt) for doubt in found.doubts] == [
-        f"{tmp_path / 'm.jsonl'}: one: its reference, {other}, is about 'two': is it this recording's?"
+        f"{tmp_path / 'm.jsonl'}: one: its reference, {other}, is for 'two': does it belong to this recording?"
     ]
     window = replace(entry, id="part", num_speakers=None)  # its RTTM uses the file's name
     write(tmp_path / "m.jsonl", [window], overwrite=True)
@@ -74,8 +74,8 @@ def test_a_manifest_without_recordings_is_a_problem(tmp_path: Path):
         ({"rttm": None}, "it has no reference"),
         ({"rttm": Path("absent.rttm")}, "absent.rttm does not exist"),
         ({"uem": Path("absent.uem")}, "absent.uem does not exist"),
-        ({"duration": 3.0}, "it should last until 3.00 s, the file 1.00 s"),
-        ({"offset": 0.5}, "it should last until 1.50 s, the file 1.00 s"),
+        ({"duration": 3.0}, "it ends at 3.00 s, its file at 1.00 s"),
+        ({"offset": 0.5}, "it ends at 1.50 s, its file at 1.00 s"),
         ({"num_speakers": 3}, "'num_speakers' is 3, the reference has 2"),
     ],
 )
@@ -126,7 +126,7 @@ def test_the_length_of_an_mp3_is_heard_where_its_header_guesses(tmp_path: Path, 
     live = replace(entry, audio=path, duration=guessed_s, uem=None)
     assert problems(tmp_path, live, listen=False) == []
     (said,) = problems(tmp_path, live)
-    assert re.fullmatch(r"it should last until .* s, the file 8\.\d\d s", said)
+    assert re.fullmatch(r"it ends at .* s, its file at 8\.\d\d s", said)
 
 
 def test_what_comes_twice_in_a_manifest_is_found(tmp_path: Path, entry: Entry):

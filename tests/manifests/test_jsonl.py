@@ -121,7 +121,7 @@ def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Pa
     [
         ("SPEAKER a 1 0 1", "not JSON"),
         ("[1]", r"no JSON object, but \[1\]; is this a manifest, with an object on each line\?"),
-        ("{}", r"no 'audio_filepath' \(of lhotse's lists `sortformer manifest lhotse` makes manifests\)"),
+        ("{}", r"'audio_filepath' is missing \(`sortformer manifest lhotse` converts lhotse's manifests\)"),
         ('{"audio_filepath": ["a.wav", "b.wav"]}', "'audio_filepath' must be a path"),
         ('{"audio_filepath": "a.wav", "offset": "now"}', "'offset' must be a number"),
         ('{"audio_filepath": "a.wav", "duration": -1}', "the duration of 'a'"),
@@ -151,7 +151,7 @@ def test_two_of_one_name_and_no_recordings_are_refused(tmp_path: Path):
     (tmp_path / "m.jsonl").write_text("\n")
     with pytest.raises(InputError, match="no recordings"):
         read(tmp_path / "m.jsonl")
-    with pytest.raises(InputError, match=f"^{tmp_path} is a folder, and a manifest is wanted"):
+    with pytest.raises(InputError, match=f"^{tmp_path} is a folder, not a manifest"):
         read(tmp_path)
     with pytest.raises(InputError, match="both called 'a'"):
         write(tmp_path / "new.jsonl", [Entry("a", Path("a.wav")), Entry("a", Path("b.wav"))])
@@ -209,7 +209,7 @@ def test_a_reference_is_found_by_id_or_by_being_the_only_one(tmp_path: Path):
     one, two = (Diarization((Turn(0, 1, uri),), 1, uri) for uri in ("call", "more"))
     rttm.write(tmp_path / "all.rttm", one, two)
     assert reference_of(Entry("call", Path("call.wav"), rttm=tmp_path / "all.rttm")) == one.turns
-    with pytest.raises(InputError, match="says nothing about 'third'"):
+    with pytest.raises(InputError, match="has nothing for 'third'"):
         reference_of(Entry("third", Path("third.wav"), rttm=tmp_path / "all.rttm"))
 
 

@@ -37,7 +37,7 @@ def test_rttm_of_the_recordings_name_may_call_it_otherwise(tmp_path: Path):
     inside = truth(tmp_path / "refs" / "x" / "one.rttm", (0, 1, "a"))
     assert from_folder(tmp_path / "wav", tmp_path / "refs")[0].entry.rttm == inside
     sound(tmp_path / "other" / "three.wav")
-    with pytest.raises(InputError, match=r"refs is about none of the recordings in .*other"):
+    with pytest.raises(InputError, match=r"refs matches none of the recordings in .*other"):
         from_folder(tmp_path / "other", tmp_path / "refs")
 
 
@@ -49,7 +49,7 @@ def test_what_is_inside_goes_before_the_file_name_and_two_of_one_name_compete(tm
     assert found == {"one": None, "two": tmp_path / "refs" / "one.rttm"}
     for name in ("hyp", "ref"):
         truth(tmp_path / "both" / name / f"{name}.rttm", (0, 1, "a")).rename(tmp_path / "both" / name / "one.rttm")
-    with pytest.raises(InputError, match=r"hyp/one\.rttm and .*ref/one\.rttm are both about 'one', by their names"):
+    with pytest.raises(InputError, match=r"hyp/one\.rttm and .*ref/one\.rttm are both for 'one', by their names"):
         from_folder(tmp_path / "wav", tmp_path / "both")
 
 
@@ -86,11 +86,11 @@ def test_what_was_written_beside_a_manifest_is_no_other_reference(tmp_path: Path
 
 def test_competing_references_and_empty_folders_are_refused(tmp_path: Path):
     truth(tmp_path / "a" / "one.rttm", (0, 1, "a"))
-    with pytest.raises(InputError, match="has no recordings"):
+    with pytest.raises(InputError, match="and its subfolders have no recordings"):
         from_folder(tmp_path)
     sound(tmp_path / "one.wav")
     truth(tmp_path / "b" / "one.rttm", (0, 1, "b"))
-    with pytest.raises(InputError, match="are both about 'one'"):
+    with pytest.raises(InputError, match="are both for 'one'"):
         from_folder(tmp_path)
     with pytest.raises(InputError, match="there is no folder"):
         from_folder(tmp_path / "absent")
@@ -149,7 +149,7 @@ def test_a_kaldi_segment_may_last_until_its_recording_ends(tmp_path: Path, end: 
 def test_a_recording_that_does_not_say_its_length_ends_no_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sortformer.manifests.kaldi.duration_of", {Path("one.webm"): None}.get)
     data = kaldi(tmp_path, wav_scp="one one.webm\n", segments="u1 one 0.5 -1\n", utt2spk="u1 anna\n")
-    with pytest.raises(InputError, match=r"segments, line 1: 'u1' ends with 'one': say when that is in .*reco2dur"):
+    with pytest.raises(InputError, match=r"segments, line 1: 'u1' ends with 'one': give its duration in .*reco2dur"):
         from_kaldi(data)
 
 
@@ -184,18 +184,18 @@ def test_kaldis_rttm_and_reco2dur_go_first(tmp_path: Path):
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"wav_scp": "one sph2pipe -f wav one.sph |\n"}, "commands in a data file are not run"),
-        ({"wav_scp": "one\n"}, "is no file but 'nothing'"),
+        ({"wav_scp": "one sph2pipe -f wav one.sph |\n"}, "commands are not run"),
+        ({"wav_scp": "one\n"}, "'one' is 'nothing', not a file"),
         ({"wav_scp": "one one.wav\0\n"}, "line 1: the recording of 'one' must be a path, got"),
-        ({"segments": "u1 one 0.0 0.8\n"}, "does not say who speaks in 'u1'"),
+        ({"segments": "u1 one 0.0 0.8\n"}, "has no speaker for 'u1'"),
         ({"segments": "u1 two 0.0 0.8\n", "utt2spk": "u1 a\n"}, "has no recording 'two'"),
         ({"segments": "u1 one 0.8 0.8\n", "utt2spk": "u1 a\n"}, "not after its start"),
         ({"segments": "u1 one 1.2 -1\n", "utt2spk": "u1 a\n"}, "ends at 1.0 s, not after its start at 1.2 s"),
         ({"segments": "u1 one 0.8 -2\n", "utt2spk": "u1 a\n"}, r"the end must be in \[0, 1e\+09\] s"),
         ({"segments": "u1 one 0.8\n", "utt2spk": "u1 a\n"}, "has 4 fields"),
-        ({"wav_scp": "one one.wav\none two.wav\n"}, "line 2: 'one' is there twice"),
-        ({"segments": "u1 one 0 1\n", "utt2spk": "u1 a\nu1 b\n"}, "line 2: 'u1' is there twice"),
-        ({"reco2dur": "one 1.0\none 2.0\n"}, "line 2: 'one' is there twice"),
+        ({"wav_scp": "one one.wav\none two.wav\n"}, "line 2: 'one' occurs twice"),
+        ({"segments": "u1 one 0 1\n", "utt2spk": "u1 a\nu1 b\n"}, "line 2: 'u1' occurs twice"),
+        ({"reco2dur": "one 1.0\none 2.0\n"}, "line 2: 'one' occurs twice"),
     ],
 )
 def test_what_kaldi_data_cannot_mean_is_refused(tmp_path: Path, files: dict[str, str], said: str):
@@ -208,7 +208,7 @@ def test_kaldis_rttm_must_know_the_recordings_by_their_names(tmp_path: Path):
     line = "SPEAKER {} 1 0 0.5 <NA> <NA> a <NA> <NA>\n"
     given = {"wav_scp": "one one.wav\ntwo two.wav\n", "reco2dur": "one 1.0\ntwo 1.0\n"}
     data = kaldi(tmp_path, **given, rttm=line.format("one") + line.format("two.A"))
-    with pytest.raises(InputError, match=r"rttm says nothing about 'two' of .*wav\.scp, but speaks of 'two\.A'"):
+    with pytest.raises(InputError, match=r"rttm has no turns of 'two' in .*wav\.scp, but some of 'two\.A'"):
         from_kaldi(data)
     kaldi(tmp_path, rttm=line.format("one"))
     assert [draft.turns for draft in from_kaldi(data)] == [(Turn(0, 0.5, "a"),), ()]  # nobody speaks in the second
@@ -219,7 +219,7 @@ def test_kaldis_rttm_must_know_the_recordings_by_their_names(tmp_path: Path):
 def test_a_manifest_in_a_kaldi_directory_with_rttm_is_refused(tmp_path: Path):
     line = "SPEAKER one 1 0 0.5 <NA> <NA> a <NA> <NA>\n"
     data = kaldi(tmp_path, wav_scp="one one.wav\n", reco2dur="one 1.0\n", rttm=line)
-    with pytest.raises(InputError, match=r"rttm is a file, and .* folder of that name: write the manifest elsewhere"):
+    with pytest.raises(InputError, match=r"rttm is a file, but .* folder of that name: write the manifest elsewhere"):
         write(data / "all.jsonl", from_kaldi(data))
     assert (data / "rttm").read_text() == line
 
@@ -257,14 +257,14 @@ def test_a_lhotse_cut_is_a_window_with_turns_in_the_recordings_time(tmp_path: Pa
 
 def test_what_sounds_otherwise_than_the_file_of_lhotse_is_to_be_saved_first(tmp_path: Path):
     faster = RECORDING | {"transforms": [{"name": "Speed", "kwargs": {"factor": 1.1}}]}
-    with pytest.raises(InputError, match=r"not that of its file but changed \(Speed\); save it first"):
+    with pytest.raises(InputError, match=r"a modified version of its file \(Speed\); save it first"):
         from_lhotse(lines(tmp_path / "recordings.jsonl", faster))
     resampled = RECORDING | {"transforms": [{"name": "Resample", "kwargs": {"sampling_rate": 16_000}}]}
     assert from_lhotse(lines(tmp_path / "resampled.jsonl", resampled))[0].entry.duration == 9.0
     stereo = RECORDING | {"sources": [RECORDING["sources"][0] | {"channels": [0, 1]}]}
     cut = {"id": "cut-1", "start": 4.0, "duration": 3.0, "supervisions": [], "recording": stereo}
     for channel in (1, [1]):
-        with pytest.raises(InputError, match=r"'cut-1' takes 1 of the 2 channels of its file; save it first"):
+        with pytest.raises(InputError, match=r"'cut-1' uses 1 of the 2 channels of its file; save it first"):
             from_lhotse(lines(tmp_path / "cuts.jsonl", cut | {"channel": channel}))
     with pytest.raises(InputError, match=r"a channel must be a whole number, got \{\}"):
         from_lhotse(lines(tmp_path / "odd.jsonl", cut | {"channel": {}}))
@@ -283,7 +283,7 @@ def test_a_mixture_of_lhotse_is_to_be_saved_first(tmp_path: Path):
         ({"sources": [{"type": "command", "source": "sox"}]}, {}, "must be one local file, got command"),
         ({"sources": RECORDING["sources"] * 2}, {}, "got file and file"),
         ({}, {"speaker": None}, "'speaker' must be text"),
-        ({}, {"recording_id": "three"}, "speaks of the recording 'three'"),
+        ({}, {"recording_id": "three"}, "refers to the recording 'three'"),
         ({"duration": "long"}, {}, "'duration' must be a number"),
         ({"duration": -1.0}, {}, r"recordings\.jsonl, line 1: the duration of 'one'"),
         ({}, {"start": math.nan}, r"supervisions\.jsonl, line 1: 'start' must be a number, got nan"),
