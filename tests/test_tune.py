@@ -212,9 +212,9 @@ def test_a_recording_that_one_side_lacks_is_refused(probabilities, references):
     known = {uri: found for uri, found in references.items() if uri != "call_1"}
     with pytest.raises(InputError, match="call_1"):
         tune(probabilities, known, PostprocessConfig())
-    with pytest.raises(InputError, match="the UEM says nothing about 'call_1'"):
+    with pytest.raises(InputError, match="the UEM has no regions of 'call_1'"):
         tune(probabilities, references, PostprocessConfig(), uem=dict.fromkeys(known, ((0.0, 3.8),)))
-    with pytest.raises(InputError, match="the UEM says nothing about"):
+    with pytest.raises(InputError, match="the UEM has no regions of"):
         tune(probabilities, references, PostprocessConfig(), uem={})
 
 

@@ -86,7 +86,7 @@ class Report:
         said = {
             "uem": "the parts in the UEM, or in the windows of the manifest",
             "duration": "the whole recording",
-            "extent": "from the first to the last turn of either side, for want of a UEM",
+            "extent": "from the first to the last turn of either side, without a UEM",
         }
         used = [said[basis] for basis in said if any(row.region.basis == basis for row in self.rows)]
         return f"Scored: {'; '.join(used) or 'nothing'}."

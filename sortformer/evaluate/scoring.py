@@ -54,8 +54,8 @@ def score(
     for given in (reference, hypothesis, "" if uem is None else uem, "" if errors is None else errors):
         if not isinstance(given, str | os.PathLike):
             raise InputError(
-                f"score takes paths, of files or folders, got {type(given).__name__}: "
-                "give turns to score_recordings, each under the id of its recording"
+                f"score takes paths of files or folders, got {type(given).__name__}: "
+                "pass turns to score_recordings, by the ids of their recordings"
             )
     chosen = protocol_named(protocol)
     truth, hypotheses = truth_in(reference, uem), turns_in(Path(hypothesis))
@@ -63,7 +63,7 @@ def score(
     _check_sent(Path(hypothesis), hypotheses)
     if not hypotheses and any(truth.turns.values()):
         silent = listed(sorted(truth.turns))
-        warnings.warn(f"{hypothesis} has no turn: it is taken for silence in {silent}", stacklevel=2)
+        warnings.warn(f"{hypothesis} has no turns: it counts as silence in {silent}", stacklevel=2)
     names = truth.turns or hypotheses or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())
     hypotheses = hypotheses or dict.fromkeys(names, ())
@@ -79,7 +79,7 @@ def score(
         if row.region.parts[0][0] >= last:
             warnings.warn(
                 f"the UEM of {row.uri!r} begins at {row.region.parts[0][0]:.2f} s, after the last turn of either side "
-                f"({last:.2f} s): is it about this recording?",
+                f"({last:.2f} s): is it for this recording?",
                 stacklevel=2,
             )
     if errors is not None:
@@ -105,7 +105,7 @@ def score_recordings(
     protocol = protocol_named(protocol)
     _check_same(references, hypotheses, "the references", "the hypotheses")
     if uem is not None and (missing := sorted(set(references) - set(uem))):
-        raise InputError(f"the UEM says nothing about {listed(missing)}; add it, or score without it")
+        raise InputError(f"the UEM has no regions of {listed(missing)}; add them, or score without it")
     rows = []
     for uri in sorted(references):
         reference, hypothesis = references[uri], hypotheses[uri]
@@ -120,8 +120,8 @@ def score_recordings(
 def _check_sent(path: Path, turns: Collection[str]) -> None:
     if not turns and (path == STDIN or not path.is_file()):
         raise InputError(
-            f"no turn came through {path}: see whether the command that should send some failed; "
-            "where nobody speaks, give an empty file by its name"
+            f"no turns were received from {path}: check whether the command that should send them failed; "
+            "for silence, give an empty file by its name"
         )
 
 
@@ -131,12 +131,14 @@ def _check_same(
     missing, extra = sorted(set(references) - set(hypotheses)), sorted(set(hypotheses) - set(references))
     if extra and missing == sorted(references):
         raise InputError(
-            f"{reference} is about {listed(missing)}, and {hypothesis} about {listed(extra)}: "
-            "a recording is called alike on both sides"
+            f"{reference} is for {listed(missing)}, and {hypothesis} for {listed(extra)}: "
+            "a recording must have the same id on both sides"
         )
     if missing:
         raise InputError(
-            f"missing in {hypothesis}: {listed(missing)}, of {reference}; an empty file{silence} means silence"
+            f"missing in {hypothesis}: {listed(missing)} of {reference}; an empty file{silence} means silence"
         )
     if extra:
-        raise InputError(f"missing in {reference}: {listed(extra)}, of {hypothesis}; add references, which come first")
+        raise InputError(
+            f"missing in {reference}: {listed(extra)} of {hypothesis}; add references (the first argument)"
+        )

@@ -77,6 +77,6 @@ def _window(entry: Entry) -> tuple[float, float]:
 def _parts(entry: Entry) -> Regions:
     parts = regions_of(entry)
     if parts is None and entry.duration is None:
-        raise InputError(f"the manifest gives {entry.id!r} neither a UEM nor a duration; add one of them")
+        raise InputError(f"the manifest has neither a UEM nor a duration for {entry.id!r}; add one of them")
     parts = ((0.0, entry.duration or 0.0),) if parts is None else parts
     return tuple((start + entry.offset, end + entry.offset) for start, end in parts)

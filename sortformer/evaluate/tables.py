@@ -50,7 +50,7 @@ def as_markdown(report: Report, breakdown: bool = False) -> str:
 def _notes(report: Report, line_break: str) -> str:
     lines = [f"Protocol: {report.protocol}. {report.basis}"]
     if report.protocol.collar_s or report.protocol.skip_overlap:
-        lines.append("JER has no collar, and overlap is scored in it, under any protocol.")
+        lines.append("JER has no collar and includes overlap under any protocol.")
     if without := [row.uri for row in report.rows if not row.der.total]:
         lines.append(
             f"No reference speech is scored in {listed(without)}: errors there are given in seconds, "

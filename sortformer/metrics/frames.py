@@ -24,7 +24,7 @@ def frame_der(active: np.ndarray, target: np.ndarray, order: Literal["best", "so
         InputError: when the shapes do not match.
     """
     if active.ndim != 2 or target.ndim != 2 or len(active) != len(target):
-        raise InputError(f"frame_der needs (T, S) and (T, K) with one T, got {active.shape} and {target.shape}")
+        raise InputError(f"frame_der needs (T, S) and (T, K) with the same T, got {active.shape} and {target.shape}")
     hypothesis, reference = active > 0.5, target > 0.5
     together = hypothesis.T.astype(np.float64) @ reference  # (S, K) frames in which both are active
     if order == "best":

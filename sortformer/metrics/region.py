@@ -45,8 +45,8 @@ def scored_region(reference: Turns, hypothesis: Turns, uem: Parts | None = None)
             isinstance(side, Sequence) and all(isinstance(turn, Turn) for turn in side)
         ):
             raise InputError(
-                f"a Diarization is wanted on each side, or a sequence of Turn, got {type(side).__name__}; "
-                "Diarization.from_pyannote makes one of an Annotation"
+                f"each side must be a Diarization or a sequence of Turn, got {type(side).__name__}; "
+                "Diarization.from_pyannote converts an Annotation"
             )
     if uem is not None:
         return Region(union(uem), "uem")

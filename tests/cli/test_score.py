@@ -95,7 +95,7 @@ def test_a_pipe_through_which_no_turn_comes_is_an_error(files: tuple[Path, Path]
         scoring = started("score", files[0], "-", stdin=subprocess.DEVNULL if content is None else sent)
         out, err = scoring.communicate()
     assert (scoring.returncode, out, len(err.splitlines())) == (1, "", 1)
-    assert err.startswith("error: no turn came through /dev/stdin: see whether the command that should send")
+    assert err.startswith("error: no turns were received from /dev/stdin: check whether the command that should send")
 
 
 def test_what_was_written_of_a_silent_recording_is_scored(cli: Cli, model: Path, make, tmp_path: Path):
@@ -106,7 +106,7 @@ def test_what_was_written_of_a_silent_recording_is_scored(cli: Cli, model: Path,
     found = tmp_path / "out" / "quiet.rttm"
     outcome = cli("score", tmp_path / "quiet.rttm", found)
     assert (outcome.code, outcome.out.splitlines()[1].split()[:2]) == (0, ["quiet", "100.00"])
-    assert outcome.err == f"warning: {found} has no turn: it is taken for silence in 'quiet'\n"
+    assert outcome.err == f"warning: {found} has no turns: it counts as silence in 'quiet'\n"
     assert cli("score", tmp_path / "nobody.rttm", found).err == ""
 
 

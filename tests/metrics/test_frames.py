@@ -52,5 +52,5 @@ def test_swapped_columns_are_confusion_in_sorted_order_only():
 
 
 def test_other_lengths_are_refused():
-    with pytest.raises(InputError, match="one T"):
+    with pytest.raises(InputError, match="the same T"):
         frame_der(np.zeros((3, 2)), np.zeros((4, 2)))

@@ -39,7 +39,7 @@ def test_else_the_extent_of_both():
 
 @pytest.mark.parametrize("side", [Diarization(tuple(ONE), 9).to_pyannote(), iter(ONE), [(1, 2, "a")], "a.rttm"])
 def test_what_is_no_turns_is_refused(side):
-    with pytest.raises(InputError, match="a Diarization is wanted on each side, or a sequence of Turn, got"):
+    with pytest.raises(InputError, match="each side must be a Diarization or a sequence of Turn, got"):
         der(ONE, side)
 
 
