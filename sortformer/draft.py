@@ -23,7 +23,7 @@ def drafted(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is no file, and is not replaced", str(path))
+        raise OSError(errno.EINVAL, "it is not a regular file, and is not replaced", str(path))
     draft = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with naming(path, instead=draft):

@@ -23,10 +23,10 @@ class Cancelled(SortformerError):
 
 
 _WHAT_TO_DO = {
-    errno.EACCES: "have its owner allow it, or choose another place",
-    errno.EPERM: "have its owner allow it, or choose another place",
-    errno.EROFS: "choose another place",
-    errno.ENOSPC: "make room, or choose another place",
+    errno.EACCES: "ask its owner for access, or choose another path",
+    errno.EPERM: "ask its owner for access, or choose another path",
+    errno.EROFS: "choose another path",
+    errno.ENOSPC: "free some space, or choose another path",
 }
 
 

@@ -30,7 +30,7 @@ def json_object(content: str | bytes, where: str | Path, kind: str) -> dict[str,
     """Return the object of a JSON document; an InputError if it is something else."""
     found = json_value(content, where, kind)
     if not isinstance(found, dict):
-        raise InputError(f"{where}: no JSON object, but {reprlib.repr(found)}; is this {kind}?")
+        raise InputError(f"{where}: not a JSON object, but {reprlib.repr(found)}; is this {kind}?")
     return found
 
 

@@ -8,7 +8,7 @@ from sortformer.errors import listed, refusal
 
 def test_a_refusal_says_what_to_do():
     refused = PermissionError(errno.EACCES, "Permission denied", "meetings")
-    assert sentence(refused) == "meetings: Permission denied (have its owner allow it, or choose another place)"
+    assert sentence(refused) == "meetings: Permission denied (ask its owner for access, or choose another path)"
 
 
 def test_what_nobody_can_help_is_only_said():

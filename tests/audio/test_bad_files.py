@@ -102,7 +102,7 @@ def test_a_file_without_permission_is_named(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("pathlib.Path.open", refuse)
-    with pytest.raises(InputError, match=r"private\.wav cannot be opened: Permission denied \(have its owner"):
+    with pytest.raises(InputError, match=r"private\.wav cannot be opened: Permission denied \(ask its owner"):
         audio.read(path)
 
 

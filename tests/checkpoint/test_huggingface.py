@@ -184,7 +184,7 @@ def test_a_token_that_is_refused_and_a_full_disk_are_told(hub, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("huggingface_hub.hf_hub_download", full)
-    with pytest.raises(InputError, match=r"\(No space left on device \(make room, or choose another place\)\)$"):
+    with pytest.raises(InputError, match=r"\(No space left on device \(free some space, or choose another path\)\)$"):
         checkpoint.load("acme/nemotron")
 
 

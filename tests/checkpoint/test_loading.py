@@ -72,7 +72,7 @@ def test_a_folder_of_something_else_says_of_what(tmp_path):
     with pytest.raises(InputError, match=r"its format is not '.*', and its model_type is not '[^,]*'$"):
         checkpoint.load(tmp_path)
     (tmp_path / "config.json").write_text("[]")
-    with pytest.raises(InputError, match="no JSON object"):
+    with pytest.raises(InputError, match="not a JSON object"):
         checkpoint.load(tmp_path)
 
 

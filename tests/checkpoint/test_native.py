@@ -128,7 +128,7 @@ DAMAGE = {
         lambda folder: change_config(folder, model={"encoder": {"dropout": 10**400}}),
         r"does not describe a model: model.encoder.dropout must be a number",
     ),
-    "config is a list": (lambda folder: (folder / "config.json").write_text("[]"), r"no JSON object"),
+    "config is a list": (lambda folder: (folder / "config.json").write_text("[]"), r"not a JSON object"),
     "no format": (lambda folder: (folder / "config.json").write_text("{}"), r"not the config of a sortformer model"),
     "no depth": (
         lambda folder: change_config(folder, model={"encoder": {"depth": None}}),

@@ -73,7 +73,7 @@ def test_a_link_stays_one_and_pipes_and_devices_stay_what_they_are(tmp_path):
     assert (tmp_path / "real.txt").read_text() == "two"
     os.mkfifo(tmp_path / "pipe")
     for overwrite in (True, False):
-        with pytest.raises(InputError, match=r"cannot write .*pipe: it is no file"):
+        with pytest.raises(InputError, match=r"cannot write .*pipe: it is not a regular file"):
             write_text(tmp_path / "pipe", "three", overwrite=overwrite)
     assert (tmp_path / "pipe").is_fifo()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link.txt", "pipe", "real.txt"]

@@ -120,7 +120,7 @@ def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Pa
     ("line", "said"),
     [
         ("SPEAKER a 1 0 1", "not JSON"),
-        ("[1]", r"no JSON object, but \[1\]; is this a manifest, with an object on each line\?"),
+        ("[1]", r"not a JSON object, but \[1\]; is this a manifest, with an object on each line\?"),
         ("{}", r"'audio_filepath' is missing \(`sortformer manifest lhotse` converts lhotse's manifests\)"),
         ('{"audio_filepath": ["a.wav", "b.wav"]}', "'audio_filepath' must be a path"),
         ('{"audio_filepath": "a.wav", "offset": "now"}', "'offset' must be a number"),
