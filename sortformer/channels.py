@@ -38,7 +38,7 @@ _LOUDER = 3.0  # than a possible leak: the channel's own speech
 _LEAKY, _SAME = 10 ** (-12 / 10), 10 ** (-6 / 10)
 _TOGETHER = 0.5  # share of the frames with speech in one channel that have it in the other one, too
 _LOST = 0.5  # share of the frames with speech that have none after leaks are removed
-_SAME_VOICES = "hold the same voices, which have no channel of their own: take it as a whole"
+_SAME_VOICES = "have the same voices, not one per channel: process it as a whole"
 _SILENCE = 1e-12  # power floor, so that ratios are defined
 _AT_ONCE = 1000  # frames processed at once
 
@@ -60,10 +60,10 @@ def by_channel(
     """
     name = name_of(heard.source)
     if not can_be_read_again(heard.source):
-        raise InputError("each channel is read by itself, and a pipe can be read only once: save the recording first")
+        raise InputError("each channel is read separately, but a pipe can be read only once: save the recording first")
     count = num_channels(heard.source, heard.sample_rate)
     if count < 2:
-        raise InputError(f"{name} has one channel, so its speakers have none of their own: take it as a whole")
+        raise InputError(f"{name} has one channel, not one per speaker: process it as a whole")
     found, powers = list[tuple[Probabilities, Used]](), list[np.ndarray]()
     for column in range(count):
         wave = read(heard.source, heard.sample_rate, column + 1)
@@ -155,7 +155,7 @@ def _check_apart(spoken: np.ndarray, own: np.ndarray, leak: np.ndarray, name: st
         raise InputError(f"the channels of {name} {_SAME_VOICES}")
     if worst > _LEAKY:
         warnings.warn(
-            f"{both} hear each other ({decibels(math.sqrt(worst)):.0f} dB): what is soft in one of them is lost",
+            f"{both} have cross-talk ({decibels(math.sqrt(worst)):.0f} dB): soft speech in one of them is lost",
             stacklevel=5,
         )
 

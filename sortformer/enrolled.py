@@ -53,14 +53,14 @@ def check_person(name: str, taken: Iterable[str] = ()) -> None:
     if not name.strip():
         raise InputError(f"the name {name!r} is empty: choose another")
     if name != name.strip():
-        raise InputError(f"the name {name!r} has white space at an end: leave it out")
+        raise InputError(f"the name {name!r} begins or ends with white space: remove it")
     if any(unicodedata.category(letter) in _UNWRITABLE for letter in name):
-        raise InputError(f"the name {name!r} has characters that a line of text cannot hold: choose another")
+        raise InputError(f"the name {name!r} has control or invalid characters: choose another")
     written = without_white_space(name)
     if written in map(without_white_space, taken):
         raise InputError(f"the name {name!r} is given twice: choose another")
     if is_given_name(written):
-        raise InputError(f"the name {name!r} is one that the toolkit gives: choose another")
+        raise InputError(f"the name {name!r} is a label of the toolkit: choose another")
 
 
 def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None, longest_s: float = math.inf) -> np.ndarray:
@@ -88,7 +88,7 @@ def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None, lon
 
 def no_voice(name: str) -> InputError:
     """Return the error for a clip with too little speech."""
-    return InputError(f"no voice is heard in the clip of '{name}': give a few seconds of clear speech")
+    return InputError(f"no voice was found in the clip of '{name}': give a few seconds of clear speech")
 
 
 def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray | None:
@@ -114,8 +114,8 @@ def warn_of_likeness(known: Mapping[str, np.ndarray], distance: float, stackleve
         apart = 1 - float(voice @ others)
         if apart < distance:
             warnings.warn(
-                f"the clips of '{name}' and '{other}' sound like one voice ({apart:.2f} apart, two voices are "
-                f"{distance:g} or more): a name may go to the wrong one; give longer clips with one voice only",
+                f"the clips of '{name}' and '{other}' sound like one voice (distance {apart:.2f}, two voices have "
+                f"{distance:g} or more): their names may be confused; give longer clips with one voice only",
                 stacklevel=stacklevel,
             )
 

@@ -83,6 +83,6 @@ def report(progress: Progress | None, stage: str, done: float, total: float | No
         InputError: when it is not callable.
     """
     if progress is not None and not callable(progress):
-        raise InputError(f"progress is a function of stage, done and total, got {progress!r}")
+        raise InputError(f"progress must be a function of stage, done and total, got {progress!r}")
     if progress is not None and progress(stage, done, total) is False:
         raise Cancelled(f"cancelled by the caller, at the stage {stage!r}")

@@ -69,7 +69,7 @@ class VoiceStore:
         frames = max(alone.values(), key=len, default=np.zeros(0, np.int64))
         if len(frames) * found.grid.step_s < SHORTEST_VOICE_S:
             raise InputError(
-                f"less than {SHORTEST_VOICE_S:g} s of one voice alone is heard in {name_of(audio)}: "
+                f"{name_of(audio)} has less than {SHORTEST_VOICE_S:g} s of one voice alone: "
                 f"give a few seconds of clear speech of '{name}'"
             )
         return self._with(name, found.data[frames])
@@ -98,8 +98,7 @@ class VoiceStore:
         named = {each for each in diarization.speakers if not is_given_name(without_white_space(each))}
         if not named:
             warnings.warn(
-                f"no speaker of {diarization.uri} has a name of their own, so nobody is learned: relabel speaker_0, "
-                "... first",
+                f"no speaker of {diarization.uri} has a name, so no voice is learned: relabel speaker_0, ... first",
                 stacklevel=2,
             )
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
@@ -116,7 +115,7 @@ class VoiceStore:
             InputError: when it has no voice of that name.
         """
         if name not in self.names:
-            raise InputError(f"this store has no voice called {name!r}, but {listed(self.names) or 'none at all'}")
+            raise InputError(f"this store has no voice called {name!r}; it has {listed(self.names) or 'none'}")
         names = tuple(each for each in self.names if each != name)
         return replace(self, memory=self.memory.without(self.names.index(name)), names=names)
 
@@ -146,7 +145,7 @@ class VoiceStore:
         """
         check_diarization(diarization)
         if known := [each for each in diarization.speakers if any(_one(each, name) for name in self.names)]:
-            raise InputError(f"{diarization.uri} has a speaker called '{known[0]}' already: give turns without names")
+            raise InputError(f"{diarization.uri} already has a speaker called '{known[0]}': pass turns without names")
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         return diarization.relabel(self._names(found, self._read(found), diarization, confidence))
 
@@ -178,7 +177,7 @@ class VoiceStore:
             UserWarning: when the store is empty.
         """
         if not (isinstance(lam, Real) and 0 <= lam <= 1):
-            raise InputError(f"lam, the share of the memory, must be a number from 0 to 1, got {lam!r}")
+            raise InputError(f"lam, the weight of the memory, must be a number from 0 to 1, got {lam!r}")
         switch("exclusive", exclusive)
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)
         said, labels = found.output.data.copy(), self._read(found)
@@ -225,9 +224,9 @@ class VoiceStore:
         except FileNotFoundError as error:
             raise InputError(f"cannot read {path}: no such file") from error
         except (SafetensorError, OSError) as error:
-            raise InputError(f"{path} is damaged, or no store of voices: {error}") from error
+            raise InputError(f"{path} is damaged, or not a voice store: {error}") from error
         if described.get("format") != _FORMAT:
-            raise InputError(f"{path} is no store of voices (its format is not '{_FORMAT}')")
+            raise InputError(f"{path} is not a voice store (its format is not '{_FORMAT}')")
         if described.get("encoder") != _encoder_of(diarizer):
             raise InputError(f"the voices in {path} were stored with another model: load that one, or store them again")
         try:
@@ -237,7 +236,7 @@ class VoiceStore:
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{path} is damaged: store the voices again") from error
         if memory.key.ndim != 2 or set(memory.label.tolist()) != set(range(len(names))):
-            raise InputError(f"{path} is damaged, its frames and names do not fit: store the voices again")
+            raise InputError(f"{path} is damaged, its frames and names do not match: store the voices again")
         return cls(diarizer, memory, names)
 
     def _with(self, name: str, frames: np.ndarray) -> "VoiceStore":
@@ -257,7 +256,7 @@ class VoiceStore:
         """Return the names of speakers, given the memory's probabilities (T, names)."""
         if not self.names:
             warnings.warn(
-                "this store knows no voices, so nobody is named: add and learn return another store, which does",
+                "this store has no voices, so no speaker is named: add and learn return a new store, which has some",
                 stacklevel=3,
             )
         alone = {speaker: at for speaker, at in found.alone(diarization).items() if len(at)}

@@ -19,7 +19,7 @@ from sortformer.grid import LONGEST_S
 
 __all__ = ["Word", "assign_speakers", "check_words"]
 
-_WORD = "a word is (start, end, text), or has start, end, and word or text, or is in the words of such a segment"
+_WORD = "a word must be (start, end, text), have start, end, and word or text, or be in the words of such a segment"
 _TORN = re.compile("[\udc80-\udcff]+")
 _SEGMENTS, _WORDS = ("segments", "chunks", "transcription"), ("words", "word_segments")
 
@@ -74,7 +74,7 @@ def assign_speakers(
             without ``words``.
     """
     if not isinstance(diarization, Diarization):  # in WhisperX it comes first
-        raise InputError(f"the words come first, and then their Diarization, got {type(diarization).__name__}")
+        raise InputError(f"pass the words first, then their Diarization, got {type(diarization).__name__}")
     turns = diarization.merge().turns
     speakers = diarization.speakers
     order = {speaker: rank for rank, speaker in enumerate(speakers)}
@@ -83,11 +83,11 @@ def assign_speakers(
     found, late, crossed = list[Word](), 0, 0
     said, backwards = _timed(words, diarization.duration)
     if turns and not said:
-        warnings.warn(f"no word was given for {diarization.uri}, in which somebody speaks", stacklevel=2)
+        warnings.warn(f"no words were given for {diarization.uri}, which has speech", stacklevel=2)
     if backwards:
         warnings.warn(
-            f"{backwards} of {len(said)} words for {diarization.uri} end before they begin: each is taken for the "
-            "moment at which it begins",
+            f"{backwards} of {len(said)} words for {diarization.uri} end before they begin: their ends are "
+            "moved to their starts",
             stacklevel=2,
         )
     if within is not None:
@@ -95,7 +95,7 @@ def assign_speakers(
         said = [word for word in said if any(start <= (word[0] + word[1]) / 2 <= end for start, end in regions)]
         if all_said and not said:
             warnings.warn(
-                f"none of the {len(all_said)} words lies in what is asked for of {diarization.uri}", stacklevel=2
+                f"none of the {len(all_said)} words lies in the selected regions of {diarization.uri}", stacklevel=2
             )
     for start, end, text in said:
         late += start > diarization.duration + _SLACK_S
@@ -113,14 +113,14 @@ def assign_speakers(
         found.append(Word(start, end, text, speakers[rank]))
     if late:
         warnings.warn(
-            f"words begin after the end of {diarization.uri} ({diarization.duration:g} s), {late} of {len(found)}: are "
-            "they of this recording, and their times seconds?",
+            f"{late} of {len(found)} words begin after the end of {diarization.uri} ({diarization.duration:g} s): are "
+            "they of this recording, with times in seconds?",
             stacklevel=2,
         )
     if crossed:
         warnings.warn(
-            f"several people speak in segments without words, {crossed} of {len(found)}: all of each goes to one of "
-            "them; let the transcriber give the times of words",
+            f"several people speak in segments without words, {crossed} of {len(found)}: each is assigned to one of "
+            "them; transcribe with word timestamps",
             stacklevel=2,
         )
     return found
@@ -152,7 +152,7 @@ def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]],
     known = [(index, time) for index, time in enumerate(times) if time is not None]
     if not known:
         if said:
-            raise InputError(f"{_WORD}, and none here has a time, not even {said[0][2]!r}")
+            raise InputError(f"{_WORD}, but none here has a time, not even {said[0][2]!r}")
         return [], 0
     last, final = known[-1]
     starts = list(accumulate(times, _known, initial=known[0][1]))[1::2]
@@ -193,7 +193,8 @@ def _parts(transcript: Any) -> list[Any]:
     if not lists and isinstance(transcript, Mapping):
         keys = ", ".join(str(key) for key, value in transcript.items() if value is not None) or "nothing"
         raise InputError(
-            f"a transcript needs segments, chunks or words, with times, and this one has {keys}: ask for these"
+            f"a transcript needs segments, chunks or words with times, but this one has {keys}: "
+            "transcribe with timestamps"
         )
     if not lists:
         return _listed(transcript)
@@ -204,13 +205,15 @@ def _parts(transcript: Any) -> list[Any]:
 def _listed(parts: Any) -> list[Any]:
     if isinstance(parts, str | bytes | os.PathLike):
         raise InputError(
-            f"a transcript is a list of words or segments, or a mapping with one, got {reprlib.repr(parts)}: of a file "
-            "sortformer.formats.transcript.read makes one"
+            f"a transcript must be a list of words or segments, or a mapping with one, got {reprlib.repr(parts)}: read "
+            "a file with sortformer.formats.transcript.read"
         )
     try:
         found = iter(parts)
     except TypeError:
-        raise InputError(f"a transcript is a list of words or segments, or a mapping with one, got {parts!r}") from None
+        raise InputError(
+            f"a transcript must be a list of words or segments, or a mapping with one, got {parts!r}"
+        ) from None
     return list(found)
 
 

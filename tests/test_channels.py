@@ -152,17 +152,17 @@ def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: P
     same = np.repeat(sides((0.0, 3.0)), 2, axis=1)
     with (
         warnings.catch_warnings(action="error"),
-        pytest.raises(InputError, match="channels 1 and 2 of the array hold the same voices"),
+        pytest.raises(InputError, match="channels 1 and 2 of the array have the same voices"),
     ):
         diarizer(same, sample_rate=RATE, channel="each")
-    with pytest.warns(UserWarning, match=r"hear each other \(-10 dB\)"):
+    with pytest.warns(UserWarning, match=r"channels 1 and 2 of the array have cross-talk \(-10 dB\)"):
         diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.32), sample_rate=RATE, channel="each")
 
 
 @pytest.mark.filterwarnings("error")
 def test_how_loud_one_channel_is_in_another_tells_if_they_are_apart(diarizer: Diarizer):
     assert len(diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.22), sample_rate=RATE, channel="each").speakers) == 2
-    with pytest.raises(InputError, match="channels 1 and 2 of the array hold the same voices"):
+    with pytest.raises(InputError, match="channels 1 and 2 of the array have the same voices"):
         diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.56), sample_rate=RATE, channel="each")
 
 
@@ -172,7 +172,7 @@ def test_one_recording_twice_once_softer_is_refused():
     softer = np.stack([wave, 0.5 * wave], axis=1)
     with (
         warnings.catch_warnings(action="error"),
-        pytest.raises(InputError, match="the channels of the array hold the same voices"),
+        pytest.raises(InputError, match="the channels of the array have the same voices"),
     ):
         Diarizer.load()(softer, sample_rate=RATE, channel="each")
 

@@ -403,7 +403,7 @@ def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):
     assert diarizer(wav, enroll=None) == diarizer(wav, enroll={})
     with pytest.raises(InputError, match="enroll must be a mapping of names to clips, got str"):
         diarizer(wav, enroll="chair.wav")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="progress is a function of stage, done and total, got True"):
+    with pytest.raises(InputError, match="progress must be a function of stage, done and total, got True"):
         diarizer(wav, progress=True)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="without clustering, voices can be enrolled only in a stream"):
         diarizer(wav, preset="offline", enroll={"chair": chirp(1.0, 16_000)})

@@ -69,9 +69,9 @@ def test_enrolled_voices_are_looked_for_among_the_voices_of_a_whole_recording(al
     assert named.origin is not None
     assert (named.origin.settings["preset"], named.origin.settings["enroll"]) == ("offline", ["chair"])
     for name, clip, reason in (
-        ("speaker_1", wave, "one that the toolkit gives"),
+        ("speaker_1", wave, "is a label of the toolkit"),
         ("chair", wave[:8_000], "lasts 0.50 s"),
-        ("chair", np.zeros(32_000, np.float32), "no voice is heard in the clip of 'chair'"),
+        ("chair", np.zeros(32_000, np.float32), "no voice was found in the clip of 'chair'"),
         ("chair", "absent.wav", "absent.wav does not exist"),
     ):
         with pytest.raises(InputError, match=reason):

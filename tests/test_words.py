@@ -125,7 +125,7 @@ def test_words_without_times_have_equal_parts_of_a_segment():
 
 
 def test_a_transcript_without_words_is_told_where_somebody_speaks():
-    with pytest.warns(UserWarning, match="no word was given for talk, in which somebody speaks"):
+    with pytest.warns(UserWarning, match="no words were given for talk, which has speech"):
         assert assign_speakers([], Diarization((Turn(0, 1, "ada"),), 2, "talk")) == []
     assert assign_speakers({"segments": []}, Diarization((), 2, "talk")) == []
 
@@ -155,13 +155,13 @@ def test_a_time_that_is_looked_for_makes_no_word_run_backwards():
     words = [{"word": "x", "start": 5.0, "end": 6.0}, {"word": "2"}, {"word": "y", "start": 4.0, "end": 4.5}]
     assert [word[:2] for word in assign_speakers(words, recording)] == [(5.0, 6.0), (4.0, 4.0), (4.0, 4.5)]
     after_the_end = {"text": "x", "timestamp": (12.0, None)}
-    with pytest.warns(UserWarning, match=r"words begin after the end of audio \(9 s\), 1 of 1"):
+    with pytest.warns(UserWarning, match=r"1 of 1 words begin after the end of audio \(9 s\)"):
         assert [word[:2] for word in assign_speakers([after_the_end], recording)] == [(12.0, 12.0)]
 
 
 def test_times_that_are_no_seconds_are_noticed():
     recording = Diarization((Turn(0, 2, "ada"),), 2)
-    with pytest.warns(UserWarning, match="words begin after the end .*, 2 of 3: are they of this .* seconds"):
+    with pytest.warns(UserWarning, match="2 of 3 words begin after the end .*: are they of this .* seconds"):
         assign_speakers([(0.0, 400.0, "Hello"), (400.0, 900.0, "there"), (1200.0, 1600.0, "Ada")], recording)
 
 
@@ -180,7 +180,7 @@ def test_a_segment_in_which_several_speak_is_noticed():
     recording = Diarization((Turn(0, 5, "ada"), Turn(5, 9, "bob")), 9)
     segments = [{"start": 0.0, "end": 4.0, "text": "Hello there"}, {"start": 4.0, "end": 9.0, "text": "Bye. Bye Ada"}]
     assert [word.speaker for word in assign_speakers(segments[:1], recording)] == ["ada"]
-    with pytest.warns(UserWarning, match="several people speak in segments without words, 1 of 2: all"):
+    with pytest.warns(UserWarning, match="several people speak in segments without words, 1 of 2: each"):
         assert [word.speaker for word in assign_speakers(segments, recording)] == ["ada", "bob"]
 
 
@@ -270,14 +270,14 @@ def test_transcripts_of_others_are_taken_too(transcript):
         ((-9.0, -8.0, "x"), "'x' ends at -8 s, before the recording begins"),
         ((0.0, float("nan"), "x"), "needs start <= end"),
         ((0.0, 1e308, "x"), "needs start <= end in seconds, got 0.0 to 1e"),  # in milliseconds it is infinite
-        ((0.0, "x"), "a word is"),
-        ({"text": "x"}, "a word is"),
-        ({"text": "x", "end": 1.0}, "a word is"),
-        ({"start": 0.0, "end": 1.0}, "a word is"),
-        ("word", "a word is"),
-        ({"text": "x", "timestamp": (None, 1.0)}, "a word is"),
-        ({"text": "x", "start": 0, "end": 10**400}, "a word is"),
-        ({"text": "x", "offsets": {"from": 0, "to": 10**400}}, "a word is"),
+        ((0.0, "x"), "a word must be"),
+        ({"text": "x"}, "a word must be"),
+        ({"text": "x", "end": 1.0}, "a word must be"),
+        ({"start": 0.0, "end": 1.0}, "a word must be"),
+        ("word", "a word must be"),
+        ({"text": "x", "timestamp": (None, 1.0)}, "a word must be"),
+        ({"text": "x", "start": 0, "end": 10**400}, "a word must be"),
+        ({"text": "x", "offsets": {"from": 0, "to": 10**400}}, "a word must be"),
     ],
 )
 def test_what_is_no_word_is_refused(item, reason):
@@ -323,18 +323,20 @@ def test_half_a_character_costs_no_other_word():
 
 @pytest.mark.parametrize("transcript", [5, None, {"segments": 5}, {"text": "x", "chunks": 5}, {"words": 5}])
 def test_what_is_no_transcript_is_refused(transcript):
-    with pytest.raises(InputError, match="a transcript is a list of words or segments, or a mapping with one, got "):
+    with pytest.raises(
+        InputError, match="a transcript must be a list of words or segments, or a mapping with one, got "
+    ):
         assign_speakers(transcript, Diarization((), 1))
 
 
 @pytest.mark.parametrize("path", ["talk.json", b"talk", Path("talk.json"), {"segments": "talk.json"}])
 def test_a_path_is_no_transcript(path):
-    with pytest.raises(InputError, match=r"a list of words .*: of a file sortformer\.formats\.transcript\.read"):
+    with pytest.raises(InputError, match=r"a list of words .*: read a file with sortformer\.formats\.transcript\.read"):
         assign_speakers(path, Diarization((), 1))
 
 
 def test_the_words_come_first():
-    with pytest.raises(InputError, match="first, and then their Diarization, got list"):
+    with pytest.raises(InputError, match="first, then their Diarization, got list"):
         assign_speakers(Diarization((), 1), [(0.0, 1.0, "x")])  # pyright: ignore[reportArgumentType]
 
 
@@ -347,13 +349,13 @@ def test_the_words_come_first():
     ],
 )
 def test_a_transcript_without_times_is_refused(transcript, has):
-    with pytest.raises(InputError, match=f"needs segments, chunks or words, with times, and this one has {has}"):
+    with pytest.raises(InputError, match=f"needs segments, chunks or words with times, but this one has {has}"):
         assign_speakers(transcript, Diarization((), 1))
 
 
 @pytest.mark.parametrize("words", [[{"word": "12"}], [{"text": "x", "start": None, "end": None}, {"word": "y"}]])
 def test_words_of_which_none_has_a_time_are_refused(words):
-    with pytest.raises(InputError, match=r"a word is .* none here has a time, not even"):
+    with pytest.raises(InputError, match=r"a word must be .* none here has a time, not even"):
         assign_speakers(words, Diarization((Turn(0, 1, "ada"),), 1))
     assert assign_speakers([], Diarization((), 1)) == []
 
@@ -363,6 +365,6 @@ def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_the
     said = [(1, 2, "one"), (3.6, 3.9, "two"), (4.5, 5, "three"), (7.1, 7.4, "four"), (8, 8.5, "five"), (20, 21, "six")]
     found = assign_speakers(said, recording, within=[(3.8, 7.3), (3.7, 4.6), (8.9, 9.5)])
     assert [(word.text, word.speaker) for word in found] == [("two", "ann"), ("three", "bob"), ("four", "ann")]
-    with pytest.warns(UserWarning, match="none of the 6 words lies in what is asked for of audio"):
+    with pytest.warns(UserWarning, match="none of the 6 words lies in the selected regions of audio"):
         assert assign_speakers(said, recording, within=[(6.5, 7)]) == []
     assert assign_speakers([], recording, within=[(6.5, 7)]) == []

@@ -375,7 +375,7 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
         (["{wav}", "--preset", "psychic"], "known: 30s"),
         (["{wav}", "--max-speakers", 0], "1 or more"),
         (["{wav}", "--enroll", "chair"], "like chair=chair.wav"),
-        (["{wav}", "--enroll", "speaker_1=a.wav"], "'speaker_1' is one that the toolkit gives"),
+        (["{wav}", "--enroll", "speaker_1=a.wav"], "'speaker_1' is a label of the toolkit"),
         (["{wav}", "--enroll", "=a.wav"], "is empty"),
         (["{wav}", "--enroll", "a=a.wav", "--enroll", "a=b.wav"], "twice"),
     ],

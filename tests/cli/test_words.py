@@ -147,7 +147,7 @@ def test_a_ctm_may_be_of_all_recordings(cli: Cli, model: Path, wav: Path, make: 
     [
         ("Hello Ada.", "said.json: not JSON"),
         ("5", "said.json: not a transcript, but 5"),
-        ('{"text": "Hello Ada."}', "said.json: a transcript needs segments, chunks or words, with times"),
+        ('{"text": "Hello Ada."}', "said.json: a transcript needs segments, chunks or words with times"),
         ('[{"start": 5, "end": 3, "text": "Hello"}]', "said.json: the word 'Hello' needs start <= end in seconds"),
     ],
 )

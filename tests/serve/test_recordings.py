@@ -92,7 +92,7 @@ def test_words_that_are_sent_too_are_given_to_who_says_them(server: Running, wav
         ({"response_format": "rttm", "words": ("a.json", b"[]")}, "rttm cannot store words: choose one of json, "),
         ({"words": ("a.json", b"{")}, "a.json: not JSON"),
         ({"words": ("a.json", b'{"text": "Hello"}')}, "a.json: a transcript needs segments, chunks or words"),
-        ({"words": ("a.json", b'[{"text": "Hello"}]')}, "a.json: a word is (start, end, text)"),
+        ({"words": ("a.json", b'[{"text": "Hello"}]')}, "a.json: a word must be (start, end, text)"),
         ({"words": ("a.srt", b"\xff\xff")}, "a.srt is not a text file in UTF-8"),
         ({"words": ("a.ctm", b"x 1 0 1 yes\ny 1 0 1 no")}, "a.ctm has no words of 'my_talk', only of ['x', 'y']"),
     ],
@@ -132,7 +132,7 @@ def test_known_voices_bear_their_names(server: Running, wav: Path, tmp_path: Pat
     long = write(tmp_path / "long.wav", noise(61 * 8_000), 8_000)
     for clips, sentence in (
         ([("Ada.wav", b"no sound")], "the clip of 'Ada': Ada.wav "),
-        ([("speaker_1.wav", b"")], "the name 'speaker_1' is one that the toolkit gives"),
+        ([("speaker_1.wav", b"")], "the name 'speaker_1' is a label of the toolkit"),
         (2 * [("Ada.wav", b"")], "the name 'Ada' is given twice"),
         ([("Ada.wav", long.read_bytes())], "the clip of 'Ada' is longer than 60 s"),
     ):

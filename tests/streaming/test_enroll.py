@@ -72,9 +72,9 @@ def test_clips_may_be_files_of_any_rate(tmp_path):
     [
         (5, CLIP, "must be a string"),
         ("", CLIP, "is empty"),
-        ("speaker_1", CLIP, "one that the toolkit gives"),
+        ("speaker_1", CLIP, "is a label of the toolkit"),
         ("guest", CLIP[:15_000], "lasts 0.94 s: at least 1 s is needed"),
-        ("guest", np.zeros(32_000, np.float32), "no voice is heard in the clip of 'guest'"),
+        ("guest", np.zeros(32_000, np.float32), "no voice was found in the clip of 'guest'"),
         ("guest", "absent.wav", "the clip of 'guest': absent.wav does not exist"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_clip_of_a_voice_that_is_known_already_is_refused():
 
 
 def test_a_clip_in_which_the_model_hears_nobody_is_refused():
-    with pytest.raises(InputError, match="no voice is heard in the clip of 'chair'"):
+    with pytest.raises(InputError, match="no voice was found in the clip of 'chair'"):
         Session(hearing_model(-3.0, -3.0, -3.0), CONFIG).enroll("chair", CLIP)
 
 
