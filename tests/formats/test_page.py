@@ -145,7 +145,7 @@ def test_what_cannot_be_is_said_and_changes_nothing(tmp_path):
       return refusals.map((refusal) => (refusal(), [steps.state === state, $("said").textContent]));
     """
     answers = outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {refused} }}")
-    begins = "A turn begins before it ends, between 0 and 0:00:10.000; times are like 1:02:03.5 or 62.5."
+    begins = "A turn must begin before it ends, between 0 and 0:00:10.000; times are like 1:02:03.5 or 62.5."
     assert answers == [
         [True, begins],
         [True, begins],
@@ -200,9 +200,9 @@ def test_what_was_done_to_turns_or_taken_back_is_said(tmp_path):
         "Split at 0:00:05.000.",
         "Deleted at 0:00:05.000: speaker_2.",
         "Added at 0:00:03.250: speaker_0.",
-        "speaker_1 and speaker_0 are one speaker now, speaker_0; undo takes it back.",
+        "speaker_1 is merged into speaker_0; Undo separates them again.",
         "Undone.",
-        "Done again.",
+        "Redone.",
     ]
 
 
@@ -225,7 +225,7 @@ def test_nothing_that_is_not_saved_is_left_without_a_warning(tmp_path):
     assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
         False,
         True,
-        "Two speakers have the same name but for white space, which RTTM cannot express: rename one.",
+        "Two speakers have the same name except for white space, which RTTM cannot express: rename one.",
         False,
         True,
         False,

@@ -154,8 +154,8 @@ def test_fields_say_whose_name_they_hold_and_what_becomes_of_it(tmp_path):
         "name of speaker_0",
         "name of Ada",
         "name of speaker_2",
-        "Make this speaker one with another",
-        "and this one, whose name stays",
+        "Merge this speaker into another",
+        "into this one, whose name is kept",
     ]
 
 

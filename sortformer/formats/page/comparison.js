@@ -66,7 +66,7 @@ function fill(pen, bars, colour) {
 
 /** Go to the next audible error, after the last one to the first, play it and describe it. */
 function nextError() {
-  if (!stops.length) return say(comparison ? "Nothing is wrong." : "This page was made without a reference.");
+  if (!stops.length) return say(comparison ? "There are no errors." : "This page was made without a reference.");
   const stayed = error && error.span[0] - MARGIN <= sound.cursor && sound.cursor <= error.span[1] + MARGIN + SLACK;
   error = (stayed ? stops[stops.indexOf(error) + 1] : stops.find(({ span }) => span[0] >= sound.cursor)) ?? stops[0];
   const [start, end] = error.span;

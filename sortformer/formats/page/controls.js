@@ -68,7 +68,7 @@ function rename(from, typed) {
     const now = selected && { ...selected, speaker: selected.speaker === from ? to : selected.speaker };
     const same = (turn) => ["start", "end", "speaker"].every((key) => turn[key] === now?.[key]);
     become(state, merging ? null : (state.turns.find(same) ?? null));
-    if (merging) say(`${from} and ${to} are one speaker now, ${to}; undo takes it back.`);
+    if (merging) say(`${from} is merged into ${to}; Undo separates them again.`);
   });
 }
 
@@ -104,7 +104,7 @@ function nextUnsure() {
   const after = turns.indexOf(selected) + 1;
   const next = [...turns.slice(after), ...turns.slice(0, after)].find(isUnsure);
   if (next) choose(next);
-  else say("No turn has a confidence as low as that.");
+  else say("No turn has a confidence below that.");
 }
 
 const CLICKS = {

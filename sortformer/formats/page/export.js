@@ -7,7 +7,7 @@ const WHITE_SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202
 function asRttm(result, state) {
   const names = new Map(state.speakers.map((row) => [row.name, withoutWhiteSpace(row.name)]));
   if (new Set(names.values()).size < names.size) {
-    throw new Refusal("Two speakers have the same name but for white space, which RTTM cannot express: rename one.");
+    throw new Refusal("Two speakers have the same name except for white space, which RTTM cannot express: rename one.");
   }
   const uri = withoutWhiteSpace(result.uri);
   const turns = state.turns.map((turn) => ({ ...turn, speaker: names.get(turn.speaker) }));

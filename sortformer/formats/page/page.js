@@ -72,7 +72,7 @@ function nameField() {
 function refreshSelected(speakers) {
   $("selected").disabled = !selected;
   const names = speakers.map((row) => row.name);
-  offer($("speaker"), [...names, "(somebody new)"], selected ? names.indexOf(selected.speaker) : -1);
+  offer($("speaker"), [...names, "(new speaker)"], selected ? names.indexOf(selected.speaker) : -1);
   for (const border of ["start", "end"]) {
     $(border).value = $(border).defaultValue = selected ? clock(selected[border]) : "";
   }

@@ -18,7 +18,7 @@ function listen(file) {
   Object.assign(sound, { peaks: null, loaded: false });
   sound.player.src = URL.createObjectURL(file);
   sound.player.onerror = () => {
-    say(`This browser cannot play ${file.name}: convert it to WAV or MP3, and choose that.`);
+    say(`This browser cannot play ${file.name}: convert it to WAV or MP3, and choose that file.`);
     refresh();
   };
   sound.player.onloadedmetadata = () => {
@@ -26,7 +26,7 @@ function listen(file) {
     learnLength(1000 * sound.player.duration);
     sound.player.currentTime = sound.cursor / 1000;
     const short = limit <= LONGEST_DECODED_MS;
-    say(mismatch(file) || `Click a turn or the timeline to hear it${short ? "" : " (no waveform of more than 75 minutes)"}.`);
+    say(mismatch(file) || `Click a turn or the timeline to play it${short ? "" : " (waveforms are limited to 75 minutes)"}.`);
     refresh();
     if (short) drawWaveformOf(file);
   };
@@ -36,7 +36,7 @@ function listen(file) {
 function mismatch(file) {
   const length = 1000 * sound.player.duration;
   if (!Number.isFinite(length) || Math.abs(length - limit) < 1000) return "";
-  return `${file.name} lasts ${clock(length)}, and this result is of ${clock(limit)}: is it the right recording?`;
+  return `${file.name} lasts ${clock(length)}, but this result is of ${clock(limit)}: is it the right recording?`;
 }
 
 async function drawWaveformOf(file) {
@@ -86,7 +86,7 @@ function pause() {
 }
 
 function toggle() {
-  if (!sound.loaded) say("Choose the recording first, to hear it.");
+  if (!sound.loaded) say("Choose the recording first, to play it.");
   else if (sound.player.paused) hear(sound.cursor < limit ? sound.cursor : 0);
   else pause();
 }

@@ -26,7 +26,7 @@ function undo() {
 }
 
 function redo() {
-  stepTo(steps.future, steps.past, "Done again.");
+  stepTo(steps.future, steps.past, "Redone.");
 }
 
 function stepTo(from, to, sentence) {

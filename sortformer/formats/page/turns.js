@@ -63,7 +63,7 @@ function replaced(state, turn, ...others) {
 function changed(turn, change, limit) {
   const { start, end, speaker } = { ...turn, ...change };
   if (!(0 <= start && start < end && end <= limit)) {
-    throw new Refusal(`A turn begins before it ends, between 0 and ${clock(limit)}; times are like 1:02:03.5 or 62.5.`);
+    throw new Refusal(`A turn must begin before it ends, between 0 and ${clock(limit)}; times are like 1:02:03.5 or 62.5.`);
   }
   return { start, end, speaker, confidence: null };
 }
