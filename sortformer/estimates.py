@@ -28,7 +28,7 @@ _SLACK_S = 0.5
 """Tolerance for the duration of turns from elsewhere: it may be rounded, or include an encoder's padding."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Probabilities:
     """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``start_s + t * step_s`` on."""
 
@@ -43,6 +43,10 @@ class Probabilities:
     """Blocks of the head that were run, for a recording processed whole."""
     uri: str = "audio"
     """The recording's id in the turns."""
+
+    def __repr__(self) -> str:
+        shape, duration = self.data.shape, f"{self.duration:.2f}"
+        return f"Probabilities(uri={self.uri!r}, duration={duration}, data={shape}, step_s={self.step_s:g})"
 
     def turns(
         self,
@@ -98,13 +102,16 @@ class Estimates:
     output: Probabilities
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embeddings:
     """The encoder's embeddings of a recording, one row for each frame of its grid, and the final output."""
 
     data: np.ndarray  # (T, D) float32
     grid: FrameGrid
     output: Probabilities
+
+    def __repr__(self) -> str:
+        return f"Embeddings(uri={self.output.uri!r}, data={self.data.shape})"
 
     def alone(self, diarization: Diarization) -> dict[str, np.ndarray]:
         """Return for each speaker the indices, (n,) int64, of the frames in which only that speaker is active.

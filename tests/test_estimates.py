@@ -35,6 +35,12 @@ def test_probabilities_amount_to_turns_by_any_thresholds():
         probs.turns(None)  # type: ignore[arg-type]
 
 
+def test_their_texts_are_short_whatever_their_length():
+    emb = heard(np.zeros((FRAMES, 3), np.float32))
+    assert repr(emb) == f"Embeddings(uri='audio', data=({FRAMES}, 3))"
+    assert repr(emb.output) == f"Probabilities(uri='audio', duration=4.00, data=({FRAMES}, 2), step_s=0.08)"
+
+
 def test_a_voice_is_the_direction_of_the_frames_of_one_speaker_alone():
     emb = np.zeros((FRAMES, 3), np.float32)
     emb[:20, 0], emb[20:25, 1], emb[25:, 2] = 5.0, 9.0, np.linspace(1, 100, 25)  # however long each one is
