@@ -10,6 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import BinaryIO
@@ -335,7 +336,7 @@ def test_a_microphone_is_heard_at_its_rate_until_it_goes_away(monkeypatch: pytes
         finished_callback()
         yield
 
-    module = SimpleNamespace(InputStream=opened, PortAudioError=OSError)
+    module = SimpleNamespace(InputStream=opened, PortAudioError=OSError, __spec__=ModuleSpec("sounddevice", None))
     monkeypatch.setitem(sys.modules, "sounddevice", module)  # pyright: ignore[reportArgumentType]
     np.testing.assert_array_equal(np.concatenate(list(microphone(rate))), audio.read(samples, rate))
 
