@@ -107,6 +107,10 @@ class Streams:
                 check_clip(name, len(clip))
             if self._stopping.is_set():
                 return _END
+            if message == _END:
+                raise InputError(
+                    f'send {{"type": "start"}} after the clip of {name!r}, before the samples of the stream'
+                )
             clip.add(b"", last=True)
             await batch.enroll(session, name, clip.take(len(clip)))
             await websocket.send_json({"type": "enrolled", "name": name})

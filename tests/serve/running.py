@@ -15,7 +15,7 @@ from sortformer.serve import Server, bound
 
 __all__ = ["Running", "message", "news", "running", "sent"]
 
-END = json.dumps({"type": "end"})
+START, END = json.dumps({"type": "start"}), json.dumps({"type": "end"})
 
 
 class Running:

@@ -27,7 +27,7 @@ from sortformer.formats.json import turns
 from sortformer.serve import application, streams
 from sortformer.streaming import Session, SessionPool, Update
 from tests.processes import eventually
-from tests.serve.running import END, Running, message, news, running, sent
+from tests.serve.running import END, START, Running, message, news, running, sent
 from tests.streaming.tiny import noise, tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
@@ -163,7 +163,7 @@ def test_voices_that_come_before_the_recording_bear_their_names(server: Running,
             stream.send(enrolling(name))
             for start in range(0, len(clip), 9_999):
                 stream.send(clip[start : start + 9_999])
-        stream.send(json.dumps({"type": "start"}))
+        stream.send(START)
         said = sent(stream, content, 3_333)
     session.push(wave)
     session.flush()
@@ -174,20 +174,24 @@ def test_voices_that_come_before_the_recording_bear_their_names(server: Running,
 
 def test_a_stream_may_start_without_voices(server: Running):
     with server.stream(preset="1s") as stream:
-        stream.send(json.dumps({"type": "start"}))
+        stream.send(START)
         assert sent(stream, message(WAVES[0]), 3_200) == expected(WAVES[0], "1s")
 
 
 @pytest.mark.parametrize(
     ("messages", "words"),
     [
-        ([enrolling("Ada"), bytes(64_000), END], "the clip of 'Ada' is silent|no voice was found in the clip of 'Ada'"),
-        ([enrolling("Ada"), END], "the clip of 'Ada': the audio array is empty"),
+        (
+            [enrolling("Ada"), bytes(64_000), START],
+            "the clip of 'Ada' is silent|no voice was found in the clip of 'Ada'",
+        ),
+        ([enrolling("Ada"), START], "the clip of 'Ada': the audio array is empty"),
+        ([enrolling("Ada"), bytes(64_000), END], """send {"type": "start"} after the clip of 'Ada'"""),
         ([enrolling("Ada"), *(61 * [bytes(32_000)])], "the clip of 'Ada' is longer than 60 s"),
         ([enrolling("speaker_1")], "is a label of the toolkit"),
         ([enrolling(5)], "enrolment needs a name"),
         ([bytes(3_200), enrolling("Ada")], "before its samples"),
-        ([*(2 * [json.dumps({"type": "start"})])], "before its samples"),
+        ([START, START], "before its samples"),
     ],
 )
 def test_a_voice_that_cannot_be_enrolled_ends_the_stream(server: Running, messages: list[bytes | str], words: str):
