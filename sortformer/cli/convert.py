@@ -33,7 +33,7 @@ def convert(
     from sortformer.config.presets import streams_files
 
     if out.suffix == ".onnx":
-        say("note: a network is traced for a minute or more")
+        say("note: tracing the network takes a minute or more")
     held = run(source, out, overwrite=overwrite)
     config, settings = held.model.config, held.postprocess
     if out.suffix == ".nemo":
