@@ -1,4 +1,4 @@
-"""The interface of position mechanisms: four hooks, of which each mechanism overrides those it needs."""
+"""The interface of position mechanisms: hooks without effect; each mechanism overrides those it needs."""
 
 from dataclasses import dataclass, replace
 
@@ -57,12 +57,13 @@ class Position(nn.Module):
         del places
 
     def bias(self, query: Tensor, places: Places, codes: Tensor | None = None) -> Tensor:
-        """Return the bias (B or 1, H, T, S) that is added to the scores before they are divided by sqrt(d).
+        """Return the bias (B or 1, H or 1, T, S) that is added to the scores before they are divided by sqrt(d).
 
         ``query`` is that before ``rotate``; ``codes``, if given, are those of any places with these keys.
         """
-        raise NotImplementedError
+        del codes
+        return query.new_zeros(places.distance.shape)[:, None]
 
     def factor(self, places: Places) -> Tensor:
-        """Return the factor (B or 1, H, T, S) that multiplies the rectified scores."""
-        raise NotImplementedError
+        """Return the factor (B or 1, H or 1, T, S) that multiplies the rectified scores."""
+        return torch.ones_like(places.distance, dtype=torch.bool)[:, None]  # which keeps the type of the scores
