@@ -134,16 +134,18 @@ class VoiceStore:
         Each name goes to at most one speaker; the assignment maximises the sum of the confidences.
 
         Args:
-            confidence: the least with which a name is given.
+            confidence: the least, from 0 to 1, with which a name is given.
 
         Raises:
             InputError: when the audio cannot be used, or its duration differs from that of the turns, these are not a
-                ``Diarization``, or a speaker of theirs has a stored name already.
+                ``Diarization``, a speaker of theirs has a stored name already, or ``confidence`` is not a number from 0
+                to 1.
 
         Warns:
             UserWarning: when the store is empty.
         """
         check_diarization(diarization)
+        _check_share("confidence", confidence)
         if known := [each for each in diarization.speakers if any(_one(each, name) for name in self.names)]:
             raise InputError(f"{diarization.uri} already has a speaker called '{known[0]}': pass turns without names")
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
@@ -171,13 +173,13 @@ class VoiceStore:
 
         Raises:
             Cancelled: when ``progress`` returned False.
-            InputError: when the audio cannot be used, or ``lam`` is not a number from 0 to 1.
+            InputError: when the audio cannot be used, or ``lam`` or ``confidence`` is not a number from 0 to 1.
 
         Warns:
             UserWarning: when the store is empty.
         """
-        if not (isinstance(lam, Real) and 0 <= lam <= 1):
-            raise InputError(f"lam, the weight of the memory, must be a number from 0 to 1, got {lam!r}")
+        _check_share("lam, the weight of the memory,", lam)
+        _check_share("confidence", confidence)
         switch("exclusive", exclusive)
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)
         said, labels = found.output.data.copy(), self._read(found)
@@ -272,6 +274,11 @@ class VoiceStore:
 def _one(name: str, other: str) -> bool:
     """Return whether RTTM writes both names alike: they count as the same if they differ in white space only."""
     return without_white_space(name) == without_white_space(other)
+
+
+def _check_share(name: str, value: float) -> None:
+    if not (isinstance(value, Real) and 0 <= value <= 1):
+        raise InputError(f"{name} must be a number from 0 to 1, got {value!r}")
 
 
 def _encoder_of(diarizer: Diarizer) -> str:

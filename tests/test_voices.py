@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +167,9 @@ def test_where_two_speak_nothing_is_learned(puppet: Puppet):
 
 
 def test_a_certainty_that_nobody_reaches_names_nobody(puppet: Puppet):
-    assert of(puppet, "ada").diarize(clip("ada"), confidence=1.01).speakers == ("speaker_0",)
+    doubtful = of(puppet, "ada").add("bob", clip("ada"))
+    assert doubtful.diarize(clip("ada"), confidence=0.9).speakers == ("speaker_0",)
+    assert doubtful.diarize(clip("ada"), confidence=0.1).speakers in {("ada",), ("bob",)}
 
 
 def test_who_threw_the_store_with_the_voice_away_is_told(puppet: Puppet):
@@ -230,10 +233,14 @@ def test_a_clip_without_a_voice_is_refused(puppet: Puppet, clip: np.ndarray):
         VoiceStore(puppet).add("Ada", clip)
 
 
-@pytest.mark.parametrize("lam", [-0.1, 1.1, float("nan"), None, "0.5"])
-def test_a_share_that_is_none_is_refused(puppet: Puppet, lam: Any):
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), None, "0.5", 80])
+def test_a_share_that_is_none_is_refused(puppet: Puppet, share: Any):
+    store, found = VoiceStore(puppet), Diarization((), 2.4)
     with pytest.raises(InputError, match="lam, the weight of the memory, must be a number from 0 to 1, got"):
-        VoiceStore(puppet).diarize(clip("ada"), lam=lam)
+        store.diarize(clip("ada"), lam=share)
+    for take in (store.diarize, partial(store.name, found)):
+        with pytest.raises(InputError, match="confidence must be a number from 0 to 1, got"):
+            take(clip("ada"), confidence=share)
 
 
 def test_an_annotation_of_pyannote_is_refused_with_the_way_out(puppet: Puppet):
