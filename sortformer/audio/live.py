@@ -1,10 +1,8 @@
 """Live audio, through a pipe or from the microphone, as blocks at 16 kHz."""
 
-import codecs
 import contextlib
 import os
 import queue
-import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -17,25 +15,14 @@ from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.files import name_of
 from sortformer.audio.reading import SHORTEST_S, signal_of
 from sortformer.audio.signal import check_channel, resampled
+from sortformer.audio.sniffing import HEAD_BYTES, begins_recording, is_noise, is_text
 from sortformer.errors import InputError, refusal
 from sortformer.extras import require_extra
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["HEADER_BYTES", "begins_recording", "microphone", "piped"]
+__all__ = ["microphone", "piped"]
 
 _BLOCK_BYTES = 1 << 15
-_HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff", b"\x1aE\xdf\xa3")
-HEADER_BYTES = 8
-"""How many leading bytes are enough to recognise a recording."""
-
-_HEAD_BYTES = 2_000  # leading bytes that decide the kind of the data, also when more are available
-_TEXT_BYTES = 8  # fewer bytes of samples may look like text by chance
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
-# Data so loud, and so uncorrelated between neighbours, is not 16-bit audio: full-scale music has half the RMS, and is
-# smooth. Nor is data whose low and high bytes have such similar histograms of upper nibbles: they overlap by 0.91 or
-# more in mu-law and A-law speech, by 0.88 at most in 16-bit audio so loud, even amplified 50 times and clipped.
-_NOISE_RMS, _NOISE_CORRELATION, _BYTES_ALIKE = 0.3, 0.3, 0.9
-_FEWEST_BYTES = 1_000  # fewer are too few for these histograms
 
 
 class _Pipe:
@@ -52,7 +39,7 @@ class _Pipe:
         self.ended_by: KeyboardInterrupt | InputError | None = None
         self.head = b""  # the leading bytes, until ``read`` returns them
         try:
-            while len(self.head) < _HEAD_BYTES and (more := self._read(_BLOCK_BYTES)):
+            while len(self.head) < HEAD_BYTES and (more := self._read(_BLOCK_BYTES)):
                 self.head += more
         except OSError as error:
             raise _failed(error) from error
@@ -94,12 +81,12 @@ def piped(
     """
     kind = encoding_named("s16le" if encoding is None else encoding)
     source = _Pipe(pipe)
-    head = source.head[:_HEAD_BYTES] if encoding is None else b""
-    if _is_text(head):
+    head = source.head[:HEAD_BYTES] if encoding is None else b""
+    if is_text(head):
         raise InputError(
             "the data from this pipe is text, not audio: check the program, or the URL, that should send audio"
         )
-    recorded = begins_recording(head) or _is_noise(head)
+    recorded = begins_recording(head) or is_noise(head)
     if recorded and rate is not None:
         raise InputError(
             "a rate is for 16-bit samples, which these are not: a recording has its own rate, so leave it out; for "
@@ -125,34 +112,6 @@ def piped(
 
 def _failed(error: OSError) -> InputError:
     return InputError(f"reading from this pipe failed ({refusal(error)}): check the program that writes to it")
-
-
-def begins_recording(head: bytes) -> bool:
-    """Return whether bytes begin with the header of a WAV, AIFF, AU, CAF, FLAC, Ogg, WebM, MP4 or MP3 with ID3."""
-    return head.startswith(_HEADERS) or head[4:8] == b"ftyp"
-
-
-def _is_text(head: bytes) -> bool:
-    """Return whether bytes are UTF-8 without control characters, unlike 16-bit audio, whether quiet or loud."""
-    try:
-        text = codecs.getincrementaldecoder("utf-8")().decode(head)  # incremental: the last character may be cut
-    except UnicodeDecodeError:
-        return False
-    return len(head) >= _TEXT_BYTES and not _CONTROL.search(text)
-
-
-def _is_noise(head: bytes) -> bool:
-    """Return whether bytes are not 16-bit samples, but in another encoding, or compressed audio from its middle on."""
-    samples = np.frombuffer(head[: len(head) // 2 * 2], "<i2") / 32_768.0
-    power = np.dot(samples, samples)
-    if power <= _NOISE_RMS**2 * len(samples):
-        return False
-    if np.dot(samples[1:], samples[:-1]) < _NOISE_CORRELATION * power:
-        return True
-    lower, upper = (
-        np.bincount(np.frombuffer(head, "u1")[side : 2 * len(samples) : 2] >> 4, minlength=16) for side in (0, 1)
-    )
-    return len(head) >= _FEWEST_BYTES and bool(np.minimum(lower, upper).sum() > _BYTES_ALIKE * len(samples))
 
 
 def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.ndarray]:
