@@ -86,11 +86,12 @@ def write_onnx(path: Path, checkpoint: Checkpoint) -> None:
     if torch.__version__ < _OLDEST_TORCH:
         raise InputError(f"ONNX export needs torch {_OLDEST_TORCH} or newer, but this is {torch.__version__}")
     _check_expressible(checkpoint.model.config)
-    program = _exported(checkpoint.model)
-    for key, value in _metadata(checkpoint).items():
-        program.model.metadata_props[key] = value
     path.parent.mkdir(parents=True, exist_ok=True)
     with drafted(path) as draft:
+        draft.touch()  # fails before the minute of tracing, not after it
+        program = _exported(checkpoint.model)
+        for key, value in _metadata(checkpoint).items():
+            program.model.metadata_props[key] = value
         program.save(draft)
 
 

@@ -205,6 +205,14 @@ def test_what_a_graph_cannot_say_is_refused_with_the_reason(tmp_path: Path, conf
     assert not list(tmp_path.iterdir())
 
 
+def test_a_place_that_cannot_be_written_is_found_before_the_tracing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.onnx, "export", None)
+    (tmp_path / "model.onnx").mkdir()
+    for folder in (tmp_path, Path("/proc")):  # there, not even root can create files
+        with pytest.raises(OSError, match=r"model\.onnx|/proc"):
+            write_onnx(folder / "model.onnx", Checkpoint(small_model(OURS), PostprocessConfig()))
+
+
 def test_a_torch_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch, "__version__", TorchVersion("2.7.1+cpu"))
     with pytest.raises(InputError, match=r"ONNX export needs torch 2\.8 or newer, but this is 2\.7\.1\+cpu"):
