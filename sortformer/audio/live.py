@@ -15,7 +15,7 @@ from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.files import name_of
 from sortformer.audio.reading import SHORTEST_S, signal_of
 from sortformer.audio.signal import check_channel, resampled
-from sortformer.audio.sniffing import HEAD_BYTES, begins_recording, is_noise, is_text
+from sortformer.audio.sniffing import HEAD_BYTES, begins_recording, first_bytes, is_noise, is_text
 from sortformer.errors import InputError, refusal
 from sortformer.extras import require_extra
 from sortformer.grid import SAMPLE_RATE
@@ -98,10 +98,12 @@ def piped(
             "only the samples of that channel"
         )
     rate = checked_rate(SAMPLE_RATE if rate is None else rate)
+    if recorded:
+        blocks = _recording(source, name_of(pipe), channel)
+    else:
+        blocks = resampled(_samples(source, kind, rate, sure=encoding is not None), rate)
     try:
-        for block in (
-            _recording(source, name_of(pipe), channel) if recorded else resampled(_samples(source, kind, rate), rate)
-        ):
+        for block in blocks:
             if source.ended_by is not None:
                 break  # the rest is the last milliseconds, cut at an arbitrary point
             yield block
@@ -135,10 +137,19 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
         yield from blocks
 
 
-def _samples(source: _Pipe, kind: Encoding, rate: int) -> Iterator[np.ndarray]:
-    cut, count = b"", 0
+def _samples(source: _Pipe, kind: Encoding, rate: int, *, sure: bool) -> Iterator[np.ndarray]:
+    """Yield the decoded samples; unless their encoding is ``sure``, the first ones after silence are checked, too."""
+    cut, count, head = b"", 0, b""
     while content := source.read():
-        samples, cut = kind.decoded(cut + content)
+        content = cut + content
+        samples, cut = kind.decoded(content)
+        if not sure and len(head) < HEAD_BYTES:
+            head = first_bytes(head, content[: len(content) - len(cut)])
+            if len(head) == HEAD_BYTES and is_noise(head):
+                raise InputError(
+                    f"the data from this pipe is not 16-bit samples: give its encoding ({', '.join(ENCODINGS)}), or "
+                    "convert it (ffmpeg -f s16le)"
+                )
         count += len(samples)
         yield samples
     if count < SHORTEST_S * rate:

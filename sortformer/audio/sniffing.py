@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-__all__ = ["HEAD_BYTES", "begins_recording", "is_noise", "is_text"]
+__all__ = ["HEAD_BYTES", "begins_recording", "first_bytes", "is_noise", "is_text"]
 
 _HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff", b"\x1aE\xdf\xa3")
 _TEXT_BYTES = 8  # fewer bytes of samples may look like text by chance
@@ -18,6 +18,16 @@ _FEWEST_BYTES = 1_000  # fewer are too few for these histograms
 
 HEAD_BYTES = 2_000
 """How many leading bytes decide the kind of the data, also when more are available."""
+
+
+def first_bytes(head: bytes, content: bytes) -> bytes:
+    """Return up to ``HEAD_BYTES`` bytes after digital silence: those received before, ``head``, with new ones.
+
+    Both start and end between two samples. The zeros at the beginning of an MP4 are kept.
+    """
+    head += content
+    silent = len(head) - len(head.lstrip(b"\0\xff"))  # 0, and in 16-bit samples -1, or in mu-law 0
+    return head[silent - silent % 4 :][:HEAD_BYTES]
 
 
 def begins_recording(head: bytes) -> bool:

@@ -5,7 +5,7 @@ import soxr
 
 from sortformer.audio.arrays import checked_rate
 from sortformer.audio.encodings import ENCODINGS, encoding_named
-from sortformer.audio.sniffing import HEAD_BYTES, begins_recording, is_noise, is_text
+from sortformer.audio.sniffing import HEAD_BYTES, begins_recording, first_bytes, is_noise, is_text
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
@@ -24,7 +24,8 @@ class Samples:
 
     def __init__(self, encoding: str | None = None, rate: int | str = SAMPLE_RATE) -> None:
         self._encoding = encoding_named("s16le" if encoding is None else encoding)
-        self._head = b"" if encoding is None else None  # the first bytes, until they are recognised as samples
+        self._given = encoding is not None
+        self._head = b""  # the first bytes after silence, unless an encoding was given
         rate = checked_rate(rate)
         self._resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32")
         self._rest = b""  # the beginning of an incomplete sample
@@ -41,8 +42,9 @@ class Samples:
         """
         content = self._rest + content
         samples, self._rest = self._encoding.decoded(content)
-        if self._head is not None:
-            self._head = _looked_at(self._head, content[: len(content) - len(self._rest)])
+        if len(self._head) < HEAD_BYTES and not self._given:
+            self._head = first_bytes(self._head, content[: len(content) - len(self._rest)])
+            _check(self._head)
         if self._resampler is not None:
             samples = self._resampler.resample_chunk(samples, last=last)
         self._heard += samples.tobytes()
@@ -54,20 +56,14 @@ class Samples:
         return np.frombuffer(taken, np.float32)
 
 
-def _looked_at(head: bytes, content: bytes) -> bytes | None:
-    """Return the first bytes after digital silence, with new ones; None once they are recognised as 16-bit samples."""
-    head += content
-    silent = len(head) - len(head.lstrip(b"\0"))
-    head = head[silent - silent % 4 :][:HEAD_BYTES]  # without silence, but with the zeros at the beginning of an MP4
+def _check(head: bytes) -> None:
+    """Refuse a recording, text, and samples of another encoding, by their first bytes."""
     if begins_recording(head):
         raise InputError(
             "the first bytes are the header of a recording, not samples: send what follows it, as 16-bit samples, or "
             "the whole recording to /v1/diarize"
         )
-    if len(head) < HEAD_BYTES:
-        return head
-    if is_text(head) or is_noise(head):
+    if len(head) == HEAD_BYTES and (is_text(head) or is_noise(head)):
         raise InputError(
             f"these are not 16-bit samples, little-endian and mono: give their encoding ({', '.join(ENCODINGS)})"
         )
-    return None

@@ -278,6 +278,14 @@ def test_samples_of_another_kind_are_no_speech(subtype: str, endian: str):
         sent(content, rate=48_000)
 
 
+@pytest.mark.parametrize("subtype", ["FLOAT", "ULAW", "ALAW"])
+def test_samples_of_another_kind_are_recognised_after_silence_too(subtype: str):
+    file = io.BytesIO()
+    soundfile.write(file, np.r_[np.zeros(2_000), audio.read(DEMO)], 16_000, subtype, "LITTLE", "RAW")
+    with pytest.raises(InputError, match=r"16-bit samples.*: give .*mulaw"):
+        sent(file.getvalue())
+
+
 @pytest.mark.parametrize("piece", [500, 3_200, 64_000])
 def test_what_it_is_does_not_depend_on_how_fast_it_comes(piece: int):
     samples = np.random.default_rng(0).normal(0, 0.5, 32_000).clip(-1, 1) * np.r_[np.ones(1_600), np.full(30_400, 0.02)]
