@@ -32,7 +32,7 @@ _ALTERNATING = 0.9  # as in whole recordings, but a speaker cache keeps less of 
 def rows_by_voice(
     probs: Tensor, emb: Tensor, state: StreamState, chunk: Chunk, config: ClusteringConfig, most: int
 ) -> tuple[Tensor, Tensor]:
-    """Return speaker activity in the input frames of a step, (B, T, S), and in those of ``state.voice_emb``, (B, V, S).
+    """Return speaker activity in the input frames of a step, (B, T, S), and in those of ``state.voices``, (B, V, S).
 
     They have a column for each slot of the stream, which may have more than the model. Columns are assigned by
     :func:`by_known_voice`, except in the speaker cache, where they do not change.
@@ -44,19 +44,19 @@ def rows_by_voice(
         chunk: the new frames; rows of length 0 do not change.
     """
     finer = probs.shape[1] // emb.shape[1]
-    past = state.voice_probs.clone()
+    past = state.voices.probs.clone()
     probs = nn.functional.pad(probs, (0, past.shape[2] - probs.shape[2]))
     pooled, found = probs.unflatten(1, (-1, finer)).mean(dim=2), probs.clone()
     new = chunk.left + chunk.length + chunk.right
-    counts = torch.stack([state.voice_length, state.cache_length, state.fifo_length, new], dim=1).tolist()
+    counts = torch.stack([state.voices.length, state.cache.length, state.fifo.length, new], dim=1).tolist()
     for row in torch.nonzero(chunk.length)[:, 0].tolist():
         known, cached, queued, coming = counts[row]
         end = cached + queued + coming
         here = slice(cached * finer, end * finer)
-        found[row, : here.start] = state.cache_probs[row, :cached].repeat_interleave(finer, dim=0)
+        found[row, : here.start] = state.cache.probs[row, :cached].repeat_interleave(finer, dim=0)
         said = torch.cat([past[row, :known], pooled[row, cached:end]])
-        heard = torch.cat([state.voice_emb[row, :known], emb[row, cached:end]])
-        before = torch.cat([past[row, :known], state.fifo_probs[row, :queued]])
+        heard = torch.cat([state.voices.emb[row, :known], emb[row, cached:end]])
+        before = torch.cat([past[row, :known], state.fifo.probs[row, :queued]])
         voices = by_known_voice(_array(said), _array(heard), _array(before), config, most)
         past[row, :known] = torch.from_numpy(voices[:known])
         found[row, here] = torch.from_numpy(in_finer_frames(voices[known:], _array(probs[row, here]), finer))

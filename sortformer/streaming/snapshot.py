@@ -13,7 +13,7 @@ from sortformer.errors import InputError
 
 __all__ = ["from_bytes", "plain", "rebuilt", "to_bytes"]
 
-_FORMAT = b"sortformer-session/11\n"
+_FORMAT = b"sortformer-session/12\n"
 _HEAD = len(_FORMAT) + hashlib.sha256().digest_size
 
 Value = TypeVar("Value")

@@ -15,6 +15,7 @@ from sortformer.model import Sortformer
 from sortformer.ragged import end_to_end, window
 from sortformer.streaming.by_voice import rows_by_voice, worth_keeping
 from sortformer.streaming.forget import forget
+from sortformer.streaming.frames import Frames
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.speaker_cache import add_silence, compress
 from sortformer.streaming.state import StreamState, start
@@ -55,15 +56,16 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     chunk keeps its state, bit for bit.
     """
     shown = chunk.left + chunk.length + chunk.right
-    emb, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (chunk.emb, shown)])
+    parts = [(state.cache.emb, state.cache.length), (state.fifo.emb, state.fifo.length), (chunk.emb, shown)]
+    emb, total = end_to_end(parts)
     output = model.forward_frames(emb, length_mask(total, emb.shape[1]))
     probs, slots = output.probs, output.probs.shape[2]
     most = config.speaker_limit(slots)
     if config.clustering is not None:
         probs, past = rows_by_voice(probs, output.emb, state, chunk, config.clustering, most)
-        state = replace(state, voice_probs=past)
+        state = replace(state, voices=replace(state.voices, probs=past))
     finer = model.config.head.upsampling
-    first = state.cache_length + state.fifo_length + chunk.left
+    first = state.cache.length + state.fifo.length + chunk.left
     final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)
     # The cache has one probability for each subsampled frame.
     pooled = probs.unflatten(1, (-1, finer)).mean(dim=2) * (torch.arange(probs.shape[2], device=probs.device) < most)
@@ -78,18 +80,17 @@ def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, emb: Tens
 
     ``emb`` (B, T, D) and ``probs`` (B, T, S) are of [cache | FIFO | chunk with its contexts].
     """
-    gone = state.fifo_length + chunk.length - after.fifo_length
+    gone = state.fifo.length + chunk.length - after.fifo.length
     if not gone.any():
         return after
-    known, known_probs, length = after.voice_emb.clone(), after.voice_probs.clone(), after.voice_length.clone()
-    all_emb, _ = end_to_end([(known, length), (_queue(state, chunk, emb), gone)])
-    all_probs, _ = end_to_end([(known_probs, length), (_queue(state, chunk, probs), gone)])
+    heard = after.voices.then(Frames(_queue(state, chunk, emb), _queue(state, chunk, probs), gone))
+    known, known_probs, length = after.voices.emb.clone(), after.voices.probs.clone(), after.voices.length.clone()
     for row in torch.nonzero(gone)[:, 0].tolist():
-        heard = all_probs[row, : int(length[row] + gone[row])]
-        kept = torch.from_numpy(worth_keeping(heard.float().cpu().numpy(), known.shape[1])).to(heard.device)
+        said = heard.probs[row, : int(heard.length[row])]
+        kept = torch.from_numpy(worth_keeping(said.float().cpu().numpy(), known.shape[1])).to(said.device)
         length[row], known[row], known_probs[row] = len(kept), 0.0, 0.0
-        known[row, : len(kept)], known_probs[row, : len(kept)] = all_emb[row, kept], heard[kept]
-    return replace(after, voice_emb=known, voice_probs=known_probs, voice_length=length)
+        known[row, : len(kept)], known_probs[row, : len(kept)] = heard.emb[row, kept], said[kept]
+    return replace(after, voices=Frames(known, known_probs, length))
 
 
 def update(
@@ -110,52 +111,44 @@ def update(
     longest = int(chunk.length.max())
     chunk_emb = window(chunk.emb, chunk.left, chunk.length, longest)
     room = config.fifo_frames + longest
-    queue, queued = end_to_end([(state.fifo, state.fifo_length), (chunk_emb, chunk.length)], room)
-    queue_probs = _queue(state, chunk, probs)  # the FIFO's are estimated anew in every step
+    emb, queued = end_to_end([(state.fifo.emb, state.fifo.length), (chunk_emb, chunk.length)], room)
+    queue = Frames(emb, _queue(state, chunk, probs), queued)  # the FIFO's probabilities are estimated in every step
     overflow = queued - config.fifo_frames
     popped = overflow.clamp(min=config.update_period_frames).minimum(queued) * (overflow > 0)  # NeMo: pop_out_len
 
-    fresh = window(probs, torch.zeros_like(popped), state.cache_length, config.speaker_cache.frames)
-    frozen = state.compressed | (chunk.length == 0)
-    cache_probs = torch.where(frozen[:, None, None], state.cache_probs, fresh)
-    state = replace(state, cache_probs=cache_probs)
-    state = _remember(config, state, queue, queue_probs, popped, silence, slots or probs.shape[2])
-    left = queued - popped
-    return replace(
-        state,
-        fifo=window(queue, popped, left, config.fifo_frames),
-        fifo_probs=torch.where(
-            (chunk.length == 0)[:, None, None], state.fifo_probs, window(queue_probs, popped, left, config.fifo_frames)
-        ),
-        fifo_length=left,
-    )
+    idle = chunk.length == 0
+    fresh = window(probs, torch.zeros_like(popped), state.cache.length, config.speaker_cache.frames)
+    frozen = (state.compressed | idle)[:, None, None]
+    cache = replace(state.cache, probs=torch.where(frozen, state.cache.probs, fresh))
+    left = queue.part(popped, queued - popped, config.fifo_frames)
+    fifo = replace(left, probs=torch.where(idle[:, None, None], state.fifo.probs, left.probs))
+    state = replace(state, cache=cache, fifo=fifo)
+    return _remember(config, state, replace(queue, length=popped), silence, slots or probs.shape[2])
 
 
 def _queue(state: StreamState, chunk: Chunk, frames: Tensor) -> Tensor:
     """Return the FIFO and the chunk, concatenated, from ``frames`` of [cache | FIFO | chunk with its contexts]."""
-    room, longest = state.fifo.shape[1], int(chunk.length.max())
-    fifo = window(frames, state.cache_length, state.fifo_length, room)
-    new = window(frames, state.cache_length + state.fifo_length + chunk.left, chunk.length, longest)
-    return end_to_end([(fifo, state.fifo_length), (new, chunk.length)], room + longest)[0]
+    room, longest = state.fifo.emb.shape[1], int(chunk.length.max())
+    fifo = window(frames, state.cache.length, state.fifo.length, room)
+    new = window(frames, state.cache.length + state.fifo.length + chunk.left, chunk.length, longest)
+    return end_to_end([(fifo, state.fifo.length), (new, chunk.length)], room + longest)[0]
 
 
 def _remember(
-    config: StreamConfig,
-    state: StreamState,
-    emb: Tensor,
-    probs: Tensor,
-    length: Tensor,
-    silence: Tensor | None,
-    slots: int,
+    config: StreamConfig, state: StreamState, popped: Frames, silence: Tensor | None, slots: int
 ) -> StreamState:
-    """Move the first ``length`` (B,) frames of ``emb`` (B, T, D) into the speaker cache."""
+    """Move frames that were popped from the FIFO into the speaker cache."""
     mean, count = add_silence(
-        state.silence_mean, state.silence_count, emb, probs, length, config.speaker_cache.silence_threshold
+        state.silence_mean,
+        state.silence_count,
+        popped.emb,
+        popped.probs,
+        popped.length,
+        config.speaker_cache.silence_threshold,
     )
     frames = config.speaker_cache.frames
-    room = max(frames, int((state.cache_length + length).max()))
-    emb, total = end_to_end([(state.cache, state.cache_length), (emb, length)], room)
-    probs, _ = end_to_end([(state.cache_probs, state.cache_length), (probs, length)], room)
+    found = state.cache.then(popped, max(frames, int((state.cache.length + popped.length).max())))
+    emb, probs, total = found.emb, found.probs, found.length
     cache, cache_probs, full = emb[:, :frames].clone(), probs[:, :frames].clone(), total > frames
     filler = mean if silence is None else silence.expand_as(mean)
     last = ((probs > 0.5).any(dim=1) * torch.arange(1, probs.shape[2] + 1, device=probs.device)).amax(dim=1)
@@ -168,9 +161,7 @@ def _remember(
         cache_probs[rows] = nn.functional.pad(kept_probs, (0, probs.shape[2] - used))
     return replace(
         state,
-        cache=cache,
-        cache_probs=cache_probs,
-        cache_length=total.clamp(max=frames),
+        cache=Frames(cache, cache_probs, total.clamp(max=frames)),
         compressed=state.compressed | full,
         silence_mean=mean,
         silence_count=count,

@@ -116,7 +116,8 @@ def streamed(
         )
     ahead = (frames - heard).clamp(max=config.chunk_frames + config.right_context_frames)
     coming = window(labelled, heard, ahead, int(ahead.max()))
-    shown, total = end_to_end([(state.cache, state.cache_length), (state.fifo, state.fifo_length), (coming, ahead)])
+    past_frames = [(part.emb, part.length) for part in (state.cache, state.fifo)]
+    shown, total = end_to_end([*past_frames, (coming, ahead)])
     shown_emb, shown_activity, somebody = shown.split([emb.shape[2], slots, labels.shape[2] - slots], dim=2)
     output = model.forward_frames(shown_emb, length_mask(total, shown.shape[1]))
     shown_counts = None if counts is None else torch.cat([1 - somebody.sum(dim=2, keepdim=True), somebody], dim=2)

@@ -155,10 +155,10 @@ def test_streams_agree_step_by_step(preset: str, nemo: Any, tmp_path: Path) -> N
             front, chunk = next_chunk(log_mel, ours.encoder, config, front)
             assert chunk is not None
             state, own = step(ours, config, state, chunk)
-            assert (int(state.cache_length), int(state.fifo_length)) == (cache.shape[1], fifo.shape[1])
+            assert (int(state.cache.length), int(state.fifo.length)) == (cache.shape[1], fifo.shape[1])
             differences += [
-                ("cache", largest_difference(state.cache[:, : cache.shape[1]], cache)),
-                ("fifo", largest_difference(state.fifo[:, : fifo.shape[1]], fifo)),
+                ("cache", largest_difference(state.cache.emb[:, : cache.shape[1]], cache)),
+                ("fifo", largest_difference(state.fifo.emb[:, : fifo.shape[1]], fifo)),
                 ("probs", largest_difference(own, probs)),
             ]
     assert next_chunk(log_mel, ours.encoder, config, front)[1] is None

@@ -131,10 +131,10 @@ def test_streams_agree_step_by_step(preset: str, transformers: Any, tmp_path: Pa
             output = theirs(heard, speaker_cache=memory, num_lookahead_frames=ahead)
             memory = output.speaker_cache
             cached, queued = memory.num_cache_frames, memory.num_fifo_frames
-            assert (int(state.cache_length), int(state.fifo_length)) == (cached, queued)
+            assert (int(state.cache.length), int(state.fifo.length)) == (cached, queued)
             differences += [
-                ("cache", largest_difference(state.cache[:, :cached], memory.embeds[:, :cached])),
-                ("fifo", largest_difference(state.fifo[:, :queued], memory.fifo[:, :queued])),
+                ("cache", largest_difference(state.cache.emb[:, :cached], memory.embeds[:, :cached])),
+                ("fifo", largest_difference(state.fifo.emb[:, :queued], memory.fifo[:, :queued])),
                 ("probs", largest_difference(probs, output.logits.sigmoid())),
             ]
             outputs.append(probs)

@@ -154,12 +154,12 @@ def test_a_stream_can_be_built_around_a_graph(nemotron: Graph):
         found = nemotron.run(
             chunk=part,
             chunk_lengths=torch.tensor([part.shape[1]]),
-            spkcache=here.cache,
-            spkcache_lengths=here.cache_length,
-            fifo=here.fifo,
-            fifo_lengths=here.fifo_length,
+            spkcache=here.cache.emb,
+            spkcache_lengths=here.cache.length,
+            fifo=here.fifo.emb,
+            fifo_lengths=here.fifo.length,
         )
-        first = int(here.cache_length + here.fifo_length) * finer
+        first = int(here.cache.length + here.fifo.length) * finer
         probs = found["spkcache_fifo_chunk_preds_hr"][:, first : first + size * finer]
         length = found["chunk_pre_encode_lengths"]
         chunk = Chunk(found["chunk_pre_encode_embs"], nothing, length, nothing)

@@ -16,6 +16,7 @@ from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.grid import SAMPLE_RATE
 from sortformer.postprocess import turns
 from sortformer.streaming import Chunk, Session, step, stream_probabilities
+from sortformer.streaming.rows import row as one_row
 from sortformer.streaming.state import start
 from tests.streaming.tiny import noise, normalized, tiny_model
 
@@ -146,7 +147,7 @@ def test_subsampled_frames_do_not_depend_on_where_chunks_begin(wave, config):
         feats, lengths = MODEL.features(torch.from_numpy(wave)[None])
         whole, _ = MODEL.encoder.pre_encode(feats, lengths)
     memory = session._position.memory
-    torch.testing.assert_close(memory.fifo[:, : memory.fifo_length], whole, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(memory.fifo.emb[:, : memory.fifo.length], whole, atol=1e-4, rtol=1e-4)
 
 
 @given(seed=st.integers(0, 999), config=stream_configs, lengths=st.lists(st.integers(0, 24), min_size=2, max_size=3))
@@ -157,9 +158,8 @@ def test_rows_of_ragged_lengths_do_not_know_each_other(seed, config, lengths):
     for row, stream in enumerate(streams):
         alone = _drive(config, [stream])
         torch.testing.assert_close(together[1][row], alone[1][0], atol=1e-5, rtol=1e-5)
-        for field in dataclasses.fields(together[0]):
-            ours, theirs = getattr(together[0], field.name)[row], getattr(alone[0], field.name)[0]
-            torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+        ours, theirs = dataclasses.asdict(one_row(together[0], row)), dataclasses.asdict(alone[0])
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
 
 
 def _drive(config, streams):
@@ -186,8 +186,8 @@ def _drive(config, streams):
 
 
 def _assert_same_row(before, after, row):
-    for field in dataclasses.fields(before):
-        assert torch.equal(getattr(before, field.name)[row], getattr(after, field.name)[row]), field.name
+    ours, theirs = (dataclasses.asdict(one_row(state, row)) for state in (after, before))
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("limit", [1, 2])
@@ -197,6 +197,6 @@ def test_slots_past_the_limit_stay_silent(limit):
     probs = stream_probabilities(session, [noise(60_000)])
     assert not probs[:, limit:].any()
     assert (probs[:, :limit] > 0.5).any()
-    kept = session._position.memory.cache_probs
+    kept = session._position.memory.cache.probs
     assert kept.any()
     assert not kept[..., limit:].any()  # nor do they occupy the cache

@@ -1,7 +1,7 @@
 """Streams by voice: columns follow the voices, whatever the head's slots do, and the laws of streams hold."""
 
 import itertools
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from sortformer.streaming import Session, SessionPool, stream_probabilities
 from sortformer.streaming.by_voice import by_known_voice, rows_by_voice, worth_keeping
 from sortformer.streaming.forget import forget
 from sortformer.streaming.protocol import Chunk
+from sortformer.streaming.rows import row as one_row
 from sortformer.streaming.state import StreamState, start
 from sortformer.streaming.step import step
 from tests.streaming.tiny import hearing_model, noise, remembering_model, tiny_model
@@ -141,15 +142,16 @@ def remembering(known: list[torch.Tensor], emb: list[torch.Tensor], queued: list
     config = replace(CONFIG, fifo_frames=200, clustering=replace(CLUSTERING, max_speakers=3))
     state = start(config, DIM, 3, len(known))
     for row, (probs, sounds, fifo) in enumerate(zip(known, emb, queued, strict=True)):
-        state.voice_probs[row, : len(probs)], state.voice_emb[row, : len(sounds)] = probs, sounds
-        state.fifo_probs[row, : len(fifo)] = fifo
+        state.voices.probs[row, : len(probs)], state.voices.emb[row, : len(sounds)] = probs, sounds
+        state.fifo.probs[row, : len(fifo)] = fifo
     count = torch.tensor([[len(probs), len(fifo)] for probs, fifo in zip(known, queued, strict=True)])
-    return replace(state, voice_length=count[:, 0], fifo_length=count[:, 1])
+    voices, fifo = (replace(part, length=count[:, at]) for at, part in enumerate((state.voices, state.fifo)))
+    return replace(state, voices=voices, fifo=fifo)
 
 
 def coming(length: list[int], state: StreamState, dim: int = DIM) -> Chunk:
     """Return new frames: so many are shown after the FIFO."""
-    count = torch.tensor(length) - state.fifo_length
+    count = torch.tensor(length) - state.fifo.length
     return Chunk(torch.zeros(len(length), int(count.max()), dim), 0 * count, count, 0 * count)
 
 
@@ -164,7 +166,7 @@ def test_rows_do_not_know_of_each_other_nor_of_padding():
     length = [frames - 9, frames, 40]  # the last is inactive
     found, past = rows_by_voice(probs, rows, state, coming(length, state), CLUSTERING, 3)
     for row, count in enumerate(length[:2]):
-        own = remembering(*([part[row]] for part in parts), [state.fifo_probs[row, : int(state.fifo_length[row])]])
+        own = remembering(*([part[row]] for part in parts), [state.fifo.probs[row, : int(state.fifo.length[row])]])
         alone, known = rows_by_voice(
             probs[row, None, :count], rows[row, None, :count], own, coming([count], own), CLUSTERING, 3
         )
@@ -172,7 +174,7 @@ def test_rows_do_not_know_of_each_other_nor_of_padding():
         torch.testing.assert_close(past[row], known[0], rtol=0, atol=0)
     assert torch.equal(found[0, frames - 9 :], probs[0, frames - 9 :])
     assert torch.equal(found[2], probs[2])
-    assert torch.equal(past[2], state.voice_probs[2])
+    assert torch.equal(past[2], state.voices.probs[2])
 
 
 def test_a_finer_output_follows_the_voices_of_its_frames():
@@ -216,20 +218,20 @@ def test_a_voice_that_is_forgotten_leaves_its_column():
     who = torch.arange(120) // 40 % 2
     rows, before = torch.eye(DIM)[who], 0.9 * torch.eye(3)[who + 1]
     after = forget(remembering([before], [rows], [before[:0]]), 1)
-    assert int(after.voice_length) == 42
-    assert torch.equal(after.voice_emb[0, 1:41], rows[40:80])
-    assert torch.equal(after.voice_probs[0, 1:41], 0.9 * torch.eye(3)[torch.ones(40, dtype=torch.int64)])
-    assert not after.voice_emb[0, [0, *range(41, 150)]].any()
-    assert not after.voice_probs[0, [0, *range(41, 150)]].any()
+    assert int(after.voices.length) == 42
+    assert torch.equal(after.voices.emb[0, 1:41], rows[40:80])
+    assert torch.equal(after.voices.probs[0, 1:41], 0.9 * torch.eye(3)[torch.ones(40, dtype=torch.int64)])
+    assert not after.voices.emb[0, [0, *range(41, 150)]].any()
+    assert not after.voices.probs[0, [0, *range(41, 150)]].any()
 
 
 def test_what_was_said_before_and_after_who_is_forgotten_is_no_stretch_of_one():
     who = torch.tensor([0] * 12 + [1] * 12 + [2] * 12)
     state = remembering([0.9 * torch.eye(3)[who]], [torch.eye(DIM)[who]], [torch.zeros(0, 3)])
     after = forget(state, 1)
-    count = int(after.voice_length)
-    kept = worth_keeping(after.voice_probs[0, :count].numpy(), 100)
-    assert alone(after.voice_probs[0, kept].numpy()).tolist() == [True] * 12 + [False] + [True] * 12
+    count = int(after.voices.length)
+    kept = worth_keeping(after.voices.probs[0, :count].numpy(), 100)
+    assert alone(after.voices.probs[0, kept].numpy()).tolist() == [True] * 12 + [False] + [True] * 12
 
 
 def test_who_was_taken_for_two_is_remembered_as_one_from_then_on():
@@ -277,15 +279,15 @@ def test_those_who_leave_the_fifo_are_remembered_as_they_sounded(monkeypatch: py
     for _ in range(9):
         emb = torch.randn(1, 9, 16, generator=rng)
         chunk = Chunk(emb, *(torch.tensor([count]) for count in (2, 5, 2)))
-        first, queued = int(state.cache_length), int(state.fifo_length)
+        first, queued = int(state.cache.length), int(state.fifo.length)
         with torch.no_grad():
             state, _ = step(model, CONFIG, state, chunk)
         heard = seen[-1].emb[0, first:]
         heard = torch.cat([heard[:queued], heard[queued + 2 : queued + 7]])  # without the contexts
-        expected.append(heard[: queued + 5 - int(state.fifo_length)])
-        remembered = int(state.voice_length)
-        assert torch.equal(state.voice_emb[0, :remembered], torch.cat(expected))
-        assert (state.voice_probs[0, :remembered].sum(dim=1) > 0.9).all()
+        expected.append(heard[: queued + 5 - int(state.fifo.length)])
+        remembered = int(state.voices.length)
+        assert torch.equal(state.voices.emb[0, :remembered], torch.cat(expected))
+        assert (state.voices.probs[0, :remembered].sum(dim=1) > 0.9).all()
     assert remembered > 30
 
 
@@ -297,9 +299,8 @@ def test_a_row_that_sits_out_keeps_its_bits():
             before = state
             chunk = Chunk(torch.randn(2, 5, 16, generator=rng), none, torch.tensor(lengths), none)
             state, _ = step(model, CONFIG, state, chunk)
-    assert before.voice_length[1] > 0
-    for field in fields(StreamState):
-        assert torch.equal(getattr(state, field.name)[1], getattr(before, field.name)[1]), field.name
+    assert before.voices.length[1] > 0
+    torch.testing.assert_close(asdict(one_row(state, 1)), asdict(one_row(before, 1)), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("size", [700, 9_000])

@@ -11,7 +11,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import InputError
 from sortformer.postprocess import turns
-from sortformer.streaming import Session, StreamState, stream_probabilities
+from sortformer.streaming import Session, stream_probabilities
 from tests.streaming.tiny import hearing_model, noise, tiny_model
 
 MODEL = tiny_model()
@@ -30,7 +30,7 @@ def test_an_enrolled_voice_keeps_its_name_and_slot():
     session, plain = Session(MODEL, CONFIG), Session(MODEL, CONFIG)
     slot = session.enroll("chair", CLIP)
     assert (session.duration_s, session.num_frames) == (0.0, 0)
-    assert int(session._position.memory.cache_length + session._position.memory.fifo_length) > 0
+    assert int(session._position.memory.cache.length + session._position.memory.fifo.length) > 0
     restored = Session.restore(MODEL, session.snapshot())
     update = session.push(WAVE)
     assert update.first_frame == 0
@@ -55,16 +55,15 @@ def test_the_clip_is_heard_as_if_it_had_come_first():
     session.enroll("chair", CLIP)
     whole.push(CLIP)
     whole.flush()
-    for field in dataclasses.fields(StreamState):
-        ours, theirs = (getattr(each._position.memory, field.name) for each in (session, whole))
-        torch.testing.assert_close(ours, theirs)
+    ours, theirs = (dataclasses.asdict(each._position.memory) for each in (session, whole))
+    torch.testing.assert_close(ours, theirs)
 
 
 def test_clips_may_be_files_of_any_rate(tmp_path):
     soundfile.write(tmp_path / "chair.flac", np.clip(CLIP, -1, 1), 8_000)
     session = Session(MODEL, CONFIG)
     assert session.enroll("chair", tmp_path / "chair.flac") in range(3)
-    assert session._position.memory.fifo_length == CONFIG.fifo_frames or session._position.memory.cache_length > 0
+    assert session._position.memory.fifo.length == CONFIG.fifo_frames or session._position.memory.cache.length > 0
 
 
 @pytest.mark.parametrize(

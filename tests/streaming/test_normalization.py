@@ -63,7 +63,7 @@ def test_the_clip_of_a_voice_is_heard_as_loud_as_others_are():
     for factor in (0.1, 1):
         session = Session(model, STREAM_PRESETS["1s"])
         session.enroll("chair", factor * noise(30_000, seed=7))
-        found.append(session._position.memory.fifo.numpy())
+        found.append(session._position.memory.fifo.emb.numpy())
     np.testing.assert_allclose(*found, atol=0.1)
 
 

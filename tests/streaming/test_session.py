@@ -304,8 +304,8 @@ def test_a_reset_slot_is_somebody_new():
     memory = session._position.memory
     assert sorted(session._position.channels) == [0, 1, 2]
     assert session._position.channels[slot] == 2
-    assert not memory.cache_probs[..., 2].any()
-    assert not memory.fifo_probs[..., 2].any()
+    assert not memory.cache.probs[..., 2].any()
+    assert not memory.fifo.probs[..., 2].any()
     session.push(noise(60_000, seed=4))
     names = {turn.speaker for turn in session.finish()}
     assert len(names - known) >= 1
@@ -359,8 +359,8 @@ def test_a_reset_slot_is_free_again_where_not_all_may_speak(slot):
     assert (probs[:, :2] > 0.9).all()
     assert not probs[:, 2:].any()
     memory = session._position.memory
-    assert not memory.cache_probs[..., 2:].any()
-    assert not memory.fifo_probs[..., 2:].any()
+    assert not memory.cache.probs[..., 2:].any()
+    assert not memory.fifo.probs[..., 2:].any()
     assert len(session.finish().speakers) == (2 if slot == 2 else 3)
 
 
@@ -386,16 +386,16 @@ def test_forgetting_a_channel_drops_its_frames_and_moves_the_later_ones_up(sessi
     session.push(noise(60_000, seed=5))
     memory = session._position.memory
     after = forget(memory, 0)
-    for emb, probs, length in (("cache", "cache_probs", "cache_length"), ("fifo", "fifo_probs", "fifo_length")):
-        count = int(getattr(memory, length))
-        old = getattr(memory, probs)[0, :count]
+    for before, found in ((memory.cache, after.cache), (memory.fifo, after.fifo)):
+        count = int(before.length)
+        old = before.probs[0, :count]
         kept = old[:, 0] <= 0.5
         assert 0 < kept.sum() < len(old)
-        assert int(getattr(after, length)) == kept.sum()
+        assert int(found.length) == kept.sum()
         expected = torch.cat([old[kept][:, 1:], torch.zeros(int(kept.sum()), 1)], dim=1)
-        assert torch.equal(getattr(after, probs)[0, : len(expected)], expected)
-        assert torch.equal(getattr(after, emb)[0, : len(expected)], getattr(memory, emb)[0, :count][kept])
-        assert not getattr(after, emb)[0, len(expected) :].any()
+        assert torch.equal(found.probs[0, : len(expected)], expected)
+        assert torch.equal(found.emb[0, : len(expected)], before.emb[0, :count][kept])
+        assert not found.emb[0, len(expected) :].any()
 
 
 def test_where_every_slot_has_a_speaker_there_may_be_more():

@@ -1,7 +1,7 @@
 """The speaker cache: equal to NeMo's recorded steps, and to simple loops."""
 
 import ast
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.streaming.protocol import Chunk
+from sortformer.streaming.rows import row as one_row
 from sortformer.streaming.speaker_cache import add_silence, compress, scores
-from sortformer.streaming.state import StreamState, start
+from sortformer.streaming.state import start
 from sortformer.streaming.step import step, update
 from tests.oracles.speaker_cache_loops import SILENCE, compressed
 from tests.small_models import small_config, small_model
@@ -53,17 +54,17 @@ def _replay(path):
             emb, probs = torch.from_numpy(recorded[f"emb{index}"]), torch.from_numpy(recorded[f"preds{index}"])
             left, right = recorded[f"lcrc{index}"].tolist()
             chunk = Chunk(emb, *(torch.tensor([count]) for count in (left, emb.shape[1] - left - right, right)))
-            first = int(state.cache_length + state.fifo_length) + left
+            first = int(state.cache.length + state.fifo.length) + left
             assert torch.equal(
                 probs[:, first : first + int(chunk.length)], torch.from_numpy(recorded[f"chunkpreds{index}"])
             )
             state = update(config, state, chunk, probs)
-            _equal(state.cache, state.cache_length, recorded[f"spkcache{index}"])
-            _equal(state.fifo, state.fifo_length, recorded[f"fifo{index}"])
+            _equal(state.cache.emb, state.cache.length, recorded[f"spkcache{index}"])
+            _equal(state.fifo.emb, state.fifo.length, recorded[f"fifo{index}"])
             if recorded[f"spkpreds{index}"].size:
                 compressions += 1
                 assert state.compressed.item()
-                _equal(state.cache_probs, state.cache_length, recorded[f"spkpreds{index}"])
+                _equal(state.cache.probs, state.cache.length, recorded[f"spkpreds{index}"])
             np.testing.assert_allclose(state.silence_mean.numpy(), recorded[f"sil{index}"], atol=1e-6)
             assert state.silence_count.tolist() == recorded[f"nsil{index}"].tolist()
         assert compressions, "these steps never fill the cache"
@@ -126,7 +127,7 @@ def test_a_silence_that_was_learned_fills_the_cache():
     with torch.no_grad():
         model.encoder.silence.fill_(7.0)
         state, _ = step(model, config, start(config, dim, 3), Chunk(emb, nothing, length, nothing))
-    silent, heard = (state.cache[0] == 7).all(dim=1), (state.cache[0][:, None] == emb).all(dim=2).any(dim=1)
+    silent, heard = (state.cache.emb[0] == 7).all(dim=1), (state.cache.emb[0][:, None] == emb).all(dim=2).any(dim=1)
     assert silent.sum() >= 3  # one for each slot
     assert (silent ^ heard).all()
 
@@ -138,9 +139,8 @@ def test_a_row_that_sits_out_keeps_its_bits_while_the_cache_fills():
         chunk = Chunk(torch.rand(2, 5, 4), nothing, torch.tensor(lengths), nothing)
         states.append(update(config, states[-1], chunk, torch.rand(2, 20, 3)))
     before, after = states[-2:]
-    assert before.cache_length[1] > 0
-    for field in fields(StreamState):
-        assert torch.equal(getattr(after, field.name)[1], getattr(before, field.name)[1]), field.name
+    assert before.cache.length[1] > 0
+    torch.testing.assert_close(asdict(one_row(after, 1)), asdict(one_row(before, 1)), rtol=0, atol=0)
 
 
 def test_slots_that_nobody_has_had_take_no_room_in_the_cache():
@@ -156,10 +156,10 @@ def test_slots_that_nobody_has_had_take_no_room_in_the_cache():
     for row, used in enumerate((2, 4)):  # the slots that have been active
         alone = Chunk(emb[row, None], none[:1], count[:1], none[:1])
         expected = update(by_slot, start(by_slot, 4, used), alone, probs[row, None, :, :used])
-        assert torch.equal(found.cache[row], expected.cache[0])
-        assert torch.equal(found.cache_probs[row, :, :used], expected.cache_probs[0])
-        assert found.cache_probs[row, :, used - 1].any()
-        assert not found.cache_probs[row, :, used:].any()
+        assert torch.equal(found.cache.emb[row], expected.cache.emb[0])
+        assert torch.equal(found.cache.probs[row, :, :used], expected.cache.probs[0])
+        assert found.cache.probs[row, :, used - 1].any()
+        assert not found.cache.probs[row, :, used:].any()
 
 
 @pytest.mark.parametrize("upsampling", [1, 8])
@@ -176,4 +176,4 @@ def test_the_probabilities_are_of_the_chunk_and_what_is_remembered_of_its_80_ms(
         state, probs = step(model, config, start(config, emb.shape[2], 3), chunk)
     expected = whole[:, 2 * upsampling : 5 * upsampling]
     torch.testing.assert_close(probs, expected)
-    torch.testing.assert_close(state.fifo_probs[0, :3], expected.reshape(3, upsampling, 3).mean(dim=1))
+    torch.testing.assert_close(state.fifo.probs[0, :3], expected.reshape(3, upsampling, 3).mean(dim=1))
