@@ -34,7 +34,7 @@ from sortformer.heard import Heard, Progress, report
 from sortformer.model import Sortformer
 from sortformer.model.early_exit import check_exits
 from sortformer.offline import at_once, clip_voice, in_windows, probabilities, too_long, whole_output
-from sortformer.postprocess import first_heard, keep_slots, speaker_range, warn_if_full
+from sortformer.speaker_count import first_heard, keep_slots, speaker_range, warn_if_full
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 
 __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]

@@ -1,32 +1,21 @@
-"""Post-processing, the bridge from probabilities to turns: thresholds, exclusive turns, and numbers of speakers.
+"""Post-processing, the bridge from probabilities to turns: thresholds and exclusive turns.
 
 Follows NVIDIA's post-processing step by step, so that its tuned settings mean the same here: probabilities are repeated
 to 10 ms, and the slots' stretches are those of :mod:`sortformer.stretches`.
 """
 
-import warnings
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 import numpy as np
 
 from sortformer.annotation import Diarization, Turn, arrival_name
-from sortformer.config.checks import switch, whole
-from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
+from sortformer.config.checks import switch
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.errors import InputError, counted
+from sortformer.errors import InputError
 from sortformer.stretches import stretches
 
-__all__ = [
-    "decisive",
-    "expected_gain",
-    "first_heard",
-    "keep_slots",
-    "only_slots",
-    "speaker_range",
-    "turns",
-    "warn_if_full",
-]
+__all__ = ["decisive", "expected_gain", "only_slots", "speech_ticks", "turns"]
 
 
 def turns(
@@ -104,82 +93,7 @@ def expected_gain(probs: np.ndarray) -> np.ndarray:
     return result
 
 
-def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewest: int, most: int) -> tuple[int, ...]:
-    """Return the ``most`` most active slots; warn if fewer than ``fewest`` speak.
-
-    Activity is the duration of a slot's turns after post-processing.
-
-    Args:
-        probs, config, step_s: as for :func:`turns`.
-        fewest, most: as :func:`speaker_range` returns them.
-    """
-    spoken = _speech(probs, config, step_s)
-    heard = np.count_nonzero(spoken)
-    if heard < fewest:
-        asked = counted(fewest, "speaker") if fewest == most else f"at least {counted(fewest, 'speaker')}"
-        warnings.warn(f"asked for {asked}, but found {f'only {heard}' if heard else 'none'}", stacklevel=3)
-    return tuple(np.argsort(-spoken, kind="stable")[:most].tolist())
-
-
-def first_heard(tries: Iterable[np.ndarray], config: PostprocessConfig, step_s: float, fewest: int) -> np.ndarray:
-    """Return the first of the ``tries`` in which at least ``fewest`` speak; else the first with the most speakers.
-
-    Post-processing may leave a voice without turns; with another number of clusters it may keep more speakers.
-    """
-    best, most = None, -1
-    for probs in tries:
-        heard = np.count_nonzero(_speech(probs, config, step_s))
-        if heard >= fewest:
-            return probs
-        if heard > most:
-            best, most = probs, heard
-    assert best is not None
-    return best
-
-
-def speaker_range(
-    limit: int,
-    num_speakers: int | None = None,
-    min_speakers: int | None = None,
-    max_speakers: int | None = None,
-) -> tuple[int, int]:
-    """Return the least and the greatest number of speakers to keep.
-
-    Raises:
-        InputError: when a number is not whole, below 1 or above the limit of the model, or the numbers contradict each
-            other.
-    """
-    if num_speakers is not None and (min_speakers is not None or max_speakers is not None):
-        raise InputError("give either num_speakers or min_speakers and max_speakers, not both")
-    num_speakers, min_speakers = whole("num_speakers", num_speakers), whole("min_speakers", min_speakers)
-    max_speakers = whole("max_speakers", max_speakers)
-    for name, number in (("num_speakers", num_speakers), ("min_speakers", min_speakers)):
-        if number is not None and number > limit:
-            raise InputError(f"{name} is {number}, but this model supports at most {limit} speakers")
-    if num_speakers is not None:
-        return num_speakers, num_speakers
-    fewest, most = min_speakers or 0, min(limit, max_speakers or limit)
-    if fewest > most:
-        raise InputError(f"min_speakers is {fewest}, which is above max_speakers, {most}")
-    return fewest, most
-
-
-def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringConfig | None) -> None:
-    """Warn if a recording has ``limit`` speakers, the most that can be told apart: there may be more.
-
-    With ``clustering``, a greater limit can be requested.
-    """
-    if speakers >= limit:
-        further = clustering is not None and limit < MOST_SPEAKERS
-        more = f"give max_speakers, up to {MOST_SPEAKERS}, if there may be more, or " if further else "give "
-        warnings.warn(
-            f"{name} has {counted(limit, 'speaker')}, the maximum, and any further one is merged with these: "
-            f"{more}max_speakers={limit} if there are no more",
-            stacklevel=3,
-        )
-
-
-def _speech(probs: np.ndarray, config: PostprocessConfig, step_s: float) -> np.ndarray:
+def speech_ticks(probs: np.ndarray, config: PostprocessConfig, step_s: float) -> np.ndarray:
     """Return the duration of speech of each slot, (S,), in ticks of 10 ms; arguments as for :func:`turns`."""
     return np.array([np.diff(spans).sum() for spans in _spoken(probs, config, step_s)])
 

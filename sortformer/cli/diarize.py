@@ -139,7 +139,7 @@ def diarize(
     def load() -> Job:
         from sortformer.diarizer import Diarizer
         from sortformer.enrolled import read_clip
-        from sortformer.postprocess import speaker_range
+        from sortformer.speaker_count import speaker_range
 
         keep_freed_memory()
         voices = {name: read_clip(name, clip) for name, clip in named.items()}

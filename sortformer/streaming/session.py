@@ -26,7 +26,8 @@ from sortformer.features import LogMel
 from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer
 from sortformer.model.identity import identity
-from sortformer.postprocess import only_slots, warn_if_full
+from sortformer.postprocess import only_slots
+from sortformer.speaker_count import warn_if_full
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front, told
 from sortformer.streaming.protocol import Chunk, together
