@@ -6,19 +6,17 @@ The audio decides and not the sample rate of the file, since calls are often sto
 import torch
 from torch import Tensor
 
-from sortformer.features import FIXED_MEAN, FIXED_STD, bands_below
+from sortformer.features import FIXED_MEAN, FIXED_STD, narrow_bands
 
-__all__ = ["NARROW_HZ", "is_narrow", "sounding"]
+__all__ = ["is_narrow", "sounding"]
 
-NARROW_HZ = 4000.0
-"""Highest frequency of audio sampled at 8 kHz."""
 _LEAST_SOUND = (-14.5 - FIXED_MEAN) / FIXED_STD  # above 16-bit quantisation noise, below the quietest rooms
 _FEW = 0.05  # share of the frames with sound: clicks at cuts, a tone before the call
 
 
 def sounding(feats: Tensor, valid: Tensor) -> Tensor:
     """Count the frames with sound below and above 4 kHz, (B, 2), in "fixed" features (B, T, M), ``valid`` (B, T)."""
-    bands = bands_below(feats.shape[2], NARROW_HZ)
+    bands = narrow_bands(feats.shape[2])
     halves = torch.stack([feats[..., :bands].mean(dim=2), feats[..., bands:].mean(dim=2)], dim=2)
     return ((halves > _LEAST_SOUND) & valid[..., None]).sum(dim=1)
 

@@ -15,7 +15,7 @@ from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.masks import length_mask
 from sortformer.tilt import equaliser
 
-__all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "bands_below", "mel_filterbank", "peak_gain"]
+__all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "mel_filterbank", "narrow_bands", "peak_gain"]
 
 FFT_SAMPLES = 512
 WINDOW_SAMPLES = 400
@@ -28,6 +28,7 @@ STD_GUARD = 1e-5
 FIXED_MEAN = -9.5
 FIXED_STD = 3.5
 PEAK_GUARD = 1e-3
+NARROW_HZ = 4000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,9 +180,9 @@ def mel_filterbank(num_mels: int) -> np.ndarray:
     return (triangles.astype(np.float32) * (2.0 / (edges[2:] - edges[:-2]))[:, None]).astype(np.float32)
 
 
-def bands_below(num_mels: int, hz: float) -> int:
-    """Return the number of mel filters that begin below ``hz``."""
-    return int((_mel_edges(num_mels)[:-2] < hz).sum())
+def narrow_bands(num_mels: int) -> int:
+    """Return the number of mel filters that begin below 4 kHz, the highest frequency of audio sampled at 8 kHz."""
+    return int((_mel_edges(num_mels)[:-2] < NARROW_HZ).sum())
 
 
 def _mel_edges(num_mels: int) -> np.ndarray:

@@ -13,7 +13,7 @@ from sortformer.bandwidth import is_narrow, sounding
 from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import ConfigError
-from sortformer.features import FIXED_MEAN, FIXED_STD, LogMel, bands_below
+from sortformer.features import FIXED_MEAN, FIXED_STD, LogMel, narrow_bands
 from sortformer.streaming import Session
 from sortformer.streaming.front import hear, next_chunk, start_front
 from tests.small_models import SHAPES, small_model
@@ -54,7 +54,7 @@ def test_a_click_makes_no_call_wide_and_a_second_voice_does():
 
 def test_frames_are_counted_in_which_each_half_sounds():
     lower, upper = torch.tensor([-14.0, -14.0, -15.0, -14.0]), torch.tensor([-15.0, -14.0, -15.0, -14.0])
-    bands = bands_below(80, 4_000)
+    bands = narrow_bands(80)
     log_power = torch.cat([lower[:, None].expand(-1, bands), upper[:, None].expand(-1, 80 - bands)], dim=1)
     valid = torch.tensor([[True, True, True, False]])
     assert sounding(((log_power - FIXED_MEAN) / FIXED_STD)[None], valid).tolist() == [[2, 1]]
@@ -83,7 +83,7 @@ def test_rows_of_a_batch_are_heard_each_by_its_own_subsampling():
         feats, lengths = MODEL.features(torch.from_numpy(np.stack(rows)))
         emb, _ = MODEL.encoder.subsample(feats, lengths)
         torch.testing.assert_close(emb[0], MODEL.encoder.pre_encode(feats, lengths)[0][0])
-        lower = feats[..., : bands_below(16, 4_000)]
+        lower = feats[..., : narrow_bands(16)]
         torch.testing.assert_close(emb[1], MODEL.encoder.narrowband(lower, lengths)[0][1])
 
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention import LayerStep
-from sortformer.bandwidth import NARROW_HZ, is_narrow, sounding
+from sortformer.bandwidth import is_narrow, sounding
 from sortformer.config.model import EncoderConfig
-from sortformer.features import bands_below
+from sortformer.features import narrow_bands
 from sortformer.layers import ConformerBlock, DepthwiseStriding, FrameStacking, TransformerBlock, build_stack
 from sortformer.masks import length_mask
 
@@ -35,8 +35,7 @@ class Encoder(nn.Module):
             self.pre_encode = FrameStacking(num_mels, config.dim)
         self.narrowband = None
         if config.narrowband_channels is not None:
-            bands = bands_below(num_mels, NARROW_HZ)
-            self.narrowband = DepthwiseStriding(bands, config.dim, config.narrowband_channels)
+            self.narrowband = DepthwiseStriding(narrow_bands(num_mels), config.dim, config.narrowband_channels)
         self.silence = nn.Parameter(torch.zeros(config.dim)) if config.learned_silence else None
         self.scale = math.sqrt(config.dim) if config.input_scale else 1.0
         self.input_dropout = nn.Dropout(config.dropout)
@@ -82,7 +81,7 @@ class Encoder(nn.Module):
 
 
 def _lower(feats: Tensor) -> Tensor:
-    return feats[..., : bands_below(feats.shape[2], NARROW_HZ)]
+    return feats[..., : narrow_bands(feats.shape[2])]
 
 
 def _kind(config: EncoderConfig) -> Callable[..., nn.Module]:
