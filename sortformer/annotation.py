@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sortformer.errors import InputError
+from sortformer.intervals import union
 
 if TYPE_CHECKING:
     from pyannote.core import Annotation
@@ -22,15 +23,12 @@ __all__ = [
     "Turn",
     "arrival_name",
     "channel_name",
-    "clipped",
     "is_given_name",
     "last_end",
     "merged",
-    "moments",
     "shifted",
     "speakers",
     "to_pyannote",
-    "union",
 ]
 
 _ARRIVAL, _CHANNEL = "speaker_", "channel_"
@@ -357,43 +355,6 @@ def to_pyannote(turns: Iterable[Turn], uri: str = "audio") -> Annotation:
     return annotation
 
 
-def moments(stretches: Iterable[tuple[float, float, Hashable]]) -> Iterator[tuple[float, float, set[Any]]]:
-    """Yield the intervals between successive borders, from 0 on: start, end, and the set of who is active, maybe empty.
-
-    ``stretches`` are (start, end, who); those of one speaker do not overlap.
-    """
-    edges = [(time, starts, who) for start, end, who in stretches for time, starts in ((start, True), (end, False))]
-    active, before = set(), 0.0
-    for time, starts, who in sorted(edges, key=lambda edge: edge[:2]):  # at equal times, ends come before starts
-        if before < time:
-            yield before, time, active.copy()
-        (active.add if starts else active.discard)(who)
-        before = time
-
-
 def shifted(turns: Iterable[Turn], seconds: float) -> tuple[Turn, ...]:
     """Return the turns shifted by ``seconds``."""
     return tuple(replace(turn, start=turn.start + seconds, end=turn.end + seconds) for turn in turns)
-
-
-def clipped(regions: Iterable[tuple[float, float]], first: float, last: float) -> tuple[tuple[float, float], ...]:
-    """Return the regions (start, end) cut to ``first`` to ``last``, in their order, without empty ones."""
-    cut = ((max(first, start), min(last, end)) for start, end in regions)
-    return tuple((start, end) for start, end in cut if start < end)
-
-
-def union(regions: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    """Return the regions (start, end) sorted, joined where they touch or overlap, without empty ones.
-
-    Raises:
-        InputError: when a region ends before it starts, or a time is not a number.
-    """
-    joined: list[tuple[float, float]] = []
-    for start, end in sorted(regions):
-        if not start <= end:
-            raise InputError(f"a region needs start <= end in seconds, got {start} to {end}")
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        elif start < end:
-            joined.append((start, end))
-    return tuple(joined)

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sortformer.annotation import Diarization, union
+from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 from sortformer.formats.names import in_unicode
 from sortformer.grid import LONGEST_S
+from sortformer.intervals import union
 
 __all__ = ["Word", "assign_speakers", "check_words"]
 

@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.annotation import (
-    Diarization,
-    Origin,
-    TimeAxis,
-    Turn,
-    arrival_name,
-    channel_name,
-    is_given_name,
-    moments,
-)
+from sortformer.annotation import Diarization, Origin, TimeAxis, Turn, arrival_name, channel_name, is_given_name
 from sortformer.errors import InputError
 from tests.strategies import diarizations
 
@@ -209,13 +200,3 @@ def test_names_by_arrival_are_known_again(position):
 @pytest.mark.parametrize("name", ["", "chair", "speaker_", "speaker_one", "Speaker_1"])
 def test_other_names_are_free_to_give(name):
     assert not is_given_name(name)
-
-
-def test_between_borders_it_is_known_who_is_active():
-    assert list(moments([(1, 2, "a"), (0, 1, "a"), (1.5, 3, "b")])) == [
-        (0, 1, {"a"}),
-        (1, 1.5, {"a"}),
-        (1.5, 2, {"a", "b"}),
-        (2, 3, {"b"}),
-    ]
-    assert list(moments([(1, 2, "a")])) == [(0, 1, set()), (1, 2, {"a"})]

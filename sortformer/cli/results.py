@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sortformer.annotation import Diarization, clipped
+from sortformer.annotation import Diarization
 from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording
 from sortformer.cli.transcripts import Transcripts
@@ -15,6 +15,7 @@ from sortformer.formats.kinds import FORMATS, WORDY
 from sortformer.formats.names import without_white_space
 from sortformer.formats.uem import Regions
 from sortformer.formats.write import check_folder, write_text
+from sortformer.intervals import clipped
 
 __all__ = ["Results", "check_out", "say_as_in_rttm"]
 

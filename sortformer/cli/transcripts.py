@@ -6,11 +6,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sortformer.annotation import Diarization, clipped
+from sortformer.annotation import Diarization
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import ctm, transcript
 from sortformer.formats.uem import Regions
+from sortformer.intervals import clipped
 from sortformer.words import Word, assign_speakers, check_words
 
 __all__ = ["Transcripts"]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sortformer.annotation import clipped
 from sortformer.cli.console import bar, say, usage_errors
 from sortformer.cli.options import (
     Channel,
@@ -25,6 +24,7 @@ from sortformer.cli.results import check_out
 from sortformer.errors import InputError, counted, listed
 from sortformer.evaluate import truth_in
 from sortformer.formats.uem import Regions
+from sortformer.intervals import clipped
 from sortformer.manifests import is_manifest
 from sortformer.metrics.protocol import protocol_named
 from sortformer.metrics.region import Turns

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 
 from sortformer import audio
-from sortformer.annotation import Diarization, union
+from sortformer.annotation import Diarization
 from sortformer.config.model import ModelConfig
 from sortformer.errors import InputError
 from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
+from sortformer.intervals import union
 from sortformer.manifests import Entry, read
 from sortformer.manifests.entry import SLACK_S
 from sortformer.manifests.references import reference_of, regions_of

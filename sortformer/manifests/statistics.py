@@ -6,8 +6,9 @@ import operator
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
-from sortformer.annotation import Turn, merged, moments
+from sortformer.annotation import Turn, merged
 from sortformer.errors import counted
+from sortformer.intervals import moments
 
 __all__ = ["Statistics"]
 

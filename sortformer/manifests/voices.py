@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sortformer.annotation import Turn, merged, moments, union
+from sortformer.annotation import Turn, merged
 from sortformer.errors import InputError
 from sortformer.formats.names import check_path, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
+from sortformer.intervals import moments, union
 from sortformer.manifests.entry import Entry
 from sortformer.manifests.references import own_turns, regions_of
 from sortformer.manifests.tree import Tree, duration_of

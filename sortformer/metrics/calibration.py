@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from sortformer.annotation import merged, moments
+from sortformer.annotation import merged
 from sortformer.config.confidence import ConfidenceConfig, logit
+from sortformer.intervals import moments
 from sortformer.metrics.compared import compared
 from sortformer.metrics.region import Parts, Turns, scored_region
 

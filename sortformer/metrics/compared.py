@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sortformer.annotation import merged, moments, to_pyannote
+from sortformer.annotation import merged, to_pyannote
+from sortformer.intervals import moments
 from sortformer.metrics.counts import DerCounts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import Parts, Turns, scored_region

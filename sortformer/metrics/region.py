@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sortformer.annotation import Diarization, Turn, union
+from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
+from sortformer.intervals import union
 
 __all__ = ["Parts", "Region", "Turns", "scored_region"]
 

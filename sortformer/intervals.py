@@ -1,0 +1,45 @@
+"""Intervals of time: their union, their parts within another, and the moments at which they begin and end."""
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
+
+from sortformer.errors import InputError
+
+__all__ = ["clipped", "moments", "union"]
+
+
+def union(regions: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """Return the regions (start, end) sorted, joined where they touch or overlap, without empty ones.
+
+    Raises:
+        InputError: when a region ends before it starts, or a time is not a number.
+    """
+    joined: list[tuple[float, float]] = []
+    for start, end in sorted(regions):
+        if not start <= end:
+            raise InputError(f"a region needs start <= end in seconds, got {start} to {end}")
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        elif start < end:
+            joined.append((start, end))
+    return tuple(joined)
+
+
+def clipped(regions: Iterable[tuple[float, float]], first: float, last: float) -> tuple[tuple[float, float], ...]:
+    """Return the regions (start, end) cut to ``first`` to ``last``, in their order, without empty ones."""
+    cut = ((max(first, start), min(last, end)) for start, end in regions)
+    return tuple((start, end) for start, end in cut if start < end)
+
+
+def moments(stretches: Iterable[tuple[float, float, Hashable]]) -> Iterator[tuple[float, float, set[Any]]]:
+    """Yield the intervals between successive borders, from 0 on: start, end, and the set of who is active, maybe empty.
+
+    ``stretches`` are (start, end, who); those of one speaker do not overlap.
+    """
+    edges = [(time, starts, who) for start, end, who in stretches for time, starts in ((start, True), (end, False))]
+    active, before = set(), 0.0
+    for time, starts, who in sorted(edges, key=lambda edge: edge[:2]):  # at equal times, ends come before starts
+        if before < time:
+            yield before, time, active.copy()
+        (active.add if starts else active.discard)(who)
+        before = time

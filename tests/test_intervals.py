@@ -1,0 +1,45 @@
+"""Intervals: their union covers what they cover, and between their borders it is known who is active."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sortformer.errors import InputError
+from sortformer.intervals import clipped, moments, union
+
+regions = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)).map(lambda given: (given[0], sum(given))))
+
+
+def cells(parts) -> set[int]:
+    """Return the whole seconds that intervals cover."""
+    return {second for start, end in parts for second in range(start, end)}
+
+
+@given(regions)
+def test_a_union_covers_the_same_in_parts_that_lie_apart(parts):
+    joined = union(parts)
+    assert cells(joined) == cells(parts)
+    assert all(start < end for start, end in joined)
+    assert all(before[1] < after[0] for before, after in pairwise(joined))
+
+
+def test_a_region_that_ends_before_it_starts_is_refused():
+    with pytest.raises(InputError, match="a region needs start <= end in seconds, got 2 to 1"):
+        union([(2, 1)])
+
+
+@given(regions, st.integers(0, 20), st.integers(0, 20))
+def test_what_is_clipped_is_what_lies_within(parts, first, last):
+    assert cells(clipped(parts, first, last)) == cells(parts) & set(range(first, last))
+
+
+def test_between_borders_it_is_known_who_is_active():
+    assert list(moments([(1, 2, "a"), (0, 1, "a"), (1.5, 3, "b")])) == [
+        (0, 1, {"a"}),
+        (1, 1.5, {"a"}),
+        (1.5, 2, {"a", "b"}),
+        (2, 3, {"b"}),
+    ]
+    assert list(moments([(1, 2, "a")])) == [(0, 1, set()), (1, 2, {"a"})]
