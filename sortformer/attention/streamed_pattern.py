@@ -43,7 +43,8 @@ class StreamedPatternAttention(PatternAttention, RecurrentCore):
     def init_state(self, query: Tensor) -> PatternState:
         """Return the empty state."""
         none, start = query[:, :, :0], torch.zeros(query.shape[0], dtype=torch.int64, device=query.device)
-        return PatternState(none, none, start[:, None][:, :0], start[:, None][:, :0].bool(), start)
+        at = start.new_zeros(len(start), 0)
+        return PatternState(none, none, at, at.bool(), start)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: PatternState
@@ -51,10 +52,8 @@ class StreamedPatternAttention(PatternAttention, RecurrentCore):
         """Return (B, H, T, d) and the next state."""
         now = state.coming[:, None] + torch.arange(key.shape[2], device=key.device)
         valid = torch.cat((state.valid, validity(key, context.valid)), dim=1)
-        at, key, value = (
-            torch.cat((state.at, now), dim=1),
-            *(torch.cat(pair, dim=2) for pair in ((state.key, key), (state.value, value))),
-        )
+        key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
+        at = torch.cat((state.at, now), dim=1)
         out, j = [], at[:, None]
         for asking, where in zip(query.split(TILE_FRAMES, dim=2), now.split(TILE_FRAMES, dim=1), strict=True):
             i = where[:, :, None]
