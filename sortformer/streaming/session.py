@@ -33,15 +33,7 @@ from sortformer.streaming.front import Front, hear, missing_samples, next_chunk,
 from sortformer.streaming.protocol import Chunk, together
 from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
-from sortformer.streaming.turns import (
-    TurnState,
-    add_frames,
-    end_turns,
-    free_slot,
-    name_slot,
-    start_turns,
-    tentative_turns,
-)
+from sortformer.streaming.turns import TurnState, add_frames, end_turns, free_slot, name_slot, start_turns
 from sortformer.streaming.update import Update
 
 __all__ = ["Session", "advance"]
@@ -371,7 +363,7 @@ class Session:
     def _update(self) -> Update:
         here = self._position
         probs, turns = np.concatenate([self._no_probs(), *self._new_probs]), tuple(self._new_turns)
-        tentative = tentative_turns(self.postprocess, here.turns, self._frame_ticks)
+        _, tentative = end_turns(self.postprocess, here.turns, self._frame_ticks)  # as if the stream ended now
         update = Update(here.frames - len(probs), probs, turns, tentative, here.frames * self._grid.step_s)
         self._new_probs, self._new_turns = [], []
         return update

@@ -14,7 +14,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.postprocess import decisive
 from sortformer.stretches import Stretches
 
-__all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "start_turns", "tentative_turns"]
+__all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "start_turns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,6 @@ def add_frames(
     sums = np.concatenate([state.sums, state.sums[-1] + np.cumsum(probs, axis=0, dtype=np.float64)])
     state = replace(state, slots=slots, sums=sums, ticks=state.ticks + columns.shape[1])
     return _give(config, state, spans, frame_ticks)
-
-
-def tentative_turns(config: PostprocessConfig, state: TurnState, frame_ticks: int) -> tuple[Turn, ...]:
-    """Return the turns, beside the final ones, that there would be if the stream ended now."""
-    return end_turns(config, state, frame_ticks)[1]
 
 
 def end_turns(config: PostprocessConfig, state: TurnState, frame_ticks: int) -> tuple[TurnState, tuple[Turn, ...]]:

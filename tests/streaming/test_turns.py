@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.postprocess import turns
-from sortformer.streaming.turns import add_frames, end_turns, free_slot, start_turns, tentative_turns
+from sortformer.streaming.turns import add_frames, end_turns, free_slot, start_turns
 from tests.strategies import probabilities
 
 seconds = st.sampled_from([0.0, 0.0, 0.002, 0.01, 0.063, 0.08, 0.15, 0.16, 0.24, 0.296, 0.5])
@@ -45,7 +45,7 @@ def test_in_any_cut_the_turns_are_those_of_the_frames_so_far(probs, config, data
         state, new = add_frames(config, state, part, 8)
         given_turns += new
         so_far = turns(probs[: state.ticks // 8], config, 0.08)
-        _same([*given_turns, *tentative_turns(config, state, 8)], so_far)
+        _same([*given_turns, *end_turns(config, state, 8)[1]], so_far)
     _same([*given_turns, *end_turns(config, state, 8)[1]], turns(probs, config, 0.08))
 
 
@@ -91,14 +91,14 @@ def test_a_turn_is_given_once_nothing_can_join_it():
     assert early == ()
     state, late = add_frames(config, state, np.zeros((2, 1)), 8)
     assert [(turn.start, turn.end) for turn in late] == [(0.16, 0.4)]
-    assert tentative_turns(config, state, 8) == ()
+    assert end_turns(config, state, 8)[1] == ()
 
 
 def test_who_came_first_is_named_first_though_the_turn_is_still_open():
     long, short = _column((0, 20), frames=20), _column((1, 5), frames=20)
     state, given_turns = add_frames(PLAIN, start_turns(2), np.concatenate([short, long], axis=1), 8)
     assert [(turn.start, turn.speaker) for turn in given_turns] == [(0.08, "speaker_1")]
-    assert [(turn.start, turn.speaker) for turn in tentative_turns(PLAIN, state, 8)] == [(0.0, "speaker_0")]
+    assert [(turn.start, turn.speaker) for turn in end_turns(PLAIN, state, 8)[1]] == [(0.0, "speaker_0")]
 
 
 PADDED = PostprocessConfig(pad_on_s=0.1, pad_off_s=0.1, min_on_s=0.3)
