@@ -26,9 +26,10 @@ from sortformer.config.presets import as_postprocess, model_preset, model_preset
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
-from sortformer.enrolled import check_person, names_of_voices, warn_of_likeness
+from sortformer.enrolled import names_of_voices, warn_of_likeness
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
+from sortformer.formats.names import check_person
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
 from sortformer.model import Sortformer

@@ -1,15 +1,13 @@
 """Enrolment: clips of known voices, and matching them to the speakers of a recording."""
 
 import math
-import unicodedata
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sortformer.annotation import is_given_name
 from sortformer.audio import AudioSource
 from sortformer.audio.arrays import is_array
 from sortformer.audio.loudness import peak
@@ -17,12 +15,10 @@ from sortformer.audio.reading import opened, up_to
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.clustering import mean_direction
 from sortformer.errors import InputError
-from sortformer.formats.names import without_white_space
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = [
     "LEAST_SPEECH_S",
-    "check_person",
     "mean_voice",
     "names_of_voices",
     "no_voice",
@@ -34,33 +30,6 @@ LEAST_SPEECH_S = 0.5
 """Least speech that a clip needs to enroll a voice."""
 
 _SHORTEST_CLIP_S = 1.0
-_LONGEST_NAME = 255  # characters: every turn has the name, so long names would inflate results
-_UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
-
-
-def check_person(name: str, taken: Iterable[str] = ()) -> None:
-    """Refuse a person's name that is empty, too long, taken, a label of the toolkit, or not one line of plain text.
-
-    RTTM writes white space as ``_``, so names that differ in white space only count as the same.
-
-    Raises:
-        InputError: if the name is refused.
-    """
-    if not isinstance(name, str):
-        raise InputError(f"the name of a person must be a string, got {name!r}")
-    if len(name) > _LONGEST_NAME:
-        raise InputError(f"the name {name[:20]!r}... has more than {_LONGEST_NAME} letters: choose another")
-    if not name.strip():
-        raise InputError(f"the name {name!r} is empty: choose another")
-    if name != name.strip():
-        raise InputError(f"the name {name!r} begins or ends with white space: remove it")
-    if any(unicodedata.category(letter) in _UNWRITABLE for letter in name):
-        raise InputError(f"the name {name!r} has control or invalid characters: choose another")
-    written = without_white_space(name)
-    if written in map(without_white_space, taken):
-        raise InputError(f"the name {name!r} is given twice: choose another")
-    if is_given_name(written):
-        raise InputError(f"the name {name!r} is a label of the toolkit: choose another")
 
 
 def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None, longest_s: float = math.inf) -> np.ndarray:

@@ -20,10 +20,9 @@ from sortformer.config.checks import switch
 from sortformer.config.labels import LabelConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.diarizer import Diarizer
-from sortformer.enrolled import check_person
 from sortformer.errors import InputError, listed
 from sortformer.estimates import Embeddings, check_diarization
-from sortformer.formats.names import without_white_space
+from sortformer.formats.names import check_person, without_white_space
 from sortformer.formats.write import write_bytes
 from sortformer.heard import Progress
 from sortformer.json_values import text_of

@@ -12,7 +12,7 @@ from sortformer.config.channel import EACH, channel_of
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
-from sortformer.formats.names import check_names_files
+from sortformer.formats.names import check_names_files, check_person
 from sortformer.metrics.protocol import PROTOCOLS
 
 if TYPE_CHECKING:
@@ -193,12 +193,8 @@ def clips(enroll: Iterable[str] | None) -> dict[str, str]:
     Raises:
         InputError: when one has no clip, or the name is missing, invalid or given twice.
     """
-    if not enroll:
-        return {}
-    from sortformer.enrolled import check_person
-
     found: dict[str, str] = {}
-    for option in enroll:
+    for option in enroll or ():
         name, _, clip = option.partition("=")
         if not clip:
             raise InputError(f"--enroll takes a name and a clip, like chair=chair.wav, got {option!r}")

@@ -2,10 +2,10 @@
 
 import os
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, is_given_name
 from sortformer.errors import InputError
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "check_name",
     "check_names_files",
     "check_path",
+    "check_person",
     "in_unicode",
     "names_file",
     "one_line",
@@ -30,6 +31,9 @@ AUDIO_SUFFIXES = frozenset(
     for suffix in line.split()
 )
 """The suffixes of files that are read from a folder; a file that is given itself may have any suffix."""
+
+_LONGEST_NAME = 255  # characters: every turn has the name, so long names would inflate results
+_UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 
 
 def names_file(path: Path) -> bool:
@@ -114,3 +118,28 @@ def check_path(path: Path) -> None:
     whole = os.path.realpath(path)
     if in_unicode(whole) != whole or set("\t\r\n") & set(whole):
         raise InputError(f"the path {in_unicode(whole)!r} has tabs, line breaks or invalid characters: rename it")
+
+
+def check_person(name: str, taken: Iterable[str] = ()) -> None:
+    """Refuse a person's name that is empty, too long, taken, a label of the toolkit, or not one line of plain text.
+
+    RTTM writes white space as ``_``, so names that differ in white space only count as the same.
+
+    Raises:
+        InputError: if the name is refused.
+    """
+    if not isinstance(name, str):
+        raise InputError(f"the name of a person must be a string, got {name!r}")
+    if len(name) > _LONGEST_NAME:
+        raise InputError(f"the name {name[:20]!r}... has more than {_LONGEST_NAME} letters: choose another")
+    if not name.strip():
+        raise InputError(f"the name {name!r} is empty: choose another")
+    if name != name.strip():
+        raise InputError(f"the name {name!r} begins or ends with white space: remove it")
+    if any(unicodedata.category(letter) in _UNWRITABLE for letter in name):
+        raise InputError(f"the name {name!r} has control or invalid characters: choose another")
+    written = without_white_space(name)
+    if written in map(without_white_space, taken):
+        raise InputError(f"the name {name!r} is given twice: choose another")
+    if is_given_name(written):
+        raise InputError(f"the name {name!r} is a label of the toolkit: choose another")

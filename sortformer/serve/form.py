@@ -10,11 +10,10 @@ from pydantic import BaseModel, ValidationError, WithJsonSchema
 from starlette.datastructures import FormData, UploadFile
 
 from sortformer.config.channel import EACH, Channel
-from sortformer.enrolled import check_person
 from sortformer.errors import InputError
 from sortformer.formats import transcript
 from sortformer.formats.kinds import FORMATS, WORDY
-from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
+from sortformer.formats.names import AUDIO_SUFFIXES, check_person, without_white_space
 from sortformer.formats.source import decoded
 from sortformer.serve.options import given_once
 from sortformer.words import check_words

@@ -12,8 +12,8 @@ from fastapi import WebSocket, WebSocketDisconnect
 
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
-from sortformer.enrolled import check_person
 from sortformer.errors import InputError, SortformerError, counted
+from sortformer.formats.names import check_person
 from sortformer.serve.batch import Batch
 from sortformer.serve.options import check_clip, given_once
 from sortformer.serve.samples import Samples

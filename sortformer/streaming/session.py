@@ -20,9 +20,10 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import as_postprocess
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
-from sortformer.enrolled import LEAST_SPEECH_S, check_person, no_voice, read_clip
+from sortformer.enrolled import LEAST_SPEECH_S, no_voice, read_clip
 from sortformer.errors import ConfigError, InputError
 from sortformer.features import LogMel
+from sortformer.formats.names import check_person
 from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer
 from sortformer.model.identity import identity

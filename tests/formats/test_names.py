@@ -1,9 +1,11 @@
-"""Any name can be converted to one that is valid in RTTM and UEM."""
+"""Any name can be converted to one that is valid in RTTM and UEM; names of people say something."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.formats.names import check_name, without_white_space
+from sortformer.errors import InputError
+from sortformer.formats.names import check_name, check_person, without_white_space
 
 
 @given(st.text())
@@ -19,3 +21,35 @@ def test_white_space_becomes_an_underscore():
 
 def test_letters_with_marks_are_one_letter():
     assert without_white_space("Jose\N{COMBINING ACUTE ACCENT}") == "Jos\N{LATIN SMALL LETTER E WITH ACUTE}"
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (5, "must be a string, got 5"),
+        (None, "must be a string, got None"),
+        ("", "'' is empty"),
+        (" \t", "is empty"),
+        (256 * "E", "the name 'EEEEEEEEEEEEEEEEEEEE'... has more than 255 letters"),
+        (" Eve", "begins or ends with white space"),
+        ("Eve\n", "begins or ends with white space"),
+        ("E\nve", "has control or invalid characters"),
+        ("E\tve", "has control or invalid characters"),
+        ("E\x00ve", "has control or invalid characters"),
+        ("E\u2028ve", "has control or invalid characters"),
+        ("E\udcffve", "has control or invalid characters"),
+        ("speaker_3", "is a label of the toolkit"),
+        ("speaker 3", "is a label of the toolkit"),
+        ("3", "is a label of the toolkit"),
+        ("Ada L.", "given twice"),
+        ("Ada_L.", "given twice"),
+    ],
+)
+def test_names_that_say_nothing_are_refused(name, reason):
+    with pytest.raises(InputError, match=reason):
+        check_person(name, ["Ada L."])
+
+
+@pytest.mark.parametrize("name", [255 * "E", "Ada", "the chair", "Zoë 李", "می‌خواهم", "👩‍🚀"])
+def test_names_in_any_script_are_taken(name):
+    check_person(name, ["Ada L."])
