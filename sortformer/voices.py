@@ -182,15 +182,13 @@ class VoiceStore:
         switch("exclusive", exclusive)
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)
         said, labels = found.output.data.copy(), self._read(found)
-        slots = {slot: str(slot) for slot in range(said.shape[1])}
-        given = self._names(found, labels, self._turns(found, slots), confidence)
+        slots = self._turns(found, {slot: str(slot) for slot in range(said.shape[1])})
+        names = {int(slot): name for slot, name in self._names(found, labels, slots, confidence).items()}
         finer = round(found.grid.step_s / found.output.step_s)
-        for slot, name in given.items():
+        for slot, name in names.items():
             evidence = labels[:, self.names.index(name)].repeat_interleave(finer)[: len(said)]
-            model = torch.from_numpy(said[:, int(slot)])
-            said[:, int(slot)] = interpolate(evidence, model, lam).numpy()
+            said[:, slot] = interpolate(evidence, torch.from_numpy(said[:, slot]), lam).numpy()
         mixed, settings = replace(found.output, data=said), self.diarizer.postprocess
-        names = {int(slot): name for slot, name in given.items()}
         named = mixed.turns(settings, exclusive=exclusive, names=names)
         asked = {"lam": lam, "confidence": confidence, "channel": channel, "exclusive": exclusive}
         asked |= {"voices": list(self.names), "postprocess": to_dict(settings)}
