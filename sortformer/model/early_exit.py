@@ -62,17 +62,17 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
     layers = torch.full_like(staying, head.blocks.layers)
     x, before = head.stretch(0, head.input(emb), valid).out, None
     for index, layer in enumerate(head.estimate_layers):
-        estimate, x, _ = head.estimate(index, x, valid[staying])
-        now = in_order_of_arrival(torch.sigmoid(estimate), valid[staying])
+        estimate, x, _ = head.estimate(index, x, valid)
+        now = in_order_of_arrival(torch.sigmoid(estimate), valid)
         if before is not None:
-            leaving = agreement(before, now, valid[staying]) >= confidence
+            leaving = agreement(before, now, valid) >= confidence
             probs[staying[leaving]], layers[staying[leaving]] = now[leaving].to(probs.dtype), layer
-            staying, x, now = staying[~leaving], x[~leaving], now[~leaving]
+            staying, valid, x, now = (rows[~leaving] for rows in (staying, valid, x, now))
             if not len(staying):
                 return EarlyOutput(probs, layers, emb)
         before = now
-        x = head.stretch(index + 1, x, valid[staying]).out
-    probs[staying] = torch.sigmoid(head.output(x, valid[staying])).masked_fill(~valid[staying][..., None], 0.0)
+        x = head.stretch(index + 1, x, valid).out
+    probs[staying] = torch.sigmoid(head.output(x, valid)).masked_fill(~valid[..., None], 0.0)
     return EarlyOutput(probs, layers, emb)
 
 
