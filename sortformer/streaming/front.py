@@ -127,8 +127,7 @@ def next_chunk(log_mel: LogMel, encoder: Encoder, config: StreamConfig, front: F
     feats, new = log_mel.equalised(mel, front.spectrum), FACTOR * (margin + left)
     sounds = front.sounds + sounding(feats[:, new:], torch.ones_like(feats[:, new:, 0], dtype=torch.bool))
     emb, _ = encoder.subsample(feats, torch.full((1,), mel.shape[1], device=mel.device), is_narrow(sounds))
-    left_, length_, right_ = (torch.full((1,), count, device=mel.device) for count in (left, length, right))
-    chunk = Chunk(emb[:, margin:], left_, length_, right_)
+    chunk = Chunk(emb[:, margin:], *(torch.full((1,), count, device=mel.device) for count in (left, length, right)))
     own = log_mel.power(mel[0, new:][: FACTOR * length])
     full = len(own) // FACTOR  # the last frame of a stream may be incomplete
     next_frame = front.next_frame + length

@@ -23,10 +23,7 @@ class Chunk:
 def together(chunks: Sequence[Chunk]) -> Chunk:
     """Return the chunks of single streams as the rows of one."""
     emb = nn.utils.rnn.pad_sequence([chunk.emb[0] for chunk in chunks], batch_first=True)
-    left, length, right = (
-        torch.cat([getattr(chunk, name) for chunk in chunks]) for name in ("left", "length", "right")
-    )
-    return Chunk(emb, left, length, right)
+    return Chunk(emb, *(torch.cat([getattr(chunk, name) for chunk in chunks]) for name in ("left", "length", "right")))
 
 
 class StreamMemory(Protocol):
