@@ -141,7 +141,7 @@ class Diarizer:
     @property
     def device(self) -> torch.device:
         """The device that the model runs on."""
-        return next(self.model.parameters()).device
+        return self.model.device
 
     def __call__(
         self,

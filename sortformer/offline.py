@@ -191,7 +191,7 @@ def forward(
         samples = alike_loud(samples, level)
     wave = torch.from_numpy(samples)
     with torch.inference_mode():
-        feats, lengths = model.features(wave[None].to(next(model.parameters()).device))
+        feats, lengths = model.features(wave[None].to(model.device))
         report(progress, "model", 1, 2)
         output = run(feats, lengths)
         report(progress, "model", 2, 2)

@@ -61,6 +61,11 @@ class Sortformer(nn.Module):
         self.encoder = Encoder(config.features.num_mels, config.encoder)
         self.head = Head(config.encoder.dim, config.head)
 
+    @property
+    def device(self) -> torch.device:
+        """The device of the weights."""
+        return next(self.parameters()).device
+
     def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> SortformerOutput:
         """Diarize waves (B, N) at 16 kHz, of which ``num_samples`` (B,) are valid (None: all).
 

@@ -92,9 +92,8 @@ class Session:
         self._grid = model.config.grid
         self._limit = config.speaker_limit(model.config.head.num_slots)
         self._frame_ticks = round(self._grid.step_s * 100)
-        self._device = next(model.parameters()).device
         # Streams apply no gain: the loudest sample of the recording may be yet to come.
-        self._log_mel = LogMel(replace(model.config.features, gain="none")).to(self._device)
+        self._log_mel = LogMel(replace(model.config.features, gain="none")).to(model.device)
         self.reset()
 
     @property
@@ -275,7 +274,7 @@ class Session:
         session = cls(
             model, config, from_dict(PostprocessConfig, values["postprocess"]), uri=values["uri"], origin=origin
         )
-        session._position = rebuilt(session._position, values["position"], session._device)
+        session._position = rebuilt(session._position, values["position"], model.device)
         session._waiting = [values["waiting"].numpy()]
         session._heard = session._position.front.received + len(session._waiting[0])
         session._turns = [Turn(**turn) for turn in values["given"]]

@@ -37,8 +37,7 @@ class SpeakerCache:
             ConfigError: if the speaker cache is too small for the slots of the stream.
         """
         model = self.model.config
-        device = next(self.model.parameters()).device
-        return start(self.config, model.encoder.dim, model.head.num_slots, rows, device)
+        return start(self.config, model.encoder.dim, model.head.num_slots, rows, self.model.device)
 
     def step(self, state: StreamState, chunk: Chunk) -> tuple[StreamState, Tensor]:
         """Return the state after a chunk, and its probabilities (B, t, S); see :func:`step`."""

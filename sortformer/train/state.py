@@ -76,8 +76,8 @@ class TrainState:
     @torch.inference_mode()
     def answers(self) -> bool:
         """Return whether the averaged model's output for a second of silence is finite; after divergence it is not."""
-        device = next(self.average.parameters()).device
-        return bool(torch.isfinite(self.average(torch.zeros(1, SAMPLE_RATE, device=device)).logits).all())
+        silence = torch.zeros(1, SAMPLE_RATE, device=self.average.device)
+        return bool(torch.isfinite(self.average(silence).logits).all())
 
     def save(self, path: Path) -> None:
         """Write the state atomically."""
