@@ -1,4 +1,5 @@
 import itertools
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from sortformer.simulate import VoiceBank, voice_bank
 from sortformer.simulate.voice_bank import SPEECH_RMS
 from tests.audio.makers import encode
 from tests.full_disk import no_more_than
-from tests.simulate.makers import PHRASES_S, PITCHES_HZ
+from tests.simulate.makers import PHRASES_S, PITCHES_HZ, RATE, voice_wave
 
 REAL = Path(__file__).resolve().parents[2] / "../shared/data/bank"
 
@@ -22,6 +23,8 @@ def test_a_voice_for_each_speaker_and_speed(bank):
         (speaker, speed) for speaker in PITCHES_HZ if speaker != "c_dev" for speed in (1.0, 1.1)
     }
     assert {voice.corpus for voice in bank.voices} == {"a", "b"}
+    assert {voice.speaker for voice in bank.voices if voice.gender == "f"} == {"a_high", "b_high"}
+    assert {voice.gender for voice in bank.voices} == {"f", "m"}
 
 
 def test_phrases_partition_the_activity(bank):
@@ -44,6 +47,59 @@ def test_speech_is_levelled(bank):
     for start, end in zip(bank.utterance_start, bank.utterance_end, strict=True):
         hops = bank.audio[start * 160 : end * 160].reshape(-1, 160) / 32768
         assert np.sqrt(np.mean(hops[bank.activity[start:end]] ** 2)) == pytest.approx(SPEECH_RMS, rel=0.01)
+
+
+def test_a_peak_above_full_scale_is_clipped(tmp_path):
+    wave = 0.02 * voice_wave(110, 0)
+    wave[8 * 1600] = 0.9  # speech at the level of the bank would amplify it many times
+    write_voice(tmp_path, wave)
+    audio = VoiceBank.load(tmp_path, speeds=(1.0,)).audio
+    assert audio[8 * 1600] == 32_767
+    assert np.abs(audio.astype(int))[8 * 1600 + 1 :].max() < 20_000
+
+
+def write_voice(folder: Path, wave: np.ndarray, start_s: float = 0.0, end_s: float | None = None) -> None:
+    """Write a bank of one speaker and one recording."""
+    soundfile.write(folder / "ann.wav", wave, RATE)
+    end_s = len(wave) / RATE if end_s is None else end_s
+    line = f"ann.wav\tann\ttrain\tf\t{start_s}\t{end_s}\n"
+    (folder / "segments.tsv").write_text("file\tspeaker\tsplit\tgender\tstart_s\tend_s\n" + line)
+
+
+def test_a_segment_may_end_up_to_a_tenth_of_a_second_after_its_recording(tmp_path):
+    wave = voice_wave(110, 0)
+    write_voice(tmp_path, wave, 0.5, 7.58)
+    bank = VoiceBank.load(tmp_path, speeds=(1.0,))
+    assert bank.utterance_end.tolist() == [708]
+    said = bank.audio / np.abs(bank.audio.astype(int)).max()
+    np.testing.assert_allclose(said[: 160 * 700], wave[8000:] / np.abs(wave[8000:]).max(), atol=1e-3)
+    assert not said[160 * 700 :].any()
+    write_voice(tmp_path, wave, 0.5, 7.62)
+    with pytest.raises(InputError, match=r"ann\.wav ends at 7\.50 s, but .* lists it up to 7\.62 s"):
+        VoiceBank.load(tmp_path, speeds=(1.0,))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_segment_without_speech_is_silence(tmp_path):
+    wave = np.concatenate([voice_wave(110, 0), np.zeros(RATE)])
+    write_voice(tmp_path, wave, 0.0, 7.5)
+    with (tmp_path / "segments.tsv").open("a") as listing:
+        listing.write("ann.wav\tann\ttrain\tf\t7.5\t8.5\n")
+    bank = VoiceBank.load(tmp_path, speeds=(1.0,))
+    assert bank.utterance_end.tolist() == [750, 850]
+    assert not bank.audio[160 * 750 :].any()
+    assert set(bank.phrase_utterance) == {0}
+
+
+@pytest.mark.parametrize("speaker", ["a_mute", "z_mute"])
+def test_a_speaker_without_speech_is_named(bank_folder, tmp_path, speaker):
+    folder = tmp_path / "bank"
+    shutil.copytree(bank_folder, folder)
+    soundfile.write(folder / "mute.wav", np.zeros(RATE), RATE)
+    with (folder / "segments.tsv").open("a") as listing:
+        listing.write(f"mute.wav\t{speaker}\ttrain\t30\tm\t0\t1\n")
+    with pytest.raises(InputError, match=f"no speech found in the recordings of {speaker} in .*segments.tsv"):
+        VoiceBank.load(folder, speeds=(1.0,))
 
 
 def test_speed_raises_the_pitch_and_shortens(bank):
@@ -94,14 +150,38 @@ def test_the_cache_is_of_one_folder_and_of_what_is_in_it_now(bank_folder, tmp_pa
     folders = [tmp_path / name for name in ("one", "two")]
     for folder in folders:
         shutil.copytree(bank_folder, folder)
-    for recording in folders[1].glob("*.flac"):
-        wave, rate = soundfile.read(recording)
-        soundfile.write(recording, wave[::-1], rate)
+    wave, rate = soundfile.read(folders[1] / "b_mid.flac")
+    soundfile.write(folders[1] / "b_mid.flac", wave[::-1], rate)
     one, two = (VoiceBank.load(folder, speeds=(1.0,), cache=tmp_path / "cache") for folder in folders)
     assert not np.array_equal(one.audio, two.audio)
-    for recording in folders[0].glob("*.flac"):
-        shutil.copy(folders[1] / recording.name, recording)
+    shutil.copy(folders[1] / "b_mid.flac", folders[0] / "b_mid.flac")
     assert np.array_equal(VoiceBank.load(folders[0], speeds=(1.0,), cache=tmp_path / "cache").audio, two.audio)
+
+
+def test_a_recording_that_changes_at_the_same_size_is_read_again(tmp_path):
+    waves = [voice_wave(pitch, 0) for pitch in (110, 190)]
+    for number, wave in enumerate(waves):
+        write_voice(tmp_path, wave)
+        os.utime(tmp_path / "ann.wav", (number, number))
+        found = VoiceBank.load(tmp_path, speeds=(1.0,), cache=tmp_path / "cache")
+        assert np.array_equal(found.audio, VoiceBank.load(tmp_path, speeds=(1.0,)).audio)
+
+
+@pytest.mark.parametrize("change", [{"speeds": (1.1,)}, {"formants": (1.2,)}])
+def test_the_cache_is_of_the_same_speeds_and_formants(tmp_path, change):
+    write_voice(tmp_path, voice_wave(110, 0))
+    settings = {"speeds": (1.0,), "formants": (1.0,)}
+    for wanted in (settings, settings | change):
+        found = VoiceBank.load(tmp_path, **wanted, cache=tmp_path / "cache")
+        assert found.voices == VoiceBank.load(tmp_path, **wanted).voices
+
+
+def test_the_cache_is_of_the_same_segments(tmp_path):
+    wave = voice_wave(110, 0)
+    for end_s in (7.5, 4.0):
+        write_voice(tmp_path, wave, end_s=end_s)
+        found = VoiceBank.load(tmp_path, speeds=(1.0,), cache=tmp_path / "cache")
+        assert found.utterance_end.tolist() == [100 * end_s]
 
 
 @pytest.mark.parametrize("name", ["audio.npy", "index.npz", "voices.json", "recordings.json"])
@@ -209,6 +289,8 @@ def test_any_format_makes_a_bank_and_a_mark_of_windows_editors_is_no_column(bank
     [
         ({"end_s": "60"}, r"b_mid\.flac ends at .* s, but .*segments\.tsv lists it up to 60\.00 s"),
         ({"end_s": "inf"}, "an invalid time range, "),
+        ({"end_s": "0.000"}, "an invalid time range, "),
+        ({"start_s": "-1"}, "an invalid time range, "),
         ({"nan": True}, r"NaN.*\(listed in .*segments\.tsv\)"),
         ({"latin": True}, r"segments\.tsv is not a text file in UTF-8"),
     ],
@@ -238,6 +320,7 @@ def test_what_a_list_says_of_recordings_must_be_so(bank_folder, tmp_path, change
         ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\n", "no recording of the split 'train'"),
         ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx\tx\ttrain\t\t\t2\t1\n", "an invalid time range, "),
         ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx\tx\ttrain\t\t\t0\tone\n", "an invalid time range, "),
+        ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx\tx\ttrain\n", "an invalid time range, "),
         ("file\tspeaker\tsplit\tage\tgender\tstart_s\tend_s\nx.wav\tx\ttrain\t\t\t0\t1\n", "x.wav"),
     ],
 )
