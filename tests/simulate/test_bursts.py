@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sortformer.simulate.bursts import bursts
+from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, bursts, drawn_kind
 
 RATE = 16_000
 CLATTER, RUSTLE, BREATH, LAUGHTER, MUSIC = map(tuple, np.eye(5, 6).tolist())
@@ -45,6 +45,31 @@ def test_a_burst_at_the_end_is_cut():
         assert len(bursts(np.random.default_rng(seed), 50, 500.0)) == 50
 
 
+def test_levels_differ_within_a_recording():
+    sounds = [sound for seed in range(100) if (sound := sound_of(BREATH, seed)).any()]
+    levels = [10 * np.log10(np.square(sound[sound != 0].astype(float)).mean()) for sound in sounds]
+    assert np.std(levels) == pytest.approx(LEVEL_SPREAD_DB, abs=2)
+
+
+def test_bursts_at_the_same_time_add_up():
+    sound = bursts(np.random.default_rng(0), 2 * RATE, 20.0, BREATH)  # about ten at a time, of unit power or so
+    assert np.square(sound).mean() > 6
+
+
+def test_a_burst_begins_and_ends_softly():
+    for seed in range(60):
+        where = np.flatnonzero(sound := np.abs(sound_of(BREATH, seed)))
+        if len(where) and where[-1] < len(sound) - 1:
+            assert max(sound[where[0]], sound[where[-1]]) < 0.1 * sound.max()
+
+
+def test_the_rest_of_the_shares_is_of_other_kinds():
+    rng = np.random.default_rng(0)
+    kinds = [drawn_kind(rng, (0.0, 0.2, 0.0, 0.0, 0.5, 0.0)) for _ in range(1000)]
+    counts = np.bincount(kinds, minlength=KINDS) / 1000
+    assert counts == pytest.approx([0, 0.2, 0, 0, 0.5, 0, 0.3], abs=0.05)
+
+
 def test_puffs_of_air_are_low_and_may_be_louder_than_speech():
     sounds = [bursts(np.random.default_rng(seed), 3 * RATE, 0.4) for seed in range(200)]
     hertz = np.fft.rfftfreq(3 * RATE, 1 / RATE)
@@ -61,6 +86,15 @@ def test_clatter_repeats_one_short_sound():
     counts = [[_stretches(sound) for sound in sounds if sound.any()] for sounds in (trains, single)]
     assert np.median(counts[0]) >= 4
     assert np.median(counts[1]) <= 2
+
+
+def test_clatter_is_irregular_in_time_and_level():
+    trains = [sound for seed in range(60) if (sound := sound_of(CLATTER, seed)).any() and _stretches(sound) >= 8]
+    assert len(trains) > 10
+    gaps = [np.diff(_onsets(train)) for train in trains]
+    assert np.median([np.std(gap) / np.mean(gap) for gap in gaps]) > 0.2
+    peaks = [np.log10([np.abs(train[round(at * RATE) :][:400]).max() for at in _onsets(train)]) for train in trains]
+    assert np.median([np.std(20 * peak) for peak in peaks]) > 3
 
 
 def test_rustling_lasts_and_flutters_and_breath_does_not():
@@ -92,6 +126,17 @@ def test_laughter_has_syllables_as_fast_as_it_has_and_mostly_a_voice():
     breathed = [sound_of(BREATH, seed, 0.03) for seed in range(100)]
     assert 0.3 < voiced < 0.95
     assert np.mean([_periodicity(sound) > 0.4 for sound in breathed if sound.any()]) < 0.1
+
+
+def test_laughter_dies_away():
+    rises = []
+    for seed in range(100):
+        sound = sound_of(LAUGHTER, seed, 0.03)
+        if sound.any() and _stretches(sound) >= 5:
+            where = np.flatnonzero(sound)
+            halves = np.array_split(np.square(sound[where[0] : where[-1] + 1], dtype=float), 2)
+            rises.append(np.log10(halves[1].mean() / halves[0].mean()))
+    assert np.median(10 * np.array(rises)) < -2
 
 
 @pytest.mark.parametrize("kind", [CLATTER, RUSTLE, BREATH, LAUGHTER, MUSIC])
