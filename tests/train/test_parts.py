@@ -1,18 +1,14 @@
 """Split batches: micro-batches and processes change only the rounding."""
 
-import contextlib
 import json
-import os
-import socket
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import soundfile
 import torch
-from torch import multiprocessing
 
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import FavorCore
@@ -25,6 +21,7 @@ from sortformer.train import train
 from sortformer.train.initial import initial_checkpoint
 from tests.data.corpora import corpus
 from tests.small_models import small_config
+from tests.train.forks import forked
 from tests.train.runs import after, log_of, state_of, write_counting_network, write_voice_table
 
 STEPS = 3
@@ -54,39 +51,18 @@ def assert_close(found: Path, expected: Path) -> None:
         assert one == pytest.approx(other, rel=1e-3, abs=1e-5)
 
 
-def _process(rank: int, ports: list[int], runs: list[tuple[TrainConfig, Path, int | None]], said: Any) -> None:
-    """Run one of two processes as torchrun starts them, and report its exception."""
-    torch.set_num_threads(1)
-    for port, (config, out, stop_after) in zip(ports, runs, strict=True):
-        told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        os.environ.update({name: str(value) for name, value in told.items()})
-        try:
-            train(config, out, stop=None if stop_after is None else after(stop_after))
-        except SortformerError as error:
-            said.put((rank, type(error).__name__, str(error)))
+def _run(config: TrainConfig, out: Path, stop_after: int | None) -> tuple[str, str] | None:
+    """Train, and return the exception."""
+    try:
+        train(config, out, stop=None if stop_after is None else after(stop_after))
+    except SortformerError as error:
+        return type(error).__name__, str(error)
+    return None
 
 
 def in_two_processes(*runs: tuple[TrainConfig, Path, int | None]) -> list[tuple[int, str, str]]:
     """Train in two processes that communicate by Gloo; return their exceptions."""
-    context = multiprocessing.get_context("fork")
-    with contextlib.ExitStack() as stack:
-        free = [stack.enter_context(socket.socket()) for _ in runs]
-        for each in free:
-            each.bind(("127.0.0.1", 0))
-        ports = [each.getsockname()[1] for each in free]
-    said = context.SimpleQueue()
-    children = [context.Process(target=_process, args=(rank, ports, list(runs), said)) for rank in (0, 1)]
-    for child in children:
-        child.start()
-    for child in children:
-        child.join(timeout=60)
-        code = child.exitcode
-        child.kill()
-        assert code == 0
-    found = []
-    while not said.empty():
-        found.append(said.get())
-    return sorted(found)
+    return [(rank, *said) for rank, said in forked(2, *(partial(_run, *run) for run in runs)) if said]
 
 
 @pytest.mark.parametrize("accumulate", [2, 5])
