@@ -122,6 +122,7 @@ def test_the_loss_is_a_divergence_over_frames_that_count():
     torch.testing.assert_close(loss, nats)
     assert broken.grad is not None
     assert torch.isfinite(broken.grad).all()
+    assert count_loss(broken, other, torch.zeros_like(valid)) == 0
 
 
 def test_a_run_learns_from_it_by_its_weight_and_resumes_to_the_bit(run_config, tmp_path):

@@ -1,5 +1,7 @@
 """The state of a run: averaged weights by their formula, weight decay for matrices only, atomic files."""
 
+import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -12,6 +14,7 @@ from sortformer.model import Sortformer
 from sortformer.train import train
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.state import TrainState, parameter_groups
+from sortformer.train.teacher import VoiceTeacher
 from tests.full_disk import no_more_than
 from tests.small_models import small_config, small_model
 from tests.train.runs import after, assert_same, state_of
@@ -51,6 +54,17 @@ def test_the_average_is_no_part_of_the_training(state):
     assert trained == {id(parameter) for parameter in state.model.parameters()}
 
 
+def test_a_model_is_trained_whatever_mode_it_was_in():
+    assert TrainState.start(small_model(small_config()).eval(), OptimizerConfig(), None, CPU).model.training
+
+
+def test_the_projection_of_a_teacher_is_trained_too():
+    teacher = VoiceTeacher(8, torch.eye(3))
+    state = TrainState.start(small_model(small_config()), OptimizerConfig(), teacher, CPU)
+    trained = {id(parameter) for group in state.optimizer.param_groups for parameter in group["params"]}
+    assert {id(parameter) for parameter in teacher.parameters()} <= trained
+
+
 def test_matrices_decay_and_vectors_do_not():
     model = Sortformer(small_config())
     decaying, free = parameter_groups([model], OptimizerConfig(weight_decay=0.3))
@@ -87,6 +101,35 @@ def test_a_resumed_run_has_the_optimiser_of_its_recipe(state, tmp_path):
     resumed.load(tmp_path / "state.pt")
     assert [group["weight_decay"] for group in resumed.optimizer.param_groups] == [0.3, 0.0]
     assert [group["betas"] for group in resumed.optimizer.param_groups] == [(0.5, 0.6)] * 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        (["model.head.dim", "steps"], "its recipe had another model.head.dim"),
+        (["seed"], "its recipe had another seed"),
+        (["init"], "its recipe had another init"),
+        (["simulation.noise", "simulation.num_slots"], "its recipe had another simulation.num_slots"),
+        (["steps"], "other weights, post-processing or licence"),
+    ],
+)
+def test_what_the_initial_model_depends_on_is_named(state, tmp_path, changed, why):
+    state.begun_as = "one"
+    state.save(tmp_path / "state.pt")
+    state.begun_as = "two"
+    with pytest.raises(InputError, match=re.escape(f"not start from the model of this recipe ({why}): ")):
+        state.load(tmp_path / "state.pt", changed)
+
+
+def test_a_state_of_an_older_version_is_resumed(state, tmp_path):
+    state.step, state.lowest_der, state.begun_as = 5, 0.2, "one"
+    state.save(tmp_path / "state.pt")
+    saved = state_of(tmp_path)
+    older = {name: value for name, value in saved.items() if name not in ("lowest_der", "begun_as", "trained")}
+    torch.save(older, tmp_path / "state.pt")
+    state.step = 0
+    state.load(tmp_path / "state.pt")
+    assert (state.step, state.lowest_der, state.begun_as) == (5, math.inf, "one")
 
 
 @pytest.mark.parametrize("part", ["encoder.pre_encode", "encoder.blocks.0", "head"])
