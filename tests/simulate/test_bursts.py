@@ -76,7 +76,7 @@ def test_puffs_of_air_are_low_and_may_be_louder_than_speech():
     low = [sound for sound in sounds if sound.any() and _share_below(sound, hertz, 300) > 0.85]
     assert 0.2 < len(low) / sum(sound.any() for sound in sounds) < 0.8
     loudest = [np.sqrt(np.mean(sound[sound != 0] ** 2)) for sound in low]
-    assert max(loudest) > 5  # otherwise about unit power, within some dB
+    assert 5 < max(loudest) < 100  # otherwise about unit power, within some dB
 
 
 def test_clatter_repeats_one_short_sound():
@@ -92,7 +92,7 @@ def test_clatter_is_irregular_in_time_and_level():
     trains = [sound for seed in range(60) if (sound := sound_of(CLATTER, seed)).any() and _stretches(sound) >= 8]
     assert len(trains) > 10
     gaps = [np.diff(_onsets(train)) for train in trains]
-    assert np.median([np.std(gap) / np.mean(gap) for gap in gaps]) > 0.2
+    assert np.median([np.median(np.abs(np.log(gap / np.median(gap)))) for gap in gaps]) > 0.1
     peaks = [np.log10([np.abs(train[round(at * RATE) :][:400]).max() for at in _onsets(train)]) for train in trains]
     assert np.median([np.std(20 * peak) for peak in peaks]) > 3
 
@@ -116,6 +116,13 @@ def test_a_breath_has_resonances_and_rustling_has_not():
     assert np.mean(np.array(rustling) >= 2) < 0.5
 
 
+def test_a_breath_is_weaker_at_high_frequencies():
+    hertz = np.fft.rfftfreq(20 * RATE, 1 / RATE)
+    powers = [np.abs(np.fft.rfft(sound)) ** 2 for seed in range(60) if (sound := sound_of(BREATH, seed)).any()]
+    tilts = [power[hertz > 4000].mean() / power[(hertz > 300) & (hertz < 1000)].mean() for power in powers]
+    assert np.median(tilts) < 0.1
+
+
 def test_laughter_has_syllables_as_fast_as_it_has_and_mostly_a_voice():
     sounds = [sound_of(LAUGHTER, seed, 0.03) for seed in range(100)]
     sounds = [sound for sound in sounds if sound.any() and _stretches(sound) >= 5]
@@ -124,7 +131,7 @@ def test_laughter_has_syllables_as_fast_as_it_has_and_mostly_a_voice():
     assert all(3 < rate < 7.5 for rate in rates)
     voiced = np.mean([_periodicity(sound) > 0.4 for sound in sounds])
     breathed = [sound_of(BREATH, seed, 0.03) for seed in range(100)]
-    assert 0.3 < voiced < 0.95
+    assert 0.3 < voiced < 0.75
     assert np.mean([_periodicity(sound) > 0.4 for sound in breathed if sound.any()]) < 0.1
 
 
