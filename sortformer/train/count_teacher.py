@@ -100,9 +100,7 @@ class CountTeacher(nn.Module):
             x = functional.leaky_relu(layer(x))
         counts = self.classifier(x).softmax(dim=2) @ self.counts
         counts = self._shares(counts.shape[1], in_window, grid).to(counts) @ counts
-        counts = counts.reshape(len(wave), -1, 3)
-        beyond = max(0, frames - counts.shape[1])  # a partial last frame
-        return functional.pad(counts.mT, (0, beyond), mode="replicate").mT[:, :frames]
+        return counts.reshape(len(wave), -1, 3)[:, :frames]
 
     def _shares(self, steps: int, frames: int, grid: FrameGrid) -> Tensor:
         """Return the weight of each of the network's steps in each frame of a window, (frames, steps)."""

@@ -63,8 +63,6 @@ class Processes:
             return
         used = self.sum_numbers(*(float(parameter.grad is not None) for parameter in parameters))
         shared = [parameter for parameter, count in zip(parameters, used, strict=True) if count]
-        if not shared:
-            return
         gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in shared]
         flat = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
         for parameter, total in zip(shared, flat.split([each.numel() for each in shared]), strict=True):
