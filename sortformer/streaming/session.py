@@ -122,11 +122,15 @@ class Session:
         """Output frames that are final."""
         return self._position.frames
 
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The speaker of each slot, a column of the probabilities; None: nobody whose order of arrival is known yet."""
+        return tuple(slot.name for slot in self._position.turns.slots)
+
     def reset(self) -> None:
         """Discard all state and start another stream."""
-        self._position = _Position(
-            start_front(self._log_mel), self._memory.start(), start_turns(self.num_slots), tuple(range(self.num_slots))
-        )
+        front, slots = start_front(self._log_mel), self.num_slots
+        self._position = _Position(front, self._memory.start(), start_turns(slots), tuple(range(slots)))
         self._heard = 0  # samples
         self._waiting: list[np.ndarray] = []  # the last of them, less than a chunk
         self._turns: list[Turn] = []
@@ -150,7 +154,7 @@ class Session:
         """
         self._require_open()
         here = self._position
-        taken = {slot: state.name for slot, state in enumerate(here.turns.slots) if state.name is not None}
+        taken = {slot: name for slot, name in enumerate(self.names) if name is not None}
         free = [slot for slot in range(self._limit) if slot not in taken]
         if self.duration_s:
             raise InputError(f"it is too late to enroll '{name}': do so before the first samples, or after reset()")
@@ -205,16 +209,14 @@ class Session:
         """End the stream, unless it has ended, and return all its turns; a second call returns the same.
 
         Warns:
-            UserWarning: when no speech was found; when every slot has a speaker, and the configuration has no
-                ``max_speakers``.
+            UserWarning: when no speech was found, or every slot has a speaker and there is no ``max_speakers``.
         """
         if not self._ended:
             self.flush()
         if self.duration_s and not self._turns:
             warnings.warn(f"no speech found in {self.uri}{how_quiet(self._position.front.peak)}", stacklevel=2)
         if self.config.max_speakers is None:
-            named = [slot for slot in self._position.turns.slots if slot.name is not None]
-            warn_if_full(self.uri, len(named), self._limit, self.config.clustering)
+            warn_if_full(self.uri, sum(map(bool, self.names)), self._limit, self.config.clustering)
         origin = self.origin and replace(self.origin, time_axis=TimeAxis(0.0, self.step_s, self.num_frames))
         return Diarization(tuple(self._turns), self.duration_s, self.uri, origin)
 
@@ -235,9 +237,8 @@ class Session:
         channels = [channel - (gone < channel <= last) for channel in here.channels]
         channels[slot] = last
         turns, given = free_slot(self.postprocess, here.turns, slot, self._frame_ticks)
-        self._position = replace(
-            here, memory=self._memory.forget(here.memory, gone), turns=turns, channels=tuple(channels)
-        )
+        memory = self._memory.forget(here.memory, gone)
+        self._position = replace(here, memory=memory, turns=turns, channels=tuple(channels))
         self._keep([], given)
 
     def snapshot(self) -> bytes:
@@ -271,9 +272,8 @@ class Session:
             raise InputError("the snapshot was taken with another model: restore it with the original one")
         config = from_dict(StreamConfig, values["stream"])
         origin = values["origin"] and Origin(*values["origin"])
-        session = cls(
-            model, config, from_dict(PostprocessConfig, values["postprocess"]), uri=values["uri"], origin=origin
-        )
+        postprocess = from_dict(PostprocessConfig, values["postprocess"])
+        session = cls(model, config, postprocess, uri=values["uri"], origin=origin)
         session._position = rebuilt(session._position, values["position"], model.device)
         session._waiting = [values["waiting"].numpy()]
         session._heard = session._position.front.received + len(session._waiting[0])

@@ -311,6 +311,20 @@ def test_a_reset_slot_is_somebody_new():
     assert len(names - known) >= 1
 
 
+def test_names_say_whose_slot_to_reset():
+    session = Session(hearing_model(-3.0, -3.0, 3.0), CONFIG)
+    assert session.names == (None, None, None)
+    slot = session.enroll("Ada", WAVE)
+    session.push(WAVE)
+    assert (slot, session.names) == (2, (None, None, "Ada"))
+    assert Session.restore(session.model, session.snapshot()).names == session.names
+    session.reset_slot(session.names.index("Ada"))
+    assert session.names == (None, None, None)
+    session.push(WAVE)
+    assert session.finish().speakers == ("Ada", "speaker_0")
+    assert session.names == (None, None, "speaker_0")
+
+
 def test_the_turns_of_a_reset_slot_come_with_the_next_update():
     session = Session(hearing_model(3.0, 3.0, -3.0), CONFIG)
     session.push(WAVE)
