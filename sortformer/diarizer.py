@@ -379,7 +379,8 @@ class Diarizer:
         if config.clustering is None:
             config = replace(config, max_speakers=None)  # the speakers to keep are chosen at the end
         elif most is not None:
-            config = replace(config, max_speakers=max(most, len(clips)))  # enrolled speakers may be absent
+            # Whoever is enrolled has a slot, but may be absent. The speakers to keep are chosen at the end here, too.
+            config = replace(config, max_speakers=most + len(clips))
         session = Session(self.model, config)
         names = {session.enroll(name, *clip): name for name, clip in clips.items()}
         found = stream_probabilities(session, heard.worked_through(blocks))

@@ -57,3 +57,11 @@ def test_more_voices_may_be_enrolled_than_there_are_speakers():
     clips = {"Ann": samples[177_000:249_000], "Ben": samples[272_000:332_000]}
     found = Diarizer.load()(samples, sample_rate=16_000, preset="10s", max_speakers=1, enroll=clips)
     assert len(found.speakers) == 1
+
+
+def test_an_enrolled_voice_that_is_absent_does_not_count_among_the_speakers_of_a_stream():
+    samples = audio.read(DEMOS / "meeting.wav")
+    clip = samples[177_000:249_000]
+    deep = np.interp(np.arange(0, len(clip) - 1, 0.7), np.arange(len(clip)), clip).astype(np.float32)
+    found = Diarizer.load()(samples, sample_rate=16_000, preset="1s", max_speakers=2, enroll={"Absent": deep})
+    assert found.speakers == ("speaker_0", "speaker_1")
