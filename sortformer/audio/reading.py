@@ -129,13 +129,16 @@ def crop(
     ``read``.
 
     Raises:
-        InputError: if start or duration is negative or not finite, or the file is missing, not audio, has NaN or
-            infinite samples in the excerpt, or lacks the channel.
+        InputError: if it is no file, start or duration is negative or not finite, or the file is missing, not audio,
+            has NaN or infinite samples in the excerpt, or lacks the channel.
 
     Warns:
         AudioWarning: if the file is damaged before the end of the excerpt (the samples before are returned), or if the
             channels cancel each other out in their mean.
     """
+    if not is_file(source):
+        got = type(source).__name__
+        raise InputError(f"crop needs a path or a binary file object, got {got}: slice the samples of `read` otherwise")
     if not (0 <= start_s < math.inf and 0 <= (duration_s or 0.0) < math.inf):
         raise InputError(f"an excerpt needs a start and a duration of 0 s or more, got {start_s} and {duration_s}")
     end_s = math.inf if duration_s is None else start_s + duration_s

@@ -277,6 +277,12 @@ def test_probe_tells_what_the_header_says(tmp_path):
     assert audio.probe(path) == audio.AudioInfo(duration_s=3.0, sample_rate=44_100, channels=2, codec="flac")
 
 
+@pytest.mark.parametrize("source", [np.zeros(16_000, np.float32), {"audio": "talk.wav"}], ids=["array", "mapping"])
+def test_an_excerpt_is_of_a_file(source):
+    with pytest.raises(InputError, match=r"crop needs a path or a binary file object, got (ndarray|dict): slice"):
+        audio.crop(source, 0.0, 0.5)
+
+
 def test_a_sample_rate_beside_a_file_is_refused(tmp_path):
     path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
     with pytest.raises(InputError, match="has its own"):
