@@ -10,7 +10,7 @@ from sortformer.errors import InputError
 __all__ = ["device_named"]
 
 
-def device_named(name: str = "auto") -> torch.device:
+def device_named(name: str | torch.device = "auto") -> torch.device:
     """Return the device of that name: ``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``.
 
     ``auto`` is the first CUDA device, or the CPU if there is none; Apple's MPS must be requested by name, because no

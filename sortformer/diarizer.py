@@ -93,7 +93,7 @@ class Diarizer:
 
     @classmethod
     def load(
-        cls, model: str | Path | None = None, device: str = "auto", exit_confidence: float | None = None
+        cls, model: str | Path | None = None, device: str | torch.device = "auto", exit_confidence: float | None = None
     ) -> "Diarizer":
         """Load a model; None is the one in the package.
 

@@ -13,6 +13,7 @@ from sortformer.errors import InputError
 
 def test_the_processor_is_always_there():
     assert device_named("cpu") == torch.device("cpu")
+    assert device_named(torch.device("cpu")) == torch.device("cpu")
     assert device_named("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
 
 
