@@ -42,11 +42,19 @@ class VoiceStore:
     """Names, and embeddings, by the encoder of one model, of frames in which each of them speaks alone.
 
     A store is immutable: ``add``, ``learn`` and ``without`` return a new one.
+
+    Raises:
+        InputError: when it is not given a ``Diarizer``.
     """
 
     diarizer: Diarizer
     memory: LabelMemory = field(default_factory=LabelMemory)
     names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.diarizer, Diarizer):
+            got = type(self.diarizer).__name__
+            raise InputError(f"a voice store needs a Diarizer, got {got}: VoiceStore.load(path, diarizer) reads a file")
 
     def __repr__(self) -> str:
         return f"VoiceStore(names={self.names!r}, frames={len(self.memory.label)})"

@@ -233,6 +233,12 @@ def test_a_clip_without_a_voice_is_refused(puppet: Puppet, clip: np.ndarray):
         VoiceStore(puppet).add("Ada", clip)
 
 
+def test_a_store_is_made_with_a_diarizer(puppet: Puppet):
+    for other in ("voices.safetensors", puppet.model):
+        with pytest.raises(InputError, match=r"needs a Diarizer, got \w+: VoiceStore\.load\(path, diarizer\) reads"):
+            VoiceStore(other)  # pyright: ignore[reportArgumentType]
+
+
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), None, "0.5", 80])
 def test_a_share_that_is_none_is_refused(puppet: Puppet, share: Any):
     store, found = VoiceStore(puppet), Diarization((), 2.4)

@@ -264,9 +264,11 @@ class Session:
         """Return the session of a snapshot; with the same model, it continues as the original would.
 
         Raises:
-            InputError: if the snapshot is damaged, or was taken with a model of other weights or another
-                configuration.
+            InputError: if ``model`` is not a model, or the snapshot is damaged, or was taken with a model of other
+                weights or another configuration.
         """
+        if not isinstance(model, Sortformer):
+            raise InputError(f"a session is restored with diarizer.model, a Sortformer, got {type(model).__name__}")
         values = from_bytes(data)
         if values["model"] != identity(model, model.config):
             raise InputError("the snapshot was taken with another model: restore it with the original one")

@@ -234,6 +234,8 @@ def test_snapshots_that_do_not_fit_are_refused(session):
     for place in range(0, len(data), len(data) // 50):
         with pytest.raises(InputError, match="snapshot"):
             Session.restore(MODEL, data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
+    with pytest.raises(InputError, match=r"restored with diarizer\.model, a Sortformer, got str"):
+        Session.restore("tiny", data)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="another model"):
         Session.restore(tiny_model(num_slots=4), data)
     with pytest.raises(InputError, match="another model"):
