@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from sortformer.errors import InputError
 from sortformer.intervals import union
@@ -50,6 +51,13 @@ def is_given_name(name: str) -> bool:
     return name.removeprefix(_ARRIVAL).removeprefix(_CHANNEL).isdigit()
 
 
+def _number(what: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{what} must be a number, got {reprlib.repr(value)}") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A time interval in which one speaker speaks; times in seconds; turns sort by start, end, speaker.
@@ -58,8 +66,8 @@ class Turn:
     on ``PostprocessConfig.confidence``.
 
     Raises:
-        InputError: when the times are not 0 <= start < end < inf, the confidence is not finite, or the speaker is not a
-            non-empty string.
+        InputError: when the times are not numbers with 0 <= start < end < inf, the confidence is not a finite number,
+            or the speaker is not a non-empty string.
     """
 
     start: float
@@ -68,10 +76,10 @@ class Turn:
     confidence: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", float(self.start))
-        object.__setattr__(self, "end", float(self.end))
+        object.__setattr__(self, "start", _number("the start of a turn", self.start))
+        object.__setattr__(self, "end", _number("the end of a turn", self.end))
         if self.confidence is not None:
-            object.__setattr__(self, "confidence", float(self.confidence))
+            object.__setattr__(self, "confidence", _number("the confidence of a turn", self.confidence))
             if not math.isfinite(self.confidence):
                 raise InputError(f"the confidence of a turn must be a finite number, got {self.confidence}")
         if not (0 <= self.start < self.end < math.inf):
@@ -117,7 +125,8 @@ class Diarization:
     past the audio. Turns may overlap, even those of one speaker (see :meth:`merge`).
 
     Raises:
-        InputError: when the duration is negative or not finite, or ``uri`` (the recording's id) is empty or no string.
+        InputError: when a turn is not a ``Turn``, the duration is negative or not a finite number, or ``uri`` (the
+            recording's id) is empty or no string.
     """
 
     turns: tuple[Turn, ...]
@@ -126,19 +135,28 @@ class Diarization:
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "duration", float(self.duration))
+        object.__setattr__(self, "duration", _number("the duration of a recording", self.duration))
         if not 0 <= self.duration < math.inf:
             raise InputError(f"the duration of a recording must be a number of seconds >= 0, got {self.duration}")
         if not (isinstance(self.uri, str) and self.uri):
             raise InputError(f"the id of a recording (uri) must be a non-empty string, got {self.uri!r}")
-        inside = (turn for turn in self.turns if turn.start < self.duration)
+        turns = tuple(self.turns)
+        if others := [each for each in turns if not isinstance(each, Turn)]:
+            raise InputError(f"a diarization holds Turn(start, end, speaker), got {reprlib.repr(others[0])}")
+        inside = (turn for turn in turns if turn.start < self.duration)
         clipped = (turn if turn.end <= self.duration else replace(turn, end=self.duration) for turn in inside)
         object.__setattr__(self, "turns", tuple(sorted(clipped)))
 
     def __iter__(self) -> Iterator[Turn]:
         return iter(self.turns)
 
-    def __getitem__(self, index: int) -> Turn:
+    @overload
+    def __getitem__(self, index: int) -> Turn: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Turn, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Turn | tuple[Turn, ...]:
         return self.turns[index]
 
     def __len__(self) -> int:

@@ -4,6 +4,7 @@ import io
 import math
 from dataclasses import FrozenInstanceError
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -170,11 +171,33 @@ def test_values_do_not_change_and_can_be_keys():
 @pytest.mark.parametrize(
     ("start", "end", "speaker", "confidence"),
     [(-0.1, 1, "a", None), (1, 1, "a", None), (2, 1, "a", None), (0, math.inf, "a", None), (math.nan, 1, "a", None),
-     (0, 1, "", None), (0, 1, 1, None), (0, 1, "a", math.nan)],
+     (0, 1, "", None), (0, 1, 1, None), (0, 1, "a", math.nan), (0, 1, "a", "sure")],
 )  # fmt: skip
 def test_an_impossible_turn_is_refused(start, end, speaker, confidence):
     with pytest.raises(InputError):
         Turn(start, end, speaker, confidence)
+
+
+@pytest.mark.parametrize("number", [None, "soon", [1]])
+def test_what_is_no_number_is_refused_by_its_name(number: Any):
+    with pytest.raises(InputError, match="the start of a turn must be a number, got"):
+        Turn(number, 1, "a")
+    with pytest.raises(InputError, match="the end of a turn must be a number, got"):
+        Turn(0, number, "a")
+    with pytest.raises(InputError, match="the duration of a recording must be a number, got"):
+        Diarization((), number)
+
+
+def test_a_tuple_is_no_turn():
+    turns: Any = [Turn(0, 1, "a"), (1, 2, "a")]
+    with pytest.raises(InputError, match=r"holds Turn\(start, end, speaker\), got \(1, 2, 'a'\)"):
+        Diarization(turns, 3)
+
+
+def test_turns_are_indexed_and_sliced():
+    turns = (Turn(0, 1, "a"), Turn(1, 2, "b"), Turn(2, 3, "c"))
+    assert Diarization(turns, 3)[1] == turns[1]
+    assert Diarization(turns, 3)[1:] == turns[1:]
 
 
 def test_an_impossible_recording_or_crop_is_refused():
