@@ -8,18 +8,19 @@ from sortformer.config.simulation import ChannelConfig
 from sortformer.grid import SAMPLE_RATE
 from sortformer.simulate.rooms import Rooms
 
-__all__ = ["FILTER_BINS", "ChannelPlan", "draw_channel", "stack_plans"]
+__all__ = ["CLEAN", "FILTER_BINS", "ChannelPlan", "draw_channel", "stack_plans"]
 
 FILTER_BINS = 257  # magnitudes from 0 to 8 kHz: filters of 512 samples
 _FREQUENCY = np.linspace(0, SAMPLE_RATE / 2, FILTER_BINS)
 _OCTAVE = np.log2(np.maximum(_FREQUENCY, 31.25) / 31.25)  # 0 to 8
 _STOP = 0.01  # the least gain of a band filter (-40 dB)
 _CALLS, _NARROW_MU_LAW = 0.5, 0.5  # shares of what is recorded at 8 kHz
-_CLEAN = replace(
+CLEAN = replace(
     ChannelConfig(),
     equaliser_db=0.0,
     **{field.name: 0.0 for field in fields(ChannelConfig) if field.name.endswith("_probability")},
 )
+"""A channel without any effect but the level."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +70,7 @@ class ChannelPlan:
 def draw_channel(rng: np.random.Generator, config: ChannelConfig, num_slots: int, rooms: Rooms | None) -> ChannelPlan:
     """Draw the channel of one conversation; without rooms every voice is dry."""
     if config.clean_probability and rng.random() < config.clean_probability:
-        config = replace(_CLEAN, level_dbfs=config.level_dbfs)
+        config = replace(CLEAN, level_dbfs=config.level_dbfs)
 
     def sometimes(probability: float, bounds: tuple[float, float], otherwise: float) -> float:
         drawn = rng.uniform(*bounds)

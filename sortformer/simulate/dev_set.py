@@ -5,9 +5,10 @@ from typing import Literal
 
 import torch
 
-from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig
+from sortformer.config.simulation import CastingConfig, SimulationConfig
 from sortformer.errors import InputError
 from sortformer.seeds import seed_of
+from sortformer.simulate.channel import CLEAN
 from sortformer.simulate.conversations import Conversations
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.simulator import Simulator
@@ -18,21 +19,7 @@ __all__ = ["DevKind", "dev_set", "dev_simulator"]
 DevKind = Literal["near", "alike", "rooms", "calls", "sounds"]
 
 _TRIES = 20
-_PLAIN = ChannelConfig(
-    equaliser_db=2.0,
-    room_probability=0.0,
-    near_probability=0.0,
-    noise_probability=1.0,
-    hum_probability=0.0,
-    burst_probability=0.0,
-    babble_probability=0.0,
-    telephone_probability=0.0,
-    low_pass_probability=0.0,
-    high_pass_probability=0.0,
-    mu_law_probability=0.0,
-    coarse_probability=0.0,
-    clip_probability=0.0,
-)
+_PLAIN = replace(CLEAN, equaliser_db=2.0, noise_probability=1.0)
 _CHANNELS = {
     "near": replace(_PLAIN, near_probability=1.0, snr_db=(20.0, 40.0)),
     "rooms": replace(_PLAIN, room_probability=1.0, snr_db=(5.0, 30.0)),
