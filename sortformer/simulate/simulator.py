@@ -48,14 +48,14 @@ class Script:
 
     Attributes:
         events: sounds from the bank, on the tracks that ``render`` takes.
-        bursts: sounds from a pool, on one track; None if ``render`` makes the bursts.
+        bursts: sounds from a pool, on one track; empty without a pool, when ``render`` makes the bursts.
         active_samples, plan, num_samples: arguments of ``render``.
         noise_seeds: seed of the noise of each conversation.
         activity, voice: as in ``Conversations``.
     """
 
     events: Events
-    bursts: Events | None
+    bursts: Events
     active_samples: Tensor
     plan: ChannelPlan
     num_samples: int
@@ -128,19 +128,20 @@ class Simulator:
         bursts: list[Note] = []
         for row, (seed, _) in enumerate(seeds):
             rng = np.random.default_rng(seed)
-            plans.append(draw_channel(rng, self.config.channel, self.config.num_slots, self._rooms))
+            plan = draw_channel(rng, self.config.channel, self.config.num_slots, self._rooms)
+            plans.append(plan)
             self._perform(rng, stage, row, voices[row])
-            if np.isfinite(plans[-1].babble_snr_db):
-                self._murmur(rng, stage, row, set(voices[row].tolist()), bool(plans[-1].bystander))
-            if self._bursts is not None and plans[-1].burst_hz:
-                plan, own = plans[-1], np.random.default_rng(int(plans[-1].burst_seed))
+            if np.isfinite(plan.babble_snr_db):
+                self._murmur(rng, stage, row, set(voices[row].tolist()), bool(plan.bystander))
+            if self._bursts is not None and plan.burst_hz:
+                own = np.random.default_rng(int(plan.burst_seed))
                 bursts += self._bursts.draw(own, row, num_samples, float(plan.burst_hz), plan.burst_shares)
         spoken = bridged(stage.activity, self._grid.feature_frames(self._grid.samples(self.config.shortest_pause_s)))
         activity, order = arrival_targets(spoken, self._grid, self._model.labelling)
         speaking = stage.activity.any(axis=1).sum(axis=1)
         return Script(
             events=noted(stage.notes),
-            bursts=None if self._bursts is None else noted(bursts),
+            bursts=noted(bursts),
             active_samples=torch.from_numpy(speaking * float(self._grid.hop_samples)).float(),
             plan=stack_plans(plans),
             num_samples=num_samples,
@@ -152,10 +153,10 @@ class Simulator:
     def render(self, script: Script, device: str | torch.device = "cpu") -> Conversations:
         """Render a script: the expensive part, on any device."""
         device = torch.device(device)
-        bursts = None
-        if self._bursts is not None and script.bursts is not None:
-            bursts = played(script.bursts, _audio(self._bursts, device), len(script.voice), 1, script.num_samples)[:, 0]
         rows, paths, length = len(script.voice), self.config.num_slots + 1, padded_samples(script.num_samples)
+        bursts = None
+        if self._bursts is not None:
+            bursts = played(script.bursts, _audio(self._bursts, device), rows, 1, script.num_samples)[:, 0]
         wave = render(
             played(script.events, _audio(self.bank, device), rows, paths, length),
             script.events.occupied(rows, paths, length // BLOCK_SAMPLES, BLOCK_SAMPLES),
