@@ -57,7 +57,7 @@ class Recordings:
             length = entry.duration or 0.0
             references.append(Diarization(reference_of(entry), length, entry.id))
             regions = regions_of(entry)
-            parts.append(((0.0, length),) if regions is None else tuple(union(regions)))
+            parts.append(((0.0, length),) if regions is None else union(regions))
         return cls(os.fspath(manifest), entries, tuple(references), tuple(parts))
 
 
@@ -88,26 +88,23 @@ class Crops:
         self.num_slots = num_slots
         self._model = model
         hops = round(duration_s / _HOP_S)
-        runs = [
-            (number, first, count, length, weight)
-            for number in range(len(recordings.entries))
-            for first, count, length, weight in _runs(
-                recordings.references[number], recordings.parts[number], hops, num_slots
-            )
+        self._runs = [
+            run
+            for number, (reference, parts) in enumerate(zip(recordings.references, recordings.parts, strict=True))
+            for run in _runs(number, reference, parts, hops, num_slots)
         ]
-        if not runs:
+        if not self._runs:
             raise InputError(
                 f"no stretch of {duration_s:g} s of the recordings in {recordings.source} has at most {num_slots} "
                 "speakers: shorten the stages, or use a model with more slots"
             )
-        self._runs = np.array([run[:4] for run in runs], dtype=np.int64)
-        self._edges = np.cumsum([run[4] for run in runs])
+        self._edges = np.cumsum([run.weight for run in self._runs])
 
     def draw(self, rng: np.random.Generator) -> Crop:
         """Draw a crop."""
         place = int(np.searchsorted(self._edges, rng.random() * self._edges[-1], side="right"))
-        number, first, count, length = self._runs[min(place, len(self._runs) - 1)].tolist()
-        return Crop(number, (first + int(rng.integers(count))) * _HOP_S, length * _HOP_S)
+        run = self._runs[min(place, len(self._runs) - 1)]
+        return Crop(run.recording, (run.first + int(rng.integers(run.count))) * _HOP_S, run.length * _HOP_S)
 
     def read(self, crop: Crop) -> Conversations:
         """Return a crop as a batch of one, padded to the length of all crops; its voices are unknown (-1).
@@ -160,13 +157,28 @@ def _measured(entry: Entry, manifest: str) -> Entry:
     return replace(entry, duration=whole - entry.offset)
 
 
-def _runs(
-    reference: Diarization, parts: Sequence[tuple[float, float]], hops: int, most: int
-) -> Iterator[tuple[int, int, int, float]]:
-    """Yield runs of hops at which a crop with ``most`` speakers or fewer may begin.
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run of hops of a recording, at each of which a crop may begin.
 
-    Each is (first, number, length of a crop, weight); the weight is its share of the region, in hops.
+    Attributes:
+        recording: the recording's index in the manifest.
+        first, count: the first of these hops, and their number.
+        length: that of a crop, in hops.
+        weight: its share of the region, in hops.
     """
+
+    recording: int
+    first: int
+    count: int
+    length: int
+    weight: float
+
+
+def _runs(
+    recording: int, reference: Diarization, parts: Sequence[tuple[float, float]], hops: int, most: int
+) -> Iterator[_Run]:
+    """Yield the runs of a recording in which crops have ``most`` speakers or fewer."""
     speakers: dict[str, list[tuple[int, int]]] = {}
     for turn in reference:
         bounds = math.floor(_hops(turn.start)), math.ceil(_hops(turn.end))
@@ -187,7 +199,7 @@ def _runs(
             np.add.at(change, np.clip(last - begin, 0, count), -1)
             heard += np.cumsum(change[:-1]) > 0
         for first, last in zip(*(edges.tolist() for edges in active_runs(heard <= most)), strict=True):
-            yield begin + first, last - first, length, size * (last - first) / count
+            yield _Run(recording, begin + first, last - first, length, size * (last - first) / count)
 
 
 def _hops(time_s: float) -> float:
