@@ -59,10 +59,10 @@ def take_step(
         measured.update(_descend(state, part.to(processes.device), rows, config, frames, count_teacher))
     parameters = [parameter for group in state.optimizer.param_groups for parameter in group["params"]]
     processes.sum_gradients(parameters)
-    shown, *losses = processes.sum_numbers(*measured.values())
+    losses = dict(zip(measured, processes.sum_numbers(*measured.values()), strict=True))
     # A streamed step has other frames than the batch, and their number is known only now. The teacher's loss, which is
     # averaged over speech, is scaled alike: it has more weight if the speaker cache has a higher share of speech.
-    scale = frames.valid / max(1.0, shown)
+    scale = frames.valid / max(1.0, losses.pop("shown"))
     if scale != 1:
         for parameter in parameters:
             if parameter.grad is not None:
@@ -75,7 +75,7 @@ def take_step(
     state.update_average(config.optimizer.ema_decay)
     return {
         "step": state.step,
-        **{name: scale * value for name, value in zip(list(measured)[1:], losses, strict=True)},
+        **{name: scale * loss for name, loss in losses.items()},
         "grad_norm": float(norm),
         "learning_rate": rate,
         "audio_s": samples / SAMPLE_RATE,
