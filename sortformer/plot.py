@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from sortformer.estimates import Probabilities
 from sortformer.extras import require_extra
 from sortformer.formats.svg import COLOURS
 from sortformer.metrics.compared import KINDS, Stretch, compared
+from sortformer.metrics.region import Turns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,15 +62,13 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Se
 
     slots = probabilities.data.shape[1]
     colours = [COLOURS[slot % len(COLOURS)] for slot in range(slots)]
-    activity = [probabilities.data[:, slot] for slot in range(slots)]
-    own = _matched(diarization, activity, probabilities)
+    own = _matched(diarization, probabilities.data, probabilities)
     speaker_of = {slot: name for name, slot in own.items()}
     _curves(axes[0], probabilities, colours, [speaker_of.get(slot, f"voice {slot}") for slot in range(slots)])
     axes[0].set_title(diarization.uri, loc="left", parse_math=False)
     _bars(axes[1], diarization, {name: colours[slot] for name, slot in own.items()}, "turns")
     if reference is not None:
-        said = [_mask(diarization, name, probabilities) for name in rows[0]]
-        same = _matched(reference, said, probabilities)
+        same = _matched(reference, _masks(diarization, rows[0], probabilities), probabilities)
         shades = {name: colours[own[rows[0][index]]] for name, index in same.items() if rows[0][index] in own}
         _bars(axes[2], reference, shades, "reference")
         _lanes(axes[3], compared(reference, diarization).errors)
@@ -125,8 +124,7 @@ def _curves(axes: Axes, probabilities: Probabilities, colours: list[str], names:
         text.set(text=name, parse_math=False)
 
 
-def _bars(axes: Axes, turns: Iterable[Turn], colours: dict[str, str], title: str) -> None:
-    turns = tuple(turns)
+def _bars(axes: Axes, turns: Turns, colours: dict[str, str], title: str) -> None:
     names = speakers(turns)
     for row, name in enumerate(names):
         spans = [(turn.start, turn.duration) for turn in turns if turn.speaker == name]
@@ -139,8 +137,7 @@ def _bars(axes: Axes, turns: Iterable[Turn], colours: dict[str, str], title: str
         axes.text(0.5, 0.5, "nobody speaks", transform=axes.transAxes, ha="center", va="center", color="#777777")
 
 
-def _lanes(axes: Axes, wrong: Iterable[Stretch]) -> None:
-    wrong = tuple(wrong)
+def _lanes(axes: Axes, wrong: Sequence[Stretch]) -> None:
     for row, kind in enumerate(KINDS):
         spans = [(each.start, each.end - each.start) for each in wrong if kind in each.kinds]
         axes.broken_barh(spans, (row - 0.25, 0.5), facecolors="#222222")
@@ -149,22 +146,18 @@ def _lanes(axes: Axes, wrong: Iterable[Stretch]) -> None:
     axes.set_ylabel("errors")
 
 
-def _matched(turns: Iterable[Turn], activity: Sequence[np.ndarray], probabilities: Probabilities) -> dict[str, int]:
-    """Assign an activity (T,) to each speaker by overlap; return its index, for speakers with any overlap."""
-    turns = tuple(turns)
+def _matched(turns: Turns, activity: np.ndarray, probabilities: Probabilities) -> dict[str, int]:
+    """Assign a column of an activity (T, N) to each speaker by overlap; return its index, for speakers with any."""
     names = speakers(turns)
-    if not names or not activity:
-        return {}
-    shared = np.array([[(_mask(turns, name, probabilities) * other).sum() for other in activity] for name in names])
-    pairs = zip(*linear_sum_assignment(-shared), strict=True)
+    shared = _masks(turns, names, probabilities).T @ activity
+    pairs = zip(*linear_sum_assignment(shared, maximize=True), strict=True)
     return {names[row]: int(column) for row, column in pairs if shared[row, column] > 0}
 
 
-def _mask(turns: Iterable[Turn], speaker: str, probabilities: Probabilities) -> np.ndarray:
-    """Return a mask (T,), True in the frames whose middle lies in a turn of the speaker."""
+def _masks(turns: Turns, names: Sequence[str], probabilities: Probabilities) -> np.ndarray:
+    """Return for each speaker (T, N), 1 in the frames whose middle lies in a turn of the speaker, else 0."""
     middles = (np.arange(len(probabilities.data)) + 0.5) * probabilities.step_s
-    inside = np.zeros(len(middles), dtype=bool)
+    masks = np.zeros((len(middles), len(names)))
     for turn in turns:
-        if turn.speaker == speaker:
-            inside |= (turn.start <= middles) & (middles < turn.end)
-    return inside
+        masks[(turn.start <= middles) & (middles < turn.end), names.index(turn.speaker)] = 1
+    return masks
