@@ -6,7 +6,6 @@ import io
 import json
 import math
 import os
-import shutil
 import tempfile
 from collections import defaultdict
 from collections.abc import Sequence
@@ -104,32 +103,15 @@ class VoiceBank:
         folder = Path(folder)
         rows = _read_segments(folder / "segments.tsv", split)
         if cache is None:
-            target = Path(tempfile.mkdtemp(prefix="sortformer-bank-"))
-            try:
-                with naming(target):
-                    _build(target, folder, rows, speeds, formants)
-                return cls._open(target, in_memory=True)
-            finally:
-                shutil.rmtree(target)
+            with tempfile.TemporaryDirectory(prefix="sortformer-bank-") as target:
+                with naming(Path(target)):
+                    _build(Path(target), folder, rows, speeds, formants)
+                return cls._open(Path(target), in_memory=True)
         key = [_LAYOUT, str(folder.resolve()), split, list(speeds), list(formants), rows]
         settings = json.dumps(key, sort_keys=True)
         place = Path(cache) / f"voices-{split}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
         if _changed(place, folder):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            scratch = Path(tempfile.mkdtemp(prefix=".voices-", dir=place.parent))
-            try:
-                (scratch / "new").mkdir()
-                with naming(place):
-                    _build(scratch / "new", folder, rows, speeds, formants)
-                if place.is_dir() and _changed(place, folder):
-                    with suppress(FileNotFoundError):  # another process did so first
-                        os.rename(place, scratch / "old")
-                os.rename(scratch / "new", place)
-            except OSError:
-                if _changed(place, folder):  # otherwise another process was first: its bank is the same
-                    raise
-            finally:
-                shutil.rmtree(scratch, ignore_errors=True)
+            _renew(place, folder, rows, speeds, formants)
         return cls._open(place)
 
     def pool(self, num_speakers: int, seed: int = 0) -> "VoiceBank":
@@ -209,6 +191,26 @@ def _changed(place: Path, folder: Path) -> bool:
         return True
     now = _stamps(folder, [{"file": name} for name in known])
     return any(known[name] != stamp for name, stamp in now.items())
+
+
+def _renew(
+    place: Path, folder: Path, rows: list[dict[str, str]], speeds: Sequence[float], formants: Sequence[float]
+) -> None:
+    """Build a bank beside ``place``, and move it there; several processes may do so at once."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".voices-", dir=place.parent, ignore_cleanup_errors=True) as scratch:
+        old, new = Path(scratch, "old"), Path(scratch, "new")
+        try:
+            new.mkdir()
+            with naming(place):
+                _build(new, folder, rows, speeds, formants)
+            if place.is_dir() and _changed(place, folder):
+                with suppress(FileNotFoundError):  # another process did so first
+                    os.rename(place, old)
+            os.rename(new, place)
+        except OSError:
+            if _changed(place, folder):  # otherwise another process was first: its bank is the same
+                raise
 
 
 def _stored_hops(row: dict[str, str], speed: float) -> int:
