@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -238,16 +239,14 @@ def _build(
     ends = np.cumsum(hops)
     starts = ends - hops
     active_hops: list[np.ndarray] = []
-    decoded: tuple[str, np.ndarray] = ("", np.zeros(0, np.float32))
+    decode = lru_cache(maxsize=1)(partial(_decode, folder))  # the utterances of a recording follow one another
     # Written piece by piece: with a memory map, a full disk would kill the process instead of raising an error.
     with (target / "audio.npy").open("wb") as audio:
         shape = (int(ends[-1]) * HOP_SAMPLES,)
         header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int16)), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(audio, header)
         for (row, v), length in zip(order, hops.tolist(), strict=True):
-            if decoded[0] != row["file"]:
-                decoded = (row["file"], _decode(folder, row["file"]))
-            levelled, active = _utterance(_cut(folder, row, decoded[1]), voices[v], length)
+            levelled, active = _utterance(_cut(folder, row, decode(row["file"])), voices[v], length)
             audio.write(levelled.tobytes())
             active_hops.append(active)
     activity = np.concatenate(active_hops)
