@@ -109,13 +109,13 @@ def train(
         keeper = Keeper(out, kept, initial.licence, state.step, processes.lead)
         if processes.lead:
             _warn(config, out, state.step, changed)
-        if state.step >= config.steps and processes.lead and not (out / MODEL).is_dir():
-            keeper.write(state, MODEL)
-        elif state.step < config.steps and processes.lead:
-            if any(name.startswith(_EVALUATION) for name in changed):
-                state.lowest_der = math.inf  # earlier DERs are of other conversations
-            with drafted(out / "config.json") as draft:
-                draft.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+            if state.step < config.steps:
+                if any(name.startswith(_EVALUATION) for name in changed):
+                    state.lowest_der = math.inf  # earlier DERs are of other conversations
+                with drafted(out / "config.json") as draft:
+                    draft.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+            elif not (out / MODEL).is_dir():
+                keeper.write(state, MODEL)
 
         def evaluate() -> None:
             found = dev_der(state.average, dev, processes)
