@@ -18,7 +18,6 @@ from sortformer.config.train import TrainConfig
 from sortformer.data import Sources, batches, killed_workers
 from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
-from sortformer.model import Sortformer
 from sortformer.precision import finest
 from sortformer.train.count_teacher import CountTeacher
 from sortformer.train.evaluation import dev_conversations, dev_der
@@ -85,11 +84,14 @@ def train(
                 held.enter_context(locked(out))
             sources = Sources.load(config.data)
             initial, begun_as = initial_checkpoint(config)
-            config = replace(config, model=initial.model.config)
+            model = initial.model
+            config = replace(config, model=model.config)
             told = to_dict(config)
             told["data"]["content"] = sources.content
             changed = _changed(out / "config.json", told)
-            state = _started(config, sources, initial.model, begun_as, processes.device)
+            _check_trainable(config, model.config)
+            teacher = _teacher(config, sources, model.config)
+            state = TrainState.start(model, config.optimizer, teacher, processes.device, begun_as, config.frozen)
             if (out / STATE).exists():
                 state.load(out / STATE, changed)
             counting = None
@@ -100,8 +102,8 @@ def train(
             place = processes.device
             if place.type == "cpu" or finest(place) is not torch.float64:
                 place = None
-            made = batches(sources, config, initial.model.config, state.step, processes.rank, processes.count, place)
-            dev = dev_conversations(config, initial.model.config)[processes.rank :: processes.count]
+            made = batches(sources, config, model.config, state.step, processes.rank, processes.count, place)
+            dev = dev_conversations(config, model.config)[processes.rank :: processes.count]
         with processes.all_or_none():
             processes.check_same(state.step, f"the state in {out}")
             log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)
@@ -193,20 +195,16 @@ def _check_place(out: Path) -> None:
             raise InputError(f"{there} is not from a run, and would be replaced: give another folder for the run")
 
 
-def _started(
-    config: TrainConfig, sources: Sources, model: Sortformer, begun_as: str, device: torch.device
-) -> TrainState:
-    """Return the initial state of a run."""
+def _check_trainable(config: TrainConfig, model: ModelConfig) -> None:
+    """Refuse a model that cannot be trained as streamed, or with a teacher, if the recipe asks for it."""
     if any(stage.streamed_probability for stage in config.stages):
-        check_streams(model.config)
+        check_streams(model)
     of_frames = config.teacher is not None or config.count_teacher is not None or config.loss.voice_pairs_weight > 0
-    if model.config.head.upsampling > 1 and of_frames:
+    if model.head.upsampling > 1 and of_frames:
         raise ConfigError(
             "teachers and voice_pairs_weight compare frames of 80 ms, but the output frames of this "
             "model are shorter: leave them out"
         )
-    teacher = _teacher(config, sources, model.config)
-    return TrainState.start(model, config.optimizer, teacher, device, begun_as, config.frozen)
 
 
 def _teacher(config: TrainConfig, sources: Sources, model: ModelConfig) -> VoiceTeacher | None:
