@@ -8,7 +8,7 @@ import math
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
@@ -173,10 +173,10 @@ def _read_segments(path: Path, split: str) -> list[dict[str, str]]:
     return sorted(rows, key=lambda row: (row["speaker"], row["file"], float(row["start_s"])))
 
 
-def _stamps(folder: Path, rows: list[dict[str, str]]) -> dict[str, list[int]]:
+def _stamps(folder: Path, names: Iterable[str]) -> dict[str, list[int]]:
     """Return size and modification time of each recording that exists."""
     stamps = {}
-    for name in sorted({row["file"] for row in rows}):
+    for name in names:
         with suppress(OSError):
             state = (folder / name).stat()
             stamps[name] = [state.st_size, state.st_mtime_ns]
@@ -190,8 +190,7 @@ def _changed(place: Path, folder: Path) -> bool:
             known = json.loads((place / "recordings.json").read_text("utf-8"))
     except FileNotFoundError:
         return True
-    now = _stamps(folder, [{"file": name} for name in known])
-    return any(known[name] != stamp for name, stamp in now.items())
+    return any(known[name] != stamp for name, stamp in _stamps(folder, known).items())
 
 
 def _renew(
@@ -222,7 +221,8 @@ def _build(
     target: Path, folder: Path, rows: list[dict[str, str]], speeds: Sequence[float], formants: Sequence[float]
 ) -> None:
     """Write the files of a bank; voices are ordered by speaker, then by speed and formants as given."""
-    stamps = _stamps(folder, rows)  # before they are read: so a change in the meantime is noticed later
+    # Before they are read: so a change in the meantime is noticed later.
+    stamps = _stamps(folder, sorted({row["file"] for row in rows}))
     speakers = sorted({row["speaker"] for row in rows})
     first = {row["speaker"]: row for row in reversed(rows)}
     voices = [
