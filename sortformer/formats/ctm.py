@@ -12,8 +12,6 @@ from sortformer.formats.source import lines, quoted, read_text
 __all__ = ["parse", "read"]
 
 _SILENCES = frozenset({"<eps>", "<sil>", "!sil"})
-_ALTERNATIVES = {"<ALT_BEGIN>": lambda _: 1, "<ALT>": lambda number: number + 1, "<ALT_END>": lambda _: 0}
-"""The number of the alternative after a mark, given the number before it; 0 outside alternatives."""
 
 
 def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, str]]]:
@@ -26,15 +24,16 @@ def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, 
             no word.
     """
     found: dict[str, list[tuple[float, float, str]]] = {}
-    alternative = 0
+    alternative = 0  # the number of the alternative that a word belongs to; 0 outside alternatives
     for line in lines(text, source):
         if len(line.fields) < 5 or line.fields[0] == "SPEAKER":
             raise line.error(
                 f"a CTM word needs recording, channel, start, duration and text, got {quoted(' '.join(line.fields))}"
             )
         uri, word = line.fields[0], line.fields[4]
-        if word in _ALTERNATIVES:
-            alternative = _ALTERNATIVES[word](alternative)
+        marks = {"<ALT_BEGIN>": 1, "<ALT>": alternative + 1, "<ALT_END>": 0}
+        if word in marks:
+            alternative = marks[word]
             continue
         words = found.setdefault(uri, [])
         if alternative < 2 and word.lower() not in _SILENCES:
