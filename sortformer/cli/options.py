@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sortformer.cli.console import say
+from sortformer.cli.console import say, usage_errors
 from sortformer.config.channel import EACH, channel_of
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -71,12 +71,12 @@ Channel = Annotated[
 
 
 def _uri(name: str | None) -> str | None:
-    if name is not None and not name.strip():
+    if name is None:
+        return None
+    if not name.strip():
         raise typer.BadParameter("the name of a recording must not be blank")
-    try:
-        return name if name is None else check_names_files(name)
-    except InputError as error:
-        raise typer.BadParameter(str(error)) from None
+    with usage_errors():
+        return check_names_files(name)
 
 
 Uri = Annotated[
