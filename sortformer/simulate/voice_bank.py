@@ -249,10 +249,12 @@ def _build(
             levelled, active = _utterance(_cut(folder, row, decode(row["file"])), voices[v], length)
             audio.write(levelled.tobytes())
             active_hops.append(active)
-    activity = np.concatenate(active_hops)
     utterance_voice = np.array([v for _, v in order], dtype=np.int64)
-    phrases = [(start + a, start + b, u) for u, (start, end) in enumerate(zip(starts, ends, strict=True))
-               for a, b in zip(*active_runs(activity[start:end]), strict=True)]  # fmt: skip
+    phrases = [
+        (start + begin, start + end, number)
+        for number, (start, active) in enumerate(zip(starts, active_hops, strict=True))
+        for begin, end in zip(*active_runs(active), strict=True)
+    ]
     phrase_start, phrase_end, phrase_utterance = np.array(phrases, dtype=np.int64).reshape(-1, 3).T
     counts = np.bincount(utterance_voice[phrase_utterance], minlength=len(voices))
     mute = [voices[v].speaker for v in np.flatnonzero(counts == 0)]
@@ -260,7 +262,7 @@ def _build(
         raise InputError(f"no speech found in the recordings of {mute[0]} in {folder}; remove it from segments.tsv")
     np.savez(
         target / "index.npz",
-        activity=activity,
+        activity=np.concatenate(active_hops),
         utterance_start=starts,
         utterance_end=ends,
         utterance_voice=utterance_voice,
