@@ -1,5 +1,6 @@
 """Evaluation during training: frame-level DER on fixed conversations that are not trained on."""
 
+import hashlib
 from dataclasses import astuple, replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from sortformer.model import Sortformer
 from sortformer.simulate import Conversations
 from sortformer.train.processes import Processes
 
-__all__ = ["dev_conversations", "dev_der"]
+__all__ = ["content_of", "dev_conversations", "dev_der"]
 
 _SEED = 1
 
@@ -47,6 +48,15 @@ def dev_conversations(config: TrainConfig, model: ModelConfig) -> list[Conversat
     generator = torch.Generator().manual_seed(_SEED)
     made = [simulator.batch(generator, 1, duration_s) for _ in range(count)]
     return [each.alike_loud() for each in made] if model.features.alike_loud else made
+
+
+def content_of(conversations: list[Conversations]) -> str | None:
+    """Return a SHA-256 of who speaks when, None without conversations; samples may differ between machines."""
+    digest = hashlib.sha256()
+    for each in conversations:
+        digest.update(repr(tuple(each.activity.shape)).encode())
+        digest.update(each.activity.numpy().tobytes())
+    return digest.hexdigest() if conversations else None
 
 
 @torch.inference_mode()

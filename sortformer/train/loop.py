@@ -20,7 +20,7 @@ from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
 from sortformer.precision import finest
 from sortformer.train.count_teacher import CountTeacher
-from sortformer.train.evaluation import dev_conversations, dev_der
+from sortformer.train.evaluation import content_of, dev_conversations, dev_der
 from sortformer.train.initial import initial_checkpoint
 from sortformer.train.keeper import BEST, MODEL, MODELS, STATE, Keeper
 from sortformer.train.lock import locked
@@ -33,8 +33,10 @@ from sortformer.train.teacher import VoiceTeacher
 
 __all__ = ["train"]
 
-_EVALUATION = ("evaluate_conversations", "data", "simulation", "stages")  # what the dev conversations depend on
-_CONTENT = "data.content"  # in the saved config: no setting of the recipe, but a hash of the data that it names
+# In the saved config: no settings of the recipe, but hashes of the data that it names, and of who speaks when in the
+# dev conversations. While all of _EVALUATION is unchanged, so are these conversations, and their DERs are comparable.
+_CONTENT, _DEV_CONTENT = "data.content", "data.dev_content"
+_EVALUATION = (_DEV_CONTENT, "data.rooms", "data.bursts", "simulation.")
 
 
 def train(
@@ -87,7 +89,8 @@ def train(
             model = initial.model
             config = replace(config, model=model.config)
             told = to_dict(config)
-            told["data"]["content"] = sources.content
+            dev = dev_conversations(config, model.config)
+            told["data"] |= {"content": sources.content, "dev_content": content_of(dev)}
             changed = _changed(out / "config.json", told)
             _check_trainable(config, model.config)
             teacher = _teacher(config, sources, model.config)
@@ -103,7 +106,7 @@ def train(
             if place.type == "cpu" or finest(place) is not torch.float64:
                 place = None
             made = batches(sources, config, model.config, state.step, processes.rank, processes.count, place)
-            dev = dev_conversations(config, model.config)[processes.rank :: processes.count]
+            dev = dev[processes.rank :: processes.count]
         with processes.all_or_none():
             processes.check_same(state.step, f"the state in {out}")
             log = RunLog(out / "log.jsonl" if processes.lead else None, state.step, report)

@@ -383,7 +383,7 @@ def test_evaluations_come_when_due_and_at_the_end(run_config, tmp_path):
 
 
 def test_the_model_with_the_lowest_error_stays_also_over_a_resume(run_config, tmp_path, monkeypatch):
-    rates = {0: 0.9, 1: 0.7, 2: float("nan"), 3: 0.7, 4: 0.4, 5: 0.5, 6: 0.4, 7: 0.8}
+    rates = {0: 0.9, 1: 0.7, 2: float("nan"), 3: 0.7, 4: 0.4, 5: 0.5, 6: 0.4, 7: 0.8, 8: 0.8}
 
     def look(*_: Any) -> dict[str, float]:
         return {"der": rates[step]}
@@ -406,10 +406,28 @@ def test_the_model_with_the_lowest_error_stays_also_over_a_resume(run_config, tm
         best.append(checkpoint.load(tmp_path / "best")[0].state_dict())
     for weights, expected in zip(best, (1, 1, 4, 4), strict=True):
         assert_same(dict(weights), dict(found[expected]))
-    train(replace(config, steps=7, stages=(*config.stages[:1], replace(config.stages[1], until_step=7))), tmp_path)
-    assert_same(dict(checkpoint.load(tmp_path / "best")[0].state_dict()), dict(found[7]))  # of other conversations
-    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == ["step_2", "step_4", "step_6"]
+    # A longer run has the same dev conversations, unless they themselves are longer.
+    for steps, duration_s, expected in ((7, 3.0, 4), (8, 2.0, 8)):
+        last = replace(config.stages[1], until_step=steps, duration_s=duration_s)
+        train(replace(config, steps=steps, stages=(*config.stages[:1], last)), tmp_path)
+        assert_same(dict(checkpoint.load(tmp_path / "best")[0].state_dict()), dict(found[expected]))
+    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == [f"step_{n}" for n in (2, 4, 6, 8)]
     assert_same(dict(checkpoint.load(tmp_path / "models" / "step_2")[0].state_dict()), dict(found[2]))
+
+
+def test_other_dev_recordings_under_the_same_name_begin_a_new_comparison(run_config, tmp_path, monkeypatch):
+    rates = iter((0.1, 0.2, 0.3))
+    monkeypatch.setattr(loop, "dev_der", lambda *_: {"der": next(rates)})
+    dev = corpus(tmp_path / "dev", {"one": (4, [(0.5, 2.0, "ada")])})
+    config = replace(run_config, data=replace(run_config.data, dev=str(dev)), evaluate_conversations=1)
+    train(replace(config, evaluate_every=2), tmp_path / "run", stop=after(2))
+    with pytest.warns(UserWarning, match=r"continues from step 2 with a changed recipe: evaluate_every$"):
+        train(replace(config, evaluate_every=3), tmp_path / "run", stop=after(3))
+    assert state_of(tmp_path / "run")["lowest_der"] == 0.1
+    corpus(tmp_path / "dev", {"one": (4, [(0.5, 3.0, "ada")])})
+    with pytest.warns(UserWarning, match=r"continues from step 3 with a changed recipe: data\.dev_content"):
+        train(replace(config, evaluate_every=4), tmp_path / "run", stop=after(4))
+    assert state_of(tmp_path / "run")["lowest_der"] == 0.3
 
 
 def test_what_a_run_begins_as_is_evaluated_once(run_config, tmp_path):
