@@ -50,10 +50,10 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     """Check manifests, each of which counts as a split of its own.
 
     Problems are: a missing or broken recording, RTTM or UEM; a recording without a reference, or without a turn in it;
-    turns, scored parts or a window that end after the file; a number of speakers that is not the manifest's; a
-    duplicate id or window; silent or damaged audio; a recording, file or speaker in two splits; no recording at all.
-    Names that only number speakers (``spk01``, ``A``) are assumed to mean different people in each recording. A doubt
-    is an RTTM about one recording with another name: it may be the wrong file.
+    turns, scored parts or a window that end after the file; a UEM with nothing of the recording; a number of speakers
+    that is not the manifest's; a duplicate id or window; silent or damaged audio; a recording, file or speaker in two
+    splits; no recording at all. Names that only number speakers (``spk01``, ``A``) are assumed to mean different people
+    in each recording. A doubt is an RTTM about one recording with another name: it may be the wrong file.
 
     Args:
         listen: decode the recordings, which finds silence and damage; else only their headers are read.
@@ -139,7 +139,10 @@ def _look(entry: Entry, listen: bool) -> _Look:
         except InputError as error:
             problems.append(str(error))
     try:
-        last = max((entry.offset + end for _, end in regions_of(entry) or ()), default=0.0)
+        parts = regions_of(entry)
+        if parts == ():
+            problems.append("nothing of it is in its UEM, whose times are in seconds of the file")
+        last = max((entry.offset + end for _, end in parts or ()), default=0.0)
         if whole_s is not None and last > whole_s + SLACK_S:
             problems.append(f"the UEM ends at {last:.2f} s, the recording at {whole_s:.2f} s")
     except InputError as error:

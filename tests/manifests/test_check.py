@@ -98,6 +98,16 @@ def test_a_reference_past_the_end_or_without_speech_is_found(tmp_path: Path, ent
         assert problems(tmp_path, late) == ["the UEM ends at 2.00 s, the recording at 1.00 s"]
 
 
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [("one 1 100 900\n", {}), ("one 1 0.5 0.5\n", {}), ("one 1 0 0.1\n", {"offset": 0.2, "duration": 0.5})],
+)
+def test_a_uem_without_anything_of_the_recording_is_found(tmp_path: Path, entry: Entry, line: str, change: dict):
+    (tmp_path / "one.uem").write_text(line)
+    found = problems(tmp_path, replace(entry, **change))
+    assert found == ["nothing of it is in its UEM, whose times are in seconds of the file"]
+
+
 def test_of_a_window_only_what_is_in_it_counts(tmp_path: Path, entry: Entry):
     alone = replace(entry, offset=0.7, duration=None, num_speakers=1, uem=None)
     assert problems(tmp_path, alone) == []
