@@ -55,9 +55,11 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return from_dict(hint, value, where)  # pyright: ignore[reportArgumentType]
     if typing.get_origin(hint) is tuple:
-        if not isinstance(value, list | tuple):
-            raise ConfigError(f"{where} must be a list, got {value!r}")
         item = typing.get_args(hint)[0]
+        if not isinstance(value, list | tuple):
+            tables = isinstance(value, Mapping) and dataclasses.is_dataclass(item)
+            how = f"; in TOML, [[{where}]] begins each of its tables" if tables else ""
+            raise ConfigError(f"{where} must be a list, got {value!r}{how}")
         return tuple(_convert(item, element, where) for element in value)
     if typing.get_origin(hint) is typing.Literal:
         if value not in typing.get_args(hint):

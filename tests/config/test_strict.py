@@ -38,6 +38,7 @@ class Bicycle:
     brake: Rim | Disc = field(default_factory=Rim)
     second_brake: Rim | Disc | None = None
     load_kg: int | None = None
+    spares: tuple[Wheel, ...] = ()
 
 
 wheels = st.builds(Wheel, st.integers(), st.lists(st.floats(allow_nan=False)).map(tuple))
@@ -52,6 +53,7 @@ bicycles = st.builds(
     st.sampled_from([Rim(), Disc()]),
     st.sampled_from([None, Rim(), Disc()]),
     st.none() | st.integers(),
+    st.lists(wheels, max_size=2).map(tuple),
 )
 
 
@@ -85,6 +87,11 @@ def test_a_dictionary_is_lists_scalars_and_dictionaries_only(bicycle):
         ({"name": "x", "wheel": {"size": 28.5}}, r"^wheel.size must be int, got 28.5$"),
         ({"name": "x", "wheel": {"size": True}}, r"^wheel.size must be int, got True$"),
         ({"name": "x", "wheel": {"spokes": 3}}, r"^wheel.spokes must be a list, got 3$"),
+        ({"name": "x", "wheel": {"spokes": {"n": 3}}}, r"^wheel.spokes must be a list, got \{'n': 3\}$"),
+        (
+            {"name": "x", "spares": {"size": 26}},
+            r"^spares must be a list, got \{'size': 26\}; in TOML, \[\[spares\]\] begins each of its tables$",
+        ),
         ({"name": "x", "wheel": {"spokes": [1, "2"]}}, r"^wheel.spokes must be float, got '2'$"),
         ({"name": "x", "gear": "chain"}, r"^gear must be one of fixed, hub, got 'chain'$"),
         ({"name": "x", "bell": 1}, r"^bell must be bool, got 1$"),
