@@ -115,7 +115,7 @@ def test_a_streaming_model_stays_one(tmp_path, gain):
         (replace(NEMO, encoder=replace(NEMO.encoder, position="rope")), "'rope', not 'xl'"),
         (replace(NEMO, encoder=replace(NEMO.encoder, position="rope", window_frames=9)), "not 'xl'"),
         (
-            replace(NEMO, encoder=replace(NEMO.encoder, attention=(AttentionConfig(position="xl"),))),
+            replace(NEMO, encoder=replace(NEMO.encoder, position="rope", attention=(AttentionConfig(position="xl"),))),
             "set their own attention",
         ),
         (
