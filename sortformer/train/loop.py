@@ -88,11 +88,11 @@ def train(
             initial, begun_as = initial_checkpoint(config)
             model = initial.model
             config = replace(config, model=model.config)
+            _check_trainable(config, model.config)
             told = to_dict(config)
             dev = dev_conversations(config, model.config)
             told["data"] |= {"content": sources.content, "dev_content": content_of(dev)}
             changed = _changed(out / "config.json", told)
-            _check_trainable(config, model.config)
             teacher = _teacher(config, sources, model.config)
             state = TrainState.start(model, config.optimizer, teacher, processes.device, begun_as, config.frozen)
             if (out / STATE).exists():
