@@ -53,6 +53,8 @@ TAKEN = {
     ("codec", "extension"), [(codec, extension) for codec, several in TAKEN.items() for extension in several.split()]
 )
 def test_what_is_taken_from_folders_is_read(tmp_path, codec, extension):
+    if codec not in av.codecs_available:
+        pytest.skip(f"FFmpeg has no {codec} here")
     rate = {"amr": 8_000, "flv": 44_100}.get(extension, 48_000)
     wave = chirp(2, rate)
     heard = audio.read(encode(tmp_path / f"clip.{extension}", wave, rate, codec))
