@@ -20,6 +20,7 @@ from sortformer.manifests import Entry, write
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, changed
 from sortformer.metrics.region import Region
+from tests.audio import makers
 
 DATA = Path(__file__).resolve().parents[1] / "../shared/data"
 
@@ -455,6 +456,13 @@ def test_a_manifest_without_what_scoring_needs_is_refused(folders, tmp_path):
         write(tmp_path / "m.jsonl", [first, two], overwrite=True)
         with pytest.raises(InputError, match="has neither a UEM nor a duration for 'two'"):
             score(tmp_path / "m.jsonl", folders[1])
+
+
+def test_where_no_duration_is_given_the_recording_is_asked(folders, tmp_path):
+    audio = makers.write(tmp_path / "two.wav", makers.chirp(9, 16_000), 16_000)
+    window = Entry("one", tmp_path / "x.wav", 2, 4, rttm=folders[0] / "one.rttm")
+    write(tmp_path / "m.jsonl", [window, Entry("two", audio, rttm=folders[0] / "two.rttm")])
+    assert truth_in(tmp_path / "m.jsonl").uem == {"one": ((2, 6),), "two": ((0, 9),)}
 
 
 @pytest.mark.data

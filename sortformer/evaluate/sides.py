@@ -43,7 +43,7 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
 
     Raises:
         InputError: when a path is missing or broken, or an entry whose scored parts have to be known has neither a UEM
-            nor a duration.
+            nor a duration, and its recording is missing or does not tell its own.
     """
     given = None if uem is None else uem_in(Path(uem))
     if not is_manifest(path) or holds_turns(Path(path)):
@@ -77,7 +77,19 @@ def _window(entry: Entry) -> tuple[float, float]:
 
 def _parts(entry: Entry) -> Regions:
     parts = regions_of(entry)
-    if parts is None and entry.duration is None:
-        raise InputError(f"the manifest has neither a UEM nor a duration for {entry.id!r}; add one of them")
-    parts = ((0.0, entry.duration or 0.0),) if parts is None else parts
-    return tuple((start + entry.offset, end + entry.offset) for start, end in parts)
+    if parts is not None:
+        return tuple((start + entry.offset, end + entry.offset) for start, end in parts)
+    start, end = _window(entry)
+    return ((start, _end_of_file(entry) if end == math.inf else end),)
+
+
+def _end_of_file(entry: Entry) -> float:
+    from sortformer.manifests.tree import duration_of  # imports the decoders, which scoring needs only here
+
+    length = duration_of(entry.audio) if entry.audio.is_file() else None
+    if length is None:
+        raise InputError(
+            f"the manifest has neither a UEM nor a duration for {entry.id!r}, and {entry.audio} does not tell how long "
+            "it is: add one of them"
+        )
+    return length
