@@ -6,6 +6,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from sortformer.errors import InputError
 from sortformer.heard import Heard
 from sortformer.manifests.entry import SLACK_S, Entry
 from sortformer.manifests.jsonl import read_lines
-from sortformer.manifests.references import other_name, own_turns, reference_of, regions_of
+from sortformer.manifests.references import other_names, own_turns, reference_of, regions_of
 from sortformer.manifests.statistics import Statistics
 from sortformer.manifests.tree import duration_of
 
@@ -53,7 +54,7 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     turns, scored parts or a window that end after the file; a UEM with nothing of the recording; a number of speakers
     that is not the manifest's; a duplicate id or window; silent or damaged audio; a recording, file or speaker in two
     splits; no recording at all. Names that only number speakers (``spk01``, ``A``) are assumed to mean different people
-    in each recording. A doubt is an RTTM about one recording with another name: it may be the wrong file.
+    in each recording. A doubt is an RTTM or UEM about one recording with another name: it may be the wrong file.
 
     Args:
         listen: decode the recordings, which finds silence and damage; else only their headers are read.
@@ -75,7 +76,7 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
             look = _look(entry, listen)
             total += Statistics.of(look.turns, look.length_s)
             found += [(entry.id, what) for what in look.problems]
-            doubts += [Problem(path, entry.id, look.doubt)] if look.doubt else []
+            doubts += [Problem(path, entry.id, doubt) for doubt in look.doubts]
             for what in _belongings(entry, look.turns or ()):
                 if owner.setdefault(what, path) != path:
                     found.append((entry.id, f"{what} is also in {owner[what]}"))
@@ -113,7 +114,7 @@ class _Look:
     problems: tuple[str, ...]
     length_s: float | None
     turns: tuple[Turn, ...] | None
-    doubt: str | None
+    doubts: tuple[str, ...]
 
 
 def _look(entry: Entry, listen: bool) -> _Look:
@@ -127,15 +128,13 @@ def _look(entry: Entry, listen: bool) -> _Look:
         problems.append(str(error))
     if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + SLACK_S:
         problems.append(f"it ends at {entry.offset + (entry.duration or 0.0):.2f} s, its file at {whole_s:.2f} s")
-    turns = doubt = None
+    turns = None
     if entry.rttm is None:
         problems.append("it has no reference ('rttm_filepath')")
     else:
         try:
             turns = reference_of(entry)
             problems += _turn_problems(entry, own_turns(entry), turns, whole_s)
-            if (other := other_name(entry)) is not None:
-                doubt = f"its reference, {entry.rttm}, is for {other!r}: does it belong to this recording?"
         except InputError as error:
             problems.append(str(error))
     try:
@@ -147,8 +146,11 @@ def _look(entry: Entry, listen: bool) -> _Look:
             problems.append(f"the UEM ends at {last:.2f} s, the recording at {whole_s:.2f} s")
     except InputError as error:
         problems.append(str(error))
+    doubts = []
+    with suppress(InputError):  # which is among the problems already
+        doubts = [f"{file} is for {name!r}: does it belong to this recording?" for file, name in other_names(entry)]
     rest_s = None if whole_s is None else max(0.0, whole_s - entry.offset)
-    return _Look(tuple(problems), rest_s if entry.duration is None else entry.duration, turns, doubt)
+    return _Look(tuple(problems), rest_s if entry.duration is None else entry.duration, turns, tuple(doubts))
 
 
 def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], whole_s: float | None) -> list[str]:

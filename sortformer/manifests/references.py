@@ -1,7 +1,7 @@
 """The reference of an entry, from its files: its turns and the parts to score."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -14,7 +14,7 @@ from sortformer.formats.uem import Regions
 from sortformer.intervals import clipped
 from sortformer.manifests.entry import Draft, Entry
 
-__all__ = ["other_name", "own_turns", "reference_of", "regions_of", "with_speakers"]
+__all__ = ["other_names", "own_turns", "reference_of", "regions_of", "with_speakers"]
 
 Value = TypeVar("Value")
 
@@ -33,14 +33,16 @@ def own_turns(entry: Entry) -> tuple[Turn, ...]:
     return _about(entry, rttm.read(entry.rttm) or {entry.id: ()}, entry.rttm)
 
 
-def other_name(entry: Entry) -> str | None:
-    """Return the name of the recording in an RTTM about only one, if it is not a name of the entry; else None.
+def other_names(entry: Entry) -> Iterator[tuple[Path, str]]:
+    """Yield the RTTM and the UEM that are about only one recording, if its name is not one of the entry, and that name.
 
     Raises:
-        InputError: when the RTTM is missing or broken.
+        InputError: when the RTTM or the UEM is missing or broken.
     """
-    found = {} if entry.rttm is None else rttm.read(entry.rttm)
-    return None if len(found) != 1 or set(_names(entry)) & set(found) else next(iter(found))
+    for path, parse in ((entry.rttm, rttm.read), (entry.uem, uem.read)):
+        found = set() if path is None else set(parse(path))
+        if path is not None and len(found) == 1 and not found & set(_names(entry)):
+            yield path, found.pop()
 
 
 def _names(entry: Entry) -> tuple[str, str]:

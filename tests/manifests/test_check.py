@@ -49,11 +49,14 @@ def test_a_reference_that_calls_the_recording_otherwise_is_doubted(tmp_path: Pat
     assert entry.rttm is not None
     other = entry.rttm.with_name("other.rttm")
     other.write_text(entry.rttm.read_text().replace(" one ", " two "))
-    write(tmp_path / "m.jsonl", [replace(entry, rttm=other)])
+    parts = tmp_path / "other.uem"
+    parts.write_text("three 1 0 1\n")
+    write(tmp_path / "m.jsonl", [replace(entry, rttm=other, uem=parts)])
     found = check([tmp_path / "m.jsonl"])
     assert found.problems == ()
     assert [str(doubt) for doubt in found.doubts] == [
-        f"{tmp_path / 'm.jsonl'}: one: its reference, {other}, is for 'two': does it belong to this recording?"
+        f"{tmp_path / 'm.jsonl'}: one: {other} is for 'two': does it belong to this recording?",
+        f"{tmp_path / 'm.jsonl'}: one: {parts} is for 'three': does it belong to this recording?",
     ]
     window = replace(entry, id="part", num_speakers=None)  # its RTTM uses the file's name
     write(tmp_path / "m.jsonl", [window], overwrite=True)
