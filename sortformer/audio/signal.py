@@ -59,7 +59,10 @@ def checked(pieces: Iterable[np.ndarray], rate: int, name: str, start: int = 0) 
                     "divide them by full scale (32768 for 16 bits)"
                 )
             kind = "not a number (NaN)" if np.isnan(value) else "infinite"
-            raise InputError(f"a sample of {name} is {kind} at {time_s:.3f} s: repair or export the recording again")
+            raise InputError(
+                f"a sample of {name} is {kind} at {time_s:.3f} s: repair or export the recording again, or correct the "
+                "encoding of raw samples"
+            )
         start += len(piece)
         yield piece
 
