@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sortformer.annotation import Diarization, Turn, speakers
+from sortformer.annotation import Diarization, speakers
 from sortformer.estimates import Probabilities
 from sortformer.extras import require_extra
 from sortformer.formats.svg import COLOURS
@@ -37,7 +37,7 @@ _IN_SECONDS = 120.0  # longer recordings have a time axis in minutes
 _LACKING = re.compile(r"Glyph (\d+) .*missing from")  # matplotlib's warning about one character
 
 
-def figure(probabilities: Probabilities, diarization: Diarization, reference: Sequence[Turn] | None = None) -> Figure:
+def figure(probabilities: Probabilities, diarization: Diarization, reference: Turns | None = None) -> Figure:
     """Return the picture; a slot, its speaker and the reference speaker with the greatest overlap share a colour.
 
     A curve is labelled with the speaker of its turns, or "voice 3" if slot 3 has none; if there are more curves than

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from sortformer.annotation import Diarization
 from sortformer.cli.console import usage_errors
 from sortformer.cli.options import Channel, Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.results import check_out
-from sortformer.errors import InputError
-from sortformer.formats.names import in_unicode
+from sortformer.errors import InputError, listed
+from sortformer.evaluate import truth_in
+from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.formats.write import write_bytes
+from sortformer.metrics.region import Turns
 
 __all__ = ["plot"]
 
@@ -25,7 +26,10 @@ def plot(
             "--out", "-o", metavar="FILE", help="Picture as png, svg, pdf or jpg (default: the recording's name, .png)."
         ),
     ] = None,
-    reference: Annotated[Path | None, typer.Option(metavar="RTTM", help="Reference turns to compare with.")] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(metavar="RTTM|DIR", help="Reference turns to compare with, in any format that score reads."),
+    ] = None,
     model: Model = None,
     device: Device = "auto",
     channel: Channel = None,
@@ -37,9 +41,7 @@ def plot(
     name = in_unicode(recording.stem)
     target = out or Path(f"{name}.png")
     check_out(target, overwrite)
-    known = None
-    if reference is not None:
-        known = Diarization.from_rttm(reference, name).turns
+    known = None if reference is None else _turns_of(name, reference)
 
     from sortformer.diarizer import Diarizer
     from sortformer.plot import FORMATS, figure, image
@@ -56,3 +58,11 @@ def plot(
     result = found.turns(diarizer.postprocess)
     write_bytes(target, image(figure(found, result, known), format), overwrite=overwrite)
     typer.echo(in_unicode(str(target)))
+
+
+def _turns_of(name: str, reference: Path) -> Turns:
+    id = without_white_space(name)
+    turns = truth_in(reference).turns or {id: ()}
+    if id not in turns:
+        raise InputError(f"{reference} has turns of {listed([*turns])}: not of {id!r}")
+    return turns[id]

@@ -76,7 +76,20 @@ def test_a_reference_of_another_recording_is_refused(cli: Cli, model: Path, wav:
     (tmp_path / "other.rttm").write_text(RTTM.replace("meeting", "lecture"))
     outcome = cli("plot", wav, "--model", model, "--reference", tmp_path / "other.rttm")
     assert outcome.code == 1
-    assert "has turns of lecture: not of 'meeting'" in outcome.errors[0]
+    assert "has turns of 'lecture': not of 'meeting'" in outcome.errors[0]
+
+
+def test_a_reference_may_be_what_score_reads(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    folder = tmp_path / "references"
+    folder.mkdir()
+    (folder / "lecture.rttm").write_text(RTTM.replace("meeting", "lecture"))
+    (folder / "meeting.rttm").write_text(RTTM)
+    (tmp_path / "all.stm").write_text("meeting 1 Zoe 0.0 1.0 so\n")
+    (tmp_path / "meeting.rttm").touch()  # nobody speaks
+    for place in (folder, tmp_path / "all.stm", tmp_path / "meeting.rttm"):
+        asked = ("--model", model, "-o", tmp_path / "x.svg", "--reference", place, "--overwrite")
+        assert cli("plot", wav, *asked).code == 0
+        assert ("Zoe" in (tmp_path / "x.svg").read_text()) == (place.name != "meeting.rttm")
 
 
 def test_doctor_passes_and_fails_with_its_exit_code(cli: Cli, model: Path, tmp_path: Path):
