@@ -15,6 +15,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 # more in mu-law and A-law speech, by 0.88 at most in 16-bit audio so loud, even amplified 50 times and clipped.
 _NOISE_RMS, _NOISE_CORRELATION, _BYTES_ALIKE = 0.3, 0.3, 0.9
 _FEWEST_BYTES = 1_000  # fewer are too few for these histograms
+_CLIPPED = 3  # samples at both ends of the range: a hissed "s" that is clipped is loud and uncorrelated, too
 
 HEAD_BYTES = 2_000
 """How many leading bytes decide the kind of the data, also when more are available."""
@@ -50,7 +51,8 @@ def is_noise(head: bytes) -> bool:
     power = np.dot(samples, samples)
     if power <= _NOISE_RMS**2 * len(samples):
         return False
-    if np.dot(samples[1:], samples[:-1]) < _NOISE_CORRELATION * power:
+    clipped = min(np.count_nonzero(sign * samples >= 32_767 / 32_768) for sign in (1, -1)) >= _CLIPPED
+    if not clipped and np.dot(samples[1:], samples[:-1]) < _NOISE_CORRELATION * power:
         return True
     lower, upper = (
         np.bincount(np.frombuffer(head, "u1")[side : 2 * len(samples) : 2] >> 4, minlength=16) for side in (0, 1)
