@@ -6,7 +6,6 @@ import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,9 +145,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
             problems.append(f"the UEM ends at {last:.2f} s, the recording at {whole_s:.2f} s")
     except InputError as error:
         problems.append(str(error))
-    doubts = []
-    with suppress(InputError):  # which is among the problems already
-        doubts = [f"{file} is for {name!r}: does it belong to this recording?" for file, name in other_names(entry)]
+    doubts = (f"{file} is for {name!r}: does it belong to this recording?" for file, name in other_names(entry))
     rest_s = None if whole_s is None else max(0.0, whole_s - entry.offset)
     return _Look(tuple(problems), rest_s if entry.duration is None else entry.duration, turns, tuple(doubts))
 

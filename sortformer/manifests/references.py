@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -36,13 +37,16 @@ def own_turns(entry: Entry) -> tuple[Turn, ...]:
 def other_names(entry: Entry) -> Iterator[tuple[Path, str]]:
     """Yield the RTTM and the UEM that are about only one recording, if its name is not one of the entry, and that name.
 
-    Raises:
-        InputError: when the RTTM or the UEM is missing or broken.
+    One that is missing or broken is passed over.
     """
     for path, parse in ((entry.rttm, rttm.read), (entry.uem, uem.read)):
-        found = set() if path is None else set(parse(path))
-        if path is not None and len(found) == 1 and not found & set(_names(entry)):
-            yield path, found.pop()
+        if path is None:
+            continue
+        names = set[str]()
+        with suppress(InputError):
+            names.update(parse(path))
+        if len(names) == 1 and not names & set(_names(entry)):
+            yield path, names.pop()
 
 
 def _names(entry: Entry) -> tuple[str, str]:

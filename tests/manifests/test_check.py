@@ -58,6 +58,12 @@ def test_a_reference_that_calls_the_recording_otherwise_is_doubted(tmp_path: Pat
         f"{tmp_path / 'm.jsonl'}: one: {other} is for 'two': does it belong to this recording?",
         f"{tmp_path / 'm.jsonl'}: one: {parts} is for 'three': does it belong to this recording?",
     ]
+    broken = tmp_path / "broken"
+    broken.write_text("words\n")
+    for files, doubted in (({"rttm": other, "uem": broken}, other), ({"rttm": broken, "uem": parts}, parts)):
+        write(tmp_path / "m.jsonl", [replace(entry, **files)], overwrite=True)
+        (doubt,) = check([tmp_path / "m.jsonl"]).doubts
+        assert doubt.what.startswith(f"{doubted} is for ")
     window = replace(entry, id="part", num_speakers=None)  # its RTTM uses the file's name
     write(tmp_path / "m.jsonl", [window], overwrite=True)
     assert check([tmp_path / "m.jsonl"]).doubts == ()
