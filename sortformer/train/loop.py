@@ -115,8 +115,9 @@ def train(
         if processes.lead:
             _warn(config, out, state.step, changed)
             if state.step < config.steps:
-                if any(name.startswith(_EVALUATION) for name in changed):
+                if state.lowest_der < math.inf and any(name.startswith(_EVALUATION) for name in changed):
                     state.lowest_der = math.inf  # earlier DERs are of other conversations
+                    state.save(out / STATE)  # before the config, according to which nothing will have changed
                 with drafted(out / "config.json") as draft:
                     draft.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
             elif not (out / MODEL).is_dir():
