@@ -463,6 +463,9 @@ def test_where_no_duration_is_given_the_recording_is_asked(folders, tmp_path):
     window = Entry("one", tmp_path / "x.wav", 2, 4, rttm=folders[0] / "one.rttm")
     write(tmp_path / "m.jsonl", [window, Entry("two", audio, rttm=folders[0] / "two.rttm")])
     assert truth_in(tmp_path / "m.jsonl").uem == {"one": ((2, 6),), "two": ((0, 9),)}
+    write(tmp_path / "m.jsonl", [Entry("late", audio, 9, rttm=folders[0] / "two.rttm")], overwrite=True)
+    with pytest.raises(InputError, match=r"two\.wav ends at 9\.00 s, before its window 'late' begins"):
+        truth_in(tmp_path / "m.jsonl")
 
 
 @pytest.mark.data

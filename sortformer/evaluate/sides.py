@@ -43,7 +43,7 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
 
     Raises:
         InputError: when a path is missing or broken, or an entry whose scored parts have to be known has neither a UEM
-            nor a duration, and its recording is missing or does not tell its own.
+            nor a duration, and its recording is missing, does not tell its own, or ends before the entry begins.
     """
     given = None if uem is None else uem_in(Path(uem))
     if not is_manifest(path) or holds_turns(Path(path)):
@@ -92,4 +92,6 @@ def _end_of_file(entry: Entry) -> float:
             f"the manifest has neither a UEM nor a duration for {entry.id!r}, and {entry.audio} does not tell how long "
             "it is: add one of them"
         )
+    if length <= entry.offset:
+        raise InputError(f"{entry.audio} ends at {length:.2f} s, before its window {entry.id!r} begins")
     return length
