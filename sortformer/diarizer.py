@@ -175,7 +175,8 @@ class Diarizer:
             min_speakers: at least that many, if they are heard. If the post-processing clusters, clusters are split
                 until there are enough; slots never are. A warning says if fewer are heard in the end.
             max_speakers: at most that many, those who speak most. If the post-processing clusters, the speech of
-                others goes to the voices most similar to theirs.
+                others goes to the voices most similar to theirs; in a stream with clips to ``enroll``, that of up to
+                as many others as there are clips is left out.
             exclusive: one speaker at a time, for joining with a transcript.
             enroll: clips of known speakers, by the names that their turns get; the main speaker of a clip counts. If
                 the post-processing clusters and the recording is processed whole, clusters are compared with the clips;
@@ -253,8 +254,8 @@ class Diarizer:
             preset: one of ``presets``, named by latency, or a configuration, which is used unchanged; None is the
                 latency nearest to 1 s.
             postprocess: instead of the model's own, as in a call.
-            max_speakers: at most that many, those who arrive first. By voice, it may be more than eight, up to 40,
-                unless ``preset`` is a configuration, which has its own limit.
+            max_speakers: at most that many: all who are enrolled, and then those who arrive first. By voice, it may be
+                more than eight, up to 40, unless ``preset`` is a configuration, which has its own limit.
             uri: the recording's id in the result.
 
         Raises:
