@@ -431,6 +431,22 @@ def test_other_dev_recordings_under_the_same_name_begin_a_new_comparison(run_con
     assert state_of(tmp_path / "run")["lowest_der"] == 0.3
 
 
+@pytest.mark.parametrize("part", ["bursts", "simulation"])
+def test_dev_conversations_that_sound_otherwise_begin_a_new_comparison(run_config, tmp_path, monkeypatch, part: str):
+    rates = iter((0.1, 0.2))
+    monkeypatch.setattr(loop, "dev_der", lambda *_: {"der": next(rates)})
+    config = replace(run_config, evaluate_conversations=1, evaluate_every=1)
+    train(config, tmp_path, stop=after(1))
+    if part == "bursts":
+        config = replace(config, data=replace(config.data, bursts=2))
+    else:
+        channel = replace(config.simulation.channel, level_dbfs=(-40.0, -39.0))
+        config = replace(config, simulation=replace(config.simulation, channel=channel))
+    with pytest.warns(UserWarning, match=r"changed recipe: (data\.bursts|simulation\.channel\.level_dbfs)$"):
+        train(config, tmp_path, stop=after(2))
+    assert state_of(tmp_path)["lowest_der"] == 0.2
+
+
 def test_what_a_run_begins_as_is_evaluated_once(run_config, tmp_path):
     begun = replace(run_config, evaluate_conversations=1, evaluate_every=9, init=str(train(run_config, tmp_path / "a")))
     for steps in (0, 1, 2):
