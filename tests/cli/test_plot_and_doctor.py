@@ -92,6 +92,14 @@ def test_a_reference_may_be_what_score_reads(cli: Cli, model: Path, wav: Path, t
         assert ("Zoe" in (tmp_path / "x.svg").read_text()) == (place.name != "meeting.rttm")
 
 
+def test_a_reference_has_the_name_that_rttm_can_write(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    recording = Path(wav).rename(Path(wav).with_name("my meeting.wav"))
+    (tmp_path / "x.rttm").write_text(RTTM.replace("meeting", "my_meeting"))
+    asked = ("--model", model, "-o", tmp_path / "x.svg", "--reference", tmp_path / "x.rttm")
+    assert cli("plot", recording, *asked).code == 0
+    assert "Zoe" in (tmp_path / "x.svg").read_text()
+
+
 def test_doctor_passes_and_fails_with_its_exit_code(cli: Cli, model: Path, tmp_path: Path):
     outcome = cli("doctor", "--model", model)
     assert outcome.code == 0
