@@ -34,7 +34,8 @@ from sortformer.train.teacher import VoiceTeacher
 __all__ = ["train"]
 
 # In the saved config: no settings of the recipe, but hashes of the data that it names, and of who speaks when in the
-# dev conversations. While all of _EVALUATION is unchanged, so are these conversations, and their DERs are comparable.
+# dev conversations. DERs of simulated ones are comparable while all of _EVALUATION is unchanged, and those of crops
+# of a dev manifest while the hash is.
 _CONTENT, _DEV_CONTENT = "data.content", "data.dev_content"
 _EVALUATION = (_DEV_CONTENT, "data.rooms", "data.bursts", "simulation.")
 
@@ -115,7 +116,8 @@ def train(
         if processes.lead:
             _warn(config, out, state.step, changed)
             if state.step < config.steps:
-                if state.lowest_der < math.inf and any(name.startswith(_EVALUATION) for name in changed):
+                decisive = _EVALUATION if config.data.dev is None else _DEV_CONTENT
+                if state.lowest_der < math.inf and any(name.startswith(decisive) for name in changed):
                     state.lowest_der = math.inf  # earlier DERs are of other conversations
                     state.save(out / STATE)  # before the config, according to which nothing will have changed
                 with drafted(out / "config.json") as draft:

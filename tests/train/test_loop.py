@@ -421,8 +421,9 @@ def test_other_dev_recordings_under_the_same_name_begin_a_new_comparison(run_con
     dev = corpus(tmp_path / "dev", {"one": (4, [(0.5, 2.0, "ada")])})
     config = replace(run_config, data=replace(run_config.data, dev=str(dev)), evaluate_conversations=1)
     train(replace(config, evaluate_every=2), tmp_path / "run", stop=after(2))
-    with pytest.warns(UserWarning, match=r"continues from step 2 with a changed recipe: evaluate_every$"):
-        train(replace(config, evaluate_every=3), tmp_path / "run", stop=after(3))
+    louder = replace(config.simulation, channel=replace(config.simulation.channel, level_dbfs=(-20.0, -19.0)))
+    with pytest.warns(UserWarning, match=r"from step 2 with a changed recipe: evaluate_every, simulation\.channel"):
+        train(replace(config, evaluate_every=3, simulation=louder), tmp_path / "run", stop=after(3))
     assert state_of(tmp_path / "run")["lowest_der"] == 0.1
     corpus(tmp_path / "dev", {"one": (4, [(0.5, 3.0, "ada")])})
     with pytest.warns(UserWarning, match=r"continues from step 3 with a changed recipe: data\.dev_content"):
