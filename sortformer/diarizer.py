@@ -376,12 +376,10 @@ class Diarizer:
         settings: PostprocessConfig,
         most: int | None,
     ) -> _Found:
-        config = self._stream_config(preset, settings)
-        if config.clustering is None:
-            config = replace(config, max_speakers=None)  # the speakers to keep are chosen at the end
-        elif most is not None:
-            # Whoever is enrolled has a slot, but may be absent. The speakers to keep are chosen at the end here, too.
-            config = replace(config, max_speakers=most + len(clips))
+        # Whoever is enrolled has a slot, but may be absent, so the speakers to keep are chosen at the end.
+        room = None if most is None else most + len(clips)
+        config = self._stream_config(preset, settings.with_room_for(max_speakers=room))
+        config = replace(config, max_speakers=None if config.clustering is None else room or config.max_speakers)
         session = Session(self.model, config)
         names = {session.enroll(name, *clip): name for name, clip in clips.items()}
         found = stream_probabilities(session, heard.worked_through(blocks))

@@ -1,14 +1,19 @@
 """The README's recording: its format is as described, and its reference fits it."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 import soundfile
 
+import sortformer.diarizer
 from sortformer import audio
+from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.formats import rttm
 from sortformer.metrics.der import der
+from sortformer.streaming import Session
 
 DEMOS = Path(__file__).resolve().parents[1] / "demos"
 
@@ -65,3 +70,19 @@ def test_an_enrolled_voice_that_is_absent_does_not_count_among_the_speakers_of_a
     deep = np.interp(np.arange(0, len(clip) - 1, 0.7), np.arange(len(clip)), clip).astype(np.float32)
     found = Diarizer.load()(samples, sample_rate=16_000, preset="1s", max_speakers=2, enroll={"Absent": deep})
     assert found.speakers == ("speaker_0", "speaker_1")
+
+
+def test_who_is_enrolled_in_a_stream_has_a_slot_beside_those_asked_for(monkeypatch: pytest.MonkeyPatch):
+    used = list[StreamConfig]()
+
+    class Seen(Session):
+        def __init__(self, model: Any, config: StreamConfig) -> None:
+            used.append(config)
+            super().__init__(model, config)
+
+    monkeypatch.setattr(sortformer.diarizer, "Session", Seen)
+    samples = audio.read(DEMOS / "meeting.wav")
+    Diarizer.load()(samples, sample_rate=16_000, preset="10s", max_speakers=8, enroll={"Ann": samples[177_000:249_000]})
+    (config,) = used
+    assert config.clustering is not None
+    assert config.max_speakers == config.clustering.max_speakers == 9
