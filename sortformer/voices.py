@@ -52,9 +52,7 @@ class VoiceStore:
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.diarizer, Diarizer):
-            got = type(self.diarizer).__name__
-            raise InputError(f"a voice store needs a Diarizer, got {got}: VoiceStore.load(path, diarizer) reads a file")
+        _check_diarizer(self.diarizer)
 
     def __repr__(self) -> str:
         return f"VoiceStore(names={self.names!r}, frames={len(self.memory.label)})"
@@ -222,8 +220,10 @@ class VoiceStore:
         """Read a store that was made with the same encoder.
 
         Raises:
-            InputError: when the file is missing, damaged, not a voice store, or made with another model.
+            InputError: when the file is missing, damaged, not a voice store, or made with another model, or
+                ``diarizer`` is not one.
         """
+        _check_diarizer(diarizer)
         try:
             with safe_open(path, framework="pt") as file:
                 described = file.metadata() or {}
@@ -279,6 +279,12 @@ class VoiceStore:
 def _one(name: str, other: str) -> bool:
     """Return whether RTTM writes both names alike: they count as the same if they differ in white space only."""
     return without_white_space(name) == without_white_space(other)
+
+
+def _check_diarizer(diarizer: Diarizer) -> None:
+    if not isinstance(diarizer, Diarizer):
+        got = type(diarizer).__name__
+        raise InputError(f"a voice store needs a Diarizer, got {got}: VoiceStore.load(path, diarizer) reads a file")
 
 
 def _check_share(name: str, value: float) -> None:

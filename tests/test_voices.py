@@ -237,6 +237,8 @@ def test_a_store_is_made_with_a_diarizer(puppet: Puppet):
     for other in ("voices.safetensors", puppet.model):
         with pytest.raises(InputError, match=r"needs a Diarizer, got \w+: VoiceStore\.load\(path, diarizer\) reads"):
             VoiceStore(other)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(InputError, match="needs a Diarizer, got"):
+            VoiceStore.load(other, "voices.safetensors")  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan"), None, "0.5", 80])
