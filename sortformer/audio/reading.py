@@ -129,8 +129,8 @@ def crop(
     ``read``.
 
     Raises:
-        InputError: if it is no file, start or duration is negative or not finite, or the file is missing, not audio,
-            has NaN or infinite samples in the excerpt, or lacks the channel.
+        InputError: if ``source`` is not a file, start or duration is negative or not finite, or the file is missing,
+            not audio, has NaN or infinite samples in the excerpt, or lacks the channel.
 
     Warns:
         AudioWarning: if the file is damaged before the end of the excerpt (the samples before are returned), or if the

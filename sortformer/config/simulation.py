@@ -255,8 +255,8 @@ class SimulationConfig:
         _check(self)
         if not 1 <= len(self.speaker_weights) <= self.num_slots:
             raise ConfigError(
-                f"speaker_weights of the simulation, four by default, needs between 1 and num_slots = {self.num_slots} "
-                f"entries, got {self.speaker_weights}: set it, too"
+                f"speaker_weights of the simulation (four unless set) needs between 1 and num_slots = {self.num_slots} "
+                f"entries, got {self.speaker_weights}"
             )
         if min(self.speaker_weights) < 0 or not 0 < sum(self.speaker_weights) < math.inf:
             raise ConfigError(f"speaker_weights must be at least 0, and not all 0, got {self.speaker_weights}")

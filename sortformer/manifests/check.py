@@ -139,7 +139,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
     try:
         parts = regions_of(entry)
         if parts == ():
-            problems.append("nothing of it is in its UEM, whose times are in seconds of the file")
+            problems.append("its UEM has no part of it: are the times seconds of the file?")
         last = max((entry.offset + end for _, end in parts or ()), default=0.0)
         if whole_s is not None and last > whole_s + SLACK_S:
             problems.append(f"the UEM ends at {last:.2f} s, the recording at {whole_s:.2f} s")

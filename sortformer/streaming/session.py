@@ -124,7 +124,7 @@ class Session:
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        """The speaker of each slot, a column of the probabilities; None: nobody whose order of arrival is known yet."""
+        """The speaker of each slot, a column of the probabilities; None: nobody, or their order is not yet known."""
         return tuple(slot.name for slot in self._position.turns.slots)
 
     def reset(self) -> None:

@@ -114,7 +114,7 @@ def test_a_reference_past_the_end_or_without_speech_is_found(tmp_path: Path, ent
 def test_a_uem_without_anything_of_the_recording_is_found(tmp_path: Path, entry: Entry, line: str, change: dict):
     (tmp_path / "one.uem").write_text(line)
     found = problems(tmp_path, replace(entry, **change))
-    assert found == ["nothing of it is in its UEM, whose times are in seconds of the file"]
+    assert found == ["its UEM has no part of it: are the times seconds of the file?"]
 
 
 def test_of_a_window_only_what_is_in_it_counts(tmp_path: Path, entry: Entry):
