@@ -28,6 +28,7 @@ __all__ = ["RESPONSES", "Recordings"]
 _MOST = 8  # requests at once: uploading, queued or being processed
 _RETRY_S = 10
 _SILENCE_S = 60.0  # timeout of an upload without new data
+_STOPPING = "the server is stopping: try again later"
 
 _WARNED = {"X-Warnings": {"description": "Warnings, as JSON.", "schema": {"type": "string"}}}
 _RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
@@ -60,6 +61,7 @@ class Recordings:
         self.diarizer = diarizer
         self.most_bytes = most_bytes
         self._tasks = set[asyncio.Task[Any] | None]()
+        self._stopping = False
         self._worker = ThreadPoolExecutor(1)
 
     @property
@@ -78,6 +80,8 @@ class Recordings:
             Cancelled: when the client has disconnected.
             ClientDisconnect: when it did so before the upload was complete.
         """
+        if self._stopping:
+            raise HTTPException(503, _STOPPING)
         if self.here >= _MOST:
             sentence = f"the limit of {_MOST} recordings at once is reached: try again later"
             raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)})
@@ -90,13 +94,14 @@ class Recordings:
             async with self._form(request) as form:
                 answer = await self._heard(request, await asked(form))
         except asyncio.CancelledError:
-            raise HTTPException(503, "the server is stopping: try again later") from None
+            raise HTTPException(503, _STOPPING) from None
         finally:
             self._tasks.discard(task)
         return answer
 
     def stop(self) -> None:
         """Cancel all requests."""
+        self._stopping = True  # before the worker is free, or it would begin the next in the queue
         for task in self._tasks:
             assert task is not None
             task.cancel()
@@ -107,6 +112,8 @@ class Recordings:
         kind, wanted = wish.options.response_format, wish.options.model_dump(exclude={"response_format"})
 
         def hear() -> Response:
+            if self._stopping:
+                raise Cancelled(_STOPPING)
             with warned() as warnings:
                 voices = {name: read_clip(name, clip, longest_s=LONGEST_CLIP_S) for name, clip in wish.clips.items()}
                 for name, clip in voices.items():

@@ -1,5 +1,6 @@
 """A recording over HTTP gives the same result as a Python call, and uploads leave no files behind."""
 
+import asyncio
 import json
 import os
 import re
@@ -7,21 +8,24 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import HTTPException, Request
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled
 from sortformer.formats.kinds import FORMATS
-from sortformer.serve import application
+from sortformer.serve import application, recordings
 from sortformer.serve.form import Options
 from sortformer.words import assign_speakers
 from tests.audio.makers import chirp, write
@@ -370,6 +374,31 @@ def test_who_goes_away_is_not_worked_for_and_leaves_no_file(
         eventually(lambda count=count: busy.state()["recordings"] == count == len(held(tmp_path)))
     assert (slow.begun, slow.cancelled) == (1, 1)
     assert not caplog.records
+
+
+def test_what_is_queued_does_not_begin_when_a_server_is_stopped(slow: Slow, monkeypatch: pytest.MonkeyPatch):
+    class Delaying(threading.Event):
+        """Setting it gives the worker time to take the next recording."""
+
+        def set(self) -> None:
+            super().set()
+            time.sleep(0.2)
+
+    monkeypatch.setattr(recordings, "threading", SimpleNamespace(Event=Delaying))
+    app = application(slow, max_streams=1, max_upload_mb=4)  # pyright: ignore[reportArgumentType]
+    with running(app) as server, ThreadPoolExecutor(6) as clients:
+        answers = [clients.submit(server.post) for _ in range(6)]
+        eventually(lambda: server.state()["recordings"] == 6 and slow.begun == 1)
+        server.serving.should_exit = True
+        assert [answer.result().status_code for answer in answers] == [503] * 6
+    assert slow.begun == 1
+
+
+def test_who_comes_when_a_server_is_stopped_is_turned_away(slow: Slow):
+    found = recordings.Recordings(slow, MOST_BYTES)  # pyright: ignore[reportArgumentType]
+    found.stop()
+    with pytest.raises(HTTPException, match="503: the server is stopping: try again later"):
+        asyncio.run(found.answer(Request({"type": "http"})))
 
 
 def test_a_server_that_is_stopped_answers_all_who_wait(slow: Slow, caplog: pytest.LogCaptureFixture, capfd):
