@@ -10,12 +10,13 @@ import numpy as np
 
 from sortformer.audio.arrays import checked_rate
 from sortformer.audio.container import NotDecodable
-from sortformer.audio.encodings import ENCODINGS, Encoding, encoding_named
+from sortformer.audio.encodings import ENCODINGS
 from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.files import name_of
+from sortformer.audio.raw import RawDecoder
 from sortformer.audio.reading import SHORTEST_S, signal_of
 from sortformer.audio.signal import check_channel, resampled
-from sortformer.audio.sniffing import HEAD_BYTES, begins_recording, first_bytes, is_noise, is_text
+from sortformer.audio.sniffing import HEAD_BYTES, begins_recording, is_noise, is_text
 from sortformer.errors import InputError, refusal
 from sortformer.extras import require_extra
 from sortformer.grid import SAMPLE_RATE
@@ -79,7 +80,7 @@ def piped(
     Warns:
         AudioWarning: if parts of a recording are damaged.
     """
-    kind = encoding_named("s16le" if encoding is None else encoding)
+    decoder = RawDecoder(encoding)
     source = _Pipe(pipe)
     head = source.head[:HEAD_BYTES] if encoding is None else b""
     if is_text(head):
@@ -101,7 +102,7 @@ def piped(
     if recorded:
         blocks = _recording(source, name_of(pipe), channel)
     else:
-        blocks = resampled(_samples(source, kind, rate, sure=encoding is not None), rate)
+        blocks = resampled(_samples(source, decoder, rate), rate)
     try:
         for block in blocks:
             if source.ended_by is not None:
@@ -137,19 +138,10 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
         yield from blocks
 
 
-def _samples(source: _Pipe, kind: Encoding, rate: int, *, sure: bool) -> Iterator[np.ndarray]:
-    """Yield the decoded samples; unless their encoding is ``sure``, the first ones after silence are checked, too."""
-    cut, count, head = b"", 0, b""
+def _samples(source: _Pipe, decoder: RawDecoder, rate: int) -> Iterator[np.ndarray]:
+    count = 0
     while content := source.read():
-        content = cut + content
-        samples, cut = kind.decoded(content)
-        if not sure and len(head) < HEAD_BYTES:
-            head = first_bytes(head, content[: len(content) - len(cut)])
-            if len(head) == HEAD_BYTES and is_noise(head):
-                raise InputError(
-                    f"the data from this pipe is not 16-bit samples: give its encoding ({', '.join(ENCODINGS)}), or "
-                    "convert it (ffmpeg -f s16le)"
-                )
+        samples = decoder.decode(content)
         count += len(samples)
         yield samples
     if count < SHORTEST_S * rate:

@@ -4,9 +4,7 @@ import numpy as np
 import soxr
 
 from sortformer.audio.arrays import checked_rate
-from sortformer.audio.encodings import ENCODINGS, encoding_named
-from sortformer.audio.sniffing import HEAD_BYTES, begins_recording, first_bytes, is_noise, is_text
-from sortformer.errors import InputError
+from sortformer.audio.raw import RawDecoder
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["Samples"]
@@ -23,12 +21,9 @@ class Samples:
     """
 
     def __init__(self, encoding: str | None = None, rate: int | str = SAMPLE_RATE) -> None:
-        self._encoding = encoding_named("s16le" if encoding is None else encoding)
-        self._given = encoding is not None
-        self._head = b""  # the first bytes after silence, unless an encoding was given
+        self._decoder = RawDecoder(encoding)
         rate = checked_rate(rate)
         self._resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32")
-        self._rest = b""  # the beginning of an incomplete sample
         self._heard = bytearray()  # float32, not a list of arrays: clients may send a byte at a time
 
     def __len__(self) -> int:
@@ -40,11 +35,7 @@ class Samples:
         Raises:
             InputError: if no ``encoding`` was given, and they are not 16-bit samples.
         """
-        content = self._rest + content
-        samples, self._rest = self._encoding.decoded(content)
-        if len(self._head) < HEAD_BYTES and not self._given:
-            self._head = first_bytes(self._head, content[: len(content) - len(self._rest)])
-            _check(self._head)
+        samples = self._decoder.decode(content)
         if self._resampler is not None:
             samples = self._resampler.resample_chunk(samples, last=last)
         self._heard += samples.tobytes()
@@ -54,16 +45,3 @@ class Samples:
         taken = self._heard[: 4 * count]
         del self._heard[: 4 * count]
         return np.frombuffer(taken, np.float32)
-
-
-def _check(head: bytes) -> None:
-    """Refuse a recording, text, and samples of another encoding, by their first bytes."""
-    if begins_recording(head):
-        raise InputError(
-            "the first bytes are the header of a recording, not samples: send what follows it, as 16-bit samples, or "
-            "the whole recording to /v1/diarize"
-        )
-    if len(head) == HEAD_BYTES and (is_text(head) or is_noise(head)):
-        raise InputError(
-            f"these are not 16-bit samples, little-endian and mono: give their encoding ({', '.join(ENCODINGS)})"
-        )
