@@ -5,22 +5,12 @@ from itertools import pairwise
 from numbers import Real
 
 from sortformer.errors import InputError
+from sortformer.formats.spacing import joined_without_space
 from sortformer.grid import LONGEST_S
 
 __all__ = ["Passage", "Said", "passages", "said", "text"]
 
 _PAUSE_S = 1.0
-_UNSPACED = (
-    ("\u0e00", "\u0eff"),  # Thai, Lao
-    ("\u1000", "\u109f"),  # Burmese
-    ("\u1780", "\u17ff"),  # Khmer
-    ("\u2e80", "\u312f"),  # Chinese and Japanese, with their punctuation; not Hangul
-    ("\u3190", "\ua4cf"),
-    ("\uf900", "\ufaff"),
-    ("\ufe30", "\ufe4f"),
-    ("\uff00", "\uff9f"),
-    ("\U00020000", "\U0003ffff"),
-)
 
 Said = tuple[float, float, str, str | None]
 """A word, as returned by ``assign_speakers``: start and end in seconds, text, speaker or None."""
@@ -76,15 +66,5 @@ def text(passage: Passage) -> str:
         return " ".join("".join(texts).split())
     joined = texts[0]
     for before, after in pairwise(texts):
-        joined += ("" if _unspaced(before[-1], after[0]) else " ") + after
+        joined += ("" if joined_without_space(before[-1], after[0]) else " ") + after
     return " ".join(joined.split())
-
-
-def _unspaced(before: str, after: str) -> bool:
-    """Return whether two characters are joined without a space: one is of a script without spaces, such as Chinese.
-
-    The other is of such a script too, or not a letter; letters of other scripts keep their space.
-    """
-    written_so = [any(first <= char <= last for first, last in _UNSPACED) for char in (before, after)]
-    letters = [char.isalpha() for char in (before, after)]
-    return any(written_so) and all(own or not letter for own, letter in zip(written_so, letters, strict=True))

@@ -1,0 +1,30 @@
+"""Scripts that are written without spaces between words, such as Chinese."""
+
+__all__ = ["joined_without_space", "unspaced"]
+
+_UNSPACED = (
+    ("\u0e00", "\u0eff"),  # Thai, Lao
+    ("\u1000", "\u109f"),  # Burmese
+    ("\u1780", "\u17ff"),  # Khmer
+    ("\u2e80", "\u312f"),  # Chinese and Japanese, with their punctuation; not Hangul
+    ("\u3190", "\ua4cf"),
+    ("\uf900", "\ufaff"),
+    ("\ufe30", "\ufe4f"),
+    ("\uff00", "\uff9f"),
+    ("\U00020000", "\U0003ffff"),
+)
+
+
+def unspaced(char: str) -> bool:
+    """Return whether a character is of a script that is written without spaces."""
+    return any(first <= char <= last for first, last in _UNSPACED)
+
+
+def joined_without_space(before: str, after: str) -> bool:
+    """Return whether two characters are joined without a space: one is of a script without spaces, such as Chinese.
+
+    The other is of such a script too, or not a letter; letters of other scripts keep their space.
+    """
+    written_so = [unspaced(char) for char in (before, after)]
+    letters = [char.isalpha() for char in (before, after)]
+    return any(written_so) and all(own or not letter for own, letter in zip(written_so, letters, strict=True))
