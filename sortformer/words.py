@@ -15,6 +15,7 @@ import numpy as np
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 from sortformer.formats.names import in_unicode
+from sortformer.formats.spacing import unspaced
 from sortformer.grid import LONGEST_S
 from sortformer.intervals import union
 
@@ -238,7 +239,7 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
 
 
 def _of_tokens(tokens: Any) -> list[dict[str, Any]]:
-    """Join tokens of whisper.cpp to words: a leading space starts a word; special tokens are in brackets."""
+    """Join tokens of whisper.cpp to words; special tokens are in brackets."""
     words: list[dict[str, Any]] = []
     for token in () if tokens is None else tokens:  # Whisper's own are integers, perhaps in an array
         text, at = _value(token, "text"), _value(token, "offsets")
@@ -246,13 +247,18 @@ def _of_tokens(tokens: Any) -> list[dict[str, Any]]:
             return []
         if text.startswith("[_"):
             continue
-        if text.startswith(" ") or not words:
+        if not words or _begins_word(text, words[-1]["text"]):
             words.append({"text": "", "offsets": {"from": _value(at, "from", 0)}})
         words[-1]["text"] += text
         words[-1]["offsets"]["to"] = _value(at, "to", 0)
     for word in words:
         word["text"] = _TORN.sub(_mended, word["text"])
     return words
+
+
+def _begins_word(token: str, before: str) -> bool:
+    """Return whether a token begins a word: with a space, or next to a letter of a script without, such as Chinese."""
+    return token.startswith(" ") or (token[:1].isalnum() and any(map(unspaced, before[-1:] + token[0])))
 
 
 def _mended(halves: re.Match[str]) -> str:

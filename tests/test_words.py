@@ -316,6 +316,15 @@ def test_what_a_recogniser_puts_in_brackets_is_a_word():
     assert said == [(0.1, 0.6, "[laughs]", "ada")]
 
 
+def test_tokens_of_a_script_without_spaces_are_words():
+    said = ["我们", "用", "Py", "thon", "。", "20", "25", "年"]
+    tokens = [{"text": text, "offsets": {"from": 500 * at, "to": 500 * at + 500}} for at, text in enumerate(said)]
+    recording = Diarization((Turn(0, 2.5, "ada"), Turn(2.5, 4, "bob")), 4)
+    found = assign_speakers([{"text": "".join(said), "tokens": tokens}], recording)
+    spoken = [("我们", "ada"), ("用", "ada"), ("Python。", "ada"), ("2025", "bob"), ("年", "bob")]
+    assert [(word.text, word.speaker) for word in found] == spoken
+
+
 def test_half_a_character_costs_no_other_word():
     recording = Diarization((Turn(0, 1, "ada"),), 1)
     assert assign_speakers([(0.0, 0.5, "hi \ud83d")], recording) == [(0.0, 0.5, "hi ?", "ada")]
