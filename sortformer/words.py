@@ -31,6 +31,9 @@ _BACKWARDS = 0.1  # share of words that may end before they begin; with more, th
 _CROSSED_S = 1.0  # speech of a second speaker in a segment: longer than an inexact border or a "yes"
 
 
+_Said = tuple[float | None, float | None, str]  # start, end and text; a time that is not known is None
+
+
 class Word(NamedTuple):
     """A word with its times in seconds and its speaker; None if the whole recording has no turn."""
 
@@ -138,13 +141,13 @@ def check_words(words: Iterable[Any] | Mapping[str, Any] | Any, source: str) -> 
 
 def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]], int]:
     """Return all words, each with both times, and how many of them ended before they began."""
-    said = list[tuple[float | None, float | None, str]]()
+    said = list[_Said]()
     whole = set[int]()  # indices of segments without words
     for item in _parts(items):
         try:
             if not _value(item, "words"):
                 whole.add(len(said))
-            said += _words(item)
+            said += _whole(list(_words(item)), _value(item, "text"))
         except (OverflowError, TypeError, ValueError):
             raise InputError(f"{_WORD}, got {reprlib.repr(item)}") from None
     # Words of WhisperX bring no spaces, but a segment that it could not align has one: with it, all would be joined.
@@ -219,7 +222,7 @@ def _listed(parts: Any) -> list[Any]:
     return list(found)
 
 
-def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
+def _words(item: Any) -> Iterator[_Said]:
     """Yield the words of an item; times to be inferred from their neighbours are None."""
     if isinstance(item, tuple | list) and len(item) == 3:
         start, end, text = item
@@ -236,6 +239,27 @@ def _words(item: Any) -> Iterator[tuple[float | None, float | None, str]]:
         if text is None or (number == 1 and start is None and end is not None):
             raise ValueError("a word needs its text, and an item that has an end its start")
         yield None if start is None else float(start), None if end is None else float(end), in_unicode(str(text))
+
+
+def _whole(said: list[_Said], text: Any) -> list[_Said]:
+    """Join letters and digits to words, as the text of their segment does; WhisperX parts them in Chinese and Japanese.
+
+    Words that bring their spaces, and words that are not those of the text, are returned as they are.
+    """
+    if not isinstance(text, str) or any(piece[:1].isspace() for *_, piece in said):
+        return said
+    words, at = list[_Said](), 0
+    for start, end, piece in said:
+        begin = text.find(piece, at)
+        if begin < 0 or text[at:begin].strip():
+            return said
+        if piece and 0 < at == begin and not unspaced(text[at - 1]) and not unspaced(piece[0]):
+            first, last, before = words.pop()
+            words.append((start if first is None else first, last if end is None else end, before + piece))
+        else:
+            words.append((start, end, piece))
+        at = begin + len(piece)
+    return words
 
 
 def _of_tokens(tokens: Any) -> list[dict[str, Any]]:

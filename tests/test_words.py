@@ -1,5 +1,6 @@
 """Words and their speakers: the speaker with most common time, and the nearest one in silence."""
 
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -81,6 +82,24 @@ def test_segments_of_whisperx_are_taken_apart():
     words = [{"word": "Hello", "start": 0.1, "end": 0.6, "score": 0.9}, {"word": "2"}]
     said = assign_speakers([{"start": 0.1, "end": 2.9, "text": "Hello 2", "words": words}], recording)
     assert said == [(0.1, 0.6, "Hello", "ada"), (0.6, 2.9, "2", "bob")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("在2025年，OpenAI", ["在", "2025", "年", "，", "OpenAI"]),
+        (" GPT 4 の", ["GPT", "4", "の"]),
+        ("x在2025年", [*"在2025年"]),  # of another text: left as they are
+    ],
+)
+def test_letters_that_whisperx_parts_amid_chinese_are_joined_as_in_the_text(text, words):
+    first, *others = "".join(words)
+    aligned = {"word": first, "start": 0.0, "end": 0.5}
+    parts = [aligned, *({"word": letter} for letter in others)]  # WhisperX does not align digits
+    said = assign_speakers([{"start": 0.0, "end": 2.0, "text": text, "words": parts}], Diarization((), 2))
+    assert [word.text for word in said] == words
+    assert (said[0].start, said[-1].end) == (0.0, 2.0)
+    assert all(before.end <= after.start for before, after in pairwise(said))
 
 
 def test_a_segment_that_whisperx_could_not_align_leaves_the_words_beside_it_apart():
