@@ -15,7 +15,7 @@ import numpy as np
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 from sortformer.formats.names import in_unicode
-from sortformer.formats.spacing import unspaced
+from sortformer.formats.spacing import unspaced, words_in
 from sortformer.grid import LONGEST_S
 from sortformer.intervals import union
 
@@ -110,7 +110,7 @@ def assign_speakers(
         # Negative values are distances. Rounded, so that floating-point noise does not break ties.
         shared = np.round(np.minimum(ends, end) - np.maximum(starts, start), 6)
         together = np.round(np.bincount(ranks, np.maximum(shared, 0.0)), 6)
-        crossed += bool(len(text.split()) > 1 and (together >= _CROSSED_S).sum() > 1)
+        crossed += bool(words_in(text) > 1 and (together >= _CROSSED_S).sum() > 1)
         if together.any():
             rank = int(together.argmax())
         else:
@@ -174,7 +174,7 @@ def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]],
         if start is None:
             begun = min(begun, ended)
         elif end is None:
-            ended = max(begun, min(ended, begun + _WORD_S * len(text.split())))
+            ended = max(begun, min(ended, begun + _WORD_S * words_in(text)))
         if not -LONGEST_S <= begun <= ended <= LONGEST_S:
             backwards.append(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
             if not (abs(begun) <= LONGEST_S and abs(ended) <= LONGEST_S):

@@ -155,8 +155,9 @@ def test_a_word_without_an_end_lasts_a_second_unless_the_next_one_or_the_end_com
     chunks = [{"text": text, "timestamp": at} for text, at in times.items()]
     said = assign_speakers({"text": "Hello there Bye", "chunks": chunks}, recording)
     assert said == [(0.0, 0.5, "Hello", "ada"), (0.5, 1.2, "there", "ada"), (1.2, 2.2, "Bye", "ada")]
-    long = {"text": "and three words more than that", "timestamp": (57.0, None)}
-    assert [word[:2] for word in assign_speakers([long], recording)] == [(57.0, 60.0)]
+    for long in ("and three words more than that", "然后还有三个词"):
+        words = [{"text": long, "timestamp": (57.0, None)}]
+        assert [word[:2] for word in assign_speakers(words, recording)] == [(57.0, 60.0)]
 
 
 def test_a_time_before_the_beginning_is_the_beginning():
@@ -195,9 +196,10 @@ def test_one_word_in_which_several_speak_is_no_segment(recwarn):
     assert not recwarn.list
 
 
-def test_a_segment_in_which_several_speak_is_noticed():
+@pytest.mark.parametrize("both", ["Bye. Bye Ada", "再见。再见"])
+def test_a_segment_in_which_several_speak_is_noticed(both):
     recording = Diarization((Turn(0, 5, "ada"), Turn(5, 9, "bob")), 9)
-    segments = [{"start": 0.0, "end": 4.0, "text": "Hello there"}, {"start": 4.0, "end": 9.0, "text": "Bye. Bye Ada"}]
+    segments = [{"start": 0.0, "end": 4.0, "text": "Hello there"}, {"start": 4.0, "end": 9.0, "text": both}]
     assert [word.speaker for word in assign_speakers(segments[:1], recording)] == ["ada"]
     with pytest.warns(UserWarning, match="several people speak in segments without words, 1 of 2: each"):
         assert [word.speaker for word in assign_speakers(segments, recording)] == ["ada", "bob"]

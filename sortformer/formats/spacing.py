@@ -1,6 +1,6 @@
 """Scripts that are written without spaces between words, such as Chinese."""
 
-__all__ = ["joined_without_space", "unspaced"]
+__all__ = ["joined_without_space", "unspaced", "words_in"]
 
 _UNSPACED = (
     ("\u0e00", "\u0eff"),  # Thai, Lao
@@ -13,6 +13,7 @@ _UNSPACED = (
     ("\uff00", "\uff9f"),
     ("\U00020000", "\U0003ffff"),
 )
+_LETTERS_A_WORD = 2  # about as many as in Chinese
 
 
 def unspaced(char: str) -> bool:
@@ -28,3 +29,9 @@ def joined_without_space(before: str, after: str) -> bool:
     written_so = [unspaced(char) for char in (before, after)]
     letters = [char.isalpha() for char in (before, after)]
     return any(written_so) and all(own or not letter for own, letter in zip(written_so, letters, strict=True))
+
+
+def words_in(text: str) -> int:
+    """Return the number of words of a text, estimated from the letters where the script has no spaces."""
+    letters = (sum(unspaced(char) and char.isalpha() for char in part) for part in text.split())
+    return sum(max(1, count // _LETTERS_A_WORD) for count in letters)
