@@ -1,5 +1,7 @@
 """Scripts that are written without spaces between words, such as Chinese."""
 
+import unicodedata
+
 __all__ = ["joined_without_space", "unspaced", "words_in"]
 
 _UNSPACED = (
@@ -24,11 +26,13 @@ def unspaced(char: str) -> bool:
 def joined_without_space(before: str, after: str) -> bool:
     """Return whether two characters are joined without a space: one is of a script without spaces, such as Chinese.
 
-    The other is of such a script too, or not a letter; letters of other scripts keep their space.
+    The other is of such a script too, or not a letter; letters of other scripts keep their space, except next to
+    punctuation, whose width includes it.
     """
-    written_so = [unspaced(char) for char in (before, after)]
-    letters = [char.isalpha() for char in (before, after)]
-    return any(written_so) and all(own or not letter for own, letter in zip(written_so, letters, strict=True))
+    pair = (before, after)
+    if any(unspaced(char) and unicodedata.category(char).startswith("P") for char in pair):
+        return True
+    return any(map(unspaced, pair)) and all(unspaced(char) or not char.isalpha() for char in pair)
 
 
 def words_in(text: str) -> int:

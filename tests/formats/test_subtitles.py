@@ -179,6 +179,7 @@ def test_a_subtitle_lasts_until_the_last_of_its_words_has_ended():
         (["สวัสดี", "ครับ"], "สวัสดีครับ"),
         (["안녕", "하세요"], "안녕 하세요"),
         (["用", "Python", "写", "。", "5", "月"], "用 Python 写。5月"),
+        (["Python", "，", "Java", "。"], "Python，Java。"),
         (["one", "2", "three"], "one 2 three"),
         ([" I", "'m", " here"], "I'm here"),
     ],
