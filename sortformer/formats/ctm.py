@@ -7,7 +7,7 @@ The fields: recording, channel, start, duration, word, and optionally a confiden
 import os
 
 from sortformer.errors import InputError
-from sortformer.formats.source import lines, quoted, read_text
+from sortformer.formats.source import SCLITE, lines, quoted, read_text
 
 __all__ = ["parse", "read"]
 
@@ -25,7 +25,7 @@ def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, 
     """
     found: dict[str, list[tuple[float, float, str]]] = {}
     alternative = 0  # the number of the alternative that a word belongs to; 0 outside alternatives
-    for line in lines(text, source):
+    for line in lines(text, source, SCLITE):
         if len(line.fields) < 5 or line.fields[0] == "SPEAKER":
             raise line.error(
                 f"a CTM word needs recording, channel, start, duration and text, got {quoted(' '.join(line.fields))}"

@@ -12,7 +12,7 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.formats.names import renamed, without_white_space
 from sortformer.formats.passages import Said
 from sortformer.formats.segments import segments
-from sortformer.formats.source import lines, quoted, read_text
+from sortformer.formats.source import SCLITE, lines, quoted, read_text
 from sortformer.formats.write import write_text
 
 __all__ = ["format", "parse", "read", "write"]
@@ -31,7 +31,7 @@ def parse(text: str, source: str = "STM") -> dict[str, tuple[Turn, ...]]:
         InputError: with source and line number, when a line is not such a segment.
     """
     found: dict[str, list[Turn]] = {}
-    for line in lines(text, source):
+    for line in lines(text, source, SCLITE):
         if len(line.fields) < 5 or line.fields[0] == "SPEAKER":
             raise line.error(
                 "an STM segment needs recording, channel, speaker, start, end and words, "

@@ -22,8 +22,8 @@ def test_words_come_back_in_order_of_time(words, more):
 
 
 def test_recordings_and_channels_are_told_apart_and_joined(tmp_path: Path):
-    (tmp_path / "all.ctm").write_text("a A 1.0 0.5 yes\nb 1 0.2 0.1 no\na B 0.5 1 well 0.7\n")
-    assert ctm.read(tmp_path / "all.ctm") == {"a": [(0.5, 1.5, "well"), (1.0, 1.5, "yes")], "b": [(0.2, 0.3, "no")]}
+    (tmp_path / "all.ctm").write_text("a A 1.0 0.5 yes\n#4 1 0.2 0.1 no\na B 0.5 1 well 0.7\n")
+    assert ctm.read(tmp_path / "all.ctm") == {"a": [(0.5, 1.5, "well"), (1.0, 1.5, "yes")], "#4": [(0.2, 0.3, "no")]}
 
 
 def test_silences_are_no_words_and_of_alternatives_the_first_is_taken():

@@ -15,10 +15,10 @@ from tests.formats.test_subtitles import said
 from tests.strategies import diarizations
 
 
-@given(diarizations(grid=1000), st.text(st.characters(categories=("L", "N"))))
-def test_what_was_written_is_read_again_as_rttm_would_be(recording, name):
+@given(diarizations(grid=1000), st.text(st.characters(categories=("L", "N"))), st.sampled_from(["S 05", "#42 guest"]))
+def test_what_was_written_is_read_again_as_rttm_would_be(recording, name, uri):
     turns = tuple(Turn(turn.start, turn.end, f"{turn.speaker} {name}") for turn in recording)
-    written = Diarization(turns, recording.duration, "S 05")
+    written = Diarization(turns, recording.duration, uri)
     assert stm.parse(stm.format(written)) == rttm.parse(rttm.format(written))
 
 
