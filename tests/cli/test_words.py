@@ -112,6 +112,17 @@ def test_a_transcript_is_found_whatever_its_kind_and_case(cli: Cli, model: Path,
     ]
 
 
+@pytest.mark.parametrize("name", ["Zo\u00eb.json", "Zo\u00eb.de.json"])
+def test_a_transcript_is_found_however_letters_with_diacritics_are_written(
+    cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path, name: str
+):
+    said = tmp_path / "said"
+    said.mkdir()
+    transcript(said / name)
+    wav = make("Zoe\u0308.wav")  # decomposed, as macOS may write it
+    assert "Hello Ada." in cli("diarize", wav, "--model", model, "--words", said, "-f", "srt").out
+
+
 def test_a_transcript_may_name_its_language(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     said = tmp_path / "said"
     said.mkdir()
