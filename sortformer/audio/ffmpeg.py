@@ -162,7 +162,9 @@ class FfmpegDecoder:
             return 0.0
         time_s = _seconds(frame.pts, frame.time_base) - self._origin_s()
         gap_s = self._believed_s(time_s - given_s)
-        return gap_s if gap_s and time_s < (self._duration_s() or math.inf) else 0.0
+        # The duration of fragments may lack what an edit list puts before them, and that of the container has it.
+        end_s = max(self._duration_s() or math.inf, self._container_s() or 0.0)
+        return gap_s if gap_s and time_s < end_s else 0.0
 
     def _believed_s(self, gap_s: float) -> float:
         return gap_s if self._format() in KEEP_TIME and SHORTEST_GAP_S < gap_s < LONGEST_GAP_S else 0.0

@@ -119,9 +119,20 @@ def test_sound_that_begins_after_the_pictures_keeps_its_time(
     assert not heard[: max(0, round(late_s * 16_000) - 1_600)].any()
 
 
-def video(path: Path, samples: np.ndarray, pictures_s: float, sound_s: float) -> Path:
-    """Write 4 s of pictures and sound that start at different times."""
-    with av.open(str(path), "w", options={"avoid_negative_ts": "disabled"}) as made:
+def test_a_gap_near_the_end_of_fragments_with_late_sound_is_silence(tmp_path: Path):
+    flags = "frag_keyframe+empty_moov+delay_moov"  # as OBS writes them
+    path = video(tmp_path / "talk.mp4", chirp(3, RATE), 0.0, 2.5, gap_s=1.0, movflags=flags)
+    with strict():
+        heard = audio.read(path)
+    assert len(heard) / 16_000 == pytest.approx(2.5 + 3 + 1, abs=0.1)
+    assert not heard[round(4.6 * 16_000) : round(5.4 * 16_000)].any()
+
+
+def video(
+    path: Path, samples: np.ndarray, pictures_s: float, sound_s: float, gap_s: float = 0.0, **options: str
+) -> Path:
+    """Write 4 s of pictures, and sound that starts at another time and has a gap after 2 s."""
+    with av.open(str(path), "w", options={"avoid_negative_ts": "disabled"} | options) as made:
         pictures, sound = made.add_stream("mpeg4", rate=25), made.add_stream("aac", rate=RATE)
         pictures.width = pictures.height = 64
         pictures.pix_fmt, sound.layout = "yuv420p", "mono"
@@ -134,7 +145,9 @@ def video(path: Path, samples: np.ndarray, pictures_s: float, sound_s: float) ->
         frame.sample_rate, frame.pts, frame.time_base = RATE, 0, Fraction(1, RATE)
         to_codec = av.AudioResampler("fltp", "mono", RATE, 1024)
         for part in [*to_codec.resample(frame), *to_codec.resample(None), None]:
-            packets += [(packet, sound_s) for packet in sound.encode(part)]
+            for packet in sound.encode(part):
+                assert packet.pts is not None
+                packets.append((packet, sound_s + gap_s * (packet.pts * packet.time_base >= 2)))
         packets += [(packet, pictures_s) for packet in pictures.encode(None)]
         for packet, by_s in packets:
             late = round(by_s / packet.time_base)
