@@ -1,11 +1,10 @@
 """Words with speakers, joined into passages: runs of words of one speaker without a pause."""
 
 from collections.abc import Callable, Iterable
-from itertools import pairwise
 from numbers import Real
 
 from sortformer.errors import InputError
-from sortformer.formats.spacing import joined_without_space
+from sortformer.formats.spacing import joined
 from sortformer.grid import LONGEST_S
 
 __all__ = ["Passage", "Said", "passages", "said", "text"]
@@ -64,7 +63,4 @@ def text(passage: Passage) -> str:
     texts = [word[2] for word in passage]
     if any(text[0].isspace() for text in texts):
         return " ".join("".join(texts).split())
-    joined = texts[0]
-    for before, after in pairwise(texts):
-        joined += ("" if joined_without_space(before[-1], after[0]) else " ") + after
-    return " ".join(joined.split())
+    return " ".join(joined(texts).split())

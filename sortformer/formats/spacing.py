@@ -1,8 +1,9 @@
 """Scripts that are written without spaces between words, such as Chinese."""
 
 import unicodedata
+from collections.abc import Iterable
 
-__all__ = ["joined_without_space", "unspaced", "words_in"]
+__all__ = ["joined", "unspaced", "words_in"]
 
 _UNSPACED = (
     ("\u0e00", "\u0eff"),  # Thai, Lao
@@ -23,7 +24,16 @@ def unspaced(char: str) -> bool:
     return any(first <= char <= last for first, last in _UNSPACED)
 
 
-def joined_without_space(before: str, after: str) -> bool:
+def joined(texts: Iterable[str]) -> str:
+    """Return texts joined by a space, except in scripts that are written without."""
+    whole = ""
+    for text in texts:
+        spaced = whole and text and not _joined_without_space(whole[-1], text[0])
+        whole += f" {text}" if spaced else text
+    return whole
+
+
+def _joined_without_space(before: str, after: str) -> bool:
     """Return whether two characters are joined without a space: one is of a script without spaces, such as Chinese.
 
     The other is of such a script too, or not a letter; letters of other scripts keep their space, except next to

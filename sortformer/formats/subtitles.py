@@ -15,6 +15,7 @@ from typing import Literal
 from sortformer.errors import InputError
 from sortformer.formats.passages import Passage, Said, passages, text
 from sortformer.formats.source import quoted, read_text
+from sortformer.formats.spacing import joined
 from sortformer.formats.write import write_text
 
 __all__ = ["format", "parse", "read", "write"]
@@ -91,7 +92,7 @@ def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]
     for start, end, lines in subtitles:
         plain = [_plain(line) for line in lines]
         stayed = _stayed(before, plain) if rolling and start - until <= _FLASH_S else 0
-        found += _parts(start, end, " ".join(lines[stayed:]))
+        found += _parts(start, end, joined(_TAG.sub("", line).strip() for line in lines[stayed:]))
         before, until = plain, end
     return found
 

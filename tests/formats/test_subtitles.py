@@ -76,6 +76,19 @@ def test_subtitles_of_others_are_read_too(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("今天我们\n去公园", "今天我们去公园"),
+        ("<i>今天</i>\n<b>去</b>", "今天去"),
+        ("今天\nParis", "今天 Paris"),
+        ("<i></i>\nyes", "yes"),
+    ],
+)
+def test_there_are_spaces_between_lines_in_scripts_that_have_them(lines, found):
+    assert subtitles.parse(f"1\n0:00:01,0 --> 0:00:02,0\n{lines}\n") == [(1.0, 2.0, found)]
+
+
+@pytest.mark.parametrize(
     ("text", "found"),
     [
         ("1\n0:00:01,0 --> 0:00:02,0\n\nfirst\n\nsecond\n\n2\n0:00:03,0 --> 0:00:04,0\n7\n", ["first second", "7"]),
