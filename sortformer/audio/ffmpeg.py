@@ -39,7 +39,7 @@ class ByteSource(Protocol):
 
 
 class FfmpegDecoder:
-    """The decoder of the first audio stream that FFmpeg finds in a file.
+    """The decoder of the audio stream that players choose: of several, FFmpeg's best, such as the default one.
 
     A file that cannot seek is decoded as it arrives, and promises no duration. Damaged packets, and gaps in the
     timestamps of MP4, MKV and WebM, become silence.
@@ -63,7 +63,8 @@ class FfmpegDecoder:
         if not self._container.streams.audio:
             self._container.close()
             raise NotDecodable("it has no audio stream")
-        self._stream = self._container.streams.audio[0]
+        best = self._container.streams.best("audio")
+        self._stream = best if isinstance(best, av.AudioStream) else self._container.streams.audio[0]
         if self._stream.codec_context is None or not self._stream.rate or not self._stream.channels:
             self._container.close()
             raise NotDecodable("the codec of its audio stream is unknown")
@@ -76,6 +77,7 @@ class FfmpegDecoder:
             sample_rate=self._rate,
             channels=self._channels,
             codec=f"{self._format()}/{self._stream.codec_context.name}",
+            tracks=len(self._container.streams.audio),
         )
 
     @property

@@ -70,6 +70,7 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
     Warns:
         AudioWarning: if the end of the file is missing or parts of it are damaged (the rest is returned), or if the
             channels cancel each other out in their mean.
+        UserWarning: if the file has several audio tracks, of which only one is read.
     """
     with _opened(source, sample_rate) as recording:
         held = bytearray()  # it grows in place, while NumPy copies arrays that grow from its version 2.5 on
@@ -187,6 +188,7 @@ class _Recording:
     rate: int
     duration_s: float | None
     pieces: Iterable[np.ndarray]
+    tracks: int = 1
 
 
 @contextlib.contextmanager
@@ -219,7 +221,7 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
 
 
 def _recording(found: Decoder, name: str) -> _Recording:
-    return _Recording(name, _rate(found, name), found.info.duration_s, _decoded(found, name))
+    return _Recording(name, _rate(found, name), found.info.duration_s, _decoded(found, name), found.info.tracks)
 
 
 def _file_in(source: Mapping[str, Any]) -> Any:
@@ -278,6 +280,12 @@ def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
 
 def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
     """Yield (n,) float32 pieces at 16 kHz."""
+    if recording.tracks > 1:
+        warnings.warn(
+            f"{recording.name} has {recording.tracks} audio tracks: using the one that players choose; for another, "
+            "give a file of it (ffmpeg -i FILE -map 0:a:1 OUT.wav is the second)",
+            stacklevel=2,
+        )
     count = 0
     for piece in _mono(recording.pieces, recording.rate, channel, recording.name):
         count += len(piece)

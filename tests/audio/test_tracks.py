@@ -1,0 +1,47 @@
+"""Files with several audio tracks, of which one is read."""
+
+import re
+import warnings
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+
+from sortformer import audio
+from tests.audio.makers import chirp, encode
+
+RATE = 16_000
+FIRST, SECOND = chirp(2, RATE), 0.1 * chirp(2, RATE)
+
+
+def tracks(path: Path, default: int | None) -> Path:
+    """Write a file with two tracks, one of which may be the default one."""
+    with av.open(str(path), "w") as made:
+        for number in range(2):
+            track = made.add_stream("flac", rate=RATE)
+            track.layout = "mono"
+            track.disposition = av.stream.Disposition(number == default)
+        for track, wave in zip(made.streams.audio, (FIRST, SECOND), strict=True):
+            frame = av.AudioFrame.from_ndarray((wave * 32_767).astype(np.int16)[None], "s16", "mono")
+            frame.sample_rate, frame.pts = RATE, 0
+            made.mux([*track.encode(frame), *track.encode(None)])
+    return path
+
+
+@pytest.mark.parametrize(("default", "expected"), [(0, FIRST), (1, SECOND), (None, FIRST)])
+def test_the_default_track_is_read_and_the_others_are_told_of(
+    tmp_path: Path, default: int | None, expected: np.ndarray
+):
+    path = tracks(tmp_path / "talk.mkv", default)
+    with pytest.warns(UserWarning, match=f"{re.escape(str(path))} has 2 audio tracks: using the one"):
+        np.testing.assert_allclose(audio.read(path), expected, atol=1e-4)
+    assert audio.probe(path).tracks == 2
+
+
+def test_a_single_track_is_read_without_a_word(tmp_path: Path):
+    path = encode(tmp_path / "talk.mka", FIRST, RATE, "flac")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audio.read(path)
+    assert audio.probe(path).tracks == 1
