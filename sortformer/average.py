@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sortformer import checkpoint
 from sortformer.attention import drawn
-from sortformer.attention.clusters import Clusters
+from sortformer.attention.clusters import rescale
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.loading import read
 from sortformer.config.postprocess import PostprocessConfig
@@ -52,9 +52,7 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
         for name, weights in last.model.state_dict().items()
     }
     last.model.load_state_dict(mean)
-    for module in last.model.modules():
-        if isinstance(module, Clusters):
-            module.rescale()
+    rescale(last.model)
     values = {field.name: {getattr(each, field.name) for each in settings} for field in fields(PostprocessConfig)}
     alike = {name: found.pop() for name, found in values.items() if len(found) == 1}
     if different := [name for name in values if name not in alike]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Clusters", "latest", "members", "take"]
+__all__ = ["Clusters", "latest", "members", "rescale", "take"]
 
 
 class Clusters(nn.Module):
@@ -43,10 +43,13 @@ class Clusters(nn.Module):
         moved = nn.functional.normalize(self.decay * self.centroids + (1 - self.decay) * mean, dim=-1)
         self.centroids.copy_(torch.where(size > 0, moved, self.centroids))
 
-    @torch.no_grad()
-    def rescale(self) -> None:
-        """Normalise the centroids to length one again: their mean over several models is shorter."""
-        self.centroids.copy_(nn.functional.normalize(self.centroids, dim=-1))
+
+@torch.no_grad()
+def rescale(model: nn.Module) -> None:
+    """Normalise the centroids of a mean of models to length one again: means are shorter, to varying degrees."""
+    for module in model.modules():
+        if isinstance(module, Clusters):
+            module.centroids.copy_(nn.functional.normalize(module.centroids, dim=-1))
 
 
 def members(cluster: Tensor, number: int) -> Iterator[tuple[Tensor, Tensor]]:

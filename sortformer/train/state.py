@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention.clusters import rescale
 from sortformer.config.train import OptimizerConfig
 from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
@@ -72,6 +73,7 @@ class TrainState:
                 mean.lerp_(now, rate)
             else:
                 mean.copy_(now)
+        rescale(self.average)
 
     @torch.inference_mode()
     def answers(self) -> bool:

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from sortformer.checkpoint import load
+from sortformer.config.attention import AttentionConfig
+from sortformer.config.cores import RoutingCore
 from sortformer.config.train import OptimizerConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
@@ -45,6 +47,19 @@ def test_counts_are_copied_into_the_average(state):
     state.model.get_submodule(norm).num_batches_tracked.fill_(7)
     state.update_average(0.9)
     assert state.average.get_submodule(norm).num_batches_tracked == 7
+
+
+def test_centroids_of_the_average_stay_of_length_one():
+    """The mean of two is shorter, to varying degrees, which would bias the assignment of frames."""
+    attention = AttentionConfig(RoutingCore(clusters=3, window_frames=4), position="none")
+    state = TrainState.start(small_model(small_config(head={"attention": (attention,)})), OptimizerConfig(), None, CPU)
+    (name, *_) = [name for name in state.model.state_dict() if name.endswith("centroids")]
+    ours, mean = state.model.state_dict()[name], state.average.state_dict()[name]
+    ours.copy_(ours.roll(1, dims=1))
+    state.step = 100
+    state.update_average(0.6)
+    assert not torch.allclose(mean, ours)
+    torch.testing.assert_close(mean.norm(dim=-1), torch.ones(mean.shape[:-1]))
 
 
 def test_the_average_is_no_part_of_the_training(state):
