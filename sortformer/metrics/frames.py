@@ -18,7 +18,8 @@ def frame_der(active: np.ndarray, target: np.ndarray, order: Literal["best", "so
         active: (T, S) probabilities, with a threshold of one half, or booleans.
         target: (T, K) activity of the reference speakers, 0 or 1; K may differ from S. Remove padding from both first.
         order: "best" maps slots to speakers with the least error (Hungarian algorithm); "sorted" maps slot k to speaker
-            k, so that a wrong order of arrival counts as confusion.
+            k, so that a wrong order of arrival counts as confusion; but speakers with the same first frame may take
+            each other's slots, as in the sort loss.
 
     Raises:
         InputError: when the shapes do not match.
@@ -27,10 +28,9 @@ def frame_der(active: np.ndarray, target: np.ndarray, order: Literal["best", "so
         raise InputError(f"frame_der needs (T, S) and (T, K) with the same T, got {active.shape} and {target.shape}")
     hypothesis, reference = active > 0.5, target > 0.5
     together = hypothesis.T.astype(np.float64) @ reference  # (S, K) frames in which both are active
-    if order == "best":
-        correct = together[linear_sum_assignment(together, maximize=True)].sum()
-    else:
-        correct = np.trace(together)
+    if order == "sorted":
+        together *= _may_swap(reference, hypothesis.shape[1])
+    correct = together[linear_sum_assignment(together, maximize=True)].sum()
     num_reference, num_hypothesis = reference.sum(axis=1), hypothesis.sum(axis=1)
     return DerCounts(
         total=float(num_reference.sum()),
@@ -38,3 +38,11 @@ def frame_der(active: np.ndarray, target: np.ndarray, order: Literal["best", "so
         false_alarm=float(np.maximum(num_hypothesis - num_reference, 0).sum()),
         confusion=float(np.minimum(num_reference, num_hypothesis).sum() - correct),
     )
+
+
+def _may_swap(reference: np.ndarray, slots: int) -> np.ndarray:
+    """Return (slots, K), True for the speakers who arrive in the same frame as the one whose number the slot has."""
+    arrivals = (reference.cumsum(axis=0) == 0).sum(axis=0)
+    due = np.full(slots, -1)
+    due[: len(arrivals)] = arrivals[:slots]
+    return due[:, None] == arrivals

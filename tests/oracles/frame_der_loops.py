@@ -10,6 +10,16 @@ def best_counts(active, target):
     return min((counts(active, target, pairing) for pairing in pairings), key=lambda c: sum(c[1:]))
 
 
+def sorted_counts(active, target):
+    """Those of the pairing with the fewest errors that moves a speaker only to the slot of one who arrives at once."""
+
+    def arrival(k):
+        return next((t for t, speakers in enumerate(target) if k < len(speakers) and speakers[k]), None)
+
+    pairings = [p for p in permutations(range(4)) if all(arrival(j) == arrival(k) for k, j in enumerate(p))]
+    return min((counts(active, target, pairing) for pairing in pairings), key=lambda c: sum(c[1:]))
+
+
 def counts(active, target, pairing):
     """pairing[k] is the reference speaker of slot k; numbers past either width mean none."""
     total = miss = false_alarm = confusion = 0
