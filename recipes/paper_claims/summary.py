@@ -6,6 +6,7 @@ difference. With three seeds they are somewhat too narrow: trust only difference
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -194,7 +195,10 @@ def plot(folder: Path, path: Path) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    found = load(folder)["streamed"]
+    found = load(folder).get("streamed")
+    if not found:
+        print(f"{path} is not drawn: no streamed cell is finished", file=sys.stderr)
+        return
     picture = Figure(figsize=(11, 4.2), layout="constrained")
     for axes, gap in zip(picture.subplots(1, len(GAPS), sharey=True), GAPS, strict=True):
         for name, colour in zip(STREAMED, COLOURS, strict=True):

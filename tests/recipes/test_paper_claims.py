@@ -80,6 +80,14 @@ def test_all_cells_in_miniature(script, recipe, tmp_path, capsys):
     assert "<svg" in (out / "reentry.svg").read_text()
 
 
+def test_a_summary_before_any_streamed_cell_has_no_picture(script, tmp_path, capsys):
+    said = {"group": "reference", "mechanism": "nearest mean", "seed": 0, "spoken": [9, 8], "wrong": [1, 2]}
+    (tmp_path / "results.jsonl").write_text(json.dumps(said | {"away": [3, 4], "wrong_away": [0, 1]}))
+    script("summary")["main"]([str(tmp_path), "--plot", str(tmp_path / "reentry.svg")])
+    assert "reentry.svg is not drawn: no streamed cell is finished" in capsys.readouterr().err
+    assert not (tmp_path / "reentry.svg").exists()
+
+
 def test_a_head_takes_the_weights_of_another_and_keeps_its_own_where_there_are_none(script, recipe):
     claims, mechanisms = script("claims"), script("mechanisms")
     config = TrainConfig.read(recipe)
