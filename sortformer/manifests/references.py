@@ -30,7 +30,10 @@ def own_turns(entry: Entry) -> tuple[Turn, ...]:
         InputError: when there is no RTTM, or it is missing or broken, or has several recordings but not this one.
     """
     if entry.rttm is None:
-        raise InputError(f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}")
+        raise InputError(
+            f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}, {entry.audio}: name one, or remove the "
+            "entry"
+        )
     return _about(entry, rttm.read(entry.rttm) or {entry.id: ()}, entry.rttm)
 
 

@@ -168,7 +168,7 @@ def test_windows_of_a_recording_and_other_rates(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"rttm/a.rttm"', "null", "names no RTTM"),
+        ('"rttm/a.rttm"', "null", r"names no RTTM .* for 'a', .*a\.wav: name one, or remove the entry"),
         ('"a.wav"', '"absent.wav"', "absent.wav does not exist"),
         ('"rttm/a.rttm"', '"absent.rttm"', "absent.rttm"),
         ('"duration": 2.0', '"duration": 2.2', r"a.wav lasts until 2\.20 s, but it ends at 2\.00 s"),
