@@ -18,7 +18,8 @@ class ReformerAttention(Core):
 
     Keys are the queries, normalised. In each round the frames are sorted by bucket, then by time, and split into
     chunks; a frame attends to those of its bucket in its own chunk and the previous one. Rounds are weighted by their
-    sums of exponentials: a pair that attends in two rounds counts twice. The rotations are drawn once.
+    sums of exponentials. Two things differ from the paper: a pair that attends in two rounds counts twice (in its
+    appendix A once), and the rotations are drawn once.
     """
 
     def __init__(self, head_dim: int, buckets: int, rounds: int, chunk: int) -> None:

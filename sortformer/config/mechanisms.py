@@ -147,7 +147,7 @@ CORES: Mapping[str, CoreFacts] = MappingProxyType(
             ),
             CoreFacts(
                 "combiner_logsparse",
-                "the frame itself, and abstractions of spans",
+                "own pair of frames, and abstractions of spans",
                 "L log L",
                 f"{_COMBINER}, 4.2",
                 needs_all="a span is pooled again, frame by frame, when it joins a longer one",

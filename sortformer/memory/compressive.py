@@ -1,7 +1,9 @@
 """The Compressive Transformer's memory: recent frames uncompressed, older ones compressed.
 
-With the core 'favor' it is the Compressive Performer. That core's running sums already cover the whole past, so the
-memory pays only if chunk and memory together are much longer than the number of features.
+With the core 'favor' it is the Compressive Performer (Ragupathi et al., "Compressive Performers in Language
+Modelling"), but for two things in its algorithm 1: only frames of the chunk are queries, not those of the memory, whose
+outputs could not be added to them; and the rest of the block is that of other cores. FAVOR+'s own running sums already
+cover the whole past, so the memory pays only if chunk and memory together are much longer than the number of features.
 """
 
 from dataclasses import dataclass, replace
