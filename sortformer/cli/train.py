@@ -27,6 +27,10 @@ def train(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run (default: runs/NAME).")
     ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as loss.sort_weight=1; repeatable."),
+    ] = None,
     device: Device = "auto",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
@@ -45,7 +49,7 @@ def train(
 
     # Optimiser moments that decay to denormal numbers slow down CPUs many times. Threads inherit this setting.
     torch.set_flush_denormal(True)
-    config = TrainConfig.read(recipe)
+    config = TrainConfig.read(recipe, settings or ())
     folder = out or Path("runs") / (recipe.resolve().parent.name if recipe.stem == "recipe" else recipe.stem)
     place = str(device_named(device))
     lead = os.environ.get("RANK", "0") == "0"  # the first of torchrun's processes

@@ -3,6 +3,7 @@
 import math
 import os
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -10,6 +11,7 @@ from typing import Literal
 from sortformer.config.checks import as_annotated
 from sortformer.config.data import DataConfig
 from sortformer.config.model import ModelConfig
+from sortformer.config.override import overridden
 from sortformer.config.simulation import SimulationConfig
 from sortformer.config.strict import from_dict
 from sortformer.errors import ConfigError, InputError, refusal
@@ -233,13 +235,14 @@ class TrainConfig:
         return next(stage for stage in self.stages if self.repeat or step < stage.until_step)
 
     @classmethod
-    def read(cls, path: str | Path) -> "TrainConfig":
+    def read(cls, path: str | Path, settings: Sequence[str] = ()) -> "TrainConfig":
         """Read a recipe; relative paths are resolved against its folder.
 
-        An ``init`` that does not exist there is left unchanged, as it may be a Hugging Face id.
+        An ``init`` that does not exist there is left unchanged, as it may be a Hugging Face id. ``settings``, such as
+        ``loss.sort_weight=1``, take the place of the recipe's own (see :func:`~sortformer.config.override.overridden`).
 
         Raises:
-            InputError: if the file is missing or not valid TOML.
+            InputError: if the file is missing or not valid TOML, or a setting is not KEY=VALUE.
             ConfigError: if a key is unknown or a value is invalid.
         """
         path = Path(path)
@@ -250,9 +253,10 @@ class TrainConfig:
         except (ValueError, RecursionError) as error:  # also from thousands of digits or brackets
             raise InputError(f"{path} is not a TOML file: {error}") from error
         try:
-            config = from_dict(cls, values)
+            config = from_dict(cls, overridden(values, settings))
         except ConfigError as error:
-            raise ConfigError(f"in the recipe {path}: {error}") from error
+            changed = f", with {', '.join(settings)}" if settings else ""
+            raise ConfigError(f"in the recipe {path}{changed}: {error}") from error
 
         def beside(name: str) -> str:
             return str(path.parent / name)

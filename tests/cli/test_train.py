@@ -83,6 +83,19 @@ def test_a_recipe_that_is_not_there_or_misspelt(cli: Cli, recipe: Path, tmp_path
     assert not (tmp_path / "run").exists()
 
 
+def test_settings_on_the_command_line_change_the_recipe(cli: Cli, recipe: Path, tmp_path: Path):
+    options = ("train", recipe, "-o", tmp_path / "run", "--device", "cpu", "-q")
+    assert cli(*options, "--set", "steps=1", "--set", "loss.sort_weight=1").code == 0
+    config = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert (config["steps"], config["loss"]["sort_weight"]) == (1, 1.0)
+    resumed = cli(*options)
+    assert resumed.code == 0
+    assert "loss.sort_weight" in resumed.err
+    assert cli(*options, "--set", "steps").errors == [
+        "a setting needs KEY=VALUE, such as loss.sort_weight=1, got 'steps'"
+    ]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_lets_the_step_end_and_saves_it(
     cli: Cli, recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals

@@ -143,6 +143,18 @@ def test_a_wrong_recipe_is_one_sentence(tmp_path, text, message):
     assert "recipe.toml" in str(caught.value)
 
 
+def test_settings_change_a_recipe_as_if_they_stood_in_it(tmp_path):
+    path = write(tmp_path, RECIPE)
+    changed = TrainConfig.read(path, ["steps=4", "loss.sort_weight=1", "data.bank=other"])
+    expected = RECIPE.replace("steps = 10", "steps = 4").replace('"voices"', '"other"') + "[loss]\nsort_weight = 1\n"
+    assert changed == TrainConfig.read(write(tmp_path, expected)) != TrainConfig.read(write(tmp_path, RECIPE))
+
+
+def test_a_wrong_setting_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"in the recipe .*recipe\.toml, with seed=1, seed=x: seed must be int"):
+        TrainConfig.read(write(tmp_path, RECIPE), ["seed=1", "seed=x"])
+
+
 def test_an_absent_recipe_is_one_sentence(tmp_path):
     with pytest.raises(InputError, match=r"cannot read the recipe .*absent.toml: No such file or directory"):
         TrainConfig.read(tmp_path / "absent.toml")
