@@ -132,8 +132,11 @@ class Results:
                 words = self._transcripts.words(recording, whole, regions)  # by all turns, even outside of regions
             if self.folder is not None:
                 path = self._path(recording, name)
-                if not (self.skip_existing and path.exists()):  # another run may have written it in the meantime
+                try:
                     write_text(path, format.text(result, words), overwrite=self.overwrite)
+                except InputError:
+                    if not (self.skip_existing and path.exists()):  # another run may have written it in the meantime
+                        raise
                 continue
             if format.printed is None:
                 content = format.text(result, words)

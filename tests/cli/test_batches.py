@@ -1,6 +1,7 @@
 """Batches prepared by others: manifests with windows and numbers of speakers, and several runs at once."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.cli.batch import run
 from sortformer.cli.recordings import Recording, once
 from sortformer.cli.results import Results
+from sortformer.errors import InputError
 from tests.cli.conftest import Cli
 
 
@@ -147,3 +149,20 @@ def test_what_another_run_has_done_meanwhile_is_skipped(
     assert "2 recordings diarized, 1 skipped" in capfd.readouterr().err
     assert (folder / "one.rttm").read_text() == (folder / "two.rttm").read_text() == "of another run"
     assert (folder / "three.rttm").read_text().split()[:4] == results["three.rttm"].split()[:4]
+
+
+def test_what_another_run_has_written_while_this_one_writes_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    there, sync = tmp_path / "talk.rttm", os.fsync
+
+    def meanwhile(file: int) -> None:
+        there.write_text("of another run")
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", meanwhile)
+    written = Recording(tmp_path / "talk.wav", "talk"), Diarization((), 2, "talk"), ("rttm",)
+    Results(tmp_path, ("rttm",), skip_existing=True).write(*written)
+    there.unlink()
+    with pytest.raises(InputError, match="exists already"):
+        Results(tmp_path, ("rttm",)).write(*written)
+    assert [path.name for path in tmp_path.iterdir()] == ["talk.rttm"]
+    assert there.read_text() == "of another run"
