@@ -1,6 +1,7 @@
 """Decoding of mp3, m4a, mp4, webm, mkv and all other formats of FFmpeg's libraries (in the PyAV wheel)."""
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
@@ -23,6 +24,7 @@ KEEP_TIME = {"mov", "matroska"}  # containers with a reliable timestamp for each
 LONGEST_PACKET_S = 1.0  # a damaged packet may claim hours
 SHORTEST_GAP_S, LONGEST_GAP_S = 0.1, 3600.0  # less is an encoder's rounding or priming, more a broken timestamp
 TO_THE_END = {"ignore_length": "1"}
+HEADERLESS = re.compile(r"mulaw|alaw|vidc|[suf]\d+([bl]e)?")  # formats of raw samples, whose rate FFmpeg guesses
 MPEG_FRAME_COUNT = (b"Xing", b"Info", b"VBRI")
 
 
@@ -45,7 +47,7 @@ class FfmpegDecoder:
     timestamps of MP4, MKV and WebM, become silence.
 
     Raises:
-        NotDecodable: if the format or the codec is unknown, or there is no audio stream.
+        NotDecodable: if the format, the codec or the sample rate is unknown, or there is no audio stream.
     """
 
     def __init__(self, file: ByteSource) -> None:
@@ -60,6 +62,9 @@ class FfmpegDecoder:
             )
         except (av.error.FFmpegError, ValueError) as error:
             raise NotDecodable("its format is unknown, or its index is missing") from error
+        if HEADERLESS.fullmatch(self._container.format.name):
+            self._container.close()
+            raise NotDecodable("it has no header that tells its sample rate")
         if not self._container.streams.audio:
             self._container.close()
             raise NotDecodable("it has no audio stream")

@@ -17,7 +17,11 @@ from sortformer.formats.names import in_unicode
 
 __all__ = ["can_be_read_again", "decoder", "is_file", "name_of", "uri_of"]
 
-_RAW = frozenset({".pcm", ".raw", ".s16", ".sw"})  # extensions of raw samples without a header
+_RAW = {  # extensions of raw samples without a header, and the options that they usually need
+    **dict.fromkeys((".pcm", ".raw", ".s16", ".sw"), "--rate 16000"),
+    **dict.fromkeys((".mulaw", ".pcmu", ".ul", ".ulaw"), "--rate 8000 --encoding mulaw"),
+    **dict.fromkeys((".al", ".alaw", ".pcma"), "--rate 8000 --encoding alaw"),
+}
 _LISTS = (".csv", ".jsonl.gz", ".list", ".lst", ".scp", ".tsv", ".txt")
 _URL = re.compile(r"(https?|ftp|s3|gs):/+", re.IGNORECASE)
 SPOOLED_BYTES = 64 << 20  # a pipe is buffered in memory up to this size, then on disk
@@ -141,6 +145,6 @@ def _understood(file: BinaryIO, name: str) -> Decoder:
             "give recordings, their folder or a manifest of them (.jsonl): `sortformer manifest kaldi` makes one from "
             "a folder with wav.scp, `sortformer manifest lhotse` from lhotse's .jsonl or .jsonl.gz"
         )
-    if Path(name).suffix.lower() in _RAW:
-        remedy = f"if these are raw samples, give their sample rate: sortformer stream - --rate 16000 < {name}"
+    if options := _RAW.get(Path(name).suffix.lower()):
+        remedy = f"if these are raw samples, give their sample rate: sortformer stream - {options} < {name}"
     raise InputError(f"{name} cannot be read as audio ({reason}): {remedy}")

@@ -38,6 +38,23 @@ def test_raw_samples_have_to_tell_their_rate(tmp_path):
         audio.read(tmp_path / "talk.PCM")
 
 
+@pytest.mark.parametrize(("suffix", "encoding"), [("ul", "mulaw"), ("ULAW", "mulaw"), ("al", "alaw"), ("alaw", "alaw")])
+def test_raw_telephone_samples_have_to_tell_their_encoding_too(tmp_path, suffix, encoding):
+    """FFmpeg would take some for 44.1 kHz, so their times would be wrong."""
+    path = tmp_path / f"call.{suffix}"
+    path.write_bytes(NOISE)
+    with pytest.raises(InputError, match=rf"sortformer stream - --rate 8000 --encoding {encoding} < .*{path.name}$"):
+        audio.read(path)
+
+
+@pytest.mark.parametrize("suffix", ["ul", "al", "sw", "uw", "sb", "ub"])
+def test_nothing_guesses_the_rate_of_what_has_no_header(tmp_path, suffix):
+    path = tmp_path / f"call.{suffix}"
+    path.write_bytes(NOISE)
+    with pytest.raises(InputError, match="it has no header that tells its sample rate"):
+        audio.probe(path)
+
+
 @pytest.mark.parametrize("content", [PLAYLIST, CONCATENATION])
 def test_a_playlist_cannot_make_another_file_open(tmp_path, monkeypatch, content):
     encode(tmp_path / "secret.aac", chirp(1, 16_000), 16_000, "aac")
