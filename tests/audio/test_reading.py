@@ -45,6 +45,7 @@ TAKEN = {
     "ac3": "ac3 vob mts m2ts",
     "eac3": "eac3",
     "libopus": "ogv",
+    "g722": "g722",
     "mp2": "mp2 mpg mpeg wmv asf",
 }
 
@@ -55,12 +56,22 @@ TAKEN = {
 def test_what_is_taken_from_folders_is_read(tmp_path, codec, extension):
     if codec not in av.codecs_available:
         pytest.skip(f"FFmpeg has no {codec} here")
-    rate = {"amr": 8_000, "flv": 44_100}.get(extension, 48_000)
+    rate = {"amr": 8_000, "g722": 16_000, "flv": 44_100}.get(extension, 48_000)
     wave = chirp(2, rate)
     heard = audio.read(encode(tmp_path / f"clip.{extension}", wave, rate, codec))
     assert f".{extension}" in AUDIO_SUFFIXES
     assert len(heard) == pytest.approx(32_000, abs=1_600)
     assert abs(lag(heard, audio.read(wave, rate))) < 1_600  # not every container stores the priming of its encoder
+
+
+@pytest.mark.parametrize(("suffix", "subtype"), [(".gsm", "GSM610"), (".sln", "PCM_16")])
+def test_telephone_recordings_whose_format_fixes_their_rate_are_taken_from_folders(tmp_path, suffix, subtype):
+    wave = chirp(2, 8_000)
+    path = tmp_path / f"call{suffix}"
+    soundfile.write(path, wave, 8_000, subtype, format="RAW")
+    assert suffix in AUDIO_SUFFIXES
+    assert len(audio.read(path)) == pytest.approx(32_000, abs=1_600)
+    assert abs(lag(audio.read(path), audio.read(wave, 8_000))) < 160
 
 
 def test_more_than_eight_channels_are_read_by_ffmpeg_too(tmp_path):
