@@ -69,25 +69,29 @@ def piped(
     Data with the header of a recording, or that would be noise as samples, is decoded by FFmpeg as it arrives (WAV,
     FLAC, Ogg, WebM, MP3, AAC, MPEG-TS); its channels are averaged, or one is picked, a ``channel`` counted from 1. All
     other data is raw samples: 16-bit, little-endian, mono, at 16 kHz unless a ``rate`` is given. With an ``encoding``,
-    one of :data:`~sortformer.audio.encodings.ENCODINGS`, any data is read as raw samples.
+    one of :data:`~sortformer.audio.encodings.ENCODINGS`, only the header of a recording is not read as raw samples.
 
     Raises:
-        InputError: if the encoding is unknown; if the rate is out of range, or given for data that is not raw samples;
-            if a channel is given for raw samples, or does not exist; if the pipe sends less than 0.1 s, text, a
-            recording that can only be read from a file, or samples of another kind; if the pipe fails, once the audio
-            before has been yielded.
+        InputError: if the encoding is unknown, or given for a recording; if the rate is out of range, or given for data
+            that is not raw samples; if a channel is given for raw samples, or does not exist; if the pipe sends less
+            than 0.1 s, text, a recording that can only be read from a file, or samples of another kind; if the pipe
+            fails, once the audio before has been yielded.
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
     """
     decoder = RawDecoder(encoding)
     source = _Pipe(pipe)
-    head = source.head[:HEAD_BYTES] if encoding is None else b""
-    if is_text(head):
+    head = source.head[:HEAD_BYTES]
+    if encoding is None and is_text(head):
         raise InputError(
             "the data from this pipe is text, not audio: check the program, or the URL, that should send audio"
         )
-    recorded = begins_recording(head) or is_noise(head)
+    if encoding is not None and begins_recording(head):
+        raise InputError(
+            "an encoding is for raw samples, and the data from this pipe is a recording, by its header: leave it out"
+        )
+    recorded = encoding is None and (begins_recording(head) or is_noise(head))
     if recorded and rate is not None:
         raise InputError(
             "a rate is for 16-bit samples, which these are not: a recording has its own rate, so leave it out; for "

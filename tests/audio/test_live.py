@@ -266,6 +266,12 @@ def test_a_pipe_that_fails_at_once_is_refused(count: int):
         next(piped(Failing(bytes(count))))
 
 
+def test_a_recording_needs_no_encoding():
+    """As samples of a telephone line, two channels would last twice as long."""
+    with pytest.raises(InputError, match=r"an encoding is for raw samples, and .* is a recording"):
+        next(piped(io.BytesIO(DEMO.read_bytes()), encoding="mulaw"))
+
+
 @pytest.mark.parametrize("subtype", ["FLOAT", "ULAW", "ALAW"])
 @pytest.mark.parametrize("endian", ["LITTLE", "BIG"])
 def test_samples_of_another_kind_are_no_speech(subtype: str, endian: str):

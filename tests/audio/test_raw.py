@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sortformer import InputError, audio
+from sortformer.audio.encodings import ENCODINGS
 from sortformer.audio.raw import RawDecoder
 from sortformer.audio.sniffing import HEAD_BYTES
 
@@ -42,7 +43,14 @@ def test_speech_however_loud_is_taken(gain: float, silence_bytes: int, cut: int)
     np.testing.assert_array_equal(heard[silence_bytes // 2 :], speech / np.float32(32_768))
 
 
+@pytest.mark.parametrize("cut", [1, 100_000])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_recording_is_refused_whatever_the_encoding(encoding: str, cut: int):
+    with pytest.raises(InputError, match="the first bytes are the header of a recording, not samples"):
+        decoded(DEMO.read_bytes()[:5_000], cut, encoding)
+
+
 @pytest.mark.parametrize("encoding", ["s16le", "f32le"])
-def test_whoever_gives_the_encoding_may_send_anything(encoding: str):
+def test_whoever_gives_the_encoding_may_send_any_samples(encoding: str):
     content = np.random.default_rng(0).uniform(-1, 1, HEAD_BYTES).astype("<f4").tobytes()
     assert len(decoded(content, 1_000, encoding)) == len(content) // (2 if encoding == "s16le" else 4)
