@@ -119,7 +119,7 @@ class Results:
         return tuple(name for name in self.formats if name not in there)
 
     def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
-        """Write a result in these formats; on stdout, all but the first are preceded by the separator of the format."""
+        """Write a result in these formats; on stdout, all but the first follow a separator, without a header."""
         regions = self._regions(recording)
         words, whole = None, result
         if regions is not None:
@@ -143,7 +143,7 @@ class Results:
             else:
                 ascii_only = (sys.stdout.encoding or "").lower() not in ("utf-8", "utf8")
                 content = format.printed(result, self.several, ascii_only, words)
-            sys.stdout.write(content if first else f"{format.between}{content}")
+            sys.stdout.write(content if first else f"{format.between}{content.removeprefix(format.header)}")
             sys.stdout.flush()
 
     def _regions(self, recording: Recording) -> Regions | None:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
-from sortformer.formats import audacity, json, openai, seglst, stm, subtitles, text, textgrid
+from sortformer.formats import audacity, csv, json, openai, seglst, stm, subtitles, text, textgrid
 from sortformer.formats.passages import Said
 
 __all__ = ["FORMATS", "WORDY", "Format", "formats_named"]
@@ -22,6 +22,7 @@ class Format:
         turns: formats a diarization; None if the format needs words.
         words: formats a diarization with its words; None if the format cannot hold words.
         between: the separator between recordings on stdout; None if the format allows only one.
+        header: the first line of each file, written once on stdout.
         printed: formats for stdout, if that differs from a file; takes a diarization, whether there are several,
             whether to write only ASCII, and the words or None.
         media: the media type (RFC 2046).
@@ -31,6 +32,7 @@ class Format:
     turns: Callable[[Diarization], str] | None = None
     words: Callable[[Diarization, Sequence[Said]], str] | None = None
     between: str | None = None
+    header: str = ""
     printed: Callable[[Diarization, bool, bool, Sequence[Said] | None], str] | None = None
     media: str = "text/plain"
 
@@ -63,6 +65,7 @@ FORMATS = {
     "stm": Format("stm", stm.format, stm.format),
     "textgrid": Format("TextGrid", textgrid.format),
     "audacity": Format("labels.txt", audacity.format),
+    "csv": Format("csv", csv.format, csv.format, between="", header=csv.HEADER, media="text/csv"),
     "srt": Format("srt", words=partial(_subtitles, "srt")),
     "vtt": Format("vtt", words=partial(_subtitles, "vtt"), media="text/vtt"),
     "diarized_json": Format("diarized.json", words=openai.format, media="application/json"),

@@ -26,7 +26,9 @@ NO_FILE = "there is no recording: send it as the form field 'file' (curl -F file
 _WANTED = {"int": "a whole number", "bool": "true or false", "string": "text", "literal": "{expected}"}
 """What a value must be, by the prefix of pydantic's error type."""
 
-_Kind = Literal["json", "rttm", "txt", "html", "seglst", "stm", "textgrid", "audacity", "srt", "vtt", "diarized_json"]
+_Kind = Literal[
+    "json", "rttm", "txt", "html", "seglst", "stm", "textgrid", "audacity", "csv", "srt", "vtt", "diarized_json"
+]
 # A form cannot express null: None means that the field is absent. The Diarizer refuses values below 1.
 _COUNT = {"type": "integer", "minimum": 1}
 _Count = Annotated[int | None, WithJsonSchema(_COUNT)]

@@ -1,6 +1,7 @@
 """``sortformer diarize``: formats, destinations, batches, and Ctrl-C."""
 
 import contextlib
+import csv
 import io
 import itertools
 import json
@@ -116,6 +117,15 @@ def test_json_of_several_recordings_on_stdout_is_json_lines(cli: Cli, model: Pat
     assert [json.loads(line)["uri"] for line in lines] == ["b", "my a"]
     assert json_format.parse(lines[0]) == json_format.parse(alone)
     assert len(cli("diarize", make("b.wav"), "absent.wav", "--model", model, "-f", "json").out.splitlines()) == 1
+
+
+def test_csv_of_several_recordings_on_stdout_has_one_header(cli: Cli, model: Path, make: Callable[..., Path]):
+    alone = [cli("diarize", make(name), "--model", model, "-f", "csv").out for name in ("b.wav", "my a.wav")]
+    both = cli("diarize", make("b.wav"), make("my a.wav"), "--model", model, "-f", "csv").out
+    assert both == alone[0] + alone[1].split("\n", 1)[1]
+    rows = list(csv.DictReader(both.splitlines()))
+    assert list(dict.fromkeys(row["recording"] for row in rows)) == ["b", "my a"]
+    assert 0.9 < float(rows[0]["confidence"]) < 1
 
 
 @pytest.mark.parametrize(("distance", "expected"), [(0.4, {"threshold": 0.4, "max_speakers": 8}), (0, None)])
