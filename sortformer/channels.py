@@ -34,10 +34,12 @@ _HEARD = 0.5
 _LOUD = 10 ** (-10 / 10)  # relative to the 90 % quantile of a channel's power in frames with speech
 _LONGEST_DELAY_S = 0.32  # of an echo
 _STEADY = 10 ** (9 / 10)
+_LATER = 3.0  # a leak that is so much louder after a delay is a late one
 _LOUDER = 3.0  # than a possible leak: the channel's own speech
 _LEAKY, _SAME = 10 ** (-12 / 10), 10 ** (-6 / 10)
 _TOGETHER = 0.5  # share of the frames with speech in one channel that have it in the other one, too
 _LOST = 0.5  # share of the frames with speech that have none after leaks are removed
+_RESIDUE = 0.05  # share of the speech in a channel that may remain of what is only cross-talk
 _SAME_VOICES = "have the same voices, not one per channel: process it as a whole"
 _SILENCE = 1e-12  # power floor, so that ratios are defined
 _AT_ONCE = 1000  # frames processed at once
@@ -56,7 +58,8 @@ def by_channel(
             which can be read only once.
 
     Warns:
-        UserWarning: when a channel is silent, or picks up another so loudly that its own soft speech is lost.
+        UserWarning: when a channel is silent, has only cross-talk, or picks up another so loudly that its own soft
+            speech is lost.
     """
     name = name_of(heard.source)
     if not can_be_read_again(heard.source):
@@ -80,6 +83,13 @@ def by_channel(
     leak = leaks(spoken, power, first.step_s)
     own = own_speech(spoken, power, leak, first.step_s)
     _check_apart(spoken, own, leak, name)
+    heard_in, left = ((probs > _HEARD).sum(axis=0) for probs in (spoken, own))
+    for column in np.flatnonzero((heard_in > 0) & (left <= _RESIDUE * heard_in)):
+        warnings.warn(
+            f"the speech in channel {column + 1} of {name} is cross-talk, by its level: if it has the same voices as "
+            "another channel, process the recording as a whole",
+            stacklevel=4,
+        )
     names = {column: channel_name(column) for column in range(count)}
     return replace(first, data=own), names, how
 
@@ -89,8 +99,9 @@ def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float) -> np.ndarray:
 
     It is the median ratio of the two powers over the frames in which the source (row) is as loud as its speech. So
     constant noise counts as a leak, too. It is at most 1, and at most 9 dB above the 20 % quantile of the ratio: a leak
-    is always present, while somebody who speaks at the same time, however much, is not. Without speech in the source it
-    is 0.
+    is always present, while somebody who speaks at the same time, however much, is not. A late echo is not present when
+    the source begins: if at some delay, up to 0.32 s, the result is more than 3 times as great, it is that one. Without
+    speech in the source it is 0.
 
     Args:
         spoken: (T, C) speech probabilities of each channel, in frames of ``step_s`` seconds.
@@ -101,9 +112,14 @@ def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float) -> np.ndarray:
     for source, channel in permutations(range(count), 2):
         if not heard[:, source].any():
             continue
-        at = power[:, source] >= _LOUD * np.quantile(power[heard[:, source], source], 0.9)
-        low, middle = np.quantile(power[at, channel] / lately[at, source], (0.2, 0.5))
-        leak[source, channel] = min(1.0, middle, _STEADY * low)
+        loud = np.flatnonzero(power[:, source] >= _LOUD * np.quantile(power[heard[:, source], source], 0.9))
+        by_delay = list[float]()
+        for delay in range(min(_longest_delay(step_s), len(power) - 1 - loud[0]) + 1):
+            at = loud[loud < len(power) - delay] + delay
+            low, middle = np.quantile(power[at, channel] / lately[at, source], (0.2, 0.5))
+            by_delay.append(min(1.0, middle, _STEADY * low))
+        at_once, most = by_delay[0], max(by_delay)
+        leak[source, channel] = most if most > _LATER * at_once else at_once
     return leak
 
 
@@ -120,10 +136,15 @@ def own_speech(spoken: np.ndarray, power: np.ndarray, leak: np.ndarray, step_s: 
 
 def _lately(power: np.ndarray, step_s: float) -> np.ndarray:
     """Return the greatest power (T, C) from the longest leak delay before each frame to the frame after it."""
-    grid = FrameGrid()
-    back = grid.samples(_LONGEST_DELAY_S) // grid.samples(step_s)
+    back = _longest_delay(step_s)
     around = np.pad(power, ((back, 1), (0, 0)))
     return np.lib.stride_tricks.sliding_window_view(around, back + 2, axis=0).max(axis=-1)
+
+
+def _longest_delay(step_s: float) -> int:
+    """Return the longest delay of a leak, in frames."""
+    grid = FrameGrid()
+    return grid.samples(_LONGEST_DELAY_S) // grid.samples(step_s)
 
 
 def _power(wave: np.ndarray, count: int, step_s: float) -> np.ndarray:

@@ -55,7 +55,8 @@ def test_both_are_heard_where_both_speak(diarizer: Diarizer):
 
 def test_who_says_nothing_has_no_turn(diarizer: Diarizer):
     quiet = sides((0.0, 3.0), (6.0, 6.0), (2.0, 6.0), leak=0.03)
-    assert diarizer(quiet, sample_rate=RATE, channel="each").speakers == ("channel_1", "channel_3")
+    with pytest.warns(UserWarning, match="the speech in channel 2 of the array is cross-talk"):
+        assert diarizer(quiet, sample_rate=RATE, channel="each").speakers == ("channel_1", "channel_3")
     quiet[:, 1] = 0
     with pytest.warns(UserWarning, match="channel 2 of the array is silent"):
         assert diarizer(quiet, sample_rate=RATE, channel="each").speakers == ("channel_1", "channel_3")
@@ -113,6 +114,18 @@ def test_a_leak_is_what_is_always_there():
 def test_a_leak_is_told_by_what_is_as_loud_as_who_speaks():
     loud = np.arange(100) < 40
     assert leak_of(np.where(loud, 1.0, 0.09), np.where(loud, 0.01, 0.09)) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(("delay", "leak"), [(0, 0.01), (1, 0.01), (2, 0.01), (4, 0.01), (5, 8e-6)])
+def test_a_late_echo_is_measured_when_it_comes(delay: int, leak: float):
+    bursts = np.where(np.arange(100) % 20 < 2, 1.0, 1e-4)
+    assert leak_of(bursts, 0.01 * np.roll(bursts, delay)) == pytest.approx(leak, rel=0.01)
+
+
+def test_somewhat_more_after_a_delay_is_no_late_echo():
+    bursts = np.arange(100) % 20 < 2
+    assert leak_of(np.where(bursts, 1.0, 1e-4), np.where(np.roll(bursts, 3), 0.029, 0.01)) == pytest.approx(0.01)
+    assert leak_of(np.where(bursts, 1.0, 1e-4), np.where(np.roll(bursts, 3), 0.031, 0.01)) == pytest.approx(0.031)
 
 
 def test_a_file_is_heard_as_its_samples_are(diarizer: Diarizer, tmp_path: Path):
@@ -175,6 +188,21 @@ def test_one_recording_twice_once_softer_is_refused():
         pytest.raises(InputError, match="the channels of the array have the same voices"),
     ):
         Diarizer.load()(softer, sample_rate=RATE, channel="each")
+
+
+@pytest.mark.parametrize(("own_s", "told"), [(0.0, True), (0.08, True), (0.24, False)])
+def test_a_channel_that_has_only_what_another_has_is_told_of(own_s: float, told: bool):
+    talk = sides((0.0, 3.2), (4.0, 4.0 + own_s), leak=0.2)
+
+    def hear(part: Heard) -> tuple[Probabilities, None, None]:
+        voice = np.square(np.concatenate(list(part.blocks())).reshape(-1, RATE * 2 // 25)).mean(axis=1) > 1e-5
+        return Probabilities(voice[:, None].astype(np.float32), STEP_S, part.seconds, None, "talk"), None, None
+
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        by_channel(Heard(talk, RATE), hear)
+    assert ["the speech in channel 2 of the array is cross-talk" in str(each.message) for each in caught] == [
+        True
+    ] * told
 
 
 def test_silence_is_nobody(diarizer: Diarizer):

@@ -20,7 +20,7 @@ from sortformer.simulate import Simulator, VoiceBank
 from sortformer.simulate.dev_set import dev_simulator
 from sortformer.simulate.speech_activity import active_runs
 
-LEAKS = ((None, 0), (-35, 50), (-30, 100), (-25, 50), (-25, 200), (-20, 50), (-15, 10), (-10, 10))  # dB, ms
+LEAKS = ((None, 0), (-35, 50), (-30, 100), (-25, 50), (-25, 200), (-25, 250), (-20, 50), (-15, 10), (-10, 10))  # dB, ms
 DURATION_S = 60.0
 
 
