@@ -21,8 +21,10 @@ NO_PROTOCOLS = {"protocol_whitelist": "none"}
 # Containers that store a duration; elsewhere FFmpeg estimates it from the bit rate.
 KEEP_DURATION = {"mov", "matroska", "avi", "asf", "flv", "wav", "caf"}
 KEEP_TIME = {"mov", "matroska"}  # containers with a reliable timestamp for each packet
+KEEP_START = {"mpegts", "mpeg"}  # those whose timestamps may jump later on, as where a broadcast was cut
 LONGEST_PACKET_S = 1.0  # a damaged packet may claim hours
 SHORTEST_GAP_S, LONGEST_GAP_S = 0.1, 3600.0  # less is an encoder's rounding or priming, more a broken timestamp
+LONGEST_START_S = 10.0
 TO_THE_END = {"ignore_length": "1"}
 HEADERLESS = re.compile(r"mulaw|alaw|vidc|[suf]\d+([bl]e)?")  # formats of raw samples, whose rate FFmpeg guesses
 MPEG_FRAME_COUNT = (b"Xing", b"Info", b"VBRI")
@@ -43,8 +45,8 @@ class ByteSource(Protocol):
 class FfmpegDecoder:
     """The decoder of the audio stream that players choose: of several, FFmpeg's best, such as the default one.
 
-    A file that cannot seek is decoded as it arrives, and promises no duration. Damaged packets, and gaps in the
-    timestamps of MP4, MKV and WebM, become silence.
+    A file that cannot seek is decoded as it arrives, and promises no duration. Damaged packets, gaps in the timestamps
+    of MP4, MKV and WebM, and the time before late audio in these and MPEG, become silence.
 
     Raises:
         NotDecodable: if the format, the codec or the sample rate is unknown, or there is no audio stream.
@@ -157,7 +159,8 @@ class FfmpegDecoder:
             return end_s - origin_s if end_s and self._format() == "matroska" and end_s > origin_s else end_s
         if self._format() == "mov" and not self._stream.frames:  # fragmented: the duration is the time of the end
             return stream_s - origin_s
-        return stream_s + self._believed_s(_seconds(self._stream.start_time, self._stream.time_base) - origin_s)
+        late_s = _seconds(self._stream.start_time, self._stream.time_base) - origin_s
+        return stream_s + self._believed_s(late_s, at_start=True)
 
     def _origin_s(self) -> float:
         """Return the start time of the file's first stream; in an excerpt of a broadcast it is arbitrary."""
@@ -168,13 +171,16 @@ class FfmpegDecoder:
         if frame.pts is None:
             return 0.0
         time_s = _seconds(frame.pts, frame.time_base) - self._origin_s()
-        gap_s = self._believed_s(time_s - given_s)
+        gap_s = self._believed_s(time_s - given_s, at_start=not given_s)
         # The duration of fragments may lack what an edit list puts before them, and that of the container has it.
         end_s = max(self._duration_s() or math.inf, self._container_s() or 0.0)
         return gap_s if gap_s and time_s < end_s else 0.0
 
-    def _believed_s(self, gap_s: float) -> float:
-        return gap_s if self._format() in KEEP_TIME and SHORTEST_GAP_S < gap_s < LONGEST_GAP_S else 0.0
+    def _believed_s(self, gap_s: float, *, at_start: bool) -> float:
+        longest_s = LONGEST_GAP_S if self._format() in KEEP_TIME else 0.0
+        if at_start and self._format() in KEEP_START:
+            longest_s = LONGEST_START_S
+        return gap_s if SHORTEST_GAP_S < gap_s < longest_s else 0.0
 
     def _silence(self, samples: int) -> Iterator[np.ndarray]:
         for start in range(0, samples, self._rate):

@@ -43,10 +43,10 @@ def test_samples_through_a_pipe_are_those_that_were_sent(name: str, tmp_path: Pa
 
 
 def test_what_is_said_to_be_samples_may_look_like_anything(tmp_path: Path):
-    (tmp_path / "samples").write_bytes(b"RIFF and other text\n" * 400)
+    (tmp_path / "samples").write_bytes(b"any text, of words\n" * 400)
     for name, found in ENCODINGS.items():
         with (tmp_path / "samples").open("rb") as pipe:
-            assert sum(map(len, piped(pipe, encoding=name))) == 8_000 // found.kind.itemsize
+            assert sum(map(len, piped(pipe, encoding=name))) == 7_600 // found.kind.itemsize
 
 
 def test_an_encoding_that_is_not_known_is_refused():

@@ -102,7 +102,7 @@ def boxes_of(content: bytes) -> list[tuple[bytes, bytes]]:
     return found
 
 
-@pytest.mark.parametrize("extension", ["mp4", "mkv"])
+@pytest.mark.parametrize("extension", ["mp4", "mkv", "ts"])
 @pytest.mark.parametrize(("start_s", "late_s"), [(0.0, 0.0), (0.0, 1.5), (1.4, 0.0), (1.4, 1.5)])
 def test_sound_that_begins_after_the_pictures_keeps_its_time(
     tmp_path: Path, extension: str, start_s: float, late_s: float
@@ -111,12 +111,21 @@ def test_sound_that_begins_after_the_pictures_keeps_its_time(
     with strict():
         heard = audio.read(path)
     assert len(heard) / 16_000 == pytest.approx(3 + late_s, abs=0.1)
-    if extension == "mp4":  # an MKV says only when its pictures end
+    if extension != "mkv":  # which says only when its pictures end
         assert audio.probe(path).duration_s == pytest.approx(3 + late_s, abs=0.1)
-    else:  # through a pipe the index of an MP4 comes too late
+    if extension != "mp4":  # through a pipe the index of an MP4 comes too late
         piped = np.concatenate(list(live.piped(io.BytesIO(path.read_bytes()))))
         assert len(piped) == pytest.approx(len(heard), abs=1_600)
     assert not heard[: max(0, round(late_s * 16_000) - 1_600)].any()
+
+
+@pytest.mark.parametrize(("sound_s", "gap_s", "length_s"), [(0.5, 1.0, 3.5), (9.0, 0.0, 12.0), (11.0, 0.0, 3.0)])
+def test_a_broadcast_is_believed_about_its_start_but_not_about_its_cuts(
+    tmp_path: Path, sound_s: float, gap_s: float, length_s: float
+):
+    path = video(tmp_path / "talk.ts", chirp(3, RATE), 0.0, sound_s, gap_s)
+    with strict():
+        assert len(audio.read(path)) / 16_000 == pytest.approx(length_s, abs=0.1)
 
 
 def test_a_gap_near_the_end_of_fragments_with_late_sound_is_silence(tmp_path: Path):
