@@ -29,7 +29,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
 
     Raises:
         InputError: when a folder is missing, there is no recording, a file is broken, two references of a recording
-            differ, or those given as ``references`` match none of the recordings.
+            differ, or those given as ``references`` are no RTTM or match none of the recordings.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
@@ -52,6 +52,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     if not drafts:
         raise InputError(f"{folder} and its subfolders have no recordings")
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
+        if not turns:
+            raise InputError(f"{references} and its subfolders have no RTTM files (.rttm); convert other references")
         raise InputError(f"{references} matches none of the recordings in {folder} by name")
     return drafts
 

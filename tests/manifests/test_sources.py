@@ -41,6 +41,14 @@ def test_rttm_of_the_recordings_name_may_call_it_otherwise(tmp_path: Path):
         from_folder(tmp_path / "other", tmp_path / "refs")
 
 
+def test_a_folder_of_references_without_rttm_is_refused_as_such(tmp_path: Path):
+    sound(tmp_path / "wav" / "one.wav")
+    (tmp_path / "refs").mkdir()
+    (tmp_path / "refs" / "one.TextGrid").write_text("")
+    with pytest.raises(InputError, match=r"refs and its subfolders have no RTTM files \(\.rttm\)"):
+        from_folder(tmp_path / "wav", tmp_path / "refs")
+
+
 def test_what_is_inside_goes_before_the_file_name_and_two_of_one_name_compete(tmp_path: Path):
     for name in ("one", "two"):
         sound(tmp_path / "wav" / f"{name}.wav")
