@@ -28,12 +28,17 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         references: the folder (or the RTTM file) with the references, if they are elsewhere.
 
     Raises:
-        InputError: when a folder is missing, there is no recording, a file is broken, two references of a recording
-            differ, or those given as ``references`` are no RTTM or match none of the recordings.
+        InputError: when a folder is missing, there is no recording, two have the same name, a file is broken, two
+            references of a recording differ, or those given as ``references`` are no RTTM or match none of the
+            recordings.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
-    names = {without_white_space(path.stem) for path in recordings}
+    names: dict[str, Path] = {}
+    for path in recordings:  # first, because their references compete, too, and none of those has to go
+        name = without_white_space(path.stem)
+        if (other := names.setdefault(name, path)) != path:
+            raise InputError(f"{other} and {path} are both called {name!r}; rename one, and the files about it")
     turns = _by_id(elsewhere, ".rttm", _read_rttm, names)
     regions = _by_id(elsewhere, ".uem", uem.read, names) if elsewhere.is_dir() else {}
     lengths = _each(recordings, duration_of)
@@ -103,7 +108,9 @@ def _by_id(
         ids = list(about)
         for name in ids:
             if name in found and said[name] != about[name]:
-                raise InputError(f"{found[name][0]} and {path} are both for {name!r}; keep one of them")
+                raise InputError(
+                    f"{found[name][0]} and {path} are both for {name!r}; keep one of them, or correct the id in it"
+                )
             said[name] = about[name]
             found.setdefault(name, (path, len(ids) == 1))
         if len(ids) == 1 and own in names and ids[0] not in names:

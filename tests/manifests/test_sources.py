@@ -41,6 +41,18 @@ def test_rttm_of_the_recordings_name_may_call_it_otherwise(tmp_path: Path):
         from_folder(tmp_path / "other", tmp_path / "refs")
 
 
+def test_of_two_recordings_of_one_name_neither_reference_has_to_go(tmp_path: Path):
+    for day in ("monday", "tuesday"):
+        sound(tmp_path / day / "ZOOM0001.wav")
+        truth(tmp_path / day / "ZOOM0001.rttm", (0, 1, day))
+    with pytest.raises(InputError, match=r"monday.*wav and .*tuesday.*wav are both called 'ZOOM0001'; rename one, "):
+        from_folder(tmp_path)
+    for suffix in ("wav", "rttm"):
+        (tmp_path / "tuesday" / f"ZOOM0001.{suffix}").rename(tmp_path / "tuesday" / f"ZOOM0002.{suffix}")
+    with pytest.raises(InputError, match=r"0001\.rttm and .*0002\.rttm are both for 'ZOOM0001'; .* correct the id"):
+        from_folder(tmp_path)
+
+
 def test_a_folder_of_references_without_rttm_is_refused_as_such(tmp_path: Path):
     sound(tmp_path / "wav" / "one.wav")
     (tmp_path / "refs").mkdir()
