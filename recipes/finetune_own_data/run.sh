@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# From a folder of audio and RTTM to a model fine-tuned on it, scored beside the model it started from.
+# From a folder of audio and RTTM, TextGrids or STM to a model fine-tuned on it, scored beside the model it started from.
 set -euo pipefail
-data=${DATA:?set DATA to a folder with train, dev and test, each recordings with RTTM}
+data=${DATA:?set DATA to a folder with train, dev and test, each recordings with RTTM, TextGrids or STM}
 recipe=${RECIPE:-$(dirname "$0")/recipe.toml}
 out=${OUT:-runs/finetune_own_data}
 device=${DEVICE:-auto}
 model=${MODEL:-embedded}
 
 for split in train dev test; do
-    sortformer manifest folder "$data/$split" -o "$out/$split.jsonl" --overwrite
+    sortformer manifest folder "$data/$split" --reference "$data/$split" -o "$out/$split.jsonl" --overwrite
 done
 sortformer manifest check "$out/train.jsonl" "$out/dev.jsonl" "$out/test.jsonl"
 

@@ -39,15 +39,16 @@ def folder(
         Path, typer.Argument(metavar="DIR", help="Folder of the recordings; subfolders are searched, too.")
     ],
     out: Out,
-    rttm: Annotated[
-        Path | None, typer.Option(metavar="DIR|FILE", help="RTTM file or folder, if not beside the recordings.")
+    reference: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR|FILE", help="References (RTTM, TextGrid, STM), if not RTTM beside the recordings."),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """From a folder of recordings and RTTM with the same names."""
     from sortformer.manifests.folder import from_folder
 
-    drafts = from_folder(place, rttm)
+    drafts = from_folder(place, reference)
     _write({out: drafts}, overwrite)
     without = [draft.entry.id for draft in drafts if draft.entry.rttm is None and draft.turns is None]
     if without:

@@ -12,7 +12,7 @@ from sortformer.formats.source import read_text
 from sortformer.formats.uem import Regions
 from sortformer.formats.uem import read as read_uem
 
-__all__ = ["files_in", "holds_turns", "turns_in", "uem_in"]
+__all__ = ["files_in", "holds_turns", "is_rttm", "turns_in", "uem_in"]
 
 Value = TypeVar("Value")
 
@@ -43,6 +43,11 @@ def holds_turns(path: Path) -> bool:
     """
     content = read_text(path)
     return content.lstrip().startswith("[") or '"schema_version"' in content
+
+
+def is_rttm(file: Path) -> bool:
+    """Return whether :func:`turns_in` reads a file as RTTM."""
+    return _suffix(file) not in _READERS or _suffix(file) == ".rttm"
 
 
 def _turns(file: Path) -> dict[str, tuple[Turn, ...]]:

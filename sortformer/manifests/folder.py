@@ -1,12 +1,13 @@
-"""A manifest of a folder with recordings and their RTTM, in any arrangement."""
+"""A manifest of a folder with recordings and their references, in any arrangement."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sortformer.annotation import Diarization, last_end
+from sortformer.annotation import Diarization, Turn, last_end
 from sortformer.errors import InputError
 from sortformer.formats import rttm, uem
+from sortformer.formats.gather import is_rttm, turns_in
 from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.tree import Tree, duration_of
@@ -14,6 +15,8 @@ from sortformer.manifests.tree import Tree, duration_of
 __all__ = ["from_folder"]
 
 Value = TypeVar("Value")
+
+_KINDS = (".rttm", ".textgrid", ".stm")
 
 
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
@@ -25,12 +28,13 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     ``ES2002a.Mix-Headset``. A recording without a reference gets an entry without one.
 
     Args:
-        references: the folder (or the RTTM file) with the references, if they are elsewhere.
+        references: the folder (or the file) with the references, if they are elsewhere or not RTTM: in a folder RTTM
+            or, if there is none, TextGrids or else STM; a file in any format of
+            :func:`~sortformer.formats.gather.turns_in`.
 
     Raises:
         InputError: when a folder is missing, there is no recording, two have the same name, a file is broken, two
-            references of a recording differ, or those given as ``references`` are no RTTM or match none of the
-            recordings.
+            references of a recording differ, or there are none in ``references``, or none about the recordings.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
@@ -39,26 +43,22 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         name = without_white_space(path.stem)
         if (other := names.setdefault(name, path)) != path:
             raise InputError(f"{other} and {path} are both called {name!r}; rename one, and the files about it")
-    turns = _by_id(elsewhere, ".rttm", _read_rttm, names)
+    turns = _by_id(elsewhere, _KINDS[0] if references is None else _kind(elsewhere), _in_rttm, names)
     regions = _by_id(elsewhere, ".uem", uem.read, names) if elsewhere.is_dir() else {}
     lengths = _each(recordings, duration_of)
     drafts = []
     for path in recordings:
         name = _known(without_white_space(path.stem), turns)
         source, alone = turns.get(name, (None, True))
-        entry = Entry(
-            name,
-            path,
-            duration=lengths[path],
-            rttm=source if alone else None,
-            uem=regions[name][0] if name in regions else None,
-        )
-        drafts.append(Draft(entry, None if source is None or alone else rttm.read(source)[name]))
+        own = source if source is not None and alone and is_rttm(source) else None
+        there = regions[name][0] if name in regions else None
+        entry = Entry(name, path, duration=lengths[path], rttm=own, uem=there)
+        drafts.append(Draft(entry, None if source is None or own else _turns(source, name)))
     if not drafts:
         raise InputError(f"{folder} and its subfolders have no recordings")
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
         if not turns:
-            raise InputError(f"{references} and its subfolders have no RTTM files (.rttm); convert other references")
+            raise InputError(f"{references} and its subfolders have no RTTM, TextGrid or STM")
         raise InputError(f"{references} matches none of the recordings in {folder} by name")
     return drafts
 
@@ -86,9 +86,20 @@ def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
     return short if short in turns else name
 
 
-def _read_rttm(path: Path) -> dict[str, str]:
+def _kind(place: Path) -> str:
+    """Return the extension of the references in a folder: the first kind that occurs."""
+    return next((kind for kind in _KINDS if place.is_dir() and any(Tree.of(place, {kind}).files)), _KINDS[0])
+
+
+def _turns(source: Path, name: str) -> tuple[Turn, ...]:
+    """Return the turns of a recording; a file about a single one may call it otherwise."""
+    found = turns_in(source)
+    return found[name] if name in found else next(iter(found.values()), ())
+
+
+def _in_rttm(path: Path) -> dict[str, str]:
     """Return the turns of each recording as normalised RTTM, so that they can be compared."""
-    return {uri: rttm.format(Diarization(turns, last_end(turns))) for uri, turns in rttm.read(path).items()}
+    return {uri: rttm.format(Diarization(turns, last_end(turns))) for uri, turns in turns_in(path).items()}
 
 
 def _by_id(

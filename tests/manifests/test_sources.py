@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sortformer.annotation import Turn
+from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
+from sortformer.formats import rttm, seglst, stm, textgrid
 from sortformer.manifests import write
 from sortformer.manifests.folder import from_folder
 from sortformer.manifests.kaldi import from_kaldi
@@ -53,12 +54,40 @@ def test_of_two_recordings_of_one_name_neither_reference_has_to_go(tmp_path: Pat
         from_folder(tmp_path)
 
 
-def test_a_folder_of_references_without_rttm_is_refused_as_such(tmp_path: Path):
+def test_a_folder_without_references_is_refused_as_such(tmp_path: Path):
     sound(tmp_path / "wav" / "one.wav")
     (tmp_path / "refs").mkdir()
-    (tmp_path / "refs" / "one.TextGrid").write_text("")
-    with pytest.raises(InputError, match=r"refs and its subfolders have no RTTM files \(\.rttm\)"):
+    (tmp_path / "refs" / "one.txt").write_text("")
+    with pytest.raises(InputError, match=r"refs and its subfolders have no RTTM, TextGrid or STM"):
         from_folder(tmp_path / "wav", tmp_path / "refs")
+
+
+def test_references_of_annotators_become_rttm(tmp_path: Path):
+    for name in ("one", "two"):
+        sound(tmp_path / f"{name}.wav")
+    said = (Turn(0, 0.5, "Ada King"), Turn(0.5, 1, "Bob"))
+    textgrid.write(tmp_path / "refs" / "one.TextGrid", Diarization(said, 1, "one"))
+    stm.write(tmp_path / "refs" / "one.stm", Diarization(said[:1], 1, "one"))
+    assert all(draft.turns is draft.entry.rttm is None for draft in from_folder(tmp_path))  # as if MFA made them
+    found = write(tmp_path / "out" / "all.jsonl", from_folder(tmp_path, tmp_path / "refs"))
+    assert [(entry.id, entry.rttm, entry.num_speakers) for entry in found] == [
+        ("one", tmp_path / "out" / "rttm" / "one.rttm", 2),
+        ("two", None, None),
+    ]
+    assert rttm.read(tmp_path / "out" / "rttm" / "one.rttm") == {"one": (Turn(0, 0.5, "Ada_King"), Turn(0.5, 1, "Bob"))}
+    (tmp_path / "refs" / "one.TextGrid").unlink()
+    assert [draft.turns for draft in from_folder(tmp_path, tmp_path / "refs")] == [(Turn(0, 0.5, "Ada_King"),), None]
+    truth(tmp_path / "refs" / "two.rttm", (0, 1, "a"))
+    assert [draft.entry.rttm is None for draft in from_folder(tmp_path, tmp_path / "refs")] == [True, False]
+
+
+def test_a_file_of_references_may_have_any_format(tmp_path: Path):
+    sound(tmp_path / "one.wav")
+    for kind, path in ((seglst, "talk.seglst.json"), (stm, "talk.stm")):
+        kind.write(tmp_path / path, Diarization((Turn(0, 1, "Ada"),), 1, "one"))
+        assert [draft.turns for draft in from_folder(tmp_path, tmp_path / path)] == [(Turn(0, 1, "Ada"),)]
+    stm.write(tmp_path / "one.stm", Diarization((Turn(0, 1, "Ada"),), 1, "otherwise"))
+    assert [draft.turns for draft in from_folder(tmp_path, tmp_path / "one.stm")] == [(Turn(0, 1, "Ada"),)]
 
 
 def test_what_is_inside_goes_before_the_file_name_and_two_of_one_name_compete(tmp_path: Path):
