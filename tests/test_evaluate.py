@@ -14,8 +14,8 @@ import pytest
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import ConfigError, InputError
 from sortformer.evaluate import Report, Row, as_csv, as_json, as_markdown, as_text, score, score_recordings, truth_in
+from sortformer.formats import audacity, rttm, seglst, stm, textgrid, uem
 from sortformer.formats import json as json_format
-from sortformer.formats import rttm, seglst, stm, textgrid, uem
 from sortformer.manifests import Entry, write
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, changed
@@ -77,7 +77,13 @@ def test_textgrids_score_as_rttm_does(folders, tmp_path):
 
 @pytest.mark.parametrize(
     ("written", "suffix"),
-    [(json_format.write, "json"), (seglst.write, "seglst.json"), (stm.write, "stm"), (stm.write, "STM")],
+    [
+        (json_format.write, "json"),
+        (seglst.write, "seglst.json"),
+        (stm.write, "stm"),
+        (stm.write, "STM"),
+        (audacity.write, "labels.txt"),
+    ],
 )
 def test_what_else_knows_turns_scores_as_rttm_does(folders, tmp_path, written, suffix):
     mine = tmp_path / "mine"
@@ -221,7 +227,7 @@ def test_a_recording_in_two_files_is_refused(folders):
 
 def test_missing_and_empty_folders_and_unknown_protocols_are_refused(folders, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"has no \.rttm or \.textgrid or .* or \.jsonl files"):
+    with pytest.raises(InputError, match=r"has no \.rttm or \.textgrid or .* or \.jsonl or \.labels\.txt files"):
         score(folders[0], tmp_path / "empty")
     with pytest.raises(InputError, match="does not exist"):
         score(tmp_path / "absent", folders[1])

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
-from sortformer.formats import json, rttm, seglst, stm, textgrid
+from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid
 from sortformer.formats.names import names_file, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.formats.uem import Regions
@@ -16,16 +16,17 @@ __all__ = ["files_in", "holds_turns", "is_rttm", "turns_in", "uem_in"]
 
 Value = TypeVar("Value")
 
-_SEGLST = ".seglst.json"
+_SEGLST, _LABELS = ".seglst.json", ".labels.txt"
 
 
 def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
     """Return the turns by recording id from a file or a folder of files; empty for a file without a turn.
 
-    The extension decides the format: TextGrid (about the recording with the file's name), STM, JSON (SegLST if it is a
-    list, else documents of ``Diarization.to_json``, one or as JSON lines), or else RTTM. In a folder only the files of
-    one extension are read, the first that occurs of ``.rttm``, ``.textgrid``, ``.stm``, ``.seglst.json``, ``.json`` and
-    ``.jsonl``; a file without a turn means that nobody speaks in the recording of its name.
+    The extension decides the format: TextGrid or Audacity's labels (about the recording with the file's name), STM,
+    JSON (SegLST if it is a list, else documents of ``Diarization.to_json``, one or as JSON lines), or else RTTM. In a
+    folder only the files of one extension are read, the first that occurs of ``.rttm``, ``.textgrid``, ``.stm``,
+    ``.seglst.json``, ``.json``, ``.jsonl`` and ``.labels.txt``; a file without a turn means that nobody speaks in the
+    recording of its name.
 
     Raises:
         InputError: when the path is missing or broken, or two files hold the same recording.
@@ -55,16 +56,18 @@ def _turns(file: Path) -> dict[str, tuple[Turn, ...]]:
 
 
 def _suffix(file: Path) -> str:
-    """Return the suffix of a file in lower case; ``.seglst.json`` counts as one."""
-    return _SEGLST if file.name.lower().endswith(_SEGLST) else file.suffix.lower()
+    """Return the suffix of a file in lower case; ``.seglst.json`` and ``.labels.txt`` count as one."""
+    name = file.name.lower()
+    return next((suffix for suffix in (_SEGLST, _LABELS) if name.endswith(suffix)), file.suffix.lower())
 
 
 def _own_name(file: Path) -> str:
     return without_white_space(file.name[: len(file.name) - len(_suffix(file))])
 
 
-def _textgrid(file: Path) -> dict[str, tuple[Turn, ...]]:
-    return {_own_name(file): textgrid.read(file)}
+def _by_file_name(read: Callable[[Path], tuple[Turn, ...]]) -> Callable[[Path], dict[str, tuple[Turn, ...]]]:
+    """Return a reader of a format that does not contain the id of the recording."""
+    return lambda file: {_own_name(file): read(file)}
 
 
 def _json(file: Path) -> dict[str, tuple[Turn, ...]]:
@@ -79,11 +82,12 @@ def _json(file: Path) -> dict[str, tuple[Turn, ...]]:
 
 _READERS: dict[str, Callable[[Path], dict[str, tuple[Turn, ...]]]] = {
     ".rttm": rttm.read,
-    ".textgrid": _textgrid,
+    ".textgrid": _by_file_name(textgrid.read),
     ".stm": stm.read,
     _SEGLST: seglst.read,
     ".json": _json,
     ".jsonl": _json,
+    _LABELS: _by_file_name(audacity.read),
 }
 
 

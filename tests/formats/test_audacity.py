@@ -19,6 +19,7 @@ def test_the_labels_are_the_turns(recording, names):
     rows = [line.split("\t") for line in audacity.format(original).split("\n")[:-1]]
     expected = [Turn(turn.start, turn.end, in_one_line(turn.speaker)) for turn in original.merge()]
     assert [Turn(float(start), float(end), name) for start, end, name in rows] == sorted(expected)
+    assert list(audacity.parse(audacity.format(original))) == sorted(expected)
 
 
 @given(diarizations(grid=48000))
@@ -43,3 +44,25 @@ def test_where_nobody_speaks_there_are_no_labels():
 def test_two_names_that_are_one_in_a_line_are_refused():
     with pytest.raises(InputError, match="the same name except for white space, which an Audacity label cannot"):
         audacity.format(Diarization((Turn(0, 1, "Ada King"), Turn(1, 2, "Ada\tKing")), 2))
+
+
+def test_labels_that_were_corrected_in_audacity_are_read(tmp_path: Path):
+    corrected = "1.000000\t2.500000\tAda  King\r\n\\\t100.0\t3000.0\r\n0.5\t1.25\tBob\r\n3.000000\t3.000000\tcough\r\n"
+    (tmp_path / "x.labels.txt").write_bytes(corrected.encode())
+    assert audacity.read(tmp_path / "x.labels.txt") == (Turn(0.5, 1.25, "Bob"), Turn(1, 2.5, "Ada King"))
+    assert audacity.parse("") == ()
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("1.0 2.0 Ada", "needs start, end and speaker, separated by tabs, got '1.0 2.0 Ada'"),
+        ("1\t2", "the label has no text: write the name of the speaker"),
+        ("1\t2\t ", "the label has no text: write the name of the speaker"),
+        ("2\t1\tAda", "the end, 1 s, is before the start, 2 s"),
+        ("1,5\t2\tAda", "the start must be in .* got '1,5': write a decimal point, not a comma"),
+    ],
+)
+def test_what_is_no_label_is_refused_with_its_line(row: str, message: str):
+    with pytest.raises(InputError, match=f"^x.labels.txt, line 2: .*{message}"):
+        audacity.parse(f"0\t1\tAda\n{row}\n", "x.labels.txt")
