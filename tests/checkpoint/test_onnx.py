@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,41 @@ def test_a_stream_can_be_built_around_a_graph(nemotron: Graph):
         emb, _ = model.encoder.subsample(part, torch.tensor([part.shape[1]]))
         there, expected = memory.step(there, Chunk(emb, nothing, length, nothing))
         torch.testing.assert_close(probs, expected, atol=1e-4, rtol=0)
+    assert bool(here.compressed.all())
+
+
+@torch.no_grad()
+def test_frames_that_see_what_came_before_take_two_calls(ours: Graph):
+    """As docs/onnx.md says for presets with a margin, against the package's stream."""
+    model, size = ours.model, 2
+    config = StreamConfig(size, fifo_frames=6, update_period_frames=3, speaker_cache=SpeakerCacheConfig(12, 0))
+    memory = SpeakerCache(model, config)
+    here = there = memory.start()
+    feats = torch.randn(1, 8 * size * 15, model.config.features.num_mels, generator=torch.Generator().manual_seed(3))
+    nothing, wide = torch.zeros(1, dtype=torch.int64), torch.zeros(1, dtype=torch.bool)
+    none = torch.zeros(1, 0, model.config.encoder.dim)
+    for first in range(0, feats.shape[1], 8 * size):
+        margin = config.margin_frames if first else 0
+        part = feats[:, first - 8 * margin : first + 8 * size]
+        count = torch.tensor([part.shape[1]])
+        both = {"narrowband": wide, "spkcache_lengths": nothing, "fifo_lengths": nothing}
+        alone = ours.run(chunk=part, chunk_lengths=count, spkcache=none, fifo=none, **both)
+        emb = alone["chunk_pre_encode_embs"][:, margin:]
+        found = ours.run(
+            chunk=part,
+            chunk_lengths=nothing,
+            spkcache=here.cache.emb,
+            spkcache_lengths=here.cache.length,
+            fifo=torch.cat([here.fifo.emb[:, : int(here.fifo.length)], emb], dim=1),
+            fifo_lengths=here.fifo.length + size,
+            narrowband=wide,
+        )["spkcache_fifo_chunk_preds"]
+        chunk = Chunk(emb, nothing, torch.tensor([size]), nothing)
+        start = int(here.cache.length + here.fifo.length)
+        here = update(config, here, chunk, found[:, : start + size])
+        whole, _ = model.encoder.subsample(feats[:, : first + 8 * size], torch.tensor([first + 8 * size]), wide)
+        there, expected = memory.step(there, replace(chunk, emb=whole[:, -size:]))
+        torch.testing.assert_close(found[:, start : start + size], expected, atol=1e-4, rtol=0)
     assert bool(here.compressed.all())
 
 
