@@ -334,7 +334,7 @@ class Session:
 
     def _by_slot(self, probs: Tensor) -> np.ndarray:
         """Return the probabilities of this stream's slots, given those (t, S) of the memory's output channels."""
-        return probs[:, list(self._position.channels)].cpu().numpy()
+        return probs[:, list(self._position.channels)].float().cpu().numpy()  # numpy has no bfloat16
 
     def _no_probs(self) -> np.ndarray:
         return np.zeros((0, len(self._position.channels)), np.float32)

@@ -220,6 +220,13 @@ def test_a_finer_output_has_all_its_frames_in_any_cut():
     np.testing.assert_array_equal(stream_probabilities(Session(model, CONFIG), np.array_split(WAVE, 7)), whole)
 
 
+def test_a_stream_in_half_precision_is_near():
+    with torch.autocast("cpu", torch.bfloat16):
+        found = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
+    assert found.dtype == np.float32
+    assert 0 < np.abs(found - EXPECTED).mean() < 0.05
+
+
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
 def test_a_snapshot_may_come_in_whatever_holds_bytes(session, kind):
     session.push(WAVE)
