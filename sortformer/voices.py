@@ -239,10 +239,10 @@ class VoiceStore:
         try:
             config = from_dict(LabelConfig, json.loads(described["config"]))
             memory = LabelMemory(config, tensors["key"], tensors["label"])
-            names = tuple(text_of(name, "a name") for name in json.loads(described["names"]))
+            names = _names_in(described["names"])
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{path} is damaged: store the voices again") from error
-        if memory.key.ndim != 2 or set(memory.label.tolist()) != set(range(len(names))):
+        if not _fit(memory, len(names)):
             raise InputError(f"{path} is damaged, its frames and names do not match: store the voices again")
         return cls(diarizer, memory, names)
 
@@ -279,6 +279,24 @@ class VoiceStore:
 def _one(name: str, other: str) -> bool:
     """Return whether RTTM writes both names alike: they count as the same if they differ in white space only."""
     return without_white_space(name) == without_white_space(other)
+
+
+def _names_in(text: str) -> tuple[str, ...]:
+    """Return the names of a stored list; a ValueError if no store has them."""
+    names = tuple(text_of(name, "a name") for name in json.loads(text))
+    for name in names:
+        check_person(name)
+    if len({without_white_space(name) for name in names}) < len(names):
+        raise ValueError("a name is given twice")
+    return names
+
+
+def _fit(memory: LabelMemory, count: int) -> bool:
+    """Return whether a memory has a label for each frame, and frames of each of ``count`` labels."""
+    key, label = memory.key, memory.label
+    if (key.ndim, key.dtype, label.dtype, label.shape) != (2, torch.float32, torch.int64, key.shape[:1]):
+        return False
+    return bool(key.isfinite().all()) and set(label.tolist()) == set(range(count))
 
 
 def _check_diarizer(diarizer: Diarizer) -> None:

@@ -331,3 +331,29 @@ def test_what_is_no_store_is_refused_in_a_sentence(puppet: Puppet, diarizer: Dia
         replace(of(puppet, "ada"), names=names).save(path, overwrite=True)
         with pytest.raises(InputError, match="is damaged: store the voices again"):
             VoiceStore.load(path, puppet)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"key": torch.zeros(29, 4)},
+        {"key": torch.zeros(30)},
+        {"key": torch.full((30, 4), torch.nan)},
+        {"key": torch.zeros(30, 4, dtype=torch.float16)},
+        {"label": torch.zeros(30)},
+        {"label": torch.zeros(30, 1, dtype=torch.int64)},
+    ],
+)
+def test_frames_that_no_store_has_are_refused(puppet: Puppet, tmp_path: Path, change: dict[str, torch.Tensor]):
+    path, store = tmp_path / "voices.safetensors", of(puppet, "ada")
+    replace(store, memory=replace(store.memory, **change)).save(path)
+    with pytest.raises(InputError, match="is damaged, its frames and names do not match: store the voices again"):
+        VoiceStore.load(path, puppet)
+
+
+@pytest.mark.parametrize("names", [("ada", "speaker_0"), ("ada", "ada"), ("ada", "bob\nspoke")])
+def test_names_that_no_store_has_are_refused(puppet: Puppet, tmp_path: Path, names: tuple[str, ...]):
+    path = tmp_path / "voices.safetensors"
+    replace(of(puppet, "ada", "bob"), names=names).save(path)
+    with pytest.raises(InputError, match="is damaged: store the voices again"):
+        VoiceStore.load(path, puppet)
