@@ -114,15 +114,16 @@ class VoiceStore:
         return store
 
     def without(self, name: str) -> "VoiceStore":
-        """Return a store without a voice.
+        """Return a store without a voice, whose name may differ in white space.
 
         Raises:
             InputError: when it has no voice of that name.
         """
-        if name not in self.names:
+        known = self._known(name) if isinstance(name, str) else None
+        if known is None:
             raise InputError(f"this store has no voice called {name!r}; it has {listed(self.names) or 'none'}")
-        names = tuple(each for each in self.names if each != name)
-        return replace(self, memory=self.memory.without(self.names.index(name)), names=names)
+        names = tuple(each for each in self.names if each != known)
+        return replace(self, memory=self.memory.without(self.names.index(known)), names=names)
 
     def name(
         self,
@@ -248,9 +249,13 @@ class VoiceStore:
 
     def _with(self, name: str, frames: np.ndarray) -> "VoiceStore":
         check_person(name)
-        known = next((each for each in self.names if _one(each, name)), name)
-        names = self.names if known in self.names else (*self.names, name)
-        return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(known)), names=names)
+        known = self._known(name)
+        names = (*self.names, name) if known is None else self.names
+        return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(known or name)), names=names)
+
+    def _known(self, name: str) -> str | None:
+        """Return the stored name that counts as the same, if any."""
+        return next((each for each in self.names if _one(each, name)), None)
 
     def _read(self, found: Embeddings) -> Tensor:
         """Return the memory's probabilities of the names in each frame, (T, names)."""

@@ -218,7 +218,16 @@ def test_whoever_is_forgotten_is_a_stranger_again(puppet: Puppet, tmp_path: Path
     assert VoiceStore.load(tmp_path / "voices", puppet).names == ("ada", "eve")
     with pytest.raises(InputError, match="no voice called 'bob'; it has 'ada', 'eve'"):
         store.without("bob")
+    with pytest.raises(InputError, match="no voice called 3"):
+        store.without(3)  # pyright: ignore[reportArgumentType]
     assert of(puppet, "ada").without("ada").names == ()
+
+
+@pytest.mark.parametrize("name", ["Ada  Lu", "Ada_Lu", "Ada\u2009Lu", "Jose\u0301"])
+def test_whoever_is_forgotten_may_be_written_as_when_added(puppet: Puppet, name: str):
+    store = VoiceStore(puppet).add("Ada Lu", clip("ada")).add("Jos\u00e9", clip("bob"))
+    assert len(store.add(name, clip("eve")).names) == 2
+    assert len(store.without(name).names) == 1
 
 
 @pytest.mark.parametrize("name", ["", "speaker_3", "7"])
