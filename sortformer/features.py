@@ -113,7 +113,7 @@ class LogMel(nn.Module):
         emphasised = tail[:, 1:] - PRE_EMPHASIS * tail[:, :-1]
         mel = self._log_mel(nn.functional.pad(emphasised, (0, max(0, needed - tail.shape[1])))[:, : needed - 1])
         drop = min(count * HOP_SAMPLES, tail.shape[1])
-        return FeatureState(tail[:, drop:], state.tail_start + drop, state.next_frame + count), mel
+        return FeatureState(tail[:, drop:].clone(), state.tail_start + drop, state.next_frame + count), mel
 
     def power(self, mel: Tensor) -> Tensor:
         """Return the power (..., M) of the bands, from frames neither ``equalised`` nor normalised "per_feature"."""

@@ -40,7 +40,7 @@ def peaks_of(begun: np.ndarray, samples: np.ndarray, length: int) -> tuple[np.nd
     heard = np.concatenate([begun, samples])
     whole = len(heard) - len(heard) % length
     pieces = heard[:whole].reshape(-1, length)
-    return np.abs(pieces - pieces.mean(axis=1, keepdims=True)).max(axis=1), heard[whole:]
+    return np.abs(pieces - pieces.mean(axis=1, keepdims=True)).max(axis=1), heard[whole:].copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

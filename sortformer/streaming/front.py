@@ -132,6 +132,6 @@ def next_chunk(log_mel: LogMel, encoder: Encoder, config: StreamConfig, front: F
     full = len(own) // FACTOR  # the last frame of a stream may be incomplete
     next_frame = front.next_frame + length
     first = max(0, next_frame - config.left_context_frames - config.margin_frames)
-    mel = front.mel[:, FACTOR * (first - front.first) :]
+    mel = front.mel[:, FACTOR * (first - front.first) :].clone()
     powers = own[: FACTOR * full].view(full, FACTOR, own.shape[1]).sum(dim=1)
     return replace(front, sounds=sounds, mel=mel, first=first, next_frame=next_frame, open=powers), chunk

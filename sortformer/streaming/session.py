@@ -354,7 +354,8 @@ class Session:
         else:
             front = told(front, probs.reshape(-1, self.model.config.head.upsampling, probs.shape[1]))
         self._position = _Position(front, memory, turns, here.channels, here.frames + len(probs))
-        self._waiting = [rest]
+        # The rest is a view of all that waited, which may be hours.
+        self._waiting = [rest.copy() if self.missing_samples > 0 else rest]
         self._keep([only_slots(probs, speakers)], given)
 
     def _keep(self, probs: list[np.ndarray], turns: tuple[Turn, ...]) -> None:

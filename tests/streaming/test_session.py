@@ -16,7 +16,7 @@ from sortformer.model.identity import identity
 from sortformer.streaming import Session, StreamState, stream_probabilities
 from sortformer.streaming.forget import forget
 from tests.small_models import small_config, small_model
-from tests.streaming.tiny import hearing_model, noise, tiny_model
+from tests.streaming.tiny import hearing_model, noise, normalized, tiny_model
 
 MODEL = tiny_model()
 CONFIG = StreamConfig(5, 2, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
@@ -302,6 +302,16 @@ def test_memory_does_not_grow_with_the_stream():
         session.push(WAVE[:8_000])
         sizes.append(len(session.snapshot()) - 90 * len(session._turns))
     assert max(sizes[20:]) < 1.1 * max(sizes[5:15])
+
+
+def test_nothing_that_was_processed_stays_in_memory():
+    session = Session(normalized("fixed"), CONFIG)
+    session.push(noise(400_000))
+    front = session._position.front
+    arrays = [*session._waiting, front.level.begun, front.level.every.begun]
+    assert sum((array if array.base is None else array.base).nbytes for array in arrays) < 4 * 16_000
+    for tensor in (front.features.tail, front.mel):
+        assert tensor.untyped_storage().nbytes() == tensor.nbytes
 
 
 def test_a_reset_slot_is_somebody_new():
