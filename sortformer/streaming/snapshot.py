@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import io
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from sortformer.errors import InputError
 
 __all__ = ["from_bytes", "plain", "rebuilt", "to_bytes"]
 
-_FORMAT = b"sortformer-session/12\n"
+_FORMAT, _ANY_FORMAT = b"sortformer-session/12\n", rb"sortformer-session/\d+\n"
 _HEAD = len(_FORMAT) + hashlib.sha256().digest_size
 
 Value = TypeVar("Value")
@@ -34,9 +35,14 @@ def from_bytes(data: bytes) -> dict[str, Any]:
     """Return the values of :func:`to_bytes`.
 
     Raises:
-        InputError: if the bytes are damaged or not a snapshot of a session.
+        InputError: if the bytes are damaged, from another version, or not a snapshot of a session.
     """
     data = bytes(data) if isinstance(data, bytearray | memoryview) else data
+    if isinstance(data, bytes) and re.match(_ANY_FORMAT, data) and not data.startswith(_FORMAT):
+        raise InputError(
+            "this snapshot is from another version of the toolkit (it does not begin with "
+            f"'{_FORMAT.decode().strip()}'): restore it with that version"
+        )
     if not isinstance(data, bytes) or not data.startswith(_FORMAT):
         raise InputError(
             f"these bytes are not a snapshot of a session (they do not begin with '{_FORMAT.decode().strip()}')"

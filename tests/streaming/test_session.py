@@ -249,6 +249,14 @@ def test_snapshots_that_do_not_fit_are_refused(session):
         Session.restore(tiny_model(seed=1), data)
 
 
+def test_a_snapshot_of_another_version_is_not_called_something_else(session):
+    data = session.snapshot()
+    head = data[: data.index(b"/") + 1]
+    assert head == b"sortformer-session/"
+    with pytest.raises(InputError, match=r"from another version of the toolkit .*: restore it with that version"):
+        Session.restore(MODEL, head + b"9\n" + data[len(head) :])
+
+
 def test_weights_are_looked_at_once_for_all_that_is_moved_and_again_when_they_change(monkeypatch):
     model, looked = tiny_model(seed=2), []
     monkeypatch.setattr(torch.Tensor, "numpy", lambda tensor, own=torch.Tensor.numpy: looked.append(0) or own(tensor))
