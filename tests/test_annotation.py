@@ -160,6 +160,11 @@ def test_a_pyannote_annotation_without_a_name_is_called_as_other_recordings_are(
     assert Diarization.from_pyannote(annotation).uri == "audio"
 
 
+def test_what_is_no_pyannote_annotation_is_refused():
+    with pytest.raises(InputError, match="a pyannote Annotation is needed, got Diarization"):
+        Diarization.from_pyannote(Diarization((), 1))  # pyright: ignore[reportArgumentType]
+
+
 def test_values_do_not_change_and_can_be_keys():
     recording = Diarization((Turn(0, 1, "a"),), 1, origin=Origin(settings={"onset": 0.5}))
     with pytest.raises(FrozenInstanceError):

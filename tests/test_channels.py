@@ -250,6 +250,8 @@ def test_no_copies_of_a_whole_channel_are_made():
 def test_what_is_of_one_channel_is_not_of_each(diarizer: Diarizer):
     with pytest.raises(InputError, match="channel must be a whole number, 1 or more, got 'each'"):
         diarizer.embeddings(sides((0.0, 3.0), (3.0, 6.0)), sample_rate=RATE, channel="each")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="channel must be a whole number, 1 or more, or 'each', got 'left'"):
+        diarizer(sides((0.0, 3.0), (3.0, 6.0)), sample_rate=RATE, channel="left")  # pyright: ignore[reportArgumentType]
 
 
 def test_a_pipe_is_refused(diarizer: Diarizer):

@@ -288,6 +288,8 @@ def test_a_recording_is_in_memory_once(tmp_path):
 def test_probe_tells_what_the_header_says(tmp_path):
     path = write(tmp_path / "clip.flac", chirp(3, 44_100, channels=2), 44_100)
     assert audio.probe(path) == audio.AudioInfo(duration_s=3.0, sample_rate=44_100, channels=2, codec="flac")
+    with pytest.raises(InputError, match="probe needs a path or a binary file object, got ndarray"):
+        audio.probe(chirp(3.0, 44_100))  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("source", [np.zeros(16_000, np.float32), {"audio": "talk.wav"}], ids=["array", "mapping"])

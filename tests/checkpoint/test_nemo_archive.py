@@ -52,6 +52,11 @@ def test_an_empty_file_a_text_and_a_cut_archive(tmp_path):
         assert "damaged" in refusal(path)
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="there is no /proc")
+def test_what_the_system_does_not_read_is_refused():
+    assert refusal(Path("/proc/self/mem")) == "cannot read /proc/self/mem: Input/output error"
+
+
 @pytest.mark.parametrize("member", ["model_config.yaml", "model_weights.ckpt"])
 def test_a_missing_member_is_named(tmp_path, member):
     values, weights = recorded_parts()

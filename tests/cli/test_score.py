@@ -159,3 +159,9 @@ def test_what_there_is_not_is_a_usage_error(cli: Cli, files: tuple[Path, Path], 
     outcome = cli("score", *files, *option)
     assert outcome.code == 2
     assert option[1] in outcome.err
+
+
+def test_nothing_is_replaced_where_nothing_is_written(cli: Cli, files: tuple[Path, Path]):
+    outcome = cli("score", *files, "--overwrite")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "--overwrite replaces files in the folder of --errors: give that, too" in " ".join(outcome.err.split())

@@ -184,6 +184,7 @@ def test_a_recipe_that_is_no_text_is_one_sentence(tmp_path):
         (LossConfig, {"sort_weight": 1.1}),
         (LossConfig, {"deep_sort_weight": -0.1}),
         (LossConfig, {"deep_weight": -1.0}),
+        *((LossConfig, {"voice_pairs_threshold": distance}) for distance in (0.0, 2.0, float("nan"))),
         *((LossConfig, {name: float("inf")}) for name in ("deep_weight", "ponder_weight", "voice_pairs_weight")),
         *((TeacherConfig, {"table": "t.npz", name: float("inf")}) for name in ("scale", "weight", "final_weight")),
         (TeacherConfig, {"table": "t.npz", "weight": -1.0}),

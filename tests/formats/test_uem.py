@@ -52,6 +52,7 @@ def test_a_broken_line_is_refused_with_its_place(line, reason):
     ("regions", "reason"),
     [
         ({"two words": [(0, 1)]}, "white space"),
+        ({"": [(0, 1)]}, "the file id is empty"),
         ({"#42": [(0, 1)]}, "begins with '#42' would be a comment"),
         ({";": [(0, 1)]}, "begins with ';' would be a comment"),
         ({"m": [(2, 1)]}, "needs 0 <= start <= end in seconds, got 2 to 1"),

@@ -43,6 +43,8 @@ def test_a_missing_ami_meeting_is_refused_unless_allowed(tmp_path: Path):
     root = trees.ami(tmp_path, ["Mix-Headset"])
     with pytest.raises(InputError, match=r"lacks IS1000a.Mix-Headset.wav of the split 'train' and 132 more"):
         from_ami(root / "amicorpus", root / "AMI-diarization-setup")
+    with pytest.raises(InputError, match="there is no AMI microphone 'lapel'; choose from mix-headset, sdm"):
+        from_ami(root / "amicorpus", root / "AMI-diarization-setup", "lapel")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="has no meetings"):
         from_ami(root / "amicorpus", root / "AMI-diarization-setup", "sdm", partial=True)
     (root / "AMI-diarization-setup/uems/test/EN2002a.uem").unlink()
@@ -99,6 +101,10 @@ def test_voxconverse_goes_by_the_folders_of_the_annotations(tmp_path: Path):
 
 def test_a_missing_voxconverse_recording_is_refused_unless_allowed(tmp_path: Path):
     root = trees.voxconverse(tmp_path)
+    again = Path(shutil.copy(root / "audio/abjxc.wav", root))
+    with pytest.raises(InputError, match=r"abjxc.wav have the same name; give the folder that holds only one of them"):
+        from_voxconverse(root, root / "voxconverse")
+    again.unlink()
     (root / "audio/abjxc.wav").unlink()
     with pytest.raises(InputError, match=r"lacks abjxc.wav of the split 'dev'; fetch it"):
         from_voxconverse(root, root / "voxconverse")

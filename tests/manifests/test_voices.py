@@ -11,6 +11,7 @@ from sortformer.formats import uem
 from sortformer.manifests import Entry
 from sortformer.manifests.voices import Utterance, alone, from_librispeech, voices_of, write_bank
 from sortformer.simulate import VoiceBank
+from tests.audio.makers import chirp, piped_flac
 from tests.manifests.trees import librispeech, sound, truth
 from tests.oracles.der_cells import speakers_by_cell
 from tests.strategies import turn_lists
@@ -88,6 +89,13 @@ def test_a_bank_of_ones_own_recordings_loads(tmp_path: Path):
     assert bank.activity.mean() > 0.3
     with pytest.raises(InputError, match="exists already"):
         write_bank(tmp_path / "bank", [])
+
+
+def test_a_recording_without_a_duration_in_its_header_is_no_voice(tmp_path: Path):
+    reference = truth(tmp_path / "one.rttm", (0, 2, "anna"))
+    audio = piped_flac(tmp_path / "one.flac", chirp(2.0, 16_000), 16_000)
+    with pytest.raises(InputError, match=r"one\.flac has no duration in its header; convert it to WAV or FLAC"):
+        voices_of([Entry("one", audio, rttm=reference)], "train", "own")
 
 
 def test_a_link_to_itself_is_no_voice(tmp_path: Path):

@@ -56,6 +56,12 @@ def test_what_has_no_name_is_called_by_what_it_is(server: Running, name: str, wo
     assert (answer.status_code, answer.json()["error"].startswith(says)) == (400, True), answer.text
 
 
+@pytest.mark.parametrize("fields", [{}, {"file": "talk.wav"}])
+def test_a_form_without_a_recording_is_told_how_to_send_one(server: Running, fields: dict[str, str]):
+    answer = httpx.post(f"http://{server.address}/v1/diarize", files={"words": WORDS}, data=fields, timeout=60)
+    assert (answer.status_code, "curl -F file=@talk.wav" in answer.json()["error"]) == (400, True)
+
+
 def test_a_form_in_no_charset_is_one_sentence(server: Running):
     sent = httpx.Request("POST", f"http://{server.address}/v1/diarize", files={"file": b"no sound"})
     headers = {"Content-Type": f"{sent.headers['Content-Type']}; charset=undefined"}
