@@ -1,11 +1,7 @@
 """Words and their speakers: the speaker with most common time, and the nearest one in silence."""
 
-from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
-from typing import NamedTuple
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,50 +71,6 @@ def test_a_word_whose_middle_is_the_border_of_two_turns_is_of_who_arrives_first(
     border = tenth / 10
     recording = Diarization((Turn(0, border, "zoe"), Turn(border, 4, "ada")), 4)
     assert assign_speakers([(border - 0.1, border + 0.1, "yes")], recording)[0].speaker == "zoe"
-
-
-def test_segments_of_whisperx_are_taken_apart():
-    recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
-    words = [{"word": "Hello", "start": 0.1, "end": 0.6, "score": 0.9}, {"word": "2"}]
-    said = assign_speakers([{"start": 0.1, "end": 2.9, "text": "Hello 2", "words": words}], recording)
-    assert said == [(0.1, 0.6, "Hello", "ada"), (0.6, 2.9, "2", "bob")]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("在2025年，OpenAI", ["在", "2025", "年", "，", "OpenAI"]),
-        (" GPT 4 の", ["GPT", "4", "の"]),
-        ("x在2025年", [*"在2025年"]),  # of another text: left as they are
-    ],
-)
-def test_letters_that_whisperx_parts_amid_chinese_are_joined_as_in_the_text(text, words):
-    first, *others = "".join(words)
-    aligned = {"word": first, "start": 0.0, "end": 0.5}
-    parts = [aligned, *({"word": letter} for letter in others)]  # WhisperX does not align digits
-    said = assign_speakers([{"start": 0.0, "end": 2.0, "text": text, "words": parts}], Diarization((), 2))
-    assert [word.text for word in said] == words
-    assert (said[0].start, said[-1].end) == (0.0, 2.0)
-    assert all(before.end <= after.start for before, after in pairwise(said))
-
-
-def test_a_segment_that_whisperx_could_not_align_leaves_the_words_beside_it_apart():
-    recording = Diarization((Turn(0, 3, "ada"),), 3)
-    words = [{"word": "sold", "start": 0.1, "end": 0.4}, {"word": "in", "start": 0.5, "end": 0.9}]
-    segments = [
-        {"start": 0.1, "end": 0.9, "text": " sold in", "words": words},
-        {"start": 1.0, "end": 2.0, "text": " 2014", "words": []},
-    ]
-    said = assign_speakers({"segments": segments}, recording)
-    assert "ada: sold in 2014\n" in subtitles.format(said)
-
-
-def test_a_segment_without_words_keeps_its_space_beside_words_that_bring_theirs():
-    recording = Diarization((Turn(0, 3, "ada"),), 3)
-    words = [{"word": " sold", "start": 0.1, "end": 0.4}, {"word": ".", "start": 0.4, "end": 0.4}]
-    segments = [{"text": " sold.", "words": words}, {"start": 1.0, "end": 2.0, "text": " In 2014", "words": []}]
-    said = assign_speakers({"segments": segments}, recording)
-    assert "ada: sold. In 2014\n" in subtitles.format(said)
 
 
 def test_words_without_times_are_spoken_between_their_neighbours():
@@ -205,85 +157,6 @@ def test_a_segment_in_which_several_speak_is_noticed(both):
         assert [word.speaker for word in assign_speakers(segments, recording)] == ["ada", "bob"]
 
 
-LONG = {"start": 0.0, "end": 3.0, "text": "Hello 2"}
-WORDS = [{"word": "Hello", "start": 0.1, "end": 0.6}, {"word": "2", "start": 1.5, "end": 2.0}]
-
-
-class Spoken(NamedTuple):
-    """A word in the format of faster-whisper."""
-
-    start: float
-    end: float | None
-    word: str
-    probability: float = 0.9
-
-
-@pytest.mark.parametrize(
-    "transcript",
-    [
-        [{"id": 0, "seek": 0, "start": 0.1, "end": 0.6, "text": "Hello"}, {"start": 1.5, "end": 2.0, "text": "2"}],
-        [{"start": 0.1, "end": 0.6, "word": "Hello"}, {"start": 1.5, "end": 2.0, "word": "2"}],
-        [Spoken(0.1, 0.6, "Hello"), Spoken(1.5, 2.0, "2")],
-        [SimpleNamespace(start=0.1, end=0.6, text="Hello", words=None), SimpleNamespace(start=1.5, end=2.0, text="2")],
-        [SimpleNamespace(start=0, end=3, text="", words=[Spoken(0.1, 0.6, "Hello"), Spoken(1.5, 2.0, "2")])],
-        {"text": "Hello 2", "segments": [(0.1, 0.6, "Hello"), (1.5, 2.0, "2")], "language": "en"},
-        {
-            "text": "Hello 2",
-            "chunks": [{"text": t, "timestamp": at} for t, at in (("Hello", (0.1, 0.6)), ("2", (1.5, 2)))],
-        },
-        {
-            "systeminfo": "AVX = 1",
-            "transcription": [
-                {"offsets": {"from": 100, "to": 600}, "text": "Hello"},
-                {"offsets": {"from": 1500, "to": 2000}, "text": "2"},
-            ],
-        },
-        {
-            "transcription": [
-                {
-                    "offsets": {"from": 0, "to": 3000},
-                    "text": "Hello 2",
-                    "tokens": [
-                        {"text": "[_BEG_]", "offsets": {"from": 0, "to": 0}},
-                        {"text": "Hel", "offsets": {"from": 100, "to": 300}},
-                        {"text": "lo", "offsets": {"from": 300, "to": 600}},
-                        {"text": " 2", "offsets": {"from": 1500, "to": 2000}},
-                        {"text": "[_TT_100]", "offsets": {"from": 2000, "to": 2000}},
-                    ],
-                }
-            ],
-        },
-        {"text": "Hello 2", "segments": [LONG], "words": WORDS},
-        SimpleNamespace(text="Hello 2", segments=None, words=[SimpleNamespace(**word) for word in WORDS]),
-        {"segments": [LONG | {"words": WORDS}], "words": [LONG]},
-        {"segments": [LONG], "word_segments": WORDS},
-        {"word_segments": WORDS},
-        {"segments": WORDS, "words": None},
-    ],
-    ids=[
-        "segments of Whisper",
-        "words",
-        "words of faster-whisper",
-        "its segments",
-        "its segments with words",
-        "all that Whisper gives",
-        "all that transformers gives",
-        "all that whisper.cpp gives",
-        "its tokens",
-        "segments and words of OpenAI",
-        "its words, as an object",
-        "segments with words go first",
-        "segments without words and all words of WhisperX",
-        "all words of WhisperX",
-        "no words but those of the segments",
-    ],
-)
-def test_transcripts_of_others_are_taken_too(transcript):
-    recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
-    said = [(start, end, text.strip(), who) for start, end, text, who in assign_speakers(transcript, recording)]
-    assert said == [(0.1, 0.6, "Hello", "ada"), (1.5, 2.0, "2", "bob")]
-
-
 @pytest.mark.parametrize(
     ("item", "reason"),
     [
@@ -321,29 +194,6 @@ def test_a_word_that_runs_backwards_costs_no_other_one():
         InputError, match=r"'as if they were durations' needs start <= end in seconds, got 1\.0 to 0\.4"
     ):
         assign_speakers(words, recording)
-
-
-@pytest.mark.parametrize("tokens", [np.array([50364, 2425]), [50364, 2425], [{"text": 5, "offsets": {}}], [{"id": 5}]])
-def test_tokens_that_have_no_text_or_times_leave_the_segment(tokens):
-    recording = Diarization((Turn(0, 1, "ada"),), 1)
-    segment = {"start": 0.0, "end": 0.5, "text": "hi", "tokens": tokens}
-    assert assign_speakers([segment], recording) == [(0.0, 0.5, "hi", "ada")]
-
-
-def test_what_a_recogniser_puts_in_brackets_is_a_word():
-    tokens = [("[_BEG_]", 0, 0), ("[", 100, 200), ("laughs", 200, 500), ("]", 500, 600)]
-    segment = {"tokens": [{"text": text, "offsets": {"from": start, "to": end}} for text, start, end in tokens]}
-    said = assign_speakers({"transcription": [segment]}, Diarization((Turn(0, 1, "ada"),), 1))
-    assert said == [(0.1, 0.6, "[laughs]", "ada")]
-
-
-def test_tokens_of_a_script_without_spaces_are_words():
-    said = ["我们", "用", "Py", "thon", "。", "20", "25", "年"]
-    tokens = [{"text": text, "offsets": {"from": 500 * at, "to": 500 * at + 500}} for at, text in enumerate(said)]
-    recording = Diarization((Turn(0, 2.5, "ada"), Turn(2.5, 4, "bob")), 4)
-    found = assign_speakers([{"text": "".join(said), "tokens": tokens}], recording)
-    spoken = [("我们", "ada"), ("用", "ada"), ("Python。", "ada"), ("2025", "bob"), ("年", "bob")]
-    assert [(word.text, word.speaker) for word in found] == spoken
 
 
 def test_half_a_character_costs_no_other_word():
