@@ -118,14 +118,18 @@ def test_a_time_before_the_beginning_is_the_beginning():
     assert "00:00:00,000 --> 00:00:01,000" in subtitles.format(said)
     said = assign_speakers([(-0.9, -0.2, "oh")], Diarization((Turn(0, 2, "a"),), 2))
     assert said == [(0.0, 0.0, "oh", "a")]
+    assert assign_speakers([(-1.5, 0.5, "oh")], Diarization((Turn(0, 2, "a"),), 2)) == [(0.0, 0.5, "oh", "a")]
 
 
 def test_a_time_that_is_looked_for_makes_no_word_run_backwards():
     recording = Diarization((Turn(0, 9, "ada"),), 9)
     late, early = ({"start": start, "text": "x", "words": [{"word": "x"}]} for start in (5.0, 1.0))
     assert [word[:2] for word in assign_speakers([late, early], recording)] == [(5.0, 5.0), (1.0, 2.0)]
-    words = [{"word": "x", "start": 5.0, "end": 6.0}, {"word": "2"}, {"word": "y", "start": 4.0, "end": 4.5}]
-    assert [word[:2] for word in assign_speakers(words, recording)] == [(5.0, 6.0), (4.0, 4.0), (4.0, 4.5)]
+    for between in (1, 2):
+        within = between * [{"word": "2"}]
+        words = [{"word": "x", "start": 5.0, "end": 6.0}, *within, {"word": "y", "start": 4.0, "end": 4.5}]
+        found = [word[:2] for word in assign_speakers(words, recording)]
+        assert found == [(5.0, 6.0), *between * [(4.0, 4.0)], (4.0, 4.5)]
     after_the_end = {"text": "x", "timestamp": (12.0, None)}
     with pytest.warns(UserWarning, match=r"1 of 1 words begin after the end of audio \(9 s\)"):
         assert [word[:2] for word in assign_speakers([after_the_end], recording)] == [(12.0, 12.0)]

@@ -36,6 +36,17 @@ def test_letters_that_whisperx_parts_amid_chinese_are_joined_as_in_the_text(text
     assert all(before.end <= after.start for before, after in pairwise(said))
 
 
+def test_a_word_of_joined_digits_lasts_from_the_first_to_the_last_that_has_times():
+    times = {"在": (0.0, 0.4), "0": (0.5, 0.7), "2": (0.7, 0.9), "年": (1.5, 2.0)}
+    pieces = [("在", True), ("2", False), ("0", True), ("2", True), ("5", False), ("年", True)]
+    words = [
+        {"word": text, **dict(zip(("start", "end"), times[text] if timed else (), strict=False))}
+        for text, timed in pieces
+    ]
+    said = assign_speakers([{"start": 0.0, "end": 2.0, "text": "在2025年", "words": words}], Diarization((), 2))
+    assert [word[:3] for word in said] == [(0.0, 0.4, "在"), (0.5, 0.9, "2025"), (1.5, 2.0, "年")]
+
+
 def test_a_segment_that_whisperx_could_not_align_leaves_the_words_beside_it_apart():
     recording = Diarization((Turn(0, 3, "ada"),), 3)
     words = [{"word": "sold", "start": 0.1, "end": 0.4}, {"word": "in", "start": 0.5, "end": 0.9}]
@@ -109,6 +120,7 @@ class Spoken(NamedTuple):
         {"segments": [LONG], "word_segments": WORDS},
         {"word_segments": WORDS},
         {"segments": WORDS, "words": None},
+        {"segments": [], "words": [], "word_segments": WORDS},
     ],
     ids=[
         "segments of Whisper",
@@ -126,6 +138,7 @@ class Spoken(NamedTuple):
         "segments without words and all words of WhisperX",
         "all words of WhisperX",
         "no words but those of the segments",
+        "all words beside lists without any",
     ],
 )
 def test_transcripts_of_others_are_taken_too(transcript):
