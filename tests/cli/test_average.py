@@ -12,3 +12,4 @@ def test_the_mean_of_models_is_a_model(cli: Cli, model: Path, deaf_model: Path, 
     outcome = cli("average", model, deaf_model, "-o", tmp_path / "mean")
     assert (outcome.code, outcome.errors[0].partition("; ")[2]) == (1, "use --overwrite, or another name with -o")
     assert cli("average", model, "-o", tmp_path / "more").code == 1
+    assert cli("average", model, deaf_model, "-o", tmp_path / "mean", "--overwrite").code == 0

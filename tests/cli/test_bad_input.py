@@ -275,7 +275,7 @@ def test_wrong_options_are_usage_errors(
 
 
 @pytest.mark.parametrize("command", ["stream", "tune", "train", "manifest voices"])
-@pytest.mark.parametrize("option", [["-o", "-"], ["--out=-"]])
+@pytest.mark.parametrize("option", [["-o", "-"], ["-o-"], ["--out", "-"], ["--out=-"]])
 def test_no_file_is_called_as_stdout_is(cli: Cli, wav: Path, monkeypatch: pytest.MonkeyPatch, command: str, option):
     monkeypatch.chdir(wav.parent)
     outcome = cli(*command.split(), wav, *option)
@@ -305,7 +305,11 @@ def too_much_of_numpy() -> None:
     np.empty(2**62, dtype=np.uint8)
 
 
-@pytest.mark.parametrize("allocate", [too_much, too_much_of_a_device, too_much_of_numpy])
+def too_much_of_a_library() -> None:
+    raise RuntimeError("std::bad_alloc")
+
+
+@pytest.mark.parametrize("allocate", [too_much, too_much_of_a_device, too_much_of_numpy, too_much_of_a_library])
 def test_a_recording_too_long_for_the_memory_costs_no_other(
     cli: Cli,
     model: Path,

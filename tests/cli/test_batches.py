@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from rich.progress import Progress
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.cli.batch import run
@@ -149,6 +150,22 @@ def test_what_another_run_has_done_meanwhile_is_skipped(
     assert "2 recordings diarized, 1 skipped" in capfd.readouterr().err
     assert (folder / "one.rttm").read_text() == (folder / "two.rttm").read_text() == "of another run"
     assert (folder / "three.rttm").read_text().split()[:4] == results["three.rttm"].split()[:4]
+
+
+def test_the_bar_counts_recordings_and_the_stages_of_each(
+    make: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    shown: list[float] = []
+    monkeypatch.setattr(Progress, "update", lambda *_, completed, **__: shown.append(completed))
+
+    def job(recording, progress):
+        for stage, done, total in (("read", 1.0, None), ("read", 1.0, 2.0), ("read", 3.0, 2.0), ("model", 1, 2)):
+            progress(stage, done, total)
+        return Diarization((), 1, recording.name)
+
+    waves = [str(make(f"{name}.wav")) for name in ("one", "two")]
+    assert run(waves, Results(tmp_path / "out", ("rttm",)), lambda: job) == 0
+    assert shown == pytest.approx([0, 0, 0.05, 0.1, 0.525, 1, 1, 1.05, 1.1, 1.525])
 
 
 def test_what_another_run_has_written_while_this_one_writes_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,6 +1,8 @@
-"""Messages while a progress bar is shown."""
+"""Messages, also while a progress bar is shown."""
 
-from sortformer.cli.console import bar, say
+import pytest
+
+from sortformer.cli.console import bar, say, show_warning
 
 
 def test_a_message_above_a_bar_is_one_line(capsys, monkeypatch):
@@ -18,3 +20,17 @@ def test_what_a_terminal_would_obey_is_escaped(capfd):
     """The name of an upload is chosen by the client."""
     say("warning: no speech found in \x1b[2J\x9b1m\ntalk\u2028 日本\u3000é.wav")
     assert capfd.readouterr().err == "warning: no speech found in \\x1b[2J\\x9b1m\\ntalk\\u2028 日本\u3000é.wav\n"
+
+
+@pytest.mark.parametrize(
+    ("category", "shown"),
+    [
+        (UserWarning, "warning: it is old\n"),
+        (DeprecationWarning, ""),
+        (PendingDeprecationWarning, ""),
+        (RuntimeWarning, "nowhere.py:3: RuntimeWarning: it is old\n"),
+    ],
+)
+def test_what_only_developers_can_mend_is_not_shown(capfd, category: type[Warning], shown: str):
+    show_warning(category("it is old"), category, "nowhere.py", 3)
+    assert capfd.readouterr().err == shown

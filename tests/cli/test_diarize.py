@@ -50,7 +50,7 @@ def test_one_file_on_stdout_leaves_stderr_empty(cli: Cli, model: Path, wav: Path
 
 def test_all_formats_go_into_a_folder(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / "new" / "out", "-f", "rttm,json,txt,html")
-    assert (outcome.code, outcome.out) == (0, "")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "1 recording diarized\n")
     folder = tmp_path / "new" / "out"
     assert sorted(path.suffix for path in folder.glob("meeting.*")) == [".html", ".json", ".rttm", ".txt"]
     recording = json_format.read(folder / "meeting.json")
