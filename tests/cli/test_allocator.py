@@ -4,10 +4,12 @@ import os
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from sortformer.cli import allocator
+from tests.cli.conftest import Cli
 
 ASK_AGAIN = """
 import resource, sys
@@ -39,6 +41,13 @@ def test_kept_memory_is_not_paged_in_again():
     assert float(share) < 0.1
     _, share = ask("as it is")
     assert float(share) > 0.001  # with huge pages a fault maps 2 MiB
+
+
+def test_diarize_keeps_it(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = list[bool]()
+    monkeypatch.setattr("sortformer.cli.diarize.keep_freed_memory", lambda: asked.append(True))
+    assert cli("diarize", wav, "--model", model).code == 0
+    assert asked == [True]
 
 
 @ON_GLIBC

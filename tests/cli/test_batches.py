@@ -38,6 +38,13 @@ def test_there_are_as_many_speakers_as_the_manifest_says(cli: Cli, model: Path, 
     assert speakers_of(tmp_path / "told") == {"one_1": 1, "one_None": 2}
 
 
+def test_there_is_room_for_as_many_speakers_as_the_manifest_says(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    calls = manifest(tmp_path / "calls.jsonl", {"audio_filepath": str(wav), "num_speakers": 9})
+    options = ("--model", model, "--clustering", 0.4, "-f", "json", "--oracle-num-speakers")
+    settings = json.loads(cli("diarize", calls, *options).out)["settings"]
+    assert settings["postprocess"]["clustering"]["max_speakers"] == 9
+
+
 @pytest.mark.parametrize("options", [("--num-speakers", 2), ("--channel", "each")])
 def test_a_number_of_speakers_is_said_once(cli: Cli, wav: Path, options: tuple):
     outcome = cli("diarize", wav, "--oracle-num-speakers", *options)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sortformer.cli.console import bar, say, show_warning
+from sortformer.cli.console import TRACEBACK, bar, say, show_warning, unforeseen
 
 
 def test_a_message_above_a_bar_is_one_line(capsys, monkeypatch):
@@ -34,3 +34,10 @@ def test_what_a_terminal_would_obey_is_escaped(capfd):
 def test_what_only_developers_can_mend_is_not_shown(capfd, category: type[Warning], shown: str):
     show_warning(category("it is old"), category, "nowhere.py", 3)
     assert capfd.readouterr().err == shown
+
+
+@pytest.mark.parametrize("wanted", ["", "1"])
+def test_the_traceback_of_an_unexpected_error_is_shown_where_it_is_wanted(capfd, monkeypatch, wanted: str):
+    monkeypatch.setenv(TRACEBACK, wanted)
+    assert "(ZeroDivisionError: by zero)" in unforeseen(ZeroDivisionError("by zero"))
+    assert capfd.readouterr().err == ("ZeroDivisionError: by zero\n" if wanted else "")

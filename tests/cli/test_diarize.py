@@ -49,7 +49,7 @@ def test_one_file_on_stdout_leaves_stderr_empty(cli: Cli, model: Path, wav: Path
 
 
 def test_all_formats_go_into_a_folder(cli: Cli, model: Path, wav: Path, tmp_path: Path):
-    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / "new" / "out", "-f", "rttm,json,txt,html")
+    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / "new" / "out", "-f", "rttm, json,txt,html,rttm")
     assert (outcome.code, outcome.out, outcome.err) == (0, "", "1 recording diarized\n")
     folder = tmp_path / "new" / "out"
     assert sorted(path.suffix for path in folder.glob("meeting.*")) == [".html", ".json", ".rttm", ".txt"]
@@ -99,6 +99,15 @@ def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):
     assert document["settings"]["postprocess"]["onset"] == 0.75
     assert document["settings"]["max_speakers"] == 1
     assert 0.9 < document["turns"][0]["confidence"] < 1
+
+
+def test_each_option_of_post_processing_is_its_setting(cli: Cli, model: Path, wav: Path):
+    given = {"onset": 0.75, "offset": 0.25, "pad_on": 0.1, "pad_off": 0.2, "min_on": 0.3, "min_off": 0.4}
+    options = [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", value)]
+    outcome = cli("diarize", wav, "--model", model, "-f", "json", "--decision", "least_error", *options)
+    settings = json.loads(outcome.out)["settings"]["postprocess"]
+    found = {name: settings[name if name in settings else f"{name}_s"] for name in given}
+    assert (found, settings["decision"]) == (given, "least_error")
 
 
 @pytest.mark.parametrize(("format", "name"), [("TextGrid", "meeting.TextGrid"), ("audacity", "meeting.labels.txt")])
