@@ -65,7 +65,7 @@ def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
     uri = without_white_space(recording.uri)
     return "".join(
         f"{uri} 1 {without_white_space(speaker)} {start:.3f} {end:.3f} {said}".rstrip() + "\n"
-        for start, end, speaker, said in sorted(segments(recording, words))
+        for start, end, speaker, said in segments(recording, words)
     )
 
 

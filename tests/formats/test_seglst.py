@@ -60,6 +60,12 @@ def test_a_pause_of_a_second_divides_segments_and_each_lasts_until_all_of_its_wo
     assert [(each["start_time"], each["end_time"]) for each in segments] == [(0, 2.5), (3.5, 4)]
 
 
+@pytest.mark.parametrize(("start", "spoken"), [(1.001, ["a b c d"]), (1.0, ["a b c", "d"])])
+def test_a_step_back_of_a_second_divides_segments(start: float, spoken: list[str]):
+    words = [Word(at, at + 0.5, text, "Ada") for at, text in ((0, "a"), (1, "b"), (2, "c"), (start, "d"))]
+    assert [each["words"] for each in json.loads(seglst.format(Diarization((), 9), words))] == spoken
+
+
 def test_a_speech_is_one_segment_however_long():
     words = [Word(number / 2, number / 2 + 0.5, " understanding", "Ada") for number in range(60)]
     (segment,) = json.loads(seglst.format(Diarization((), 60), words))
