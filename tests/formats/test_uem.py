@@ -24,6 +24,8 @@ def test_reading_back_gives_the_same_regions(files):
 def test_regions_are_sorted():
     text = ";; comment\n# another\n\nm 1 5 6\nm 1 0.000 2.5\nn 1 4 4\n"
     assert uem.parse(text) == {"m": ((0, 2.5), (5, 6)), "n": ((4, 4),)}
+    written = uem.format({"n": [(4, 4)], "m": [(5, 6), (0, 2.5)]})
+    assert written == "m 1 0.000 2.500\nm 1 5.000 6.000\nn 1 4.000 4.000\n"
 
 
 def test_written_regions_have_milliseconds(tmp_path):

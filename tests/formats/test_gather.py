@@ -1,0 +1,25 @@
+"""Turns from files in any format: a recording has one name in all of them."""
+
+from pathlib import Path
+
+import pytest
+
+from sortformer.annotation import Diarization, Turn
+from sortformer.formats import json, rttm, seglst, stm, textgrid
+from sortformer.formats.gather import turns_in
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("talk.rttm", rttm.write),
+        ("my talk.TextGrid", textgrid.write),
+        ("talk.stm", stm.write),
+        ("talk.seglst.json", seglst.write),
+        ("talk.json", json.write),
+    ],
+)
+def test_white_space_in_the_name_of_a_recording_is_an_underline_in_every_format(tmp_path: Path, name: str, write):
+    turns = (Turn(0.5, 2.0, "ann"),)
+    write(tmp_path / name, Diarization(turns, 4.0, "my talk"))
+    assert turns_in(tmp_path / name) == {"my_talk": turns}
