@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sortformer.annotation import Diarization
 from sortformer.audio import read
-from sortformer.channels import by_channel, leaks, own_speech
+from sortformer.channels import _power, by_channel, leaks, own_speech
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
 from sortformer.estimates import Probabilities
@@ -234,6 +234,13 @@ def test_what_is_alike_in_two_channels_but_is_no_voice_does_not_matter(talk: np.
     assert names == {0: "channel_1", 1: "channel_2"}
     assert (found.data <= voices).all()
     assert (found.data.sum(axis=0) >= 0.8 * voices.sum(axis=0)).all()
+
+
+def test_a_channel_is_as_loud_however_much_of_it_is_looked_at_at_once(monkeypatch: pytest.MonkeyPatch):
+    wave = 0.3 + sides((0.0, 3.0), (3.0, 6.0))[:, 0]
+    whole = _power(wave, 75, STEP_S)
+    monkeypatch.setattr("sortformer.channels._AT_ONCE", 7)
+    np.testing.assert_allclose(_power(wave, 75, STEP_S), whole, rtol=1e-3)
 
 
 def test_no_copies_of_a_whole_channel_are_made():

@@ -209,6 +209,23 @@ def test_whatever_hears_a_recording_hears_the_channel_that_is_meant(puppet: Pupp
     assert nobody.learn(named, call, **ours).diarize(call, **ours).speakers == ("ada",)
 
 
+def test_a_clip_is_of_who_speaks_most_in_it(puppet: Puppet):
+    talk = np.concatenate([clip("bob", 15), clip("ada", 40), clip("eve", 15)])
+    store = VoiceStore(puppet).add("ada", talk)
+    assert store.diarize(talk).speakers == ("speaker_0", "ada", "speaker_1")
+
+
+def test_one_at_a_time_is_heard_where_that_is_asked_for(puppet: Puppet):
+    found = puppet.embeddings(np.repeat((0, 1, -1), (25, 20, 5)))
+    found.output.data[20:30, :2] = (0.7, 0.9)
+    both = Fixed(puppet.model, PostprocessConfig(), "both")
+    object.__setattr__(both, "found", found)
+    store = VoiceStore(both, of(puppet, "ada").memory, ("ada",))
+    assert [(turn.start, turn.end) for turn in store.diarize("talk.wav")] == [(0.0, 2.4), (1.6, 3.6)]
+    turns = [(turn.start, turn.end, turn.speaker) for turn in store.diarize("talk.wav", exclusive=True)]
+    assert turns == [(0.0, 1.6, "ada"), (1.6, 3.6, "speaker_0")]
+
+
 def test_whoever_is_forgotten_is_a_stranger_again(puppet: Puppet, tmp_path: Path):
     store = of(puppet, "ada", "bob", "eve").without("bob")
     assert store.names == ("ada", "eve")
@@ -312,9 +329,11 @@ def test_saved_and_loaded_it_is_the_same(puppet: Puppet, tmp_path: Path):
 
 def test_voices_of_another_encoder_are_refused_and_of_another_head_are_not(puppet: Puppet, tmp_path: Path):
     of(puppet, "ada").save(tmp_path / "voices.safetensors")
-    other = small_model(small_config(), seed=1)
-    with pytest.raises(InputError, match=r"voices\.safetensors were stored with another model: load that one"):
-        VoiceStore.load(tmp_path / "voices.safetensors", Diarizer(other, PostprocessConfig(), "other"))
+    other, features = small_model(small_config(), seed=1), small_model(small_config(normalize="fixed"))
+    features.encoder.load_state_dict(puppet.model.encoder.state_dict())
+    for model in (other, features):
+        with pytest.raises(InputError, match=r"voices\.safetensors were stored with another model: load that one"):
+            VoiceStore.load(tmp_path / "voices.safetensors", Diarizer(model, PostprocessConfig(), "other"))
     other.encoder.load_state_dict(puppet.model.encoder.state_dict())
     assert VoiceStore.load(tmp_path / "voices.safetensors", Diarizer(other, PostprocessConfig(), "tuned")).names == (
         "ada",

@@ -1,9 +1,11 @@
 """``sortformer convert``: both directions, and its refusals."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 from sortformer import checkpoint
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.model import Sortformer
 from tests.cli.conftest import Cli
@@ -24,7 +26,8 @@ def test_to_our_folder_and_back(cli: Cli, tmp_path: Path, wav: Path):
 def test_what_a_nemo_has_no_place_for_is_said_as_options(cli: Cli, tmp_path: Path, wav: Path):
     network, _ = checkpoint.load(NEMO)
     tuned, back = tmp_path / "tuned", tmp_path / "back.nemo"
-    checkpoint.save(tuned, network, PostprocessConfig(0.3, 0.2, min_on_s=0.1))
+    times = {"pad_on_s": 0.05, "pad_off_s": 0.06, "min_on_s": 0.1, "min_off_s": 0.2}
+    checkpoint.save(tuned, network, PostprocessConfig(0.3, 0.2, **times, clustering=ClusteringConfig(0.4)))
     outcome = cli("convert", tuned, back)
     assert (outcome.code, outcome.out) == (0, f"{back}\n")
     note, _, options = outcome.err.strip().partition(": use it with ")
@@ -32,6 +35,9 @@ def test_what_a_nemo_has_no_place_for_is_said_as_options(cli: Cli, tmp_path: Pat
     results = [cli("diarize", wav, "--model", tuned), cli("diarize", wav, "--model", back, *options.split())]
     assert [result.code for result in results] == [0, 0]
     assert results[0].out == results[1].out != cli("diarize", wav, "--model", back).out
+    documents = [cli("diarize", wav, "-f", "json", "--model", *each) for each in ([tuned], [back, *options.split()])]
+    first, second = (json.loads(document.out)["settings"]["postprocess"] for document in documents)
+    assert first == second
     assert cli("convert", tuned, tmp_path / "ours").err == ""
 
 

@@ -101,13 +101,14 @@ def test_json_says_what_made_it(cli: Cli, model: Path, wav: Path):
     assert 0.9 < document["turns"][0]["confidence"] < 1
 
 
-def test_each_option_of_post_processing_is_its_setting(cli: Cli, model: Path, wav: Path):
+def test_each_option_is_its_setting(cli: Cli, model: Path, wav: Path):
     given = {"onset": 0.75, "offset": 0.25, "pad_on": 0.1, "pad_off": 0.2, "min_on": 0.3, "min_off": 0.4}
     options = [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", value)]
-    outcome = cli("diarize", wav, "--model", model, "-f", "json", "--decision", "least_error", *options)
-    settings = json.loads(outcome.out)["settings"]["postprocess"]
+    options += ["--decision", "least_error", "--preset", "1s"]
+    asked = json.loads(cli("diarize", wav, "--model", model, "-f", "json", *options).out)["settings"]
+    settings = asked["postprocess"]
     found = {name: settings[name if name in settings else f"{name}_s"] for name in given}
-    assert (found, settings["decision"]) == (given, "least_error")
+    assert (found, settings["decision"], asked["preset"]) == (given, "least_error", "1s")
 
 
 @pytest.mark.parametrize(("format", "name"), [("TextGrid", "meeting.TextGrid"), ("audacity", "meeting.labels.txt")])

@@ -3,9 +3,11 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sortformer.formats import rttm
+from tests.audio.makers import write
 from tests.cli.conftest import Cli
 from tests.manifests import trees
 
@@ -69,12 +71,20 @@ def test_callhome_gets_its_references_as_files_of_their_own(cli: Cli, tmp_path: 
 def test_voxconverse_kaldi_lhotse_and_librispeech(cli: Cli, tmp_path: Path):
     root = trees.voxconverse(tmp_path)
     assert cli("manifest", "voxconverse", root, "--rttm", root / "voxconverse", "-o", tmp_path / "vox").code == 0
+    (root / "audio" / "afjiv.wav").unlink()
+    less = ("manifest", "voxconverse", root, "--rttm", root / "voxconverse", "-o", tmp_path / "less")
+    assert [cli(*less, *option).code for option in ((), ("--partial",))] == [1, 0]
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "wav.scp").write_text(f"one {root / 'audio' / 'abjxc.wav'}\n")
     assert cli("manifest", "kaldi", tmp_path / "data", "-o", tmp_path / "kaldi.jsonl").code == 0
     row = {"id": "one", "sources": [{"type": "file", "source": str(root / "audio/abjxc.wav")}], "duration": 1.0}
     (tmp_path / "recordings.jsonl").write_text(json.dumps(row) + "\n")
     assert cli("manifest", "lhotse", tmp_path / "recordings.jsonl", "-o", tmp_path / "lhotse.jsonl").code == 0
+    spoken = {"id": "s", "recording_id": "one", "start": 0.25, "duration": 0.5, "channel": 0, "speaker": "anna"}
+    (tmp_path / "spoken.jsonl").write_text(json.dumps(spoken) + "\n")
+    sides = (tmp_path / "recordings.jsonl", tmp_path / "spoken.jsonl")
+    assert cli("manifest", "lhotse", *sides, "-o", tmp_path / "told" / "lhotse.jsonl").code == 0
+    assert (tmp_path / "told" / "rttm" / "one.rttm").read_text().split()[3:5] == ["0.250", "0.500"]
     outcome = cli("manifest", "librispeech", trees.librispeech(tmp_path), "-o", tmp_path / "bank")
     assert outcome.out == f"{tmp_path / 'bank' / 'segments.tsv'}: 3 voices, 3 utterances, 0.00 h\n"
 
@@ -96,6 +106,13 @@ def test_check_says_what_recordings_are_like_and_what_is_wrong(cli: Cli, calls: 
     assert outcome.err.endswith("1 problem found\n")
 
 
+def test_a_quick_check_does_not_listen(cli: Cli, calls: Path):
+    write(calls.parent / "calls" / "two.wav", np.zeros(32_000, np.float32), 16_000)
+    listened, quick = cli("manifest", "check", calls), cli("manifest", "check", calls, "--quick")
+    assert (listened.code, "silent" in listened.err) == (1, True)
+    assert (quick.code, quick.err) == (0, "")
+
+
 def test_voices_come_from_a_manifest(cli: Cli, calls: Path, tmp_path: Path):
     outcome = cli(
         "manifest", "voices", calls, "--dev", calls, "--shortest", 0.5, "--name", "calls", "-o", tmp_path / "b"
@@ -104,6 +121,10 @@ def test_voices_come_from_a_manifest(cli: Cli, calls: Path, tmp_path: Path):
     rows = (tmp_path / "b" / "segments.tsv").read_text().splitlines()[1:]
     assert rows[0].split("\t")[1:] == ["calls_one_anna", "train", "", "0.200", "0.900"]
     assert [row.split("\t")[2] for row in rows] == ["train"] * 4 + ["dev"] * 4
+    shared = ("--dev", calls, "--shortest", 0.5, "--shared-names", "--overwrite")
+    assert cli("manifest", "voices", calls, *shared, "-o", tmp_path / "b").code == 0
+    rows = (tmp_path / "b" / "segments.tsv").read_text().splitlines()[1:]
+    assert [row.split("\t")[1] for row in rows] == ["own_anna", "own_bert"] * 4
 
 
 def test_a_manifest_is_diarized_and_scored(cli: Cli, calls: Path, model: Path, tmp_path: Path):

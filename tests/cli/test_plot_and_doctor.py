@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sortformer.diarizer import Diarizer
+from sortformer.doctor import Finding
 from sortformer.estimates import Probabilities
 from tests.cli.conftest import Cli
 
@@ -107,3 +108,9 @@ def test_doctor_passes_and_fails_with_its_exit_code(cli: Cli, model: Path, tmp_p
     outcome = cli("doctor", "--model", tmp_path / "absent")
     assert outcome.code == 1
     assert [line for line in outcome.out.splitlines() if line.startswith("FAIL  weights: ")]
+
+
+def test_one_check_that_fails_is_a_failure_whatever_comes_after_it(cli: Cli, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.doctor.examine", lambda *_: [Finding("audio", "no", False), Finding("end", "yes")])
+    outcome = cli("doctor")
+    assert (outcome.code, outcome.out) == (1, "FAIL  audio: no\nok    end: yes\n")
