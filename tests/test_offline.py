@@ -17,7 +17,7 @@ from sortformer.diarizer import Diarizer
 from sortformer.enrolled import read_clip
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
-from sortformer.offline import Whole, at_once, in_windows
+from sortformer.offline import Whole, at_once, clip_voice, in_windows
 from tests.audio.makers import chirp
 from tests.small_models import small_config, small_model
 from tests.tiny import SLOTS, tiny_model
@@ -84,6 +84,20 @@ def test_a_voice_that_is_two_by_the_distance_of_clustering_is_not_named(alone: D
     clip = chirp(2.0, 16_000)[::-1].copy()
     named = [grouped(alone, threshold)(wav, enroll={"chair": clip}).speakers for threshold in (1.99, 1e-6)]
     assert ["chair" in speakers for speakers in named] == [True, False]
+
+
+@pytest.mark.parametrize(("frames", "enough"), [(7, True), (6, False)])
+def test_a_clip_has_half_a_second_of_speech(monkeypatch: pytest.MonkeyPatch, frames: int, enough: bool):
+    model, probs = small_model(small_config()), np.zeros((25, 3), np.float32)
+    probs[:frames, 1] = 0.9
+    monkeypatch.setattr("sortformer.offline.in_windows", lambda *_: Whole(probs, np.eye(25, dtype=np.float32), 1))
+    if enough:
+        expected = np.where(np.arange(25) < frames, frames**-0.5, 0.0)
+        found = clip_voice(model, "Ada", chirp(2.0, 16_000), None, ClusteringConfig(0.5))
+        np.testing.assert_allclose(found, expected, atol=1e-6)
+    else:
+        with pytest.raises(InputError, match="no voice was found in the clip of 'Ada'"):
+            clip_voice(model, "Ada", chirp(2.0, 16_000), None, ClusteringConfig(0.5))
 
 
 @pytest.mark.parametrize("preset", [None, "1s"])
