@@ -181,8 +181,18 @@ def test_the_middle_of_good_distances_goes_before_one_that_is_good_alone():
     assert _surely_better(np.tile([9, 0, 9, 4, 4, 4, 9], (3, 1)), np.arange(7) == 6) == 4
 
 
+def test_a_distance_counts_twice_as_much_as_each_of_its_neighbours():
+    assert _surely_better(np.tile([18, 12, 0, 12, 18, 7, 7, 7], (3, 1)), np.arange(8) == 0) == 2
+
+
 def test_the_first_and_the_last_distance_gain_nothing_by_a_neighbour_that_they_lack():
     assert _surely_better(np.tile([6, 5, 5, 5, 6], (3, 1)), np.arange(5) == 2) == 2
+
+
+def test_a_distance_that_gains_in_one_recording_alone_is_not_sure_to_be_better():
+    alone, elsewhere = [8, 8, 4, 4, 4], [8, 8, 7, 7, 7]
+    assert _surely_better(np.array([alone, [5] * 5]), np.arange(5) == 0) == 0
+    assert _surely_better(np.array([alone, elsewhere]), np.arange(5) == 0) == 3
 
 
 def test_a_distance_that_gains_nothing_stays(references, by_distance):
