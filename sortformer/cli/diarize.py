@@ -161,7 +161,7 @@ def diarize(
                 max_speakers=max_speakers,
                 exclusive=exclusive,
                 enroll=voices,
-                postprocess=settings.with_room_for(number) if oracle_num_speakers else settings,
+                postprocess=settings,
                 progress=progress,
             )
             return replace(result, uri=recording.name).shift(recording.offset_s)
