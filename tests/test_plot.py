@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
+from sortformer.formats.svg import COLOURS
 from sortformer.plot import FORMATS, figure, image
 
 
@@ -47,6 +48,12 @@ def test_a_speaker_has_the_colour_of_the_slot_and_of_the_reference(probabilities
     assert truth.get_xlim() == (0, 10)
 
 
+def test_who_is_never_heard_has_nobodys_colour(probabilities: Probabilities):
+    found = Diarization(RESULT.turns[:1], 10.0, "meeting")
+    truth = figure(probabilities, found, [Turn(5, 9, "Adam")]).axes[2]
+    assert bars(truth) == {"Adam": "#bbbbbb"}
+
+
 def legend(curves) -> list[str]:
     return [text.get_text() for text in curves.get_legend().get_texts()]
 
@@ -63,6 +70,7 @@ def test_curves_that_share_a_colour_differ_in_their_lines():
     curves = figure(Probabilities(data, 0.08, 10.0), Diarization((), 10.0)).axes[0]
     looks = [(to_hex(patch.get_edgecolor()), patch.get_linestyle()) for patch in curves.patches]
     assert len(set(looks)) == 20
+    assert len({line for _, line in looks[: len(COLOURS)]}) == 1
 
 
 def test_errors_are_drawn_where_they_are(probabilities: Probabilities):
@@ -83,7 +91,7 @@ def test_an_hour_is_drawn_in_means_and_minutes():
         start, end = np.rint(edges[:-1][index] / 0.08), np.rint(edges[1:][index] / 0.08)
         assert values[index] == pytest.approx(data[int(start) : int(end), 1].mean())
     assert turns.get_xlabel() == "minutes"
-    assert turns.xaxis.get_major_formatter()(754.0, None) == "12:34"
+    assert [turns.xaxis.get_major_formatter()(at, None) for at in (754.0, 65.0)] == ["12:34", "1:05"]
 
 
 @pytest.mark.parametrize(("duration_s", "dots"), [(10.0, 1440), (240.0, 1920), (3600.0, 4800)])

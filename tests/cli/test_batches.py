@@ -13,6 +13,7 @@ from sortformer.cli.batch import run
 from sortformer.cli.recordings import Recording, once
 from sortformer.cli.results import Results
 from sortformer.errors import InputError
+from tests.audio.makers import chirp, piped_flac
 from tests.cli.conftest import Cli
 
 
@@ -119,6 +120,11 @@ def test_a_duration_that_was_rounded_is_that_of_the_whole_file(wav: Path, recwar
         assert rounded.heard()["audio"] == wav
     assert not recwarn.list
     assert Recording(wav, "meeting", 0.0, 1.8).is_window()
+
+
+def test_a_recording_whose_header_has_no_duration_is_heard_as_long_as_the_manifest_says(tmp_path: Path):
+    piped = piped_flac(tmp_path / "piped.flac", chirp(3.0, 16_000), 16_000)
+    assert len(Recording(piped, "piped", 0.0, 2.0).heard()["audio"]["waveform"]) == 32_000
 
 
 def test_white_space_in_the_name_of_a_speaker_is_said(capfd: pytest.CaptureFixture[str]):
