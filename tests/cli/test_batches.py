@@ -1,7 +1,9 @@
 """Batches prepared by others: manifests with windows and numbers of speakers, and several runs at once."""
 
+import io
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,6 +135,15 @@ def test_white_space_in_the_name_of_a_speaker_is_said(capfd: pytest.CaptureFixtu
     assert capfd.readouterr().err == (
         "note: 'the chair' is written as 'the_chair' in RTTM, which does not allow white space\n"
     )
+
+
+@pytest.mark.parametrize(("encoding", "name"), [("utf-8", "Köln"), ("ascii", "K\\u00f6ln")])
+def test_json_on_stdout_is_in_its_characters(monkeypatch: pytest.MonkeyPatch, encoding: str, name: str):
+    stdout = io.TextIOWrapper(io.BytesIO(), encoding)
+    monkeypatch.setattr(sys, "stdout", stdout)
+    recording = Recording(Path("Köln.wav"), "Köln")
+    Results(None, ("json",)).write(recording, Diarization((), 2, "Köln"), ("json",))
+    assert f'"uri": "{name}"' in stdout.buffer.getvalue().decode("utf-8")
 
 
 def test_where_nobody_speaks_at_all_the_regions_are_not_to_blame(recwarn: pytest.WarningsRecorder):

@@ -82,6 +82,14 @@ def test_a_uem_that_is_there_and_was_not_given_is_named(cli: Cli, files: tuple[P
     assert cli("score", folder, files[1], "--uem", folder).err == ""
 
 
+def test_the_uem_beside_a_manifest_is_no_news_to_it(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
+    entry = {"audio_filepath": "a.wav", "duration": 10.0, "rttm_filepath": str(files[0])}
+    (tmp_path / "m.jsonl").write_text(json.dumps(entry) + "\n")
+    (tmp_path / "m.uem").write_text("a 1 0.000 5.000\n")
+    outcome = cli("score", tmp_path / "m.jsonl", files[1])
+    assert (outcome.code, outcome.err) == (0, "")
+
+
 def test_what_a_system_said_may_come_through_a_pipe(cli: Cli, files: tuple[Path, Path]):
     with files[1].open() as pipe:
         out, err = started("score", files[0], "-", stdin=pipe).communicate()

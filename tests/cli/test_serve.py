@@ -23,7 +23,7 @@ def serving(model: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str],
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
-        assert line.startswith("listening on http://127.0.0.1:")
+        assert line.startswith("listening on http://")
         yield process, line.strip().removeprefix("listening on http://")
     finally:
         process.kill()
@@ -64,6 +64,21 @@ def test_pages_are_let_in_by_their_origins(cli: Cli, model: Path):
     outcome = cli("serve", "--port", 0, "--model", model, "--allow-origin", f"{page}/talks")
     assert (outcome.code, outcome.out, len(outcome.errors)) == (1, "", 1)
     assert "is not a valid origin" in outcome.errors[0]
+
+
+def test_a_request_may_be_as_large_as_is_said(model: Path):
+    with serving(model, "--max-upload-mb", "1") as (_, address):
+        answer = httpx.post(f"http://{address}/v1/diarize", files={"file": bytes(1 << 20)}, timeout=60)
+    assert answer.status_code == 413
+
+
+def test_an_address_of_ipv6_is_said_as_a_url(model: Path):
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("there is no IPv6")
+    with serving(model, "--host", "::1") as (_, address):
+        assert httpx.get(f"http://{address}/healthz", timeout=60).status_code == 200
 
 
 def test_a_model_that_is_not_there_is_one_sentence(cli: Cli):

@@ -1,9 +1,11 @@
 """``sortformer train``: from a recipe to a model for ``diarize``."""
 
 import json
+import math
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,9 @@ from typing import Any
 import pytest
 import torch
 
+from sortformer.cli.console import bar
+from sortformer.cli.train import _Reporter
+from sortformer.config.train import TrainConfig
 from sortformer.train.step import take_step
 from tests.cli.conftest import Cli
 from tests.processes import eventually, started
@@ -179,6 +184,33 @@ def test_what_is_pressed_in_the_last_step_changes_nothing(cli: Cli, recipe: Path
     monkeypatch.setattr("sortformer.train.loop.take_step", pressed)
     outcome = cli("train", recipe, "-o", tmp_path / "run", "--device", "cpu")
     assert (outcome.code, outcome.out) == (0, f"{tmp_path / 'run' / 'model'}\n")
+
+
+@pytest.mark.parametrize(("file", "name"), [("little.toml", "little"), ("night/recipe.toml", "night")])
+def test_a_run_is_called_as_its_recipe_and_no_denormal_number_slows_it_down(
+    cli: Cli, recipe: Path, monkeypatch: pytest.MonkeyPatch, file: str, name: str
+):
+    flushed = list[bool]()
+
+    def run(config: TrainConfig, folder: Path, *, stop: Callable[[int], bool], **_: Any) -> Path:
+        stop(config.steps)
+        assert flushed == [True]
+        return folder
+
+    monkeypatch.chdir(recipe.parent)
+    Path("night").mkdir()
+    recipe.rename(file)
+    monkeypatch.setattr("sortformer.train.train", run)
+    monkeypatch.setattr(torch, "set_flush_denormal", flushed.append)
+    assert cli("train", file).out == f"runs/{name}\n"
+
+
+def test_a_batch_without_a_finite_loss_leaves_that_of_the_others_to_be_shown():
+    with bar(quiet=True) as shown:
+        reporter = _Reporter(shown, shown.add_task("run", total=3, loss="", der=""), quiet=True)
+        for step, loss in enumerate((2.0, math.nan, 4.0), start=1):
+            reporter.report({"step": step, "loss": loss})
+    assert reporter.loss == "loss 3.053"  # (0.9 * 2 + 4) / (0.9 + 1)
 
 
 @pytest.mark.parametrize("saved", [False, True])
