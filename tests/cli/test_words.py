@@ -9,6 +9,8 @@ import pytest
 from sortformer.annotation import Diarization, Turn
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import Results
+from sortformer.cli.transcripts import Transcripts
+from sortformer.errors import InputError
 from tests.cli.conftest import Cli
 
 WORDS = {
@@ -241,6 +243,15 @@ def test_of_a_window_only_its_words_are_in_the_regions(tmp_path: Path):
     recording = Diarization((Turn(1, 3, "ada"),), 3, "late")
     results.write(Recording(Path("talk.wav"), "late", 1.0, 2.0), recording, ("srt",))
     assert (tmp_path / "late.srt").read_text() == "1\n00:00:02,000 --> 00:00:02,500\nada: c\n"
+
+
+def test_in_a_folder_the_transcript_of_a_file_is_not_that_of_its_windows(wav: Path, tmp_path: Path):
+    (tmp_path / "said").mkdir()
+    transcript(tmp_path / "said" / "meeting.wav.json")
+    said = Transcripts(tmp_path / "said", several=True)
+    said.check(Recording(wav, "call"))
+    with pytest.raises(InputError, match=r"has no call\.json or"):
+        said.check(Recording(wav, "call", 0.5, 1.0))
 
 
 def test_in_a_folder_a_ctm_about_one_recording_is_about_that_of_its_name(
