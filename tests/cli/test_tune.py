@@ -15,7 +15,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.estimates import Probabilities
 from sortformer.formats import rttm
-from sortformer.tune import voices_by_distance
+from sortformer.tune import tune, voices_by_distance
 from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
 
@@ -94,6 +94,19 @@ def test_a_recording_that_the_uem_lacks_is_refused_before_any_work(cli: Cli, mod
     assert outcome.code == 1
     assert outcome.errors == [f"{uem} has no regions for '{wav.stem}'"]
     assert not (tmp_path / "tuned").exists()
+
+
+def test_it_is_tuned_on_the_regions_of_the_uem(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    scored = []
+    monkeypatch.setattr(
+        "sortformer.tune.tune", lambda *given, **options: scored.append(options["uem"]) or tune(*given, **options)
+    )
+    (tmp_path / "parts.uem").write_text("meeting 1 0.5 1.5\n")
+    known = ("--reference", truth(tmp_path, "meeting"), "--uem", tmp_path / "parts.uem")
+    assert cli("tune", wav, *known, "--model", model, "-o", tmp_path / "tuned").code == 0
+    assert scored == [{"meeting": ((0.5, 1.5),)}]
 
 
 def test_where_one_manifest_of_two_names_parts_the_other_is_scored_whole(
