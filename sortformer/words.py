@@ -246,7 +246,7 @@ def _whole(said: list[_Said], text: Any) -> list[_Said]:
 
     Words that bring their spaces, and words that are not those of the text, are returned as they are.
     """
-    if not isinstance(text, str) or any(piece[:1].isspace() for *_, piece in said):
+    if not isinstance(text, str) or any(piece != piece.strip() for *_, piece in said):
         return said
     words, at = list[_Said](), 0
     for start, end, piece in said:

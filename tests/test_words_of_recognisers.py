@@ -36,6 +36,14 @@ def test_letters_that_whisperx_parts_amid_chinese_are_joined_as_in_the_text(text
     assert all(before.end <= after.start for before, after in pairwise(said))
 
 
+@pytest.mark.parametrize("words", [["Hello", " big", " world"], ["Hello ", "big ", "world"]])
+def test_words_that_bring_their_spaces_are_not_joined(words):
+    pieces = [{"word": word, "start": at, "end": at + 1} for at, word in enumerate(words)]
+    recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
+    said = assign_speakers([{"start": 0.0, "end": 3.0, "text": "Hello big world", "words": pieces}], recording)
+    assert [(word.text, word.speaker) for word in said] == list(zip(words, ("ada", "bob", "bob"), strict=True))
+
+
 def test_a_word_of_joined_digits_lasts_from_the_first_to_the_last_that_has_times():
     times = {"在": (0.0, 0.4), "0": (0.5, 0.7), "2": (0.7, 0.9), "年": (1.5, 2.0)}
     pieces = [("在", True), ("2", False), ("0", True), ("2", True), ("5", False), ("年", True)]
