@@ -1,5 +1,6 @@
 """A manifest of a folder with recordings and their references, in any arrangement."""
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,6 +36,9 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     Raises:
         InputError: when a folder is missing, there is no recording, two have the same name, a file is broken, two
             references of a recording differ, or there are none in ``references``, or none about the recordings.
+
+    Warns:
+        UserWarning: when the folder ``references`` has references of several kinds.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
@@ -87,8 +91,15 @@ def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
 
 
 def _kind(place: Path) -> str:
-    """Return the extension of the references in a folder: the first kind that occurs."""
-    return next((kind for kind in _KINDS if place.is_dir() and any(Tree.of(place, {kind}).files)), _KINDS[0])
+    """Return the extension of the references in a folder: the first kind that occurs; warn if there are others."""
+    there = [kind for kind in _KINDS if place.is_dir() and Tree.of(place, {kind}).files]
+    if len(there) > 1:  # RTTM beside a manifest in the folder is what it was before it was corrected elsewhere
+        warnings.warn(
+            f"{place} has references in {' and '.join(there)}: using only those in {there[0]}; for others, give a "
+            "folder without these",
+            stacklevel=3,
+        )
+    return there[0] if there else _KINDS[0]
 
 
 def _turns(source: Path, name: str) -> tuple[Turn, ...]:

@@ -69,7 +69,8 @@ def test_references_of_annotators_become_rttm(tmp_path: Path):
     textgrid.write(tmp_path / "refs" / "one.TextGrid", Diarization(said, 1, "one"))
     stm.write(tmp_path / "refs" / "one.stm", Diarization(said[:1], 1, "one"))
     assert all(draft.turns is draft.entry.rttm is None for draft in from_folder(tmp_path))  # as if MFA made them
-    found = write(tmp_path / "out" / "all.jsonl", from_folder(tmp_path, tmp_path / "refs"))
+    with pytest.warns(UserWarning, match=r"in \.textgrid and \.stm: using only those in \.textgrid"):
+        found = write(tmp_path / "out" / "all.jsonl", from_folder(tmp_path, tmp_path / "refs"))
     assert [(entry.id, entry.rttm, entry.num_speakers) for entry in found] == [
         ("one", tmp_path / "out" / "rttm" / "one.rttm", 2),
         ("two", None, None),
@@ -78,7 +79,8 @@ def test_references_of_annotators_become_rttm(tmp_path: Path):
     (tmp_path / "refs" / "one.TextGrid").unlink()
     assert [draft.turns for draft in from_folder(tmp_path, tmp_path / "refs")] == [(Turn(0, 0.5, "Ada_King"),), None]
     truth(tmp_path / "refs" / "two.rttm", (0, 1, "a"))
-    assert [draft.entry.rttm is None for draft in from_folder(tmp_path, tmp_path / "refs")] == [True, False]
+    with pytest.warns(UserWarning, match=r"in \.rttm and \.stm: using only those in \.rttm"):
+        assert [draft.entry.rttm is None for draft in from_folder(tmp_path, tmp_path / "refs")] == [True, False]
 
 
 def test_a_file_of_references_may_have_any_format(tmp_path: Path):
