@@ -110,7 +110,7 @@ def _turns(source: Path, name: str) -> tuple[Turn, ...]:
 
 def _in_rttm(path: Path) -> dict[str, str]:
     """Return the turns of each recording as normalised RTTM, so that they can be compared."""
-    return {uri: rttm.format(Diarization(turns, last_end(turns))) for uri, turns in turns_in(path).items()}
+    return {uri: rttm.format(Diarization(turns, last_end(turns), uri)) for uri, turns in turns_in(path).items()}
 
 
 def _by_id(

@@ -81,6 +81,9 @@ def test_references_of_annotators_become_rttm(tmp_path: Path):
     truth(tmp_path / "refs" / "two.rttm", (0, 1, "a"))
     with pytest.warns(UserWarning, match=r"in \.rttm and \.stm: using only those in \.rttm"):
         assert [draft.entry.rttm is None for draft in from_folder(tmp_path, tmp_path / "refs")] == [True, False]
+    textgrid.write(tmp_path / "other" / "one.TextGrid", Diarization((*said, Turn(0, 1, "Ada_King")), 1, "one"))
+    with pytest.raises(InputError, match="two speakers of one have the same name except for white space"):
+        from_folder(tmp_path, tmp_path / "other")
 
 
 def test_a_file_of_references_may_have_any_format(tmp_path: Path):
