@@ -193,8 +193,8 @@ class Diarizer:
 
         Warns:
             UserWarning: when no speech was found, fewer speakers than asked for, or, without a wanted number, as many
-                as can be told apart; when a file is damaged, or too long to be processed whole; when clips of two
-                people have similar voices.
+                as can be told apart; when a file is damaged, has several audio tracks, or is too long to be processed
+                whole; when clips of two people have similar voices.
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}

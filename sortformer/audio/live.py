@@ -69,7 +69,7 @@ def piped(
     Data with the header of a recording, or that would be noise as samples, is decoded by FFmpeg as it arrives (WAV,
     FLAC, Ogg, WebM, MP3, AAC, MPEG-TS); its channels are averaged, or one is picked, a ``channel`` counted from 1. All
     other data is raw samples: 16-bit, little-endian, mono, at 16 kHz unless a ``rate`` is given. With an ``encoding``,
-    one of :data:`~sortformer.audio.encodings.ENCODINGS`, only the header of a recording is not read as raw samples.
+    one of :data:`~sortformer.audio.encodings.ENCODINGS`, all data is raw samples, unless it begins as a recording does.
 
     Raises:
         InputError: if the encoding is unknown, or given for a recording; if the rate is out of range, or given for data
@@ -79,6 +79,7 @@ def piped(
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
+        UserWarning: if a recording has several audio tracks, of which only one is read.
     """
     decoder = RawDecoder(encoding)
     source = _Pipe(pipe)

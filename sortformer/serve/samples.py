@@ -33,7 +33,7 @@ class Samples:
         """Decode more bytes, the ``last`` ones or not.
 
         Raises:
-            InputError: if no ``encoding`` was given, and they are not 16-bit samples.
+            InputError: if they begin a recording, or no ``encoding`` was given, and they are not 16-bit samples.
         """
         samples = self._decoder.decode(content)
         if self._resampler is not None:
