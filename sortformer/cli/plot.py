@@ -28,7 +28,7 @@ def plot(
     ] = None,
     reference: Annotated[
         Path | None,
-        typer.Option(metavar="RTTM|DIR", help="Reference turns to compare with, in any format that score reads."),
+        typer.Option(metavar="FILE|DIR", help="Reference turns to compare with, in any format that score reads."),
     ] = None,
     model: Model = None,
     device: Device = "auto",

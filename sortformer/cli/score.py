@@ -25,7 +25,10 @@ _TABLES = {
 def score(
     reference: Annotated[
         Path,
-        typer.Argument(metavar="REF", help="Reference: RTTM, TextGrid, STM, JSON, a folder of these, or a manifest."),
+        typer.Argument(
+            metavar="REF",
+            help="Reference: RTTM, TextGrid, STM, JSON, Audacity's NAME.labels.txt, a folder of these, or a manifest.",
+        ),
     ],
     hypothesis: Annotated[
         Path, typer.Argument(metavar="HYP", help="Hypothesis: such a file, a folder of them, or - for RTTM from stdin.")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sortformer.annotation import Diarization, Turn
-from sortformer.formats import json, rttm, seglst, stm, textgrid
+from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid
 from sortformer.formats.gather import turns_in
 
 
@@ -17,6 +17,7 @@ from sortformer.formats.gather import turns_in
         ("talk.stm", stm.write),
         ("talk.seglst.json", seglst.write),
         ("talk.json", json.write),
+        ("my talk.labels.txt", audacity.write),
     ],
 )
 def test_white_space_in_the_name_of_a_recording_is_an_underline_in_every_format(tmp_path: Path, name: str, write):
