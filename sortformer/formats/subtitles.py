@@ -92,9 +92,15 @@ def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]
     for start, end, lines in subtitles:
         plain = [_plain(line) for line in lines]
         stayed = _stayed(before, plain) if rolling and start - until <= _FLASH_S else 0
-        found += _parts(start, end, joined(_TAG.sub("", line).strip() for line in lines[stayed:]))
+        found += _parts(start, end, joined(map(_line, lines[stayed:])))
         before, until = plain, end
     return found
+
+
+def _line(line: str) -> str:
+    """Return a line without tags; with a dash, which begins what another person says, it keeps its space."""
+    bare = _TAG.sub("", line).strip()
+    return f" {bare}" if bare.startswith(("-", "–")) else bare
 
 
 def _stayed(before: list[str], lines: list[str]) -> int:

@@ -82,6 +82,7 @@ def test_subtitles_of_others_are_read_too(tmp_path):
         ("<i>今天</i>\n<b>去</b>", "今天去"),
         ("今天\nParis", "今天 Paris"),
         ("<i></i>\nyes", "yes"),
+        ("- 你好\n- 再见", "- 你好 - 再见"),
     ],
 )
 def test_there_are_spaces_between_lines_in_scripts_that_have_them(lines, found):
