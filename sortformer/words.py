@@ -60,8 +60,9 @@ def assign_speakers(
             neighbours equally, or get the start or end of their only neighbour. A word whose end is None, as Whisper
             leaves that of the last, lasts a second for each word of its text, at most until the next word begins or
             the recording ends. Times before 0 are moved to 0.
-            Words and turns must have the same clock: if the audio of an MP4, MKV or WebM has gaps, turns keep the time
-            of the video, but some decoders drop the gaps; then convert it to WAV first, and use that for both.
+            Words and turns must have the same clock: if the audio of a video starts late or (in MP4, MKV and WebM) has
+            gaps, turns keep the time of the video, but some decoders do not; then convert it to WAV first, and use
+            that for both.
             Of a whole transcript, a mapping or an object, the ``segments`` are used, or the ``chunks`` of transformers,
             each a ``text`` with its ``timestamp``, or the ``transcription`` of whisper.cpp, with ``offsets`` in
             milliseconds, and with its ``tokens``, if any, joined to words. If none of these has words, the transcript's
