@@ -16,14 +16,15 @@ __all__ = ["AudioInfo", "AudioWarning", "Damaged", "Decoder", "NotDecodable", "S
 class AudioInfo:
     """The header information of a recording.
 
-    ``duration_s`` is None if the header lacks it (a live recording), and an estimate for some MP3 files. ``tracks`` is
-    the number of audio tracks, such as languages, of which only one is read: the one that players choose.
+    ``duration_s`` is None if the header lacks it (a live recording), and an estimate for some MP3 files. Of several
+    audio ``tracks``, such as languages, only one is read: the one that players choose, ``track``, counted from 1.
     """
 
     duration_s: float | None
     sample_rate: int
     channels: int
     codec: str
+    track: int = 1
     tracks: int = 1
 
 

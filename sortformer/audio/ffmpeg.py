@@ -84,6 +84,7 @@ class FfmpegDecoder:
             sample_rate=self._rate,
             channels=self._channels,
             codec=f"{self._format()}/{self._stream.codec_context.name}",
+            track=1 + self._container.streams.audio.index(self._stream),
             tracks=len(self._container.streams.audio),
         )
 

@@ -188,6 +188,7 @@ class _Recording:
     rate: int
     duration_s: float | None
     pieces: Iterable[np.ndarray]
+    track: int = 1
     tracks: int = 1
 
 
@@ -221,7 +222,8 @@ def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording
 
 
 def _recording(found: Decoder, name: str) -> _Recording:
-    return _Recording(name, _rate(found, name), found.info.duration_s, _decoded(found, name), found.info.tracks)
+    info = found.info
+    return _Recording(name, _rate(found, name), info.duration_s, _decoded(found, name), info.track, info.tracks)
 
 
 def _file_in(source: Mapping[str, Any]) -> Any:
@@ -282,8 +284,8 @@ def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
     """Yield (n,) float32 pieces at 16 kHz."""
     if recording.tracks > 1:
         warnings.warn(
-            f"{recording.name} has {recording.tracks} audio tracks: using the one that players choose; for another, "
-            "give a file of it (ffmpeg -i FILE -map 0:a:1 OUT.wav is the second)",
+            f"{recording.name} has {recording.tracks} audio tracks: using number {recording.track}, which players "
+            "choose; for another, give a file of it (ffmpeg -i FILE -map 0:a:1 OUT.wav is number 2)",
             stacklevel=2,
         )
     count = 0

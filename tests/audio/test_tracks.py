@@ -33,10 +33,10 @@ def tracks(path: Path, default: int | None) -> Path:
 def test_the_default_track_is_read_and_the_others_are_told_of(
     tmp_path: Path, default: int | None, expected: np.ndarray
 ):
-    path = tracks(tmp_path / "talk.mkv", default)
-    with pytest.warns(UserWarning, match=f"{re.escape(str(path))} has 2 audio tracks: using the one"):
+    path, number = tracks(tmp_path / "talk.mkv", default), 1 + (default or 0)
+    with pytest.warns(UserWarning, match=f"{re.escape(str(path))} has 2 audio tracks: using number {number}, which"):
         np.testing.assert_allclose(audio.read(path), expected, atol=1e-4)
-    assert audio.probe(path).tracks == 2
+    assert (audio.probe(path).track, audio.probe(path).tracks) == (number, 2)
 
 
 def test_a_single_track_is_read_without_a_word(tmp_path: Path):
