@@ -41,7 +41,7 @@ def folder(
     out: Out,
     reference: Annotated[
         Path | None,
-        typer.Option(metavar="DIR|FILE", help="References (RTTM, TextGrid, STM), if not RTTM beside the recordings."),
+        typer.Option(metavar="DIR|FILE", help="References that score reads, if not RTTM beside the recordings."),
     ] = None,
     overwrite: Overwrite = False,
 ) -> None:

@@ -17,7 +17,7 @@ __all__ = ["from_folder"]
 
 Value = TypeVar("Value")
 
-_KINDS = (".rttm", ".textgrid", ".stm")
+_KINDS = (".rttm", ".textgrid", ".stm", ".seglst.json", ".labels.txt")
 
 
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
@@ -29,8 +29,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     ``ES2002a.Mix-Headset``. A recording without a reference gets an entry without one.
 
     Args:
-        references: the folder (or the file) with the references, if they are elsewhere or not RTTM: in a folder RTTM
-            or, if there is none, TextGrids or else STM; a file in any format of
+        references: the folder (or the file) with the references, if they are elsewhere or not RTTM: in a folder the
+            first kind that occurs of RTTM, TextGrid, STM, SegLST and Audacity's labels; a file in any format of
             :func:`~sortformer.formats.gather.turns_in`.
 
     Raises:
@@ -62,7 +62,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         raise InputError(f"{folder} and its subfolders have no recordings")
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
         if not turns:
-            raise InputError(f"{references} and its subfolders have no RTTM, TextGrid or STM")
+            raise InputError(f"{references} and its subfolders have no RTTM, TextGrid, STM, SegLST or Audacity labels")
         raise InputError(f"{references} matches none of the recordings in {folder} by name")
     return drafts
 
