@@ -75,7 +75,7 @@ def application(
     app.add_middleware(OwnPages, allowed=allowed_origins)
     app.add_exception_handler(SortformerError, lambda _, error: _sentence(400, str(error)))
     app.add_exception_handler(HTTPException, _refused)
-    app.add_exception_handler(Exception, lambda _, error: _sentence(500, _unforeseen(error)))
+    app.add_exception_handler(Exception, _failed)
     for end in (Cancelled, ClientDisconnect):
         app.add_exception_handler(end, lambda *_: Response(status_code=_CLIENT_GONE))
 
@@ -113,5 +113,9 @@ def _refused(_: Request, error: Exception) -> Response:
     return _sentence(error.status_code, error.detail, error.headers)
 
 
-def _unforeseen(error: Exception) -> str:
-    return f"unexpected error in the server ({type(error).__name__}): see its own output for the details"
+def _failed(request: Request, error: Exception) -> Response:
+    # Starlette calls this outside CORSMiddleware. Pages that are not allowed have been refused before.
+    origin = request.headers.get("origin")
+    readable = origin and {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+    sentence = f"unexpected error in the server ({type(error).__name__}): see its own output for the details"
+    return _sentence(500, sentence, readable)

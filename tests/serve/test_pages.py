@@ -79,6 +79,14 @@ def test_only_pages_that_are_let_in_may_read_the_answer(server: Running):
     assert httpx.options(f"http://{server.address}/v1/diarize", headers=before, timeout=60).status_code == 200
 
 
+def test_pages_that_are_let_in_may_read_of_an_unforeseen_error_too(server: Running, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sortformer.serve.recordings.Recordings.here", None)  # which nobody can count
+    let_in, foreign, other = (asked(server, origin) for origin in (FRIEND, FOREIGN[0], None))
+    assert (let_in.status_code, let_in.headers["access-control-allow-origin"]) == (500, FRIEND)
+    assert (foreign.status_code, other.status_code) == (403, 500)
+    assert "access-control-allow-origin" not in {**foreign.headers, **other.headers}
+
+
 @pytest.mark.parametrize("origin", FOREIGN[:-1])
 def test_a_star_lets_all_in(open_to_all: Running, origin: str):
     assert streamed(open_to_all, origin) == "done"
