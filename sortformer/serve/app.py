@@ -70,6 +70,7 @@ def application(
         CORSMiddleware,
         allow_origins=allowed_origins,
         allow_methods=["GET", "POST"],
+        allow_headers=["*"],  # such as those of a proxy that authenticates, or of a page's library for uploads
         expose_headers=["X-Warnings", "Retry-After"],
     )
     app.add_middleware(OwnPages, allowed=allowed_origins)

@@ -79,6 +79,15 @@ def test_only_pages_that_are_let_in_may_read_the_answer(server: Running):
     assert httpx.options(f"http://{server.address}/v1/diarize", headers=before, timeout=60).status_code == 200
 
 
+def test_pages_that_are_let_in_may_send_what_a_proxy_or_their_library_wants(server: Running):
+    wanted = "authorization, x-requested-with"
+    before = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": wanted}
+    url = f"http://{server.address}/v1/diarize"
+    let_in, foreign = (httpx.options(url, headers=before | {"Origin": page}, timeout=60) for page in (FRIEND, "null"))
+    assert (let_in.status_code, let_in.headers["access-control-allow-headers"]) == (200, wanted)
+    assert foreign.status_code == 403
+
+
 def test_pages_that_are_let_in_may_read_of_an_unforeseen_error_too(server: Running, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("sortformer.serve.recordings.Recordings.here", None)  # which nobody can count
     let_in, foreign, other = (asked(server, origin) for origin in (FRIEND, FOREIGN[0], None))
