@@ -18,12 +18,16 @@ from sortformer.errors import Cancelled, SortformerError
 from sortformer.serve.form import REQUEST_BODY
 from sortformer.serve.pages import OwnPages, check_origin
 from sortformer.serve.recordings import RESPONSES, Recordings
-from sortformer.serve.streams import Streams
+from sortformer.serve.streams import WRONG, Streams, refuse
 
 __all__ = ["application"]
 
 _CLIENT_GONE = 499  # nginx's code for a client that has disconnected, so that nobody reads the response
 _GRACE_S = 10.0  # for streams to send their last turns, and for the work on a recording to stop
+_UPGRADE = (
+    "this is the address of a WebSocket, and the request is not one: open it with ws://, and let a proxy in between "
+    "pass on the headers Upgrade and Connection"
+)
 
 
 class Health(BaseModel):
@@ -88,6 +92,16 @@ def application(
     @app.websocket("/v1/stream")
     async def stream(websocket: WebSocket) -> None:
         await streams.answer(websocket)
+
+    @app.get("/v1/stream", include_in_schema=False)
+    async def no_stream() -> Response:
+        return _sentence(426, _UPGRADE, {"Upgrade": "websocket", "Connection": "Upgrade"})
+
+    # A rejected handshake would be 403, as for a page that is not allowed, and pages cannot read its body.
+    @app.websocket("/{path:path}")
+    async def no_path(websocket: WebSocket) -> None:
+        await websocket.accept()
+        await refuse(websocket, WRONG, "there is no stream at this path: streams are at /v1/stream")
 
     @app.head("/healthz", include_in_schema=False)  # HTTP requires HEAD wherever there is GET
     @app.get("/healthz")

@@ -20,7 +20,7 @@ from sortformer.serve.samples import Samples
 from sortformer.streaming import Session, SessionPool
 from sortformer.streaming.messages import done_message, update_message
 
-__all__ = ["Streams"]
+__all__ = ["WRONG", "Streams", "refuse"]
 
 _START, _END = {"type": "start"}, {"type": "end"}
 _ANOTHER = (
@@ -29,7 +29,7 @@ _ANOTHER = (
 )
 _OPTIONS = ("preset", "max_speakers", "rate", "encoding", "uri")
 # Close codes of WebSocket (RFC 6455 and IANA's registry), and the most bytes of a reason.
-_DONE, _STOPPING, _WRONG, _FAILED, _LATER = 1000, 1001, 1008, 1011, 1013
+_DONE, _STOPPING, WRONG, _FAILED, _LATER = 1000, 1001, 1008, 1011, 1013
 _REASON_BYTES = 123
 _PATIENCE_S = 5.0  # on shutdown, for what clients have sent already, which may be a lot
 
@@ -49,7 +49,7 @@ class Streams:
         """Serve one client until its stream ends or it disconnects."""
         await websocket.accept()
         if self.open >= self.most:
-            await _refuse(websocket, _LATER, f"all {counted(self.most, 'stream')} are in use: try again later")
+            await refuse(websocket, _LATER, f"all {counted(self.most, 'stream')} are in use: try again later")
             return
         self.open += 1
         try:
@@ -57,9 +57,9 @@ class Streams:
         except WebSocketDisconnect:
             pass
         except SortformerError as error:
-            await _refuse(websocket, _WRONG, str(error))
+            await refuse(websocket, WRONG, str(error))
         except Exception:
-            await _refuse(
+            await refuse(
                 websocket, _FAILED, "unexpected error in this stream: see the server's own output for the details"
             )
             raise
@@ -160,7 +160,8 @@ def _person(message: bytes | Any) -> str | None:
     return name
 
 
-async def _refuse(websocket: WebSocket, code: int, sentence: str) -> None:
+async def refuse(websocket: WebSocket, code: int, sentence: str) -> None:
+    """Send an error to a client, and close its connection."""
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # already disconnected
         await websocket.send_json({"type": "error", "error": sentence})
         await websocket.close(code, sentence.encode()[:_REASON_BYTES].decode(errors="ignore"))

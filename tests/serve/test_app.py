@@ -1,14 +1,21 @@
-"""A server comes to its end when all that it works on has."""
+"""Where a server is asked for what is not there; and it comes to its end when all that it works on has."""
 
 import asyncio
+import contextlib
+import json
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
 
 from sortformer.annotation import Diarization
 from sortformer.errors import Cancelled
 from sortformer.serve import application
+from tests.serve.running import Running, running
 
 
 class Stubborn:
@@ -23,6 +30,29 @@ class Stubborn:
         self.begun.set()
         assert self.may_end.wait(60)
         raise Cancelled("cancelled")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(application(Stubborn(), max_streams=1, max_upload_mb=1)) as found:  # pyright: ignore[reportArgumentType]
+        yield found
+
+
+def test_a_stream_that_a_proxy_has_made_a_plain_request_is_told_so(server: Running):
+    answer = httpx.get(f"http://{server.address}/v1/stream", timeout=60)
+    assert (answer.status_code, answer.headers["upgrade"]) == (426, "websocket")
+    assert "Upgrade and Connection" in answer.json()["error"]
+    assert server.state()["status"] == "ok"
+
+
+@pytest.mark.parametrize("path", ["", "stream", "v1/stream/", "healthz", "v1/streams?preset=1s"])
+def test_where_no_stream_is_that_is_said(server: Running, path: str, caplog: pytest.LogCaptureFixture):
+    with connect(f"ws://{server.address}/{path}", open_timeout=60) as stream:
+        assert [json.loads(text)["error"] for text in _until_closed(stream)] == [
+            "there is no stream at this path: streams are at /v1/stream"
+        ]
+    assert stream.close_code == 1008
+    assert not caplog.records  # visitors must not fill the log
 
 
 def test_the_work_on_a_recording_is_waited_for():
@@ -41,3 +71,9 @@ def test_the_work_on_a_recording_is_waited_for():
             await stopping
 
     asyncio.run(talk())
+
+
+def _until_closed(stream: ClientConnection) -> Iterator[str | bytes]:
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            yield stream.recv()
