@@ -1,8 +1,20 @@
-"""A server that was ended can be started again at once."""
+"""A server that was ended can be started again at once, and a client that is gone does not keep its place."""
 
 import socket
 
-from sortformer.serve import bound
+import pytest
+
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.diarizer import Diarizer
+from sortformer.serve import application, bound, listening
+from tests.processes import eventually
+from tests.serve.running import running
+from tests.streaming.tiny import tiny_model
+
+HANDSHAKE = (
+    b"GET /v1/stream HTTP/1.1\r\nHost: here\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
 
 
 def test_a_port_is_free_again_once_its_server_has_ended():
@@ -13,3 +25,17 @@ def test_a_port_is_free_again_once_its_server_has_ended():
             assert client.recv(1) == b""
     with bound(*address) as again:
         assert again.getsockname() == address
+
+
+def test_who_answers_no_ping_is_told_so_by_a_code_and_leaves_the_place(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(listening, "_PING_S", 0.1)
+    monkeypatch.setattr(listening, "_PONG_S", 0.2)
+    app = application(Diarizer(tiny_model(), PostprocessConfig(), "tiny"), max_streams=1, max_upload_mb=1)
+    with running(app) as server, socket.socket() as client:
+        client.settimeout(60)
+        host, port = server.address.split(":")
+        client.connect((host, int(port)))
+        client.sendall(HANDSHAKE)
+        said = b"".join(iter(lambda: client.recv(1_000), b""))
+        assert (1011).to_bytes(2, "big") + b"keepalive ping timeout" in said
+        eventually(lambda: server.state()["streams"] == 0)
