@@ -28,6 +28,7 @@ __all__ = ["RESPONSES", "Recordings"]
 _MOST = 8  # requests at once: uploading, queued or being processed
 _RETRY_S = 10
 _SILENCE_S = 60.0  # timeout of an upload without new data
+_NO_BOUNDARY = "the form's Content-Type has no boundary: leave that header to the HTTP client, which adds one"
 _STOPPING = "the server is stopping: try again later"
 
 _WARNED = {"X-Warnings": {"description": "Warnings, as JSON.", "schema": {"type": "string"}}}
@@ -87,8 +88,11 @@ class Recordings:
             raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)})
         if request.query_params:
             raise InputError("options must be form fields, like the file, not query parameters")
-        if not request.headers.get("content-type", "").lower().startswith("multipart/form-data"):
+        kind = request.headers.get("content-type", "").lower()
+        if not kind.startswith("multipart/form-data"):
             raise InputError(NO_FILE)
+        if "boundary=" not in kind:
+            raise InputError(_NO_BOUNDARY)
         self._tasks.add(task := asyncio.current_task())
         try:
             async with self._form(request) as form:

@@ -56,6 +56,13 @@ def test_what_has_no_name_is_called_by_what_it_is(server: Running, name: str, wo
     assert (answer.status_code, answer.json()["error"].startswith(says)) == (400, True), answer.text
 
 
+def test_a_content_type_that_was_written_by_hand_is_told_from_a_bad_form(server: Running):
+    headers = {"Content-Type": "multipart/form-data"}
+    answer = httpx.post(f"http://{server.address}/v1/diarize", files={"file": b"x"}, headers=headers, timeout=60)
+    assert answer.status_code == 400
+    assert "leave that header to the HTTP client" in answer.json()["error"]
+
+
 @pytest.mark.parametrize("fields", [{}, {"file": "talk.wav"}])
 def test_a_form_without_a_recording_is_told_how_to_send_one(server: Running, fields: dict[str, str]):
     answer = httpx.post(f"http://{server.address}/v1/diarize", files={"words": WORDS}, data=fields, timeout=60)
