@@ -1,7 +1,7 @@
 """Loudness normalisation: the speech of all recordings is brought to the same level, however they were recorded."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -70,11 +70,19 @@ class Peaks:
 
     def softer(self, decibels: float) -> int:
         """Return how many pieces have a peak below a level in dB."""
-        return int(self.counts[: max(0, round((decibels - _LEAST_DB) * _STEPS_A_DB))].sum())
+        return int(self.counts[: _bin(decibels)].sum())
+
+    def above(self, decibels: float) -> "Peaks":
+        """Return the histogram of the pieces with a peak above a level in dB."""
+        return Peaks(np.where(np.arange(_BINS) < _bin(decibels), 0, self.counts))
 
     def below(self, count: float) -> float:
         """Return the level that the peaks of the ``count`` softest pieces do not exceed, in dB."""
         return _LEAST_DB + (int(np.searchsorted(np.cumsum(self.counts), count)) + 0.5) / _STEPS_A_DB
+
+
+def _bin(decibels: float) -> int:
+    return max(0, round((decibels - _LEAST_DB) * _STEPS_A_DB))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +103,11 @@ class Level:
         """Return the level after more samples (N,)."""
         found, begun = peaks_of(self.begun, samples, _PIECE_SAMPLES)
         return Level(self.peaks.also(found), begun)
+
+    @property
+    def audible(self) -> "Level":
+        """The level of the pieces that are not digital silence."""
+        return replace(self, peaks=self.peaks.above(decibels(INAUDIBLE)))
 
     @property
     def seconds(self) -> float:

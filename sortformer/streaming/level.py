@@ -49,8 +49,9 @@ class StreamLevel:
     @property
     def value(self) -> float:
         """The level, as an amplitude."""
-        least = _FIRST_DB - _QUIETER_DB_S * self.every.seconds
-        first, frames = max(self.every.with_silence, least), self.spoken.total
+        every = self.every.audible  # a microphone that is muted says nothing about the level
+        least = _FIRST_DB - _QUIETER_DB_S * every.seconds
+        first, frames = max(every.with_silence, least), self.spoken.total
         return 10 ** ((_FIRST_FRAMES * first + frames * self.spoken.usual) / (_FIRST_FRAMES + frames) / 20)
 
 

@@ -51,6 +51,14 @@ def test_what_is_no_speech_is_raised_late():
     assert db_of(heard(2500, -60, SILENT)) == pytest.approx(-60, abs=0.2)
 
 
+def test_a_muted_microphone_says_nothing_about_the_level():
+    muted = NEW.after(np.zeros(750 * FRAME, np.float32)).told(np.zeros(750, bool))
+    assert muted.value == NEW.value
+    assert heard(20, -30, begun=muted).value == heard(20, -30).value
+    softest = NEW.after(np.where(WAVE > 0, 2.0**-14, 0.0).astype(np.float32).repeat(750))  # of a live one
+    assert softest.value < 0.5 * NEW.value
+
+
 def test_what_is_loud_is_lowered_before_it_is_told():
     loud = heard(13, -6, SILENT)
     assert db_of(loud) == pytest.approx(-6, abs=0.2)
