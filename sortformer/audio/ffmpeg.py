@@ -64,17 +64,11 @@ class FfmpegDecoder:
             )
         except (av.error.FFmpegError, ValueError) as error:
             raise NotDecodable("its format is unknown, or its index is missing") from error
-        if HEADERLESS.fullmatch(self._container.format.name):
+        try:
+            self._stream = self._chosen()
+        except NotDecodable:
             self._container.close()
-            raise NotDecodable("it has no header that tells its sample rate")
-        if not self._container.streams.audio:
-            self._container.close()
-            raise NotDecodable("it has no audio stream")
-        best = self._container.streams.best("audio")
-        self._stream = best if isinstance(best, av.AudioStream) else self._container.streams.audio[0]
-        if self._stream.codec_context is None or not self._stream.rate or not self._stream.channels:
-            self._container.close()
-            raise NotDecodable("the codec of its audio stream is unknown")
+            raise
         self._rate, self._channels = self._stream.rate, self._stream.channels  # decoding may change the stream's
 
     @property
@@ -133,6 +127,18 @@ class FfmpegDecoder:
 
     def close(self) -> None:
         self._container.close()
+
+    def _chosen(self) -> av.AudioStream:
+        """Return the stream to decode; raise ``NotDecodable`` if there is none."""
+        if HEADERLESS.fullmatch(self._container.format.name):
+            raise NotDecodable("it has no header that tells its sample rate")
+        if not self._container.streams.audio:
+            raise NotDecodable("it has no audio stream")
+        best = self._container.streams.best("audio")
+        stream = best if isinstance(best, av.AudioStream) else self._container.streams.audio[0]
+        if stream.codec_context is None or not stream.rate or not stream.channels:
+            raise NotDecodable("the codec of its audio stream is unknown")
+        return stream
 
     def _packets(self) -> Iterator[av.Packet]:
         # At the end PyAV also looks up streams that a broadcast has added since, and fails to find them.
