@@ -12,7 +12,7 @@ from sortformer.formats.source import read_text
 from sortformer.formats.uem import Regions
 from sortformer.formats.uem import read as read_uem
 
-__all__ = ["files_in", "holds_turns", "is_rttm", "turns_in", "uem_in"]
+__all__ = ["TURN_SUFFIXES", "files_in", "holds_turns", "is_rttm", "turns_in", "uem_in"]
 
 Value = TypeVar("Value")
 
@@ -33,7 +33,7 @@ def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
     """
     if not path.is_dir():
         return _turns(path)
-    return _gather(path, tuple(_READERS), lambda file: _turns(file) or {_own_name(file): ()})
+    return _gather(path, TURN_SUFFIXES, lambda file: _turns(file) or {_own_name(file): ()})
 
 
 def holds_turns(path: Path) -> bool:
@@ -89,6 +89,9 @@ _READERS: dict[str, Callable[[Path], dict[str, tuple[Turn, ...]]]] = {
     ".jsonl": _json,
     _LABELS: _by_file_name(audacity.read),
 }
+
+TURN_SUFFIXES = tuple(_READERS)
+"""The extensions of the formats of turns, in lower case; in a folder the first that occurs is read."""
 
 
 def uem_in(path: Path) -> dict[str, Regions]:

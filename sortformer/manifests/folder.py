@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sortformer.annotation import Diarization, Turn, last_end
 from sortformer.errors import InputError
 from sortformer.formats import rttm, uem
-from sortformer.formats.gather import is_rttm, turns_in
+from sortformer.formats.gather import TURN_SUFFIXES, is_rttm, turns_in
 from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.tree import Tree, duration_of
@@ -17,7 +17,8 @@ __all__ = ["from_folder"]
 
 Value = TypeVar("Value")
 
-_KINDS = (".rttm", ".textgrid", ".stm", ".seglst.json", ".labels.txt")
+# In the folder of a corpus, other JSON may be transcripts or manifests.
+_KINDS = tuple(suffix for suffix in TURN_SUFFIXES if suffix not in (".json", ".jsonl"))
 
 
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
@@ -47,7 +48,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         name = without_white_space(path.stem)
         if (other := names.setdefault(name, path)) != path:
             raise InputError(f"{other} and {path} are both called {name!r}; rename one, and the files about it")
-    turns = _by_id(elsewhere, _KINDS[0] if references is None else _kind(elsewhere), _in_rttm, names)
+    turns = _by_id(elsewhere, ".rttm" if references is None else _kind(elsewhere), _in_rttm, names)
     regions = _by_id(elsewhere, ".uem", uem.read, names) if elsewhere.is_dir() else {}
     lengths = _each(recordings, duration_of)
     drafts = []
@@ -99,7 +100,7 @@ def _kind(place: Path) -> str:
             "folder without these",
             stacklevel=3,
         )
-    return there[0] if there else _KINDS[0]
+    return there[0] if there else ".rttm"
 
 
 def _turns(source: Path, name: str) -> tuple[Turn, ...]:
