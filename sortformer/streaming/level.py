@@ -13,8 +13,8 @@ _FRAME_SAMPLES = FrameGrid().step_samples
 # The prior, in dB, and its weight in frames of speech. It is rather high: noise before the first word that is amplified
 # too much would be taken for voices.
 _FIRST_DB, _FIRST_FRAMES = -20.0, 20
-# The prior may fall this much per second towards the level of all audio, because speech that is too quiet to be
-# detected does not update the level.
+# The prior may fall this much per second of audio (but not of digital silence) towards the level of all audio, because
+# speech that is too quiet to be detected does not update the level.
 _QUIETER_DB_S = 0.25
 
 
