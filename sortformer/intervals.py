@@ -5,10 +5,13 @@ from typing import Any
 
 from sortformer.errors import InputError
 
-__all__ = ["clipped", "moments", "union"]
+__all__ = ["Regions", "clipped", "moments", "union"]
+
+Regions = tuple[tuple[float, float], ...]
+"""Regions of a recording, each from a start to an end in seconds."""
 
 
-def union(regions: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+def union(regions: Iterable[tuple[float, float]]) -> Regions:
     """Return the regions (start, end) sorted, joined where they touch or overlap, without empty ones.
 
     Raises:
@@ -25,7 +28,7 @@ def union(regions: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], 
     return tuple(joined)
 
 
-def clipped(regions: Iterable[tuple[float, float]], first: float, last: float) -> tuple[tuple[float, float], ...]:
+def clipped(regions: Iterable[tuple[float, float]], first: float, last: float) -> Regions:
     """Return the regions (start, end) cut to ``first`` to ``last``, in their order, without empty ones."""
     cut = ((max(first, start), min(last, end)) for start, end in regions)
     return tuple((start, end) for start, end in cut if start < end)

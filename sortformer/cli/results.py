@@ -13,9 +13,8 @@ from sortformer.cli.transcripts import Transcripts
 from sortformer.errors import InputError, refusal
 from sortformer.formats.kinds import FORMATS, WORDY
 from sortformer.formats.names import without_white_space
-from sortformer.formats.uem import Regions
 from sortformer.formats.write import check_folder, write_text
-from sortformer.intervals import clipped
+from sortformer.intervals import Regions, clipped
 
 __all__ = ["Results", "check_out", "say_as_in_rttm"]
 

@@ -11,8 +11,7 @@ from sortformer.annotation import Diarization
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import ctm, transcript
-from sortformer.formats.uem import Regions
-from sortformer.intervals import clipped
+from sortformer.intervals import Regions, clipped
 from sortformer.words import Word, assign_speakers, check_words
 
 __all__ = ["Transcripts"]

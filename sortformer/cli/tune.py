@@ -23,8 +23,7 @@ from sortformer.cli.recordings import namesakes, once, recordings
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, counted, listed
 from sortformer.evaluate import truth_in
-from sortformer.formats.uem import Regions
-from sortformer.intervals import clipped
+from sortformer.intervals import Regions, clipped
 from sortformer.manifests import is_manifest
 from sortformer.metrics.protocol import protocol_named
 from sortformer.metrics.region import Turns

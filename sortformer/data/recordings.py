@@ -13,7 +13,7 @@ from sortformer.annotation import Diarization
 from sortformer.config.model import ModelConfig
 from sortformer.errors import InputError
 from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
-from sortformer.intervals import union
+from sortformer.intervals import Regions, union
 from sortformer.manifests import Entry, read
 from sortformer.manifests.entry import SLACK_S
 from sortformer.manifests.references import reference_of, regions_of
@@ -41,7 +41,7 @@ class Recordings:
     source: str
     entries: tuple[Entry, ...]
     references: tuple[Diarization, ...]
-    parts: tuple[tuple[tuple[float, float], ...], ...]
+    parts: tuple[Regions, ...]
 
     @classmethod
     def read(cls, manifest: str | os.PathLike[str]) -> "Recordings":

@@ -11,8 +11,7 @@ from pathlib import Path
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats.gather import holds_turns, turns_in, uem_in
-from sortformer.formats.uem import Regions
-from sortformer.intervals import clipped
+from sortformer.intervals import Regions, clipped
 from sortformer.manifests import Entry, is_manifest, read
 from sortformer.manifests.entry import SLACK_S
 from sortformer.manifests.references import own_turns, regions_of

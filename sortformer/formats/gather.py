@@ -6,11 +6,10 @@ from typing import TypeVar
 
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
-from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid
+from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid, uem
 from sortformer.formats.names import names_file, without_white_space
 from sortformer.formats.source import read_text
-from sortformer.formats.uem import Regions
-from sortformer.formats.uem import read as read_uem
+from sortformer.intervals import Regions
 
 __all__ = ["TURN_SUFFIXES", "files_in", "holds_turns", "is_rttm", "turns_in", "uem_in"]
 
@@ -96,7 +95,7 @@ TURN_SUFFIXES = tuple(_READERS)
 
 def uem_in(path: Path) -> dict[str, Regions]:
     """Return the regions by recording id from a UEM file or a folder of them; errors as for turns."""
-    return _gather(path, (".uem",), read_uem)
+    return _gather(path, (".uem",), uem.read)
 
 
 def files_in(path: Path, *suffixes: str) -> list[Path]:

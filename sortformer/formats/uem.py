@@ -8,10 +8,9 @@ from sortformer.errors import InputError
 from sortformer.formats.names import check_name
 from sortformer.formats.source import is_comment, lines, read_text
 from sortformer.formats.write import write_text
+from sortformer.intervals import Regions
 
 __all__ = ["format", "parse", "read", "write"]
-
-Regions = tuple[tuple[float, float], ...]
 
 
 def parse(text: str, source: str = "UEM") -> dict[str, Regions]:

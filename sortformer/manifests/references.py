@@ -11,8 +11,7 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats import rttm, uem
 from sortformer.formats.names import without_white_space
-from sortformer.formats.uem import Regions
-from sortformer.intervals import clipped
+from sortformer.intervals import Regions, clipped
 from sortformer.manifests.entry import Draft, Entry
 
 __all__ = ["other_names", "own_turns", "reference_of", "regions_of", "with_speakers"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sortformer.annotation import merged, to_pyannote
-from sortformer.intervals import moments
+from sortformer.intervals import Regions, moments
 from sortformer.metrics.counts import DerCounts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import Parts, Turns, scored_region
@@ -70,7 +70,7 @@ class Comparison:
     """
 
     pairs: Mapping[str, str] = field(default_factory=dict)
-    scored: tuple[tuple[float, float], ...] = ()
+    scored: Regions = ()
     stretches: tuple[Stretch, ...] = ()
 
     @property

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
-from sortformer.intervals import union
+from sortformer.intervals import Regions, union
 
 __all__ = ["Parts", "Region", "Turns", "scored_region"]
 
@@ -23,7 +23,7 @@ Parts = Iterable[tuple[float, float]]
 class Region:
     """The scored parts (start, end) in seconds, sorted and disjoint, and their source."""
 
-    parts: tuple[tuple[float, float], ...]
+    parts: Regions
     basis: Literal["uem", "duration", "extent"]
 
     @property
