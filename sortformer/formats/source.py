@@ -14,7 +14,7 @@ from sortformer.errors import InputError, refusal
 from sortformer.formats.names import AUDIO_SUFFIXES
 from sortformer.grid import LONGEST_S
 
-__all__ = ["MD_EVAL", "SCLITE", "Line", "decoded", "is_comment", "lines", "quoted", "read_text"]
+__all__ = ["MD_EVAL", "SCLITE", "Line", "decoded", "lines", "quoted", "read_text"]
 
 MD_EVAL, SCLITE = (";", "#"), (";;",)
 """The marks of comments in RTTM and UEM, as in md-eval, and in CTM and STM, as in sclite."""
@@ -110,14 +110,9 @@ class Line(NamedTuple):
         return value
 
 
-def is_comment(line: str, marks: tuple[str, ...] = MD_EVAL) -> bool:
-    """Return whether a line of a NIST file is a comment, which begins with one of the marks."""
-    return line.startswith(marks)
-
-
 def lines(text: str, source: str, comments: tuple[str, ...] = MD_EVAL) -> Iterator[Line]:
     """Yield the lines of a NIST file that are neither blank nor comments, in Unicode's NFC."""
     for number, line in enumerate(unicodedata.normalize("NFC", text).split("\n"), start=1):
         fields = line.split()
-        if fields and not is_comment(fields[0], comments):
+        if fields and not fields[0].startswith(comments):
             yield Line(source, number, fields)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from sortformer.errors import InputError
 from sortformer.formats.names import check_name
-from sortformer.formats.source import is_comment, lines, read_text
+from sortformer.formats.source import MD_EVAL, lines, read_text
 from sortformer.formats.write import write_text
 from sortformer.intervals import Regions
 
@@ -44,7 +44,7 @@ def format(regions: Mapping[str, Iterable[tuple[float, float]]]) -> str:
 
 
 def _line(uri: str, start: float, end: float) -> str:
-    if is_comment(check_name(uri, "file id")):
+    if check_name(uri, "file id").startswith(MD_EVAL):
         raise InputError(f"a UEM line that begins with {uri!r} would be a comment: give the recording another id")
     if not 0 <= start <= end < math.inf:
         raise InputError(f"a region of {uri} needs 0 <= start <= end in seconds, got {start} to {end}")
