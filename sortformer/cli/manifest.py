@@ -12,9 +12,9 @@ from sortformer.cli.console import say, usage_errors
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, counted
 from sortformer.formats.names import in_unicode
+from sortformer.manifests import Draft, read, write
 
 if TYPE_CHECKING:
-    from sortformer.manifests import Draft
     from sortformer.manifests.voices import Utterance
 
 __all__ = ["manifest"]
@@ -168,7 +168,6 @@ def voices(
 
     It contains the segments in which only one person speaks.
     """
-    from sortformer.manifests import read
     from sortformer.manifests.voices import voices_of
 
     found = voices_of(read(train), "train", name, shortest, shared_names)
@@ -205,8 +204,6 @@ def _files(out: Path, splits: Mapping[str, Iterable[Draft]]) -> dict[Path, Itera
 
 
 def _write(manifests: Mapping[Path, Iterable[Draft]], overwrite: bool) -> None:
-    from sortformer.manifests import write
-
     for path in manifests:
         check_out(path, overwrite)
     for path, drafts in manifests.items():

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from sortformer.config.channel import EACH, Channel
 from sortformer.errors import InputError
 from sortformer.formats.names import AUDIO_SUFFIXES, in_unicode, names_file, without_white_space
@@ -65,8 +67,6 @@ class Recording:
         if not self.is_window():
             self._warn_of_the_end()
             return {"audio": self.source, "channel": channel}
-        import numpy as np
-
         from sortformer.audio import crop, num_channels
         from sortformer.audio.reading import SHORTEST_S
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sortformer.metrics.bootstrap import ratio_interval
 from sortformer.metrics.compared import Comparison
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import Protocol
@@ -76,8 +77,6 @@ class Report:
         """The 95 % interval of the DER by a bootstrap over recordings; None for fewer than two."""
         if len(self.rows) < 2:
             return None
-        from sortformer.metrics.bootstrap import ratio_interval
-
         return ratio_interval([row.der.errors for row in self.rows], [row.der.total for row in self.rows])
 
     @property
