@@ -36,10 +36,10 @@ def from_callhome(corpus: str | Path, references: str | Path, partial: bool = Fa
         if not partial:
             check_complete(corpus, [f"{name}.sph" for name in names if name not in audio], split, "copy")
         drafts = []
-        for name in (name for name in names if name in audio):
+        for name, path in audio.items():
             if name not in turns:
                 raise InputError(f"{references} has no turns of {name!r}, which is in {corpus}")
-            drafts.append(Draft(Entry(name, audio[name], duration=duration_of(audio[name])), turns[name]))
+            drafts.append(Draft(Entry(name, path, duration=duration_of(path)), turns[name]))
         splits[split] = tuple(drafts)
     if not any(splits.values()):
         raise InputError(f"{corpus} has no CALLHOME calls (iaaa.sph, ...)")
