@@ -12,7 +12,8 @@ import numpy as np
 
 from sortformer.config.channel import EACH, Channel
 from sortformer.errors import InputError
-from sortformer.formats.names import AUDIO_SUFFIXES, in_unicode, names_file, without_white_space
+from sortformer.formats.folders import AUDIO_SUFFIXES, is_visible_file
+from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.grid import SAMPLE_RATE
 from sortformer.manifests import is_manifest, read
 from sortformer.manifests.entry import SLACK_S
@@ -119,7 +120,9 @@ def recordings(argument: str) -> Iterator[Recording]:
             raise InputError("'-' reads a recording from stdin: pipe one in, or name a file")
         yield Recording(sys.stdin.buffer, "stdin")
     elif path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES and names_file(file))
+        files = sorted(
+            file for file in path.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES and is_visible_file(file)
+        )
         if not files:
             deeper = any(each.is_dir() for each in path.iterdir())
             hint = (

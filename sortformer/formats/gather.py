@@ -7,7 +7,8 @@ from typing import TypeVar
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
 from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid, uem
-from sortformer.formats.names import names_file, without_white_space
+from sortformer.formats.folders import is_visible_file
+from sortformer.formats.names import without_white_space
 from sortformer.formats.source import read_text
 from sortformer.intervals import Regions
 
@@ -109,7 +110,7 @@ def files_in(path: Path, *suffixes: str) -> list[Path]:
     if not path.is_dir():
         return [path]
     for suffix in suffixes:
-        if files := sorted(file for file in path.iterdir() if _suffix(file) == suffix and names_file(file)):
+        if files := sorted(file for file in path.iterdir() if _suffix(file) == suffix and is_visible_file(file)):
             return files
     raise InputError(f"the folder {path} has no {' or '.join(suffixes)} files")
 

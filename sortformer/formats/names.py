@@ -9,40 +9,18 @@ from sortformer.annotation import Diarization, is_given_name
 from sortformer.errors import InputError
 
 __all__ = [
-    "AUDIO_SUFFIXES",
     "check_name",
     "check_names_files",
     "check_path",
     "check_person",
     "in_unicode",
-    "names_file",
     "one_line",
     "renamed",
     "without_white_space",
 ]
 
-AUDIO_SUFFIXES = frozenset(
-    f".{suffix}"
-    for line in (
-        "wav flac ogg oga opus spx mp2 mp3 m4a m4b mp4 m4v aac ac3 eac3 amr awb g722 gsm sln",
-        "webm weba mkv mka mov avi flv ogv 3gp 3g2 wma wmv asf mpg mpeg vob mts m2ts",
-        "aif aiff aifc au caf w64 rf64 sph",
-    )
-    for suffix in line.split()
-)
-"""The suffixes of files that are read from a folder; a file that is given itself may have any suffix."""
-
 _LONGEST_NAME = 255  # characters: every turn has the name, so long names would inflate results
 _UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
-
-
-def names_file(path: Path) -> bool:
-    """Return whether an entry of a folder is to be read as a file: a file or a broken link, and not hidden.
-
-    Broken links are files of git-annex whose content was not fetched: they must fail as missing, not be ignored. Hidden
-    files are, for example, those that macOS leaves on other disks, ``._talk.wav`` beside ``talk.wav``.
-    """
-    return not path.name.startswith(".") and (os.path.isfile(path) or not os.path.exists(path))
 
 
 def without_white_space(name: str) -> str:

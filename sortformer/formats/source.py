@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sortformer.errors import InputError, refusal
-from sortformer.formats.names import AUDIO_SUFFIXES
+from sortformer.formats.folders import AUDIO_SUFFIXES
 from sortformer.grid import LONGEST_S
 
 __all__ = ["MD_EVAL", "SCLITE", "Line", "decoded", "lines", "quoted", "read_text"]

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sortformer.errors import InputError
+from sortformer.formats.folders import AUDIO_SUFFIXES
 from sortformer.formats.gather import turns_in
-from sortformer.formats.names import AUDIO_SUFFIXES
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.splits import split_of
 from sortformer.manifests.tree import Tree, check_complete, duration_of

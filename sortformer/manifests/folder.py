@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 from sortformer.annotation import Diarization, Turn, last_end
 from sortformer.errors import InputError
 from sortformer.formats import rttm, uem
+from sortformer.formats.folders import AUDIO_SUFFIXES
 from sortformer.formats.gather import TURN_SUFFIXES, is_rttm, turns_in
-from sortformer.formats.names import AUDIO_SUFFIXES, without_white_space
+from sortformer.formats.names import without_white_space
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.tree import Tree, duration_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sortformer.audio import probe
 from sortformer.errors import InputError
-from sortformer.formats.names import names_file
+from sortformer.formats.folders import is_visible_file
 
 __all__ = ["Tree", "check_complete", "duration_of"]
 
@@ -37,7 +37,7 @@ class Tree:
         for path in sorted(root.rglob("*")):
             inside = path.relative_to(root).parts
             hidden = any(part.startswith(".") or part == "__MACOSX" for part in inside)
-            if not hidden and path.name.lower().endswith(tuple(suffixes)) and names_file(path):
+            if not hidden and path.name.lower().endswith(tuple(suffixes)) and is_visible_file(path):
                 found.setdefault(path.name, []).append(path)
         return cls(root, {name: tuple(paths) for name, paths in found.items()})
 

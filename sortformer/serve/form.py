@@ -12,8 +12,9 @@ from starlette.datastructures import FormData, UploadFile
 from sortformer.config.channel import EACH, Channel
 from sortformer.errors import InputError
 from sortformer.formats import transcript
+from sortformer.formats.folders import AUDIO_SUFFIXES
 from sortformer.formats.kinds import FORMATS, WORDY
-from sortformer.formats.names import AUDIO_SUFFIXES, check_person, without_white_space
+from sortformer.formats.names import check_person, without_white_space
 from sortformer.formats.source import decoded
 from sortformer.serve.options import given_once
 from sortformer.words import check_words

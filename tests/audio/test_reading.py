@@ -17,7 +17,7 @@ from sortformer import audio
 from sortformer.audio.files import can_be_read_again
 from sortformer.audio.reading import opened, up_to
 from sortformer.errors import InputError
-from sortformer.formats.names import AUDIO_SUFFIXES
+from sortformer.formats.folders import AUDIO_SUFFIXES
 from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, piped_flac, write
 
 
