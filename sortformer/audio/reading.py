@@ -1,28 +1,25 @@
 """Reading of recordings, whole into one array, or as a stream of blocks in bounded memory."""
 
 import contextlib
-import io
 import math
 import os
 import warnings
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
 import numpy as np
 
-from sortformer.audio.arrays import as_samples, checked_rate, float_pieces, is_array
 from sortformer.audio.container import AudioInfo, AudioWarning, Damaged, Decoder, NotDecodable
 from sortformer.audio.files import decoder, is_file, name_of
-from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE, checked, mixed, rechunked, resampled
+from sortformer.audio.signal import checked, mixed, rechunked, resampled
+from sortformer.audio.sources import AudioSource, Recording, recording_in, recording_of
 from sortformer.config.checks import whole
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
 __all__ = [
     "SHORTEST_S",
-    "AudioSource",
     "blocks",
     "crop",
     "num_channels",
@@ -33,10 +30,7 @@ __all__ = [
     "up_to",
 ]
 
-AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Mapping[str, Any] | Any
-
 SHORTEST_S = 0.1
-MISSING_S = 0.5  # encoders round durations and pad the ends; less than this is not worth a warning
 MARGIN_S = 0.05  # more than the resampler's filter reaches to either side
 CANCELLED = 0.1  # relative to the power of the mean of uncorrelated channels
 EVERY = 16  # one of so many samples suffices to estimate the power
@@ -72,7 +66,7 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
             channels cancel each other out in their mean.
         UserWarning: if the file has several audio tracks, of which only one is read.
     """
-    with _opened(source, sample_rate) as recording:
+    with recording_in(source, sample_rate) as recording:
         held = bytearray()  # it grows in place, while NumPy copies arrays that grow from its version 2.5 on
         for piece in _signal(recording, channel):
             held += piece.tobytes()
@@ -99,7 +93,7 @@ def opened(
     samples = block_s * SAMPLE_RATE
     if not 0.5 < samples < math.inf:
         raise InputError(f"block_s must be positive and finite, got {block_s}")
-    with _opened(source, sample_rate) as recording:
+    with recording_in(source, sample_rate) as recording:
         yield recording.duration_s, rechunked(_signal(recording, channel), round(samples))
 
 
@@ -116,7 +110,7 @@ def up_to(blocks: Iterator[np.ndarray], limit_s: float) -> deque[np.ndarray]:
 
 def num_channels(source: AudioSource, sample_rate: int | None = None) -> int:
     """Return the number of channels of a recording; sources and errors are those of ``read``."""
-    with _opened(source, sample_rate) as recording:
+    with recording_in(source, sample_rate) as recording:
         return next(iter(recording.pieces)).shape[1]
 
 
@@ -146,7 +140,7 @@ def crop(
     first, last = round(start_s * SAMPLE_RATE), None if duration_s is None else round(end_s * SAMPLE_RATE)
     name = name_of(source)
     with decoder(source) as found:
-        rate = _rate(found, name)
+        rate = recording_of(found, name).rate
         margin = 0.0 if rate == SAMPLE_RATE else MARGIN_S
         # The two sampling grids meet every `beat` samples: the resampler has to start there to hit the grid of `read`.
         beat = rate // math.gcd(rate, SAMPLE_RATE)
@@ -158,9 +152,9 @@ def crop(
     return wave[first - offset : None if last is None else last - offset]
 
 
-def signal_of(found: Decoder, name: str, channel: int | None = None) -> Iterator[np.ndarray]:
+def signal_of(found: Decoder, name: str, channel: int | None) -> Iterator[np.ndarray]:
     """Yield all audio of an open decoder, as (n,) float32 pieces at 16 kHz; errors and warnings as for ``read``."""
-    return _signal(_recording(found, name), channel)
+    return _signal(recording_of(found, name), channel)
 
 
 def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.ndarray]:
@@ -180,107 +174,7 @@ def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.n
         warnings.warn(f"{name} is damaged {place} ({error}): using the audio before that", AudioWarning, stacklevel=2)
 
 
-@dataclass(frozen=True, slots=True)
-class _Recording:
-    """An open source: (n, channels) float32 pieces at its own sample rate."""
-
-    name: str
-    rate: int
-    duration_s: float | None
-    pieces: Iterable[np.ndarray]
-    track: int = 1
-    tracks: int = 1
-
-
-@contextlib.contextmanager
-def _opened(source: AudioSource, sample_rate: int | None) -> Iterator[_Recording]:
-    if is_file(source):
-        name = name_of(source)
-        if sample_rate is not None:
-            raise InputError(f"sample_rate is for arrays, and {name} has its own: leave it out")
-        with decoder(source) as found:
-            yield _recording(found, name)
-    elif is_array(source):
-        rate, samples = checked_rate(sample_rate), as_samples(source)
-        yield _Recording(name_of(source), rate, len(samples) / rate, float_pieces(samples))
-    elif isinstance(source, Mapping) and is_array(wave := source.get("waveform", source.get("array"))):
-        if sample_rate is not None:
-            raise InputError("the waveform already has a sample rate: leave sample_rate out")
-        _check_mapping(source)
-        with _opened(wave, source.get("sample_rate", source.get("sampling_rate"))) as found:
-            yield replace(found, name=name_of(source))
-    elif callable(decode := getattr(source, "get_all_samples", None)):
-        samples: Any = decode()
-        with _opened({"waveform": samples.data, "sample_rate": samples.sample_rate}, sample_rate) as found:
-            yield found
-    elif isinstance(source, Mapping) and (file := _file_in(source)) is not None:
-        _check_mapping(source)
-        with _opened(file, sample_rate) as found:
-            yield found
-    else:
-        raise InputError(f"audio must be a path, a binary file object or an array, got {_instead(source)}")
-
-
-def _recording(found: Decoder, name: str) -> _Recording:
-    info = found.info
-    return _Recording(name, _rate(found, name), info.duration_s, _decoded(found, name), info.track, info.tracks)
-
-
-def _file_in(source: Mapping[str, Any]) -> Any:
-    """Return the file of a mapping: ``bytes`` (undecoded, from Hugging Face's datasets), ``audio`` or ``path``."""
-    if isinstance(content := source.get("bytes"), bytes):
-        return io.BytesIO(content)
-    return next((each for each in (source.get("audio"), source.get("path")) if is_file(each)), None)
-
-
-def _check_mapping(source: Mapping[str, Any]) -> None:
-    if "channel" in source:
-        raise InputError("a mapping cannot select the channel: pass channel=, counted from 1")
-
-
-def _instead(source: Any) -> str:
-    """Return the type of a source that is not audio, and advice."""
-    got = type(source).__name__
-    if isinstance(source, bytes | bytearray | memoryview):
-        return f"{got}: wrap bytes in io.BytesIO"
-    if isinstance(source, Mapping):
-        return f"{got}: pass the waveform, and its rate as sample_rate="
-    if isinstance(source, tuple) and any(map(is_array, source)):
-        return f"{got}: pass the array, and its rate as sample_rate="
-    if isinstance(source, Iterable) and all(map(is_file, source)):
-        return f"{got}: pass one recording at a time"
-    return f"{got}: put lists in numpy.asarray" if isinstance(source, Iterable) else got
-
-
-def _rate(found: Decoder, name: str) -> int:
-    rate = found.info.sample_rate
-    if not SLOWEST_RATE <= rate <= FASTEST_RATE:
-        raise InputError(f"{name} has an invalid header (a sample rate of {rate} Hz): export it again")
-    return rate
-
-
-def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
-    """Yield the pieces of a file that can be decoded, and warn if they are not all of it."""
-    count, fault = 0, None
-    try:
-        for piece in found.pieces():
-            count += len(piece)
-            yield piece
-    except NotDecodable as error:
-        raise InputError(f"nothing in {name} can be decoded ({error}): record or export it again") from error
-    except Damaged as error:
-        fault = str(error)
-    if not count:
-        raise InputError(f"{name} has a header but no samples: record or export it again")
-    used_s, promised_s = count / found.info.sample_rate, found.promised_s
-    cut = promised_s is not None and used_s < promised_s - MISSING_S
-    if cut or fault:
-        of = f" of the {promised_s:.1f} s that its header states" if cut else ""
-        why = f" ({fault})" if fault else ""
-        warnings.warn(f"{name} is damaged or truncated{why}: using {used_s:.1f} s{of}", AudioWarning, stacklevel=2)
-
-
-def _signal(recording: _Recording, channel: int | None) -> Iterator[np.ndarray]:
+def _signal(recording: Recording, channel: int | None) -> Iterator[np.ndarray]:
     """Yield (n,) float32 pieces at 16 kHz."""
     if recording.tracks > 1:
         warnings.warn(

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
+from sortformer.audio import AudioSource
 from sortformer.audio.arrays import as_samples, float_pieces
 from sortformer.audio.loudness import UNHEARD, how_quiet
-from sortformer.audio.reading import AudioSource
 from sortformer.audio.signal import INAUDIBLE, checked, mixed
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import as_postprocess
