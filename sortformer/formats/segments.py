@@ -1,4 +1,4 @@
-"""Segments of speech, as shared by SegLST, STM and OpenAI's transcripts."""
+"""Segments of speech, as shared by SegLST, STM, OpenAI's transcripts and, for words, CSV."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
