@@ -11,7 +11,7 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from levels import asked, recordings, truth_of
+from scored_folders import asked, recordings, truth_of
 
 from sortformer import Diarizer
 from sortformer.metrics.calibration import Judged, calibration_error, fitted, judged

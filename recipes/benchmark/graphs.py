@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 import torch
-from levels import errors, recordings, shown
 from nvidia import published
 from onnxruntime.quantization import QuantType, quantize_dynamic
 from peak_memory import peak_mib
+from scored_folders import errors, recordings, shown
 from torch import Tensor
 
 from sortformer import Diarizer, checkpoint

@@ -13,7 +13,7 @@ import av
 import numpy as np
 import soxr
 import torch
-from levels import print_table
+from scored_folders import print_table
 
 from sortformer import audio
 from sortformer.grid import SAMPLE_RATE

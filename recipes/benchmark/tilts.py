@@ -9,7 +9,7 @@ whole recordings, diarized at once or streamed with a preset. The peak is kept, 
 from functools import partial
 
 import numpy as np
-from levels import print_table
+from scored_folders import print_table
 
 from sortformer.grid import SAMPLE_RATE
 
