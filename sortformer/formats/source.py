@@ -14,7 +14,7 @@ from sortformer.errors import InputError, refusal
 from sortformer.formats.folders import AUDIO_SUFFIXES
 from sortformer.grid import LONGEST_S
 
-__all__ = ["MD_EVAL", "SCLITE", "Line", "decoded", "lines", "quoted", "read_text"]
+__all__ = ["MD_EVAL", "SCLITE", "Line", "decoded", "lines", "quoted", "read_bytes", "read_text"]
 
 MD_EVAL, SCLITE = (";", "#"), (";;",)
 """The marks of comments in RTTM and UEM, as in md-eval, and in CTM and STM, as in sclite."""
@@ -31,13 +31,18 @@ def read_text(path: str | os.PathLike[str], torn: bytes | None = None) -> str:
     Raises:
         InputError: when the file is missing, cannot be read or is not text; or the argument is not a path.
     """
+    return decoded(read_bytes(path), os.fspath(path), torn)
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the content of a file; errors as for :func:`read_text`."""
     if not isinstance(path, str | os.PathLike):
         raise InputError(
             f"the path of a file is required, got {type(path).__name__}: for text, use a format's `parse` "
             "(sortformer.formats)"
         )
     try:
-        return decoded(Path(path).read_bytes(), os.fspath(path), torn)
+        return Path(path).read_bytes()
     except OSError as error:
         if isinstance(path, str) and "\n" in path:
             raise InputError(

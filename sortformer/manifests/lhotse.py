@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sortformer.annotation import Turn
-from sortformer.errors import InputError, refusal
+from sortformer.errors import InputError
 from sortformer.formats.names import without_white_space
-from sortformer.formats.source import decoded, read_text
+from sortformer.formats.source import decoded, read_bytes
 from sortformer.json_values import json_lines, number_of, path_of, text_of, whole_number_of
 from sortformer.manifests.entry import Draft, Entry
 
@@ -116,14 +116,10 @@ def _rows(path: str | Path, read: Callable[[dict[str, Any]], Value]) -> list[Val
 
 
 def _content(path: Path) -> str:
-    if path.suffix != ".gz":
-        return read_text(path)
-    try:
-        content = gzip.decompress(path.read_bytes())
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} cannot be unpacked ({error}); copy it again") from error
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {refusal(error)}") from error
+    content = read_bytes(path)
+    if path.suffix == ".gz":
+        try:
+            content = gzip.decompress(content)
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise InputError(f"{path} cannot be unpacked ({error}); copy it again") from error
     return decoded(content, str(path))
