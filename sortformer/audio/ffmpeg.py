@@ -11,8 +11,9 @@ import av
 import av.error
 import numpy as np
 
-from sortformer.audio.container import AudioInfo, Damaged, NotDecodable, Steady
+from sortformer.audio.decoder import AudioInfo, Damaged, NotDecodable
 from sortformer.audio.ogg import is_chain
+from sortformer.audio.steady import Steady
 
 __all__ = ["ByteSource", "FfmpegDecoder"]
 

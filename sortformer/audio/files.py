@@ -9,7 +9,7 @@ from collections.abc import Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from sortformer.audio.container import Decoder, NotDecodable
+from sortformer.audio.decoder import Decoder, NotDecodable
 from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.libsndfile import LibsndfileDecoder
 from sortformer.errors import InputError, refusal

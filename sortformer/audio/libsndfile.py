@@ -7,8 +7,9 @@ from typing import BinaryIO, cast
 import numpy as np
 import soundfile
 
-from sortformer.audio.container import AudioInfo, Damaged, NotDecodable, Steady
+from sortformer.audio.decoder import AudioInfo, Damaged, NotDecodable
 from sortformer.audio.ogg import is_chain
+from sortformer.audio.steady import Steady
 
 __all__ = ["LibsndfileDecoder"]
 

@@ -9,7 +9,7 @@ from typing import BinaryIO
 import numpy as np
 
 from sortformer.audio.arrays import checked_rate
-from sortformer.audio.container import NotDecodable
+from sortformer.audio.decoder import NotDecodable
 from sortformer.audio.encodings import ENCODINGS
 from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.files import name_of

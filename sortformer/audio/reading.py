@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from sortformer.audio.container import AudioInfo, AudioWarning, Damaged, Decoder, NotDecodable
+from sortformer.audio.decoder import AudioInfo, AudioWarning, Damaged, Decoder, NotDecodable
 from sortformer.audio.files import decoder, is_file, name_of
 from sortformer.audio.signal import checked, mixed, rechunked, resampled
 from sortformer.audio.sources import AudioSource, Recording, recording_in, recording_of

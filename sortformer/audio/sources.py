@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from sortformer.audio.arrays import as_samples, checked_rate, float_pieces, is_array
-from sortformer.audio.container import AudioWarning, Damaged, Decoder, NotDecodable
+from sortformer.audio.decoder import AudioWarning, Damaged, Decoder, NotDecodable
 from sortformer.audio.files import decoder, is_file, name_of
 from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE
 from sortformer.errors import InputError

@@ -1,15 +1,12 @@
 """The common interface of the two decoders, and their exceptions."""
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from sortformer.errors import refusal
-
-__all__ = ["AudioInfo", "AudioWarning", "Damaged", "Decoder", "NotDecodable", "Steady"]
+__all__ = ["AudioInfo", "AudioWarning", "Damaged", "Decoder", "NotDecodable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,36 +61,3 @@ class Decoder(Protocol):
     def close(self) -> None:
         """Close the decoder; the underlying file object stays open."""
         ...
-
-
-class Steady:
-    """A file whose ``read`` and ``seek`` raise no OSError, for C libraries, which would print exceptions and lose them.
-
-    A seek to an invalid position, as from a broken header, returns -1, as in C, and does not move. A read error ends
-    the file; ``check`` raises it afterwards.
-    """
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-        self._fault: OSError | None = None
-        self.tell, self.seekable = file.tell, file.seekable
-
-    def read(self, count: int) -> bytes:
-        """Return up to ``count`` bytes; none at the end or after an error."""
-        try:
-            return self._file.read(count)
-        except OSError as error:
-            self._fault = error
-            return b""
-
-    def check(self) -> None:
-        """Raise ``Damaged`` if a read failed."""
-        if self._fault is not None:
-            raise Damaged(refusal(self._fault)) from self._fault
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Seek to a position and return it, or -1 if it is invalid."""
-        try:
-            return self._file.seek(offset, whence)
-        except (ValueError, OSError):
-            return -1
