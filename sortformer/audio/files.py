@@ -15,7 +15,7 @@ from sortformer.audio.libsndfile import LibsndfileDecoder
 from sortformer.errors import InputError, refusal
 from sortformer.formats.names import in_unicode
 
-__all__ = ["can_be_read_again", "decoder", "is_file", "name_of", "uri_of"]
+__all__ = ["can_be_read_again", "decoder", "file_in", "is_file", "name_of", "uri_of"]
 
 _RAW = {  # extensions of raw samples without a header, and the options that they usually need
     **dict.fromkeys((".pcm", ".raw", ".s16", ".sw"), "--rate 16000"),
@@ -32,10 +32,15 @@ def is_file(source: Any) -> bool:
     return _is_path(source) or hasattr(source, "read")
 
 
+def file_in(source: Mapping[str, Any]) -> Any:
+    """Return the file of a mapping, ``audio`` or ``path``; None if it has neither."""
+    return next((each for each in (source.get("audio"), source.get("path")) if is_file(each)), None)
+
+
 def can_be_read_again(source: Any) -> bool:
     """Return whether the source can be read more than once; a pipe cannot."""
     if isinstance(source, Mapping):
-        return can_be_read_again(source.get("audio", source.get("path")))
+        return can_be_read_again(file_in(source))
     if _is_path(source):
         return not os.path.exists(source) or os.path.isfile(source)
     return not is_file(source) or source.seekable()
@@ -44,14 +49,14 @@ def can_be_read_again(source: Any) -> bool:
 def name_of(source: Any) -> str:
     """Return the name of a source for messages to the user."""
     if isinstance(source, Mapping):
-        return str(source.get("uri") or name_of(source.get("audio", source.get("path"))))
+        return str(source.get("uri") or name_of(file_in(source)))
     return _path_in(source) or ("the file object" if is_file(source) else "the array")
 
 
 def uri_of(source: Any) -> str:
     """Return the id of a recording: the ``uri`` of a mapping, or its file's name without extension, or ``audio``."""
     if isinstance(source, Mapping):
-        return str(source.get("uri") or uri_of(source.get("audio", source.get("path"))))
+        return str(source.get("uri") or uri_of(file_in(source)))
     return in_unicode(Path(_path_in(source) or "").stem) or "audio"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from sortformer.audio.arrays import as_samples, checked_rate, float_pieces, is_array
 from sortformer.audio.decoder import AudioWarning, Damaged, Decoder, NotDecodable
-from sortformer.audio.files import decoder, is_file, name_of
+from sortformer.audio.files import decoder, file_in, is_file, name_of
 from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE
 from sortformer.errors import InputError
 
@@ -78,10 +78,9 @@ def recording_of(found: Decoder, name: str) -> Recording:
 
 
 def _file_in(source: Mapping[str, Any]) -> Any:
-    """Return the file of a mapping: ``bytes`` (undecoded, from Hugging Face's datasets), ``audio`` or ``path``."""
-    if isinstance(content := source.get("bytes"), bytes):
-        return io.BytesIO(content)
-    return next((each for each in (source.get("audio"), source.get("path")) if is_file(each)), None)
+    """Return the file of a mapping, or its ``bytes`` as one (undecoded, from Hugging Face's datasets)."""
+    content = source.get("bytes")
+    return io.BytesIO(content) if isinstance(content, bytes) else file_in(source)
 
 
 def _check_mapping(source: Mapping[str, Any]) -> None:

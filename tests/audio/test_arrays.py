@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sortformer import audio
 from sortformer.audio.arrays import as_samples, float_pieces
-from sortformer.audio.files import uri_of
+from sortformer.audio.files import name_of, uri_of
 from sortformer.errors import InputError
 from tests.audio.makers import chirp, write
 
@@ -198,6 +198,14 @@ def test_a_row_of_a_dataset_that_is_not_decoded_is_its_bytes_or_its_file(tmp_pat
     for row in ({"bytes": path.read_bytes(), "path": "clips/two.wav"}, {"bytes": None, "path": str(path)}):
         np.testing.assert_array_equal(audio.read(row), audio.read(path))
     assert uri_of({"bytes": path.read_bytes(), "path": "clips/two.wav"}) == "two"
+
+
+def test_a_mapping_is_named_after_the_file_that_is_read(tmp_path: Path):
+    path = write(tmp_path / "one.wav", chirp(0.5, 16_000), 16_000)
+    row = {"audio": None, "path": str(path)}
+    np.testing.assert_array_equal(audio.read(row), audio.read(path))
+    assert uri_of(row) == "one"
+    assert name_of(row) == str(path)
 
 
 def test_silence_is_not_an_error():
