@@ -15,7 +15,6 @@ from sortformer.audio import AudioSource
 from sortformer.audio.arrays import is_array
 from sortformer.audio.files import name_of
 from sortformer.audio.loudness import how_quiet
-from sortformer.audio.reading import up_to
 from sortformer.channels import by_channel
 from sortformer.config.carrying import carries
 from sortformer.config.channel import EACH, Channel, channel_of, check_speakers
@@ -336,10 +335,9 @@ class Diarizer:
             raise InputError(
                 "without clustering, voices can be enrolled only in a stream: leave the preset out, or give another one"
             )
-        blocks = heard.blocks()
-        taken = up_to(blocks, MAX_OFFLINE_S)
+        blocks = heard.read_ahead(MAX_OFFLINE_S)
         if heard.seconds <= MAX_OFFLINE_S:
-            found = at_once(self.model, heard.again(taken, blocks), self.exit_confidence, heard.progress)
+            found = at_once(self.model, blocks, self.exit_confidence, heard.progress)
             return probabilities(self.model, heard, found.probs, found.layers), {}, OFFLINE
         if preset == OFFLINE or not self.presets:
             raise too_long(heard.source, MAX_OFFLINE_S)
@@ -349,7 +347,7 @@ class Diarizer:
             f"streaming it instead (preset {preset})",
             stacklevel=3,
         )
-        return self._streamed(heard, heard.again(taken, blocks), preset, {}, settings, count[1])
+        return self._streamed(heard, blocks, preset, {}, settings, count[1])
 
     def _by_voice(
         self, heard: Heard, clips: _Clips, settings: PostprocessConfig, clustering: ClusteringConfig, count: _Count

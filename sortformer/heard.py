@@ -7,7 +7,7 @@ import numpy as np
 
 from sortformer.audio import AudioSource
 from sortformer.audio.loudness import peak
-from sortformer.audio.reading import opened
+from sortformer.audio.reading import opened, up_to
 from sortformer.config.channel import Channel
 from sortformer.config.checks import whole
 from sortformer.errors import Cancelled, InputError
@@ -63,8 +63,12 @@ class Heard:
             done += len(block)
             report(self.progress, "model", done / SAMPLE_RATE, self.total_s)
 
-    def again(self, taken: deque[np.ndarray], rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
-        """Yield the blocks ``taken`` before, freeing them, and then the rest."""
+    def read_ahead(self, limit_s: float) -> Iterator[np.ndarray]:
+        """Read until ``seconds`` exceeds the limit, or to the end; return all blocks, without keeping those yielded."""
+        blocks = self.blocks()
+        return self._again(up_to(blocks, limit_s), blocks)
+
+    def _again(self, taken: deque[np.ndarray], rest: Iterator[np.ndarray]) -> Iterator[np.ndarray]:
         while taken:
             yield taken.popleft()
             self.report()  # nothing new, but a chance to cancel

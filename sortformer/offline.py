@@ -12,7 +12,6 @@ from torch import Tensor
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of, uri_of
 from sortformer.audio.loudness import UNHEARD, alike_loud
-from sortformer.audio.reading import up_to
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice, in_finer_frames
@@ -147,11 +146,10 @@ def whole_output(model: Sortformer, heard: Heard, limit_s: float) -> tuple[Sortf
         InputError: if it is longer than the limit, in seconds, or cannot be read.
         Cancelled: if its progress callback cancels.
     """
-    blocks = heard.blocks()
-    taken = up_to(blocks, limit_s)
+    blocks = heard.read_ahead(limit_s)
     if heard.seconds > limit_s:
         raise too_long(heard.source, limit_s)
-    output = forward(model, model.forward_features, heard.again(taken, blocks), heard.progress)
+    output = forward(model, model.forward_features, blocks, heard.progress)
     return output, probabilities(model, heard, only_row(output.probs), model.config.head.layers)
 
 

@@ -1,6 +1,7 @@
 """Progress: the callback learns how far the recording is, and may cancel."""
 
-from collections import deque
+import math
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,12 +58,24 @@ def test_what_works_on_blocks_as_they_come_is_told_after_each():
     assert seen == [("model", 10, 15), ("read", 10, 15), ("model", 15, 15), ("read", 15, 15)]
 
 
-def test_what_is_held_already_is_given_up_block_by_block_and_may_be_left():
+@pytest.mark.parametrize(("limit_s", "seconds"), [(5.0, 10), (10.0, 20), (25.0, 25), (math.inf, 25)])
+def test_what_is_read_ahead_ends_with_the_first_block_beyond_the_limit(limit_s: float, seconds: float):
+    wave = np.arange(400_000, dtype=np.float32) / 400_000
+    heard = Heard(wave, 16_000)
+    blocks = heard.read_ahead(limit_s)
+    assert heard.seconds == seconds
+    np.testing.assert_array_equal(np.concatenate(list(blocks)), wave)
+    assert heard.seconds == 25
+
+
+def test_what_is_read_ahead_is_given_up_block_by_block_and_may_be_left():
     heard = Heard(np.zeros(400_000, np.float32), 16_000)
-    taken = deque(heard.blocks())
+    blocks = heard.read_ahead(math.inf)
+    block = next(blocks)
+    given = weakref.ref(block)
+    del block
+    assert len(next(blocks)) == 160_000
+    assert given() is None
     heard.progress = lambda *_: False
-    again = heard.again(taken, iter(()))
-    assert len(next(again)) == 160_000
-    assert len(taken) == 2
     with pytest.raises(Cancelled):
-        next(again)
+        next(blocks)
