@@ -3,7 +3,7 @@
 import numpy as np
 
 from sortformer.grid import FrameGrid
-from sortformer.simulate.speech_activity import active_runs
+from sortformer.simulate.speech_activity import active_runs, joined_runs
 from sortformer.targets import Labelling, pool_nemo
 
 __all__ = ["arrival_targets", "bridged"]
@@ -13,10 +13,8 @@ def bridged(active: np.ndarray, shortest_pause: int) -> np.ndarray:
     """Return ``active`` (..., H) with the pauses of each row that are shorter than ``shortest_pause`` hops filled."""
     filled = active.reshape(-1, active.shape[-1]).copy()
     for row in filled:
-        starts, ends = active_runs(row)
-        for pause, end in zip(ends[:-1], starts[1:], strict=True):
-            if end - pause < shortest_pause:
-                row[pause:end] = True
+        for start, end in zip(*joined_runs(*active_runs(row), shortest_pause), strict=True):
+            row[start:end] = True
     return filled.reshape(active.shape)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from sortformer.grid import HOP_SAMPLES
 
-__all__ = ["active_runs", "speech_activity"]
+__all__ = ["active_runs", "joined_runs", "speech_activity"]
 
 _PRE_EMPHASIS = 0.9  # lifts weak consonants over rumble
 _BELOW_TOP_DB = 30.0  # an onset lies at most this far below the loud parts ...
@@ -42,7 +42,7 @@ def speech_activity(wave: np.ndarray) -> np.ndarray:
     starts, ends = active_runs(candidate)
     loud = np.concatenate([[0], np.cumsum(level > onset)])
     confirmed = (loud[ends] > loud[starts]) & (ends - starts >= _SHORTEST_SOUND)
-    starts, ends = _bridge(starts[confirmed], ends[confirmed])
+    starts, ends = joined_runs(starts[confirmed], ends[confirmed], _LONGEST_GAP)
     lasting = ends - starts >= _SHORTEST_RUN
     active = np.zeros(num_hops, dtype=bool)
     for start, end in zip(starts[lasting], ends[lasting], strict=True):
@@ -56,11 +56,10 @@ def active_runs(active: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(steps == 1), np.flatnonzero(steps == -1)
 
 
-def _bridge(starts: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    if len(starts) == 0:
-        return starts, ends
-    apart = starts[1:] - ends[:-1] >= _LONGEST_GAP
-    return starts[np.concatenate([[True], apart])], ends[np.concatenate([apart, [True]])]
+def joined_runs(starts: np.ndarray, ends: np.ndarray, shortest_gap: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the starts and ends of runs after joining those with less than ``shortest_gap`` between them."""
+    apart = starts[1:] - ends[:-1] >= shortest_gap
+    return np.append(starts[:1], starts[1:][apart]), np.append(ends[:-1][apart], ends[-1:])
 
 
 def _levels_db(wave: np.ndarray, num_hops: int) -> np.ndarray:
