@@ -26,10 +26,7 @@ class DepthwiseStriding(nn.Module):
             nn.Conv2d(channels, channels, 3, stride=2, padding=1, groups=channels) for _ in range(2)
         )
         self.pointwise = nn.ModuleList(nn.Conv2d(channels, channels, 1) for _ in range(2))
-        bins = num_mels
-        for _ in range(3):
-            bins = -(-bins // 2)
-        self.out = nn.Linear(channels * bins, dim)
+        self.out = nn.Linear(channels * -(-num_mels // FACTOR), dim)
         # PyTorch's default weights shrink the signal but not the biases: after five convolutions it would be lost.
         for convolution in self.modules():
             if isinstance(convolution, nn.Conv2d):
