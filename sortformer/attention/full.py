@@ -31,12 +31,11 @@ class FullAttention(Core):
         return torch.cat(parts, dim=2)
 
     def _rows(self, rows: slice, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        bias = None if context.bias is None else context.bias(rows, None)
-        factor = None if context.factor is None else context.factor(rows, None)
+        valid, bias, factor = context.part(rows)
         if not self.causal and factor is None:
-            return full_attention(query, key, value, context.valid, bias)
+            return full_attention(query, key, value, valid, bias)
         allowed = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=query.device)
         if self.causal:
             at = torch.arange(key.shape[2], device=query.device)
             allowed = (at <= at[context.past :][rows, None])[None, None]
-        return attend(query, key, value, may_see(allowed, context.valid), bias, factor)
+        return attend(query, key, value, may_see(allowed, valid), bias, factor)

@@ -45,14 +45,7 @@ class PatternAttention(Core):
             allowed = self.pattern.allowed(i, j)
             if self.causal:
                 allowed = allowed & (j <= i)
-            mixed.append(
-                attend(
-                    query[:, :, rows],
-                    key[:, :, columns],
-                    value[:, :, columns],
-                    may_see(allowed[None, None], None if context.valid is None else context.valid[:, columns]),
-                    None if context.bias is None else context.bias(rows, columns),
-                    None if context.factor is None else context.factor(rows, columns),
-                )
-            )
+            valid, bias, factor = context.part(rows, columns)
+            keys, values, pairs = key[:, :, columns], value[:, :, columns], may_see(allowed[None, None], valid)
+            mixed.append(attend(query[:, :, rows], keys, values, pairs, bias, factor))
         return torch.cat(mixed, dim=2)

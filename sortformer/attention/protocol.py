@@ -25,6 +25,12 @@ class Context:
     factor: Scored | None = None
     """Multiplies the rectified scores."""
 
+    def part(self, rows: slice, columns: Tensor | None = None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Return ``valid``, the bias and the factor of a slice of the queries and some keys (None: all)."""
+        valid = self.valid if self.valid is None or columns is None else self.valid[:, columns]
+        bias, factor = (None if score is None else score(rows, columns) for score in (self.bias, self.factor))
+        return valid, bias, factor
+
 
 @dataclass(frozen=True, slots=True)
 class LayerStep:

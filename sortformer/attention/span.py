@@ -57,18 +57,10 @@ class SpanAttention(RecurrentCore):
             allowed = (weight > 0) & (distance >= 0) if self.causal else weight > 0
             # Scaled, because the bias is added to the scores before they are divided by sqrt(d).
             bias = weight.clamp(_LEAST_WEIGHT, 1.0).log().to(query.dtype) * query.shape[-1] ** 0.5
-            if context.bias is not None:
-                bias = bias + context.bias(rows, columns)
-            mixed.append(
-                attend(
-                    query[:, :, rows],
-                    key[:, :, columns],
-                    value[:, :, columns],
-                    may_see(allowed, None if context.valid is None else context.valid[:, columns]),
-                    bias,
-                    None if context.factor is None else context.factor(rows, columns),
-                )
-            )
+            valid, added, factor = context.part(rows, columns)
+            bias = bias if added is None else bias + added
+            keys, values = key[:, :, columns], value[:, :, columns]
+            mixed.append(attend(query[:, :, rows], keys, values, may_see(allowed, valid), bias, factor))
         return torch.cat(mixed, dim=2)
 
     def init_state(self, query: Tensor) -> LocalState:
