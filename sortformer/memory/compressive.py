@@ -70,9 +70,7 @@ class Compressive(Memory):
         losses = self._losses(old, fresh, chunk) if self.training else {}
         if self.loss != "none":
             fresh = replace(fresh, frames=fresh.frames.detach())
-        compressed = compressed.then(fresh)
-        kept = slice(max(0, compressed.frames.shape[1] - self.compressed), None)
-        return CompressiveState(compressed.part(kept), recent), losses
+        return CompressiveState(compressed.then(fresh).last(self.compressed), recent), losses
 
     def _compressed(self, old: Queue) -> Queue:
         at, valid = self.compression.places(old.at, old.valid, old.usage)

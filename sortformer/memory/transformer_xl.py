@@ -24,6 +24,10 @@ class Queue:
         """Return the frames of a slice."""
         return Queue(self.frames[:, where], self.valid[:, where], self.at[:, where], self.usage[:, where])
 
+    def last(self, frames: int) -> "Queue":
+        """Return the last ``frames``."""
+        return self.part(slice(max(0, self.frames.shape[1] - frames), None))
+
     def then(self, other: "Queue") -> "Queue":
         """Return these frames with others appended."""
         return Queue(
@@ -51,8 +55,7 @@ class TransformerXL(Memory):
 
     def update(self, state: Queue, chunk: LayerChunk) -> tuple[Queue, dict[str, Tensor]]:
         """Append the chunk and drop the oldest frames."""
-        queue = pushed(state, chunk)
-        return queue.part(slice(max(0, queue.frames.shape[1] - self.length), None)), {}
+        return pushed(state, chunk).last(self.length), {}
 
 
 def empty_queue(frames: Tensor) -> Queue:
