@@ -23,8 +23,8 @@ from sortformer.config.model import HeadConfig, ModelConfig
 from sortformer.config.simulation import ChannelConfig, SimulationConfig
 from sortformer.config.train import TrainConfig
 from sortformer.simulate import Simulator, TurnPatterns, VoiceBank
-from sortformer.simulate.labels import bridged
 from sortformer.simulate.speech_activity import active_runs
+from sortformer.simulate.targets import bridged
 
 WINDOW_S = 60
 HOPS = 100 * WINDOW_S

@@ -16,12 +16,12 @@ from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
 from sortformer.simulate.conversations import Conversations
 from sortformer.simulate.events import Delivery, Events, Note, noted, played
-from sortformer.simulate.labels import arrival_targets, bridged
 from sortformer.simulate.outline import Outline, parametric_outline
 from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.render import BLOCK_SAMPLES, padded_samples, render
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.stage import Stage
+from sortformer.simulate.targets import arrival_targets, bridged
 from sortformer.simulate.turn_patterns import TurnPatterns
 from sortformer.simulate.voice_bank import VoiceBank
 

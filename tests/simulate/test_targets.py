@@ -6,8 +6,8 @@ from hypothesis.extra import numpy as arrays
 
 from sortformer.annotation import Turn
 from sortformer.grid import FrameGrid
-from sortformer.simulate.labels import arrival_targets, bridged
 from sortformer.simulate.speech_activity import active_runs
+from sortformer.simulate.targets import arrival_targets, bridged
 from sortformer.targets import activity
 
 GRID = FrameGrid()
