@@ -90,7 +90,10 @@ def _archive(path: Path) -> Iterator[_Members]:
             _check_expansion(path)
         with tarfile.open(path, "r:gz" if packed else "r:") as archive:  # NeMo uses no other compression
             yield _Members(archive, path)
-    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+    except InputError:
+        raise
+    # Of tarfile itself, the last two: of sparse maps that are not numbers, and of names that follow names without end.
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error, ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a .nemo archive (a tar file), or is damaged") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {refusal(error)}") from error

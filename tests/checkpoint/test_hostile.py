@@ -164,6 +164,22 @@ def test_a_member_that_is_said_to_have_large_holes(tmp_path):
     assert "unpacks to 100 times its size or more" in refusal(tmp_path / "holes.nemo")
 
 
+@pytest.mark.parametrize("sparse", [{"GNU.sparse.size": "x"}, {"GNU.sparse.map": "0,x", "GNU.sparse.size": "1"}])
+def test_holes_that_are_no_numbers(tmp_path, sparse):
+    member = tarfile.TarInfo("holes.bin")
+    member.pax_headers = sparse
+    (tmp_path / "holes.nemo").write_bytes(member.tobuf(tarfile.PAX_FORMAT) + bytes(1024))
+    assert "is damaged" in refusal(tmp_path / "holes.nemo")
+
+
+def test_names_that_follow_names_without_end(tmp_path):
+    name = tarfile.TarInfo("././@LongLink")
+    name.type = tarfile.GNUTYPE_LONGNAME
+    name.size = 1
+    (tmp_path / "names.nemo").write_bytes(2000 * (name.tobuf() + bytes(512)))
+    assert "is damaged" in refusal(tmp_path / "names.nemo")
+
+
 def test_weights_that_were_packed_in_their_zip(tmp_path):
     values, weights = recorded_parts()
     packed = io.BytesIO()
