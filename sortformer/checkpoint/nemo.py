@@ -2,11 +2,12 @@
 
 Nothing is extracted to disk, only those two members are read, and the weights are unpickled with ``weights_only=True``:
 no code of the archive runs. Nor can a small archive expand to a large one: the expansion of gzip and tar is limited,
-the zip of the weights may not expand, and YAML aliases are refused.
+the zip of the weights may not expand, their pickle names nothing but tensors, and YAML aliases are refused.
 """
 
 import gzip
 import pickle
+import pickletools
 import tarfile
 import zipfile
 import zlib
@@ -34,6 +35,8 @@ WEIGHTS_MEMBER = "model_weights.ckpt"
 _LARGEST_CONFIG_BYTES = 2**20
 _LARGEST_EXPANSION = 100
 _BLOCK_BYTES = 2**20
+_ZIP = b"PK\x03\x04"
+_MODULES = ("torch", "collections")  # those of a pickle of tensors
 
 
 def read_nemo(path: Path) -> Checkpoint:
@@ -141,17 +144,19 @@ def _read_config(path: Path, members: _Members) -> dict[str, Any]:
 def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
     file, size = members.open(WEIGHTS_MEMBER)
     try:
-        if zipfile.is_zipfile(file):
-            # torch.save stores each part once, uncompressed.
-            with zipfile.ZipFile(file) as parts:
-                if sum(part.file_size for part in parts.infolist()) > size:
-                    raise InputError(f"{path} is not safe to read: its {WEIGHTS_MEMBER} expands to more than its size")
-                broken = parts.testzip()  # torch.load does not verify checksums
-                if broken is not None:
-                    raise InputError(
-                        f"{WEIGHTS_MEMBER} in {path} is damaged: the checksum of its part '{broken}' is wrong; "
-                        "download it again"
-                    )
+        if file.read(4) != _ZIP:  # torch.load would read another file as its older format, without these checks
+            raise InputError(f"{WEIGHTS_MEMBER} in {path} is damaged: it is not a zip as written by torch.save")
+        # torch.save stores each part once, uncompressed.
+        with zipfile.ZipFile(file) as parts:
+            if sum(part.file_size for part in parts.infolist()) > size:
+                raise InputError(f"{path} is not safe to read: its {WEIGHTS_MEMBER} expands to more than its size")
+            broken = parts.testzip()  # torch.load does not verify checksums
+            if broken is not None:
+                raise InputError(
+                    f"{WEIGHTS_MEMBER} in {path} is damaged: the checksum of its part '{broken}' is wrong; "
+                    "download it again"
+                )
+            _check_names(parts)
         file.seek(0)
         weights = torch.load(file, map_location="cpu", weights_only=True)
     except InputError:
@@ -165,6 +170,20 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
     if not isinstance(weights, dict) or not all(isinstance(tensor, Tensor) for tensor in weights.values()):
         raise InputError(f"{WEIGHTS_MEMBER} in {path} is not a table of weights")
     return {str(name): tensor for name, tensor in weights.items()}
+
+
+def _check_names(parts: zipfile.ZipFile) -> None:
+    """Refuse a pickle that names more than weights need: ``weights_only`` allows ``bytearray``, of any length.
+
+    Raises:
+        pickle.UnpicklingError: if it does.
+    """
+    for part in parts.infolist():
+        if not part.filename.lower().endswith(".pkl"):
+            continue
+        for code, name, _ in pickletools.genops(parts.read(part)):
+            if code.name == "GLOBAL" and str(name).replace(" ", ".").partition(".")[0] not in _MODULES:
+                raise pickle.UnpicklingError(f"it names {name}")
 
 
 def _check_front_end(path: Path, weights: dict[str, Tensor], features: LogMel) -> None:

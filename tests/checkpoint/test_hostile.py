@@ -8,6 +8,7 @@ import tarfile
 import tracemalloc
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -189,6 +190,38 @@ def test_weights_that_were_packed_in_their_zip(tmp_path):
             deflated.writestr(part.filename, stored.read(part))
     members = {"model_config.yaml": yaml.safe_dump(values).encode(), "model_weights.ckpt": packed.getvalue()}
     assert "expands to more than its size" in refusal(write_tar(tmp_path / "packed.nemo", members))
+
+
+class _Large:
+    """What is pickled in a few bytes as a byte array of a given length."""
+
+    def __init__(self, length: int) -> None:
+        self.length = length
+
+    def __reduce__(self) -> Any:
+        return bytearray, (self.length,)
+
+
+def test_weights_with_a_byte_array_that_is_only_given_as_a_length(tmp_path):
+    values, weights = recorded_parts()
+    path = write_archive(tmp_path / "long.nemo", values, weights | {"more": _Large(2**28)})
+    tracemalloc.start()
+    try:
+        assert "holds Python objects besides weights" in refusal(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**27
+    finally:
+        tracemalloc.stop()
+
+
+def test_weights_in_the_older_form_of_pytorch_before_a_zip(tmp_path):
+    values, weights = recorded_parts()
+    older = io.BytesIO()
+    torch.save(weights, older, _use_new_zipfile_serialization=False)
+    members = {
+        "model_config.yaml": yaml.safe_dump(values).encode(),
+        "model_weights.ckpt": older.getvalue() + pickled(weights),
+    }
+    assert "it is not a zip" in refusal(write_tar(tmp_path / "older.nemo", members))
 
 
 def test_weights_of_which_one_byte_has_changed(tmp_path):
