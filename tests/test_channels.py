@@ -81,6 +81,16 @@ def test_a_frame_hears_the_echo_of_what_begins_in_the_next():
     assert own[4, 1] == 0
 
 
+def test_many_channels_take_memory_for_each_and_not_for_each_pair():
+    power = np.ones((100, 100))
+    tracemalloc.start()
+    try:
+        own_speech(power, power, np.zeros((100, 100)), STEP_S)
+        assert tracemalloc.get_traced_memory()[1] < 10 * power.nbytes
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize(("frames", "lost"), [(0, True), (4, True), (5, False)])
 def test_an_echo_may_be_late_by_a_third_of_a_second_and_no_more(frames: int, lost: bool):
     power = np.full((10, 2), 1e-6)
