@@ -48,7 +48,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
             (408, "The upload stalled.", {}),
             (413, "The upload is too large.", {}),
             (500, "Unexpected error.", {}),
-            (503, "Too many recordings at once, or the server is stopping.", _RETRY),
+            (503, "Too many recordings at once, or no space for them, or the server is stopping.", _RETRY),
         )
     },
 }
@@ -74,8 +74,8 @@ class Recordings:
         """Receive an upload, wait in the queue, and return the response with who spoke when.
 
         Raises:
-            HTTPException: when there are too many requests, the upload is too large, stalls or cannot be parsed, or
-                the server is stopping.
+            HTTPException: when there are too many requests, the upload is too large, stalls or cannot be parsed or
+                stored, or the server is stopping.
             InputError: when it is not a form, or its options or audio cannot be used.
             ConfigError: when there is no such preset.
             Cancelled: when the client has disconnected.
@@ -150,6 +150,10 @@ class Recordings:
             form = await sent.form(max_files=MOST_FILES, max_fields=20, max_part_size=self.most_bytes)
         except UnicodeError as error:  # of codecs such as "punycode"; Starlette handles others
             raise InputError("the form cannot be decoded with the charset that it names: leave that out") from error
+        except OSError as error:  # of its temporary files
+            reason = error.strerror or error
+            sentence = f"the server cannot store the upload ({reason}): try again later, or ask who runs it"
+            raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)}) from error
         try:
             yield form
         finally:

@@ -10,6 +10,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.serve import application
 from sortformer.serve.form import MOST_FILES, REQUEST_BODY
+from tests.full_disk import no_more_than
 from tests.serve.running import Running, running
 from tests.streaming.tiny import tiny_model
 
@@ -19,7 +20,7 @@ WORDS = '[{"start": 0, "end": 1, "text": "Hello"}]'
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
     diarizer = Diarizer(tiny_model(), PostprocessConfig(), "tiny")
-    with running(application(diarizer, max_streams=1, max_upload_mb=1)) as found:
+    with running(application(diarizer, max_streams=1, max_upload_mb=2)) as found:
         yield found
 
 
@@ -80,5 +81,13 @@ def test_what_is_said_to_be_too_large_is_refused_before_it_comes(server: Running
     head = "POST /v1/diarize HTTP/1.1\r\nHost: here\r\nContent-Type: multipart/form-data; boundary=x\r\n"
     host, port = server.address.split(":")
     with socket.create_connection((host, int(port)), timeout=30) as client:
-        client.sendall(f"{head}Content-Length: {(1 << 20) + 1}\r\n\r\n".encode())
+        client.sendall(f"{head}Content-Length: {(2 << 20) + 1}\r\n\r\n".encode())
         assert b" 413 " in client.recv(1_000)
+
+
+def test_what_cannot_be_stored_is_to_be_sent_later(server: Running):
+    with no_more_than(1 << 10):
+        answer = server.post("talk.wav", bytes(3 << 19))
+    assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
+    assert answer.json()["error"].startswith("the server cannot store the upload (File too large): ")
+    assert server.post("talk.wav", bytes(3 << 19)).status_code == 400
