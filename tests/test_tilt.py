@@ -126,9 +126,10 @@ def test_neighbours_change_nothing():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"tilt_range": (-5.0, -9.0)}, r"two numbers, the lower one first, got \(-5.0, -9.0\)"),
-        ({"tilt_range": (-9.0,)}, "two numbers, the lower one first"),
-        ({"tilt_range": (-9.0, float("inf"))}, "two numbers, the lower one first"),
+        ({"tilt_range": (-5.0, -9.0)}, r"the lower one first, got \(-5.0, -9.0\)"),
+        ({"tilt_range": (-9.0,)}, "two numbers from -60 to 60 dB per octave, the lower one first"),
+        ({"tilt_range": (-9.0, 1e30)}, "two numbers from -60 to 60"),
+        ({"tilt_range": (-9.0, float("inf"))}, "two numbers from -60 to 60"),
         ({"tilt_range": (-9.0, -5.0), "normalize": "none"}, "tilt_range needs normalize 'fixed'"),
         ({"tilt_range": (-9.0, -5.0), "num_mels": 4}, "8 mel bands or more"),
     ],

@@ -15,6 +15,7 @@ __all__ = ["EncoderConfig", "FeatureConfig", "HeadConfig", "ModelConfig"]
 
 
 _MOST_LAYERS = 1000
+_STEEPEST = 60  # dB per octave, several times what cloth does; the gains of about 100 would overflow
 _FEWEST_HALVES = 8  # mel bands, so that some begin above 4 kHz
 
 
@@ -70,8 +71,9 @@ class FeatureConfig:
         require(1 <= self.num_mels <= 257, f"num_mels must be between 1 and 257, got {self.num_mels}")
         if self.tilt_range is not None:
             require(
-                len(self.tilt_range) == 2 and -math.inf < self.tilt_range[0] <= self.tilt_range[1] < math.inf,
-                f"tilt_range must be two numbers, the lower one first, got {self.tilt_range}",
+                len(self.tilt_range) == 2 and -_STEEPEST <= self.tilt_range[0] <= self.tilt_range[1] <= _STEEPEST,
+                f"tilt_range must be two numbers from -{_STEEPEST} to {_STEEPEST} dB per octave, the lower one first, "
+                f"got {self.tilt_range}",
             )
             require(
                 self.normalize == "fixed" and self.num_mels >= _FEWEST_HALVES,
