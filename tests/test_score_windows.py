@@ -29,6 +29,18 @@ def test_windows_of_a_manifest_are_scored_where_they_lie_in_their_files(tmp_path
     assert truth_in(tmp_path / "m.jsonl", tmp_path / "given.uem").uem == {"one": ((2, 3), (5, 6))}
 
 
+def test_a_uem_given_may_name_windows_by_their_file(tmp_path):
+    rttm.write(tmp_path / "call.rttm", Diarization((Turn(0, 9, "a"),), 10, "call"))
+    windows = [Entry(f"call_{start}", tmp_path / "call.wav", start, 5, tmp_path / "call.rttm") for start in (0, 5)]
+    write(tmp_path / "m.jsonl", windows)
+    uem.write(tmp_path / "given.uem", {"call": [(1, 7)], "other": [(0, 1)]})
+    named = truth_in(tmp_path / "m.jsonl", tmp_path / "given.uem").uem
+    assert named == {"call": ((1, 7),), "other": ((0, 1),), "call_0": ((1, 5),), "call_5": ((5, 7),)}
+    uem.write(tmp_path / "given.uem", {"call": [(1, 7)], "call_5": [(8, 12)]}, overwrite=True)
+    named = truth_in(tmp_path / "m.jsonl", tmp_path / "given.uem").uem
+    assert named == {"call": ((1, 7),), "call_0": ((1, 5),), "call_5": ((8, 10),)}  # its own id comes first
+
+
 @pytest.mark.parametrize(("start", "end"), [(10, 20), (0, 20), (10, 30)])
 def test_a_window_has_no_collar_where_it_cuts_a_turn(tmp_path, start, end):
     truth = Diarization((Turn(0, 30, "a"),), 30, "call")

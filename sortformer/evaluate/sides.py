@@ -14,7 +14,7 @@ from sortformer.formats.gather import holds_turns, turns_in, uem_in
 from sortformer.intervals import Regions, clipped
 from sortformer.manifests import Entry, is_manifest, read
 from sortformer.manifests.entry import SLACK_S
-from sortformer.manifests.references import own_turns, regions_of
+from sortformer.manifests.references import names_of, own_turns, regions_of
 from sortformer.metrics.region import Turns
 
 __all__ = ["Truth", "truth_in"]
@@ -35,10 +35,10 @@ class Truth:
 def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = None) -> Truth:
     """Return the references of a manifest, or of a file or folder of turns in any format that ``turns_in`` reads.
 
-    ``uem`` (file or folder) overrides the manifest's UEM. Times are relative to the files, also for windows of them: a
-    window is scored like a part in a UEM, so that there is no border, and no collar, where it cuts a turn. A window
-    that starts at the start of its file is recognised by turns after its end. If some entries of a manifest start
-    within their file, or have a UEM, the others are scored whole.
+    ``uem`` (file or folder) overrides the manifest's UEM, and names an entry by its id or else by its file. Times are
+    relative to the files, also for windows of them: a window is scored like a part in a UEM, so that there is no
+    border, and no collar, where it cuts a turn. A window that starts at the start of its file is recognised by turns
+    after its end. If some entries of a manifest start within their file, or have a UEM, the others are scored whole.
 
     Raises:
         InputError: when a path is missing or broken, or an entry whose scored parts have to be known has neither a UEM
@@ -56,7 +56,8 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
         if entry.duration is not None and entry.id not in windows
     }
     if given is not None:
-        given |= {uri: clipped(given[uri], *window) for uri, window in windows.items() if uri in given}
+        named = {entry.id: name for entry in entries for name in reversed(names_of(entry)) if name in given}
+        given |= {uri: clipped(given[name], *windows.get(uri, (0.0, math.inf))) for uri, name in named.items()}
     elif any(entry.uem or entry.offset for entry in entries):
         given = {entry.id: _parts(entry) for entry in entries}
     elif windows:  # recognised by turns after their ends

@@ -14,7 +14,7 @@ from sortformer.formats.names import without_white_space
 from sortformer.intervals import Regions, clipped
 from sortformer.manifests.entry import Draft, Entry
 
-__all__ = ["other_names", "own_turns", "reference_of", "regions_of", "with_speakers"]
+__all__ = ["names_of", "other_names", "own_turns", "reference_of", "regions_of", "with_speakers"]
 
 Value = TypeVar("Value")
 
@@ -47,18 +47,18 @@ def other_names(entry: Entry) -> Iterator[tuple[Path, str]]:
         names = set[str]()
         with suppress(InputError):
             names.update(parse(path))
-        if len(names) == 1 and not names & set(_names(entry)):
+        if len(names) == 1 and not names & set(names_of(entry)):
             yield path, names.pop()
 
 
-def _names(entry: Entry) -> tuple[str, str]:
+def names_of(entry: Entry) -> tuple[str, str]:
     """Return the names that an entry may have in files: its id, or the name of its recording."""
     return entry.id, without_white_space(entry.audio.stem)
 
 
 def _about(entry: Entry, found: Mapping[str, Value], path: Path) -> Value:
     """Return the content of a file about an entry."""
-    for name in _names(entry):
+    for name in names_of(entry):
         if name in found:
             return found[name]
     if len(found) != 1:
