@@ -24,7 +24,7 @@ def device_named(name: str | torch.device = "auto") -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(name)
-    except RuntimeError:
+    except (RuntimeError, TypeError):
         device = None
     if device is None or device.type not in ("cpu", "cuda", "mps"):
         raise InputError(f"there is no device {name!r}; choose auto, cpu, cuda or mps")

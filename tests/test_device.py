@@ -23,6 +23,11 @@ def test_unknown_names_are_refused(name: str):
         device_named(name)
 
 
+def test_what_is_no_name_is_refused():
+    with pytest.raises(InputError, match="there is no device None; choose auto, cpu, cuda or mps"):
+        device_named(None)  # pyright: ignore[reportArgumentType]
+
+
 def test_devices_that_this_machine_lacks_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
