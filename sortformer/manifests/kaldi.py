@@ -1,5 +1,6 @@
 """A manifest of a Kaldi data directory: ``wav.scp``, and ``rttm`` or ``segments`` with ``utt2spk``."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sortformer.manifests.tree import duration_of
 
 __all__ = ["from_kaldi"]
 
+_IN_ARCHIVE = re.compile(r"\.ark:\d+$")  # a position in one (Kaldi, wav-copy)
 _OPEN_ENDS = ("-1", "-1.0")  # the end of the recording (Kaldi, extract-segments)
 
 
@@ -24,8 +26,8 @@ def from_kaldi(folder: str | Path) -> list[Draft]:
     else from the recordings. Relative paths are relative to the working directory, as in Kaldi.
 
     Raises:
-        InputError: when a file is missing or broken, ``wav.scp`` has a command, which is never run, or ``rttm`` has
-            another name for a recording than ``wav.scp``.
+        InputError: when a file is missing or broken, ``wav.scp`` has a command, which is never run, or a position in an
+            archive, or ``rttm`` has another name for a recording than ``wav.scp``.
     """
     folder = Path(folder)
     recordings = _recordings(folder / "wav.scp")
@@ -43,10 +45,11 @@ def _recordings(path: Path) -> dict[str, Path]:
     for number, text in enumerate(read_text(path).split("\n"), start=1):
         name, source = [*text.split(maxsplit=1), "", ""][:2]
         name, source = without_white_space(name) if name else "", source.strip()
-        if name and (not source or source.endswith("|")):
+        if name and (not source or source.endswith("|") or _IN_ARCHIVE.search(source)):
             raise InputError(
-                f"{path}, line {number}: {name!r} is {source or 'nothing'!r}, not a file; commands are "
-                "not run: decode to files first, or name the file itself (sph, flac and others are read as they are)"
+                f"{path}, line {number}: {name!r} is {source or 'nothing'!r}, not a file; commands are not run, and "
+                "archives not read: decode to files first, or name the file itself (sph, flac and others are read as "
+                "they are)"
             )
         if name in found:
             raise InputError(f"{path}, line {number}: {name!r} occurs twice; keep one of the two")

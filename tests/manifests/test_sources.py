@@ -96,6 +96,7 @@ def test_kaldis_rttm_and_reco2dur_go_first(tmp_path: Path):
     ("files", "said"),
     [
         ({"wav_scp": "one sph2pipe -f wav one.sph |\n"}, "commands are not run"),
+        ({"wav_scp": "one raw/wav.1.ark:24\n"}, "wav.scp, line 1: 'one' is 'raw/wav.1.ark:24', not a file"),
         ({"wav_scp": "one\n"}, "'one' is 'nothing', not a file"),
         ({"wav_scp": "one one.wav\0\n"}, "line 1: the recording of 'one' must be a path, got"),
         ({"segments": "u1 one 0.0 0.8\n"}, "has no speaker for 'u1'"),
