@@ -3,7 +3,6 @@
 import warnings
 from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +12,8 @@ from torch import Tensor
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.audio import AudioSource
-from sortformer.audio.arrays import as_samples, float_pieces
 from sortformer.audio.loudness import UNHEARD, how_quiet
-from sortformer.audio.signal import INAUDIBLE, checked, mixed
+from sortformer.audio.signal import INAUDIBLE
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import as_postprocess
 from sortformer.config.stream import StreamConfig
@@ -29,6 +27,7 @@ from sortformer.model import Sortformer
 from sortformer.model.identity import identity
 from sortformer.postprocess import only_slots
 from sortformer.speaker_count import warn_if_full
+from sortformer.streaming.blocks import block_of
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front, told
 from sortformer.streaming.protocol import Chunk, together
@@ -292,16 +291,7 @@ class Session:
     def _checked(self, samples: Any, sample_rate: int | None = None) -> list[np.ndarray]:
         """Return a block as mono float pieces, or refuse it."""
         self._require_open()
-        if sample_rate is not None and sample_rate != SAMPLE_RATE:
-            raise InputError(
-                f"a session needs samples at {SAMPLE_RATE} Hz, got {sample_rate!r}: resample them first, with a "
-                "resampler that keeps state between blocks (soxr.ResampleStream)"
-            )
-        with suppress(ValueError):  # ragged lists, which are refused below
-            if 0 in np.shape(samples):
-                return []
-        pieces = mixed(float_pieces(as_samples(samples, block=True)), None, self.uri)
-        return list(checked(pieces, SAMPLE_RATE, f"the block pushed to {self.uri} at {self.duration_s:.2f} s"))
+        return block_of(samples, sample_rate, self.uri, self.duration_s)
 
     def _take(self, block: list[np.ndarray]) -> None:
         self._waiting += block
