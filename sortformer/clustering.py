@@ -51,6 +51,7 @@ def by_voice(
     most: int | None = None,
     stretch_frames: tuple[int, int] = _STRETCH_FRAMES,
     alternating: float = _ALTERNATING,
+    known: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return probabilities (T, K) of the voices, in order of arrival.
 
@@ -65,6 +66,7 @@ def by_voice(
         most: the greatest number of voices (None: as in the config).
         stretch_frames: shortest and longest stretch of speech that is clustered.
         alternating: voices that take turns count as two from this share of the threshold on.
+        known: (P, D) mean directions of the voices of so many people, none of whom is another.
     """
     unit = unit_rows(emb)
     spoken = probs.sum(axis=1)
@@ -81,7 +83,7 @@ def by_voice(
     most = config.max_speakers if most is None else most
     sure = int(np.count_nonzero(((probs > _SURE) & single[:, None]).sum(axis=0) >= _SURE_FRAMES))
     distances = config.threshold, alternating * config.threshold
-    labels = _labels(points, size, distances, fewest, most, sure)
+    labels = _labels(points, size, distances, fewest, most, sure, known)
     means = np.stack(
         [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
     )
@@ -98,7 +100,13 @@ def alone(probs: np.ndarray) -> np.ndarray:
 
 
 def _labels(
-    points: np.ndarray, size: np.ndarray, distances: tuple[float, float], fewest: int, most: int, sure: int
+    points: np.ndarray,
+    size: np.ndarray,
+    distances: tuple[float, float],
+    fewest: int,
+    most: int,
+    sure: int,
+    known: np.ndarray | None,
 ) -> np.ndarray:
     """Return the cluster of each stretch, -1 if it has too little speech.
 
@@ -111,6 +119,8 @@ def _labels(
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
         # A speaker who surely has a slot counts, however little speech there is.
         labels, least = _cut(tree, size, wanted, least if wanted == fewest else 0.0)
+    if known is not None and len(known) > 1:
+        labels = _one_each(points, labels, known)
     mass = np.bincount(labels, weights=size)
     spoken = np.flatnonzero(mass >= least)
     chosen = spoken[np.argsort(-mass[spoken], kind="stable")][:most] if len(spoken) else [int(mass.argmax())]
@@ -151,6 +161,18 @@ def _joined(points: np.ndarray, size: np.ndarray, labels: np.ndarray, threshold:
                 break
         else:
             return np.unique(labels, return_inverse=True)[1]
+
+
+def _one_each(points: np.ndarray, labels: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Divide each cluster that is the nearest one of several known voices (P, D) among them; return labels (N,)."""
+    means = unit_rows(np.stack([points[labels == group].mean(axis=0) for group in range(labels.max() + 1)]))
+    nearest = (known @ means.T).argmax(axis=1)
+    parts = labels.copy()
+    for group in np.unique(nearest):
+        here, people = labels == group, np.flatnonzero(nearest == group)
+        whose = (points[here] @ known[people].T).argmax(axis=1)
+        parts[here] = np.where(whose > 0, parts.max() + whose, group)
+    return parts
 
 
 def by_turns(one: np.ndarray, other: np.ndarray) -> bool:

@@ -25,7 +25,7 @@ from sortformer.config.presets import as_postprocess, model_preset, model_preset
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
-from sortformer.enrolled import names_of_voices, warn_of_likeness
+from sortformer.enrolled import names_of_voices, read_clip, warn_of_likeness
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.formats.names import check_person
@@ -355,8 +355,9 @@ class Diarizer:
         known = dict[str, np.ndarray]()
         for name, clip in clips.items():
             check_person(name, known)
-            known[name] = clip_voice(self.model, name, *clip, clustering, self.exit_confidence)
-        warn_of_likeness(known, clustering.threshold, stacklevel=5)
+            voice = clip_voice(self.model, name, read_clip(name, *clip), clustering, self.exit_confidence)
+            warn_of_likeness(name, voice, known, clustering.threshold, stacklevel=5)
+            known[name] = voice
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         fewest, most = count
         more, fewer = range(fewest, fewest + _TRIES), range(fewest - 1, max(0, fewest - _TRIES), -1)

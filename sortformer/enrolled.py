@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Mapping
-from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -30,6 +30,8 @@ LEAST_SPEECH_S = 0.5
 """Least speech that a clip needs to enroll a voice."""
 
 _SHORTEST_CLIP_S = 1.0
+
+Name = TypeVar("Name")
 
 
 def read_clip(name: str, audio: AudioSource, sample_rate: int | None = None, longest_s: float = math.inf) -> np.ndarray:
@@ -73,25 +75,27 @@ def mean_voice(probs: np.ndarray, emb: np.ndarray, speaker: int) -> np.ndarray |
     return mean_direction(emb[alone])
 
 
-def warn_of_likeness(known: Mapping[str, np.ndarray], distance: float, stacklevel: int) -> None:
-    """Warn of clips whose voices are less than ``distance`` apart; ``known`` is as in ``names_of_voices``.
+def warn_of_likeness(
+    name: str, voice: np.ndarray, known: Mapping[str, np.ndarray], distance: float, stacklevel: int
+) -> None:
+    """Warn if the voice (D,) of a clip is less than ``distance`` from one in ``known`` (see ``names_of_voices``).
 
     Warns:
-        UserWarning: for each such pair.
+        UserWarning: for each of these.
     """
-    for (name, voice), (other, others) in combinations(known.items(), 2):
+    for other, others in known.items():
         apart = 1 - float(voice @ others)
         if apart < distance:
             warnings.warn(
-                f"the clips of '{name}' and '{other}' sound like one voice (distance {apart:.2f}, two voices have "
+                f"the clips of '{other}' and '{name}' sound like one voice (distance {apart:.2f}, two voices have "
                 f"{distance:g} or more): their names may be confused; give longer clips with one voice only",
                 stacklevel=stacklevel,
             )
 
 
 def names_of_voices(
-    probs: np.ndarray, emb: np.ndarray, known: Mapping[str, np.ndarray], distance: float
-) -> dict[int, str]:
+    probs: np.ndarray, emb: np.ndarray, known: Mapping[Name, np.ndarray], distance: float
+) -> dict[int, Name]:
     """Return the names of the speakers (columns of ``probs``) with known voices, each name at most once.
 
     The assignment minimises the sum of the distances. Names whose voices are not heard remain unused.

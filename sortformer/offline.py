@@ -16,7 +16,7 @@ from sortformer.audio.signal import INAUDIBLE
 from sortformer.audio.windows import windows
 from sortformer.clustering import by_voice, in_finer_frames
 from sortformer.config.clustering import ClusteringConfig
-from sortformer.enrolled import LEAST_SPEECH_S, mean_voice, no_voice, read_clip
+from sortformer.enrolled import LEAST_SPEECH_S, mean_voice, no_voice
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities, only_row
 from sortformer.grid import FrameGrid
@@ -120,17 +120,18 @@ def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence:
 def clip_voice(
     model: Sortformer,
     name: str,
-    clip: AudioSource,
-    sample_rate: int | None,
+    wave: np.ndarray,
     clustering: ClusteringConfig,
     exit_confidence: float | None = None,
 ) -> np.ndarray:
     """Return the mean direction (D,) of the embeddings of the main speaker of a clip, to be called ``name``.
 
+    ``wave`` is (n,) as ``read_clip`` returns it.
+
     Raises:
-        InputError: if the clip cannot be read or holds too little speech.
+        InputError: if the clip has too little speech.
     """
-    found = in_windows(model, [read_clip(name, clip, sample_rate)], exit_confidence)
+    found = in_windows(model, [wave], exit_confidence)
     probs = found.voices(clustering)
     spoken = (probs > 0.5).sum(axis=0) * model.config.grid.step_s
     mean = mean_voice(probs, found.fine_emb, int(spoken.argmax()))

@@ -58,10 +58,10 @@ def test_a_clip_is_of_nobody_who_is_as_far_from_it_as_two_voices_are():
 def test_clips_that_sound_like_one_voice_are_named(recwarn):
     first, second, third = np.eye(3)
     near = 0.8 * first + 0.6 * second
-    warn_of_likeness({"Ada": first, "Bob": second, "Cem": third}, 0.38, stacklevel=2)
-    warn_of_likeness({"Ada": first, "Bob": near}, 0.19, stacklevel=2)
+    warn_of_likeness("Cem", third, {"Ada": first, "Bob": second}, 0.38, stacklevel=2)
+    warn_of_likeness("Bob", near, {"Ada": first}, 0.19, stacklevel=2)
     assert not recwarn
-    warn_of_likeness({"Ada": first, "Bob": near, "Cem": third}, 0.21, stacklevel=2)
+    warn_of_likeness("Bob", near, {"Ada": first, "Cem": third}, 0.21, stacklevel=2)
     (said,) = recwarn
     assert str(said.message).startswith("the clips of 'Ada' and 'Bob' sound like one voice (distance 0.20")
     assert said.filename == __file__

@@ -93,11 +93,11 @@ def test_a_clip_has_half_a_second_of_speech(monkeypatch: pytest.MonkeyPatch, fra
     monkeypatch.setattr("sortformer.offline.in_windows", lambda *_: Whole(probs, np.eye(25, dtype=np.float32), 1))
     if enough:
         expected = np.where(np.arange(25) < frames, frames**-0.5, 0.0)
-        found = clip_voice(model, "Ada", chirp(2.0, 16_000), None, ClusteringConfig(0.5))
+        found = clip_voice(model, "Ada", chirp(2.0, 16_000), ClusteringConfig(0.5))
         np.testing.assert_allclose(found, expected, atol=1e-6)
     else:
         with pytest.raises(InputError, match="no voice was found in the clip of 'Ada'"):
-            clip_voice(model, "Ada", chirp(2.0, 16_000), None, ClusteringConfig(0.5))
+            clip_voice(model, "Ada", chirp(2.0, 16_000), ClusteringConfig(0.5))
 
 
 @pytest.mark.parametrize("preset", [None, "1s"])
@@ -110,7 +110,7 @@ def test_a_clip_that_is_an_array_is_at_the_rate_of_the_call(
         heard.append(len(read_clip(name, audio, sample_rate)))
         return read_clip(name, audio, sample_rate)
 
-    monkeypatch.setattr("sortformer.offline.read_clip", reading)
+    monkeypatch.setattr("sortformer.diarizer.read_clip", reading)
     monkeypatch.setattr("sortformer.streaming.session.read_clip", reading)
     wave = chirp(2.0, 8_000)
     for clip in (wave, wav, {"waveform": wave, "sample_rate": 8_000}):

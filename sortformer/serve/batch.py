@@ -39,13 +39,19 @@ class Batch:
             self._steps = asyncio.create_task(self._advance())
         return await update
 
-    async def enroll(self, session: Session, name: str, clip: np.ndarray) -> None:
-        """Enroll a speaker by a clip (n,) at 16 kHz.
+    async def enroll(self, session: Session, name: str, clip: np.ndarray) -> list[str]:
+        """Enroll a speaker by a clip (n,) at 16 kHz; return the warnings.
 
         Raises:
             InputError: as for a session.
         """
-        await asyncio.get_running_loop().run_in_executor(self._thread, session.enroll, name, clip)
+
+        def enrolled() -> list[str]:
+            with warned() as warnings:
+                session.enroll(name, clip)
+                return warnings
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, enrolled)
 
     async def end(self, session: Session, block: np.ndarray) -> tuple[Update, Diarization, list[str]]:
         """End a stream with its last (n,) samples, less than a chunk.

@@ -112,8 +112,8 @@ class Streams:
                     f'send {{"type": "start"}} after the clip of {name!r}, before the samples of the stream'
                 )
             clip.add(b"", last=True)
-            await batch.enroll(session, name, clip.take(len(clip)))
-            await websocket.send_json({"type": "enrolled", "name": name})
+            warnings = await batch.enroll(session, name, clip.take(len(clip)))
+            await websocket.send_json({"type": "enrolled", "name": name, "warnings": warnings})
         return await self._next(websocket) if message == _START else message
 
     async def _next(self, websocket: WebSocket) -> bytes | Any:

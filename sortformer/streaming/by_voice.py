@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from sortformer.clustering import alone, by_voice, in_finer_frames
 from sortformer.config.clustering import ClusteringConfig
+from sortformer.enrolled import names_of_voices
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.state import StreamState
 
@@ -57,7 +58,7 @@ def rows_by_voice(
         said = torch.cat([past[row, :known], pooled[row, cached:end]])
         heard = torch.cat([state.voices.emb[row, :known], emb[row, cached:end]])
         before = torch.cat([past[row, :known], state.fifo.probs[row, :queued]])
-        voices = by_known_voice(_array(said), _array(heard), _array(before), config, most)
+        voices = by_known_voice(_array(said), _array(heard), _array(before), config, most, _array(state.known[row]))
         past[row, :known] = torch.from_numpy(voices[:known])
         found[row, here] = torch.from_numpy(in_finer_frames(voices[known:], _array(probs[row, here]), finer))
     return found, past
@@ -83,7 +84,12 @@ def worth_keeping(probs: np.ndarray, frames: int) -> np.ndarray:
 
 
 def by_known_voice(
-    probs: np.ndarray, emb: np.ndarray, before: np.ndarray, config: ClusteringConfig, most: int
+    probs: np.ndarray,
+    emb: np.ndarray,
+    before: np.ndarray,
+    config: ClusteringConfig,
+    most: int,
+    known: np.ndarray | None = None,
 ) -> np.ndarray:
     """Cluster (T, S) probabilities by voice, with each voice in the column that it had before.
 
@@ -96,18 +102,30 @@ def by_known_voice(
         before: (t, S) the previous result for the first t frames, t <= T.
         config: the clustering.
         most: the number of columns that may be used, the first ones.
+        known: (S, D) mean directions of the voices of enrolled speakers, by column; zero for other columns.
     """
     apart = replace(config, threshold=min(_SCATTER * config.threshold, 1.99))
     # These are the slots if there is too little speech to cluster.
-    voices = by_voice(probs, emb, apart, most=most, stretch_frames=_STRETCH_FRAMES, alternating=_ALTERNATING)[:, :most]
+    people = {} if known is None else {int(slot): known[slot] for slot in np.flatnonzero(known.any(axis=1))}
+    voices = by_voice(
+        probs,
+        emb,
+        apart,
+        most=most,
+        stretch_frames=_STRETCH_FRAMES,
+        alternating=_ALTERNATING,
+        known=np.stack([*people.values()]) if people else None,
+    )[:, :most]
     common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
     # If a voice has used several columns, prefer the first: the one with most frames may change from step to step.
     claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
     worth = common + claims * len(common) * (1 + common.max(initial=0.0)) * np.arange(most, 0, -1)
+    owned = names_of_voices(voices, emb, people, apart.threshold)
+    worth[[*owned], [*owned.values()]] = 1.0 + worth.sum()
     pairs = zip(*linear_sum_assignment(worth, maximize=True), strict=True)
-    column = {voice: slot for voice, slot in pairs if common[voice, slot] >= _LEAST_COMMON}
+    column = {voice: slot for voice, slot in pairs if common[voice, slot] >= _LEAST_COMMON or owned.get(voice) == slot}
     had = set(np.flatnonzero((before > 0.5).any(axis=0)).tolist())
-    free = sorted(set(range(most)) - set(column.values()), key=lambda slot: (slot in had, slot))
+    free = sorted(set(range(most)) - set(column.values()), key=lambda slot: (slot in people, slot in had, slot))
     new = [voice for voice in range(voices.shape[1]) if voice not in column]  # in order of arrival
     column.update(zip(new, free, strict=False))
     found = np.zeros_like(probs)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from sortformer.masks import length_mask
 from sortformer.ragged import take
@@ -25,6 +25,7 @@ def forget(state: StreamState, channel: int) -> StreamState:
         cache=_without(state.cache, channel),
         fifo=_without(state.fifo, channel),
         voices=_without(voices, channel),
+        known=_moved_up(state.known, channel, dim=1),
     )
 
 
@@ -44,6 +45,11 @@ def _without(frames: Frames, channel: int) -> Frames:
     kept = length_mask(frames.length, probs.shape[1]) & ~(probs[..., channel] > 0.5)
     order = (~kept).to(torch.uint8).argsort(dim=1, stable=True)
     valid = kept.gather(1, order)
-    gone = probs[..., channel : channel + 1]
-    probs = torch.cat([probs[..., :channel], probs[..., channel + 1 :], torch.zeros_like(gone)], dim=2)
+    probs = _moved_up(probs, channel, dim=2)
     return Frames(take(frames.emb, order, valid), take(probs, order, valid), kept.sum(dim=1))
+
+
+def _moved_up(values: Tensor, channel: int, dim: int) -> Tensor:
+    """Return values of channels, along ``dim``, without one of them and with zeros for a last one."""
+    before, gone, after = values.tensor_split([channel, channel + 1], dim)
+    return torch.cat([before, after, torch.zeros_like(gone)], dim)

@@ -30,6 +30,7 @@ from sortformer.speaker_count import warn_if_full
 from sortformer.streaming.blocks import block_of
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front, told
+from sortformer.streaming.known import introduced
 from sortformer.streaming.protocol import Chunk, together
 from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
@@ -141,7 +142,7 @@ class Session:
         """Enroll a person: assign a slot, whose turns then have that name; return the slot.
 
         The model processes a clip of the voice before the stream, as if it had been part of it. A few seconds in which
-        nobody else speaks are enough.
+        nobody else speaks are enough. By voice, enrolled people stay apart even if they sound alike.
 
         Args:
             name: of the person, until ``reset`` or ``reset_slot``.
@@ -150,6 +151,9 @@ class Session:
         Raises:
             InputError: after the first sample or the end of the stream; if the name is invalid or taken, no slot is
                 free, or the clip is too short, silent, or sounds like somebody else's. The state is then unchanged.
+
+        Warns:
+            UserWarning: by voice, if it sounds like somebody else's.
         """
         self._require_open()
         here = self._position
@@ -160,8 +164,11 @@ class Session:
         check_person(name, taken.values())
         if not free:
             raise InputError(f"there is no free slot for '{name}': all are taken, by {', '.join(taken.values())}")
-        wave = read_clip(name, audio, sample_rate)
-        _, memory, probs = self._to_the_end(start_front(self._log_mel, UNHEARD), here.memory, wave)
+        wave, memory = read_clip(name, audio, sample_rate), here.memory
+        if (clustering := self.config.clustering) is not None:
+            others = {other: here.channels[slot] for slot, other in taken.items()}
+            memory = introduced(memory, self.model, clustering, name, wave, here.channels[free[0]], others)
+        _, memory, probs = self._to_the_end(start_front(self._log_mel, UNHEARD), memory, wave)
         spoken = (probs > 0.5).sum(axis=0) * self.step_s
         slot = max(free, key=lambda slot: spoken[slot])
         rival = max(taken, key=lambda slot: spoken[slot], default=slot)

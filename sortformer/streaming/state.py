@@ -24,6 +24,7 @@ class StreamState:
     silence_mean: Tensor  # (B, D) mean of the silent frames that left the FIFO
     silence_count: Tensor  # (B,) int64: how many those were
     voices: Frames  # V frames that left the FIFO, in order, as the encoder embedded them (V = 0: by slot)
+    known: Tensor  # (B, S, D) mean directions of the voices of enrolled speakers, zero for other slots
 
 
 def start(
@@ -48,4 +49,5 @@ def start(
         silence_mean=torch.zeros(rows, dim, device=device),
         silence_count=torch.zeros(rows, dtype=torch.int64, device=device),
         voices=voices,
+        known=torch.zeros(rows, num_slots, dim, device=device),
     )

@@ -21,6 +21,7 @@ from websockets.sync.client import ClientConnection
 
 from sortformer.annotation import Diarization
 from sortformer.audio.signal import resampled
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.formats.json import turns
@@ -167,9 +168,22 @@ def test_voices_that_come_before_the_recording_bear_their_names(server: Running,
         said = sent(stream, content, 3_333)
     session.push(wave)
     session.flush()
-    assert said[:2] == [{"type": "enrolled", "name": name} for name in people]
+    assert said[:2] == [{"type": "enrolled", "name": name, "warnings": []} for name in people]
     assert said[-1]["result"]["turns"] == json.loads(session.finish().to_json())["turns"]
     assert set(people) & {turn["speaker"] for turn in said[-1]["result"]["turns"]}
+
+
+def test_a_client_is_warned_of_voices_that_sound_alike():
+    alike = Diarizer(tiny_model(gain=5.0), PostprocessConfig(clustering=ClusteringConfig(1.99)), "tiny")
+    with running(application(alike, max_streams=1, max_upload_mb=1)) as server, server.stream(preset="1s") as stream:
+        for name, seed in (("Ada", 7), ("Bob", 10)):
+            stream.send(enrolling(name))
+            stream.send(message(noise(30_000, seed=seed)))
+        stream.send(START)
+        said = sent(stream, message(noise(60_000, seed=9)), 30_000)
+    first, second = said[:2]
+    assert (first["warnings"], len(second["warnings"])) == ([], 1)
+    assert second["warnings"][0].startswith("the clips of 'Ada' and 'Bob' sound like one voice")
 
 
 def test_a_stream_may_start_without_voices(server: Running):

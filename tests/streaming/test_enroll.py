@@ -1,12 +1,14 @@
 """Enrolled voices in a stream."""
 
 import dataclasses
+import warnings
 
 import numpy as np
 import pytest
 import soundfile
 import torch
 
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import InputError
@@ -116,6 +118,39 @@ def test_a_clip_of_a_voice_that_is_known_already_is_refused():
     update = session.push(WAVE)
     assert update.speaking == ("chair",)
     assert session.finish().speakers == ("chair",)
+
+
+def test_voices_that_sound_alike_are_both_enrolled():
+    by_voice = dataclasses.replace(CONFIG, clustering=ClusteringConfig(1.99), voice_frames=60)
+    session = Session(hearing_model(3.0, -3.0, -3.0), by_voice)
+    clips = [np.sin(np.arange(30_000) * tone).astype(np.float32) / 2 for tone in (0.2, 1.5)]
+    assert session.enroll("chair", clips[0]) == 0
+    with pytest.warns(UserWarning, match="the clips of 'chair' and 'guest' sound like one voice"):
+        assert session.enroll("guest", clips[1]) == 1
+    restored = Session.restore(session.model, session.snapshot())
+    for each in (session, restored):
+        each.push(np.concatenate([clips[1], clips[0], clips[1]]))
+        assert set(each.finish().speakers) == {"chair", "guest"}
+    session.reset()
+    session.enroll("chair", clips[0])
+    same = pytest.warns(match="'chair' and 'other' sound like one voice")
+    with same, pytest.raises(InputError, match="the clip of 'other' sounds like 'chair'"):
+        session.enroll("other", clips[0])
+
+
+def test_the_next_voice_of_a_slot_is_not_compared_with_the_one_that_left():
+    by_voice = dataclasses.replace(CONFIG, clustering=ClusteringConfig(1.99), voice_frames=60)
+    session = Session(hearing_model(3.0, -3.0, -3.0), by_voice)
+    for name, tone in (("chair", 0.2), ("guest", 1.5)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            session.enroll(name, np.sin(np.arange(30_000) * tone).astype(np.float32) / 2)
+    second = session._position.memory.known[0, 1]
+    session.reset_slot(0)
+    known = session._position.memory.known[0]
+    torch.testing.assert_close(known[0], second)
+    assert second.any()
+    assert not known[1:].any()
 
 
 def test_a_clip_in_which_the_model_hears_nobody_is_refused():

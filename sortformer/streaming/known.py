@@ -1,0 +1,41 @@
+"""Known voices in a stream: each has an output channel, and is another speaker than the others."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from sortformer.config.clustering import ClusteringConfig
+from sortformer.enrolled import warn_of_likeness
+from sortformer.model import Sortformer
+from sortformer.offline import clip_voice
+from sortformer.streaming.state import StreamState
+
+__all__ = ["introduced"]
+
+
+def introduced(
+    state: StreamState,
+    model: Sortformer,
+    clustering: ClusteringConfig,
+    name: str,
+    wave: np.ndarray,
+    channel: int,
+    others: Mapping[str, int],
+) -> StreamState:
+    """Return the state of one stream in which an output channel is that of the voice in a clip (n,) at 16 kHz.
+
+    ``others`` are the channels of known voices, by name.
+
+    Raises:
+        InputError: if the clip of ``name`` has too little speech.
+
+    Warns:
+        UserWarning: if it sounds like the clip of another.
+    """
+    voice, known = clip_voice(model, name, wave, clustering), state.known.clone()
+    voices = {other: known[0, place].cpu().numpy() for other, place in others.items()}
+    warn_of_likeness(name, voice, voices, clustering.threshold, stacklevel=4)
+    known[0, channel] = torch.from_numpy(voice)
+    return replace(state, known=known)
