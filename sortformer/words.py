@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import re
-import reprlib
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import accumulate, pairwise
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
-from sortformer.formats.names import in_unicode
-from sortformer.formats.spacing import unspaced, words_in
-from sortformer.grid import LONGEST_S
+from sortformer.formats.spacing import words_in
 from sortformer.intervals import union
+from sortformer.timed_words import SLACK_S, timed_words
 
 __all__ = ["Word", "assign_speakers", "check_words"]
 
-_WORD = "a word must be (start, end, text), have start, end, and word or text, or be in the words of such a segment"
-_TORN = re.compile("[\udc80-\udcff]+")
-_SEGMENTS, _WORDS = ("segments", "chunks", "transcription"), ("words", "word_segments")
-
-_WORD_S = 1.0  # longest duration of a word without an end time
-_SLACK_S = 1.0  # how far words may lie outside of the recording
-_BACKWARDS = 0.1  # share of words that may end before they begin; with more, the times are invalid
 _CROSSED_S = 1.0  # speech of a second speaker in a segment: longer than an inexact border or a "yes"
-
-
-_Said = tuple[float | None, float | None, str]  # start, end and text; a time that is not known is None
 
 
 class Word(NamedTuple):
@@ -87,7 +72,7 @@ def assign_speakers(
     starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
     ranks = np.array([order[turn.speaker] for turn in turns], dtype=np.int64)
     found, late, crossed = list[Word](), 0, 0
-    said, backwards = _timed(words, diarization.duration)
+    said, backwards = timed_words(words, diarization.duration)
     if turns and not said:
         warnings.warn(f"no words were given for {diarization.uri}, which has speech", stacklevel=2)
     if backwards:
@@ -104,7 +89,7 @@ def assign_speakers(
                 f"none of the {len(all_said)} words lies in the selected regions of {diarization.uri}", stacklevel=2
             )
     for start, end, text in said:
-        late += start > diarization.duration + _SLACK_S
+        late += start > diarization.duration + SLACK_S
         if not turns:
             found.append(Word(start, end, text, None))
             continue
@@ -135,169 +120,6 @@ def assign_speakers(
 def check_words(words: Iterable[Any] | Mapping[str, Any] | Any, source: str) -> None:
     """Check words before a recording is processed; errors as of ``assign_speakers``, with the ``source``."""
     try:
-        _timed(words, 0.0)
+        timed_words(words, 0.0)
     except InputError as error:
         raise InputError(f"{source}: {error}") from error
-
-
-def _timed(items: Any, duration: float) -> tuple[list[tuple[float, float, str]], int]:
-    """Return all words, each with both times, and how many of them ended before they began."""
-    said = list[_Said]()
-    whole = set[int]()  # indices of segments without words
-    for item in _parts(items):
-        try:
-            if not _value(item, "words"):
-                whole.add(len(said))
-            said += _whole(list(_words(item)), _value(item, "text"))
-        except (OverflowError, TypeError, ValueError):
-            raise InputError(f"{_WORD}, got {reprlib.repr(item)}") from None
-    # Words of WhisperX bring no spaces, but a segment that it could not align has one: with it, all would be joined.
-    if len(whole) < len(said) and not any(text[:1].isspace() for at, (*_, text) in enumerate(said) if at not in whole):
-        said = [(start, end, text.lstrip()) for start, end, text in said]
-    times = [time for start, end, _ in said for time in (start, end)]
-    known = [(index, time) for index, time in enumerate(times) if time is not None]
-    if not known:
-        if said:
-            raise InputError(f"{_WORD}, but none here has a time, not even {said[0][2]!r}")
-        return [], 0
-    last, final = known[-1]
-    starts = list(accumulate(times, _known, initial=known[0][1]))[1::2]
-    # The last word, if its end is not known, may last until the end of the recording.
-    ends = list(accumulate(reversed(times), _known, initial=final if last % 2 else duration))[-2::-2]
-    for (before, begun), (after, ended) in pairwise(known):
-        first, past = (before + 1) // 2, (after + 1) // 2  # words between these two without times
-        if past > first + 1 and begun < ended:
-            edges = np.linspace(begun, ended, past - first + 1).tolist()
-            starts[first:past], ends[first:past] = edges[:-1], edges[1:]
-    timed, backwards = [], []
-    for (start, end, text), begun, ended in zip(said, starts, ends, strict=True):
-        # Segments may overlap: an inferred time must not make a word end before it begins.
-        if start is None:
-            begun = min(begun, ended)
-        elif end is None:
-            ended = max(begun, min(ended, begun + _WORD_S * words_in(text)))
-        if not -LONGEST_S <= begun <= ended <= LONGEST_S:
-            backwards.append(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
-            if not (abs(begun) <= LONGEST_S and abs(ended) <= LONGEST_S):
-                raise InputError(backwards[-1])
-            ended = begun
-        if ended < -_SLACK_S:
-            raise InputError(f"the word {text!r} ends at {ended:g} s, before the recording begins")
-        timed.append((max(0.0, begun), max(0.0, ended), text))  # aligners may return times slightly below 0
-    if len(backwards) > _BACKWARDS * len(timed):
-        raise InputError(backwards[0])
-    return timed, len(backwards)
-
-
-def _known(last: float, time: float | None) -> float:
-    return last if time is None else time
-
-
-def _parts(transcript: Any) -> list[Any]:
-    """Return the segments or words of a transcript, which may itself be a list of them."""
-    lists = {name: _listed(found) for name in (*_SEGMENTS, *_WORDS) if (found := _value(transcript, name)) is not None}
-    if not lists and isinstance(transcript, Mapping):
-        keys = ", ".join(str(key) for key, value in transcript.items() if value is not None) or "nothing"
-        raise InputError(
-            f"a transcript needs segments, chunks or words with times, but this one has {keys}: "
-            "transcribe with timestamps"
-        )
-    if not lists:
-        return _listed(transcript)
-    segments, words = (next((lists[name] for name in names if lists.get(name)), []) for names in (_SEGMENTS, _WORDS))
-    return segments if not words or any(_value(each, "words") for each in segments) else words
-
-
-def _listed(parts: Any) -> list[Any]:
-    if isinstance(parts, str | bytes | os.PathLike):
-        raise InputError(
-            f"a transcript must be a list of words or segments, or a mapping with one, got {reprlib.repr(parts)}: read "
-            "a file with sortformer.formats.transcript.read"
-        )
-    try:
-        found = iter(parts)
-    except TypeError:
-        raise InputError(
-            f"a transcript must be a list of words or segments, or a mapping with one, got {parts!r}"
-        ) from None
-    return list(found)
-
-
-def _words(item: Any) -> Iterator[_Said]:
-    """Yield the words of an item; times to be inferred from their neighbours are None."""
-    if isinstance(item, tuple | list) and len(item) == 3:
-        start, end, text = item
-        yield float(start), float(end), in_unicode(str(text))
-        return
-    words = list(_value(item, "words") or _of_tokens(_value(item, "tokens")) or [item])
-    for number, word in enumerate(words, start=1):
-        start, end = _times(word)
-        text = _value(word, "word", _value(word, "text"))
-        if number == 1 and start is None:
-            start = _value(item, "start")
-        if number == len(words) and end is None:
-            end = _value(item, "end")
-        if text is None or (number == 1 and start is None and end is not None):
-            raise ValueError("a word needs its text, and an item that has an end its start")
-        yield None if start is None else float(start), None if end is None else float(end), in_unicode(str(text))
-
-
-def _whole(said: list[_Said], text: Any) -> list[_Said]:
-    """Join letters and digits to words, as the text of their segment does; WhisperX parts them in Chinese and Japanese.
-
-    Words that bring their spaces, and words that are not those of the text, are returned as they are.
-    """
-    if not isinstance(text, str) or any(piece != piece.strip() for *_, piece in said):
-        return said
-    words, at = list[_Said](), 0
-    for start, end, piece in said:
-        begin = text.find(piece, at)
-        if begin < 0 or text[at:begin].strip():
-            return said
-        if piece and 0 < at == begin and not unspaced(text[at - 1]) and not unspaced(piece[0]):
-            first, last, before = words.pop()
-            words.append((start if first is None else first, last if end is None else end, before + piece))
-        else:
-            words.append((start, end, piece))
-        at = begin + len(piece)
-    return words
-
-
-def _of_tokens(tokens: Any) -> list[dict[str, Any]]:
-    """Join tokens of whisper.cpp to words; special tokens are in brackets."""
-    words: list[dict[str, Any]] = []
-    for token in () if tokens is None else tokens:  # Whisper's own are integers, perhaps in an array
-        text, at = _value(token, "text"), _value(token, "offsets")
-        if not isinstance(text, str) or at is None:
-            return []
-        if text.startswith("[_"):
-            continue
-        if not words or _begins_word(text, words[-1]["text"]):
-            words.append({"text": "", "offsets": {"from": _value(at, "from", 0)}})
-        words[-1]["text"] += text
-        words[-1]["offsets"]["to"] = _value(at, "to", 0)
-    for word in words:
-        word["text"] = _TORN.sub(_mended, word["text"])
-    return words
-
-
-def _begins_word(token: str, before: str) -> bool:
-    """Return whether a token begins a word: with a space, or next to a letter of a script without, such as Chinese."""
-    return token.startswith(" ") or (token[:1].isalnum() and any(map(unspaced, before[-1:] + token[0])))
-
-
-def _mended(halves: re.Match[str]) -> str:
-    """The characters whose bytes, as surrogates, were in two tokens."""
-    return halves[0].encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
-
-
-def _times(word: Any) -> tuple[Any, Any]:
-    if offsets := _value(word, "offsets"):
-        return _value(offsets, "from", 0) / 1000, _value(offsets, "to", 0) / 1000
-    return _value(word, "timestamp") or (_value(word, "start"), _value(word, "end"))
-
-
-def _value(item: Any, name: str, default: Any = None) -> Any:
-    """Return an item of a mapping or an attribute of an object; the default if it is missing or None."""
-    found = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
-    return default if found is None else found
