@@ -7,7 +7,8 @@ from sortformer.simulate.pauses import Pauses
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.simulator import Simulator
 from sortformer.simulate.turn_patterns import TurnPatterns
-from sortformer.simulate.voice_bank import Voice, VoiceBank
+from sortformer.simulate.voice import Voice
+from sortformer.simulate.voice_bank import VoiceBank
 
 __all__ = [
     "BurstPool",

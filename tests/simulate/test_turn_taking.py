@@ -14,7 +14,7 @@ from sortformer.errors import InputError
 from sortformer.simulate import TurnPatterns
 from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.outline import Outline, parametric_outline
-from sortformer.simulate.voice_bank import Voice
+from sortformer.simulate.voice import Voice
 
 REAL = Path(__file__).resolve().parents[2] / "../shared/data/turns"
 
