@@ -116,18 +116,16 @@ class Diarizer:
 
     def takes_whole(self, preset: str | StreamConfig | None = None) -> bool:
         """Return whether a call with this preset processes a recording whole, unless too long, and not as a stream."""
-        return preset == OFFLINE or (preset is None and not streams_files(self.model.config))
+        return self._preset(preset) == OFFLINE
 
     def speaker_limit(
         self, preset: str | StreamConfig | None = None, postprocess: PostprocessConfig | str | None = None
     ) -> int:
         """Return how many speakers a call with these arguments can tell apart, unless it asks for more."""
-        settings = self._settings(postprocess)
-        if self.takes_whole(preset):
+        settings, used = self._settings(postprocess), self._preset(preset)
+        if used == OFFLINE:
             return self.num_slots if settings.clustering is None else settings.clustering.max_speakers
-        if preset is None:
-            preset = nearest_preset(self.model.config, FILE_S)
-        return self._stream_config(preset, settings).speaker_limit(self.num_slots)
+        return self._stream_config(used, settings).speaker_limit(self.num_slots)
 
     @property
     def presets(self) -> dict[str, StreamConfig]:
@@ -325,10 +323,9 @@ class Diarizer:
         clustering = settings.clustering
         if clips and clustering is None and not self.presets:
             raise InputError("this model does not support enrolment: it neither streams nor clusters; use another one")
-        if preset is None and (streams_files(self.model.config) or (clips and clustering is None)):
-            preset = nearest_preset(self.model.config, FILE_S)
-        if preset not in (None, OFFLINE):
-            return self._streamed(heard, heard.blocks(), preset, clips, settings, count[1])
+        used = self._preset(preset, must_stream=bool(clips) and clustering is None)
+        if used != OFFLINE:
+            return self._streamed(heard, heard.blocks(), used, clips, settings, count[1])
         if clustering is not None:
             return self._by_voice(heard, clips, settings, clustering, count)
         if clips:
@@ -383,6 +380,13 @@ class Diarizer:
         names = {session.enroll(name, *clip): name for name, clip in clips.items()}
         found = stream_probabilities(session, heard.worked_through(blocks))
         return probabilities(self.model, heard, found), names, preset
+
+    def _preset(self, preset: str | StreamConfig | None, must_stream: bool = False) -> str | StreamConfig:
+        """Return the preset of a call; None is ``offline``, or the one for files where a stream is needed or better."""
+        if preset is not None:
+            return preset
+        streamed = must_stream or streams_files(self.model.config)
+        return nearest_preset(self.model.config, FILE_S) if streamed else OFFLINE
 
     def _settings(self, postprocess: PostprocessConfig | str | None) -> PostprocessConfig:
         """Return the post-processing of a call."""
