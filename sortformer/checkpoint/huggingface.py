@@ -9,7 +9,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from sortformer.checkpoint.files import read_config
-from sortformer.checkpoint.kinds import is_known, model_file
+from sortformer.checkpoint.kinds import is_known, model_in
 from sortformer.errors import InputError, first_line, refusal
 
 __all__ = ["ModelId", "download", "parse_id"]
@@ -111,8 +111,8 @@ def _cached(model_id: ModelId, cause: Exception) -> Path:
             )
         )
         # The cache may hold the model in another library's format, or only some of its files.
-        file = model_file(folder)
-        if file is not None and (file.suffix == ".nemo" or all((folder / name).exists() for name in _FOLDER_FILES)):
+        found = model_in(folder)
+        if isinstance(found, Path) or (found is not None and all((folder / name).exists() for name in _FOLDER_FILES)):
             return folder
     raise InputError(
         f"'{model_id.repository}' is not a file or folder, it is not in the Hugging Face cache, and {_reason(cause)}"

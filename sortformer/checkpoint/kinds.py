@@ -11,7 +11,7 @@ from sortformer.checkpoint.files import read_config
 from sortformer.checkpoint.native import FORMAT
 from sortformer.checkpoint.nemotron import MODEL_TYPE
 
-__all__ = ["is_known", "model_file"]
+__all__ = ["is_known", "model_in"]
 
 
 def is_known(config: Mapping[str, Any]) -> bool:
@@ -19,13 +19,13 @@ def is_known(config: Mapping[str, Any]) -> bool:
     return config.get("format") == FORMAT or config.get("model_type") == MODEL_TYPE
 
 
-def model_file(folder: Path) -> Path | None:
-    """Return the file to read a folder's model from: a known ``config.json``, else the only archive, else None.
+def model_in(folder: Path) -> Mapping[str, Any] | Path | None:
+    """Return what a folder's model is: the values of a known ``config.json``, else the only archive, else None.
 
     Raises:
         InputError: if there is a ``config.json`` that cannot be read.
     """
-    config, archives = folder / "config.json", sorted(folder.glob("*.nemo"))
-    if config.exists() and is_known(read_config(config)):
-        return config
+    config, archives = folder / "config.json", list(folder.glob("*.nemo"))
+    if config.exists() and is_known(values := read_config(config)):
+        return values
     return archives[0] if len(archives) == 1 else None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.files import read_config
-from sortformer.checkpoint.kinds import model_file
+from sortformer.checkpoint.kinds import model_in
 from sortformer.checkpoint.licences import remind
 from sortformer.checkpoint.native import EMBEDDED, EMBEDDED_NAME, FORMAT, read_native
 from sortformer.checkpoint.nemotron import MODEL_TYPE, read_nemotron
@@ -64,21 +64,24 @@ def _read(source: str | Path) -> Checkpoint:
 
 
 def _read_folder(folder: Path, name: str) -> Checkpoint:
-    file = model_file(folder)
-    if file is not None and file.suffix == ".nemo":
-        return _read_archive(file)
-    archives = [archive.name for archive in sorted(folder.glob("*.nemo"))]
-    if file is None and archives:
-        raise InputError(f"{folder} holds several models: give one of its files, {' or '.join(archives)}")
-    values = read_config(folder / "config.json")
-    if values.get("format") == FORMAT:
-        return read_native(folder, values)
-    if values.get("model_type") == MODEL_TYPE:
-        return read_nemotron(folder, values, name)
+    found = model_in(folder)
+    if found is None:
+        raise _no_model(folder)
+    if isinstance(found, Path):
+        return _read_archive(found)
+    return read_native(folder, found) if found.get("format") == FORMAT else read_nemotron(folder, found, name)
+
+
+def _no_model(folder: Path) -> InputError:
+    """Return the error for a folder that holds no model, several, or one in another format."""
+    if archives := sorted(folder.glob("*.nemo")):
+        names = " or ".join(archive.name for archive in archives)
+        return InputError(f"{folder} holds several models: give one of its files, {names}")
+    values = read_config(folder / "config.json")  # if there is none, this says so
     if (folder / "model" / "config.json").is_file():
-        raise InputError(f"{folder} is the folder of a training run; its model is in {folder / 'model'}")
+        return InputError(f"{folder} is the folder of a training run; its model is in {folder / 'model'}")
     found = f", but '{values['model_type']}'" if "model_type" in values else ""
-    raise InputError(
+    return InputError(
         f"{folder / 'config.json'} is not the config of a sortformer model: its format is not '{FORMAT}', "
         f"and its model_type is not '{MODEL_TYPE}'{found}"
     )
