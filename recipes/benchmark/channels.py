@@ -14,11 +14,10 @@ import numpy as np
 import torch
 
 from sortformer import Diarizer, Turn
-from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.grid import SAMPLE_RATE
 from sortformer.metrics.der import der
 from sortformer.simulate import Simulator, VoiceBank
-from sortformer.simulate.dev_set import dev_simulator
-from sortformer.simulate.speech_activity import active_runs
+from sortformer.simulate.dev_set import dev_simulator, turns_of
 
 LEAKS = ((None, 0), (-35, 50), (-30, 100), (-25, 50), (-25, 200), (-25, 250), (-20, 50), (-15, 10), (-10, 10))  # dB, ms
 DURATION_S = 60.0
@@ -35,13 +34,7 @@ def conversation(simulator: Simulator, generator: torch.Generator) -> tuple[np.n
     for speaker in speakers:
         only = replace(script, events=script.events.where(heard == speaker))
         sides.append(simulator.render(only).wave[0].numpy())
-    seconds = FrameGrid().seconds
-    turns = (
-        Turn(seconds(start), seconds(end), f"speaker_{slot}")
-        for slot, column in enumerate(script.activity[0].numpy().T)
-        for start, end in zip(*active_runs(column), strict=True)
-    )
-    return np.stack(sides, axis=1), tuple(turns)
+    return np.stack(sides, axis=1), turns_of(script.activity[0])
 
 
 def leaking(sides: np.ndarray, leak_db: int | None, delay_ms: int) -> np.ndarray:

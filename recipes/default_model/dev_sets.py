@@ -12,14 +12,12 @@ import argparse
 from pathlib import Path
 
 import soundfile
-import torch
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization
 from sortformer.formats import rttm, uem
-from sortformer.grid import FrameGrid
+from sortformer.grid import SAMPLE_RATE
 from sortformer.simulate import Conversations, Rooms, VoiceBank
-from sortformer.simulate.dev_set import dev_set
-from sortformer.simulate.speech_activity import active_runs
+from sortformer.simulate.dev_set import dev_set, turns_of
 
 SETS = {
     "near-2": ("near", 2, 14, 60.0),
@@ -46,24 +44,14 @@ def described(name: str) -> tuple[str, str, int, int, float]:
     return name, kind, int(speakers), COUNT, DURATION_S
 
 
-def turns(activity: torch.Tensor, grid: FrameGrid) -> tuple[Turn, ...]:
-    """Return the runs of each column of an activity matrix (T, S) as turns."""
-    return tuple(
-        Turn(grid.seconds(start), grid.seconds(end), f"speaker_{slot}")
-        for slot, column in enumerate(activity.numpy().T)
-        for start, end in zip(*active_runs(column), strict=True)
-    )
-
-
 def write(folder: Path, name: str, conversations: Conversations) -> None:
     """Write a batch of conversations as ``name_00.wav``, ``.rttm`` and ``.uem``, ..."""
     folder.mkdir(parents=True, exist_ok=True)
-    grid = FrameGrid()
     for index, (wave, activity) in enumerate(zip(conversations.wave, conversations.activity, strict=True)):
         uri = f"{name}_{index:02d}"
-        duration = len(wave) / grid.sample_rate
-        soundfile.write(folder / f"{uri}.wav", wave.numpy(), grid.sample_rate)
-        rttm.write(folder / f"{uri}.rttm", Diarization(turns(activity, grid), duration, uri), overwrite=True)
+        duration = len(wave) / SAMPLE_RATE
+        soundfile.write(folder / f"{uri}.wav", wave.numpy(), SAMPLE_RATE)
+        rttm.write(folder / f"{uri}.rttm", Diarization(turns_of(activity), duration, uri), overwrite=True)
         uem.write(folder / f"{uri}.uem", {uri: [(0.0, duration)]}, overwrite=True)
 
 

@@ -5,16 +5,19 @@ from typing import Literal
 
 import torch
 
+from sortformer.annotation import Turn
 from sortformer.config.simulation import CastingConfig, SimulationConfig
 from sortformer.errors import InputError
+from sortformer.grid import FrameGrid
 from sortformer.seeds import seed_of
 from sortformer.simulate.channel import CLEAN
 from sortformer.simulate.conversations import Conversations
 from sortformer.simulate.rooms import Rooms
 from sortformer.simulate.simulator import Simulator
+from sortformer.simulate.speech_activity import active_runs
 from sortformer.simulate.voice_bank import VoiceBank
 
-__all__ = ["DevKind", "dev_set", "dev_simulator"]
+__all__ = ["DevKind", "dev_set", "dev_simulator", "turns_of"]
 
 DevKind = Literal["near", "alike", "rooms", "calls", "sounds"]
 
@@ -91,6 +94,16 @@ def dev_simulator(
         channel=_CHANNELS[kind],
     )
     return Simulator(bank, config, rooms=rooms)
+
+
+def turns_of(activity: torch.Tensor) -> tuple[Turn, ...]:
+    """Return the reference of a conversation: the runs of each column of its activity (T, S), a speaker, as turns."""
+    seconds = FrameGrid().seconds
+    return tuple(
+        Turn(seconds(start), seconds(end), f"speaker_{slot}")
+        for slot, column in enumerate(activity.numpy().T)
+        for start, end in zip(*active_runs(column), strict=True)
+    )
 
 
 def _conversation(
