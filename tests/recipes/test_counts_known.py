@@ -20,8 +20,10 @@ TRUTH = (Turn(0.0, 6.4, "a"), Turn(5.6, 12.0, "b"), Turn(13.6, 16.0, "a"))
 
 
 @pytest.fixture
-def script() -> dict[str, Any]:
-    return runpy.run_path(str(Path(__file__).resolve().parents[2] / "recipes/default_model/counts_known.py"))
+def script(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    folder = Path(__file__).resolve().parents[2] / "recipes/benchmark"
+    monkeypatch.syspath_prepend(str(folder))
+    return runpy.run_path(str(folder / "counts_known.py"))
 
 
 def heard(frames: int = 200) -> Whole:

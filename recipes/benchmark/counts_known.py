@@ -15,18 +15,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scored_folders import recordings, shown, truth_of
 
 from sortformer import Diarizer, audio
 from sortformer.annotation import Turn
 from sortformer.clustering import shared_out
-from sortformer.formats import rttm
 from sortformer.grid import SAMPLE_RATE
 from sortformer.metrics.der import der
 from sortformer.offline import Whole, in_windows
 from sortformer.postprocess import turns
 from sortformer.targets import activity
 
-SUFFIXES = (".wav", ".flac")
 TOLD = ("nothing", "one", "all")
 
 
@@ -52,8 +51,8 @@ def main() -> None:
     diarizer = Diarizer.load()
     for folder in arguments.folders:
         parts, total = {told: np.zeros(3) for told in TOLD}, 0.0
-        for path in sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES):
-            truth, samples = rttm.read(path.with_suffix(".rttm")).get(path.stem, ()), audio.read(path)
+        for path in recordings(folder):
+            truth, samples = truth_of(path), audio.read(path)
             duration = len(samples) / SAMPLE_RATE
             whole = in_windows(diarizer.model, [samples])
             for told in TOLD:
@@ -63,8 +62,7 @@ def main() -> None:
         if not total:
             raise SystemExit(f"nobody speaks in the recordings of {folder}, so that there are no rates")
         for told in TOLD:
-            shown = ", ".join(f"{100 * part / total:.1f}" for part in parts[told])
-            print(f"{folder.name:12} told {told:8} DER {100 * parts[told].sum() / total:5.1f} ({shown})", flush=True)
+            print(f"{folder.name:12} told {told:8} {shown(100 * parts[told] / total)}", flush=True)
 
 
 if __name__ == "__main__":
