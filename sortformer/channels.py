@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import permutations
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,7 +23,7 @@ from sortformer.audio.offset import centred
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
 from sortformer.grid import SAMPLE_RATE, FrameGrid
-from sortformer.heard import Heard, Progress
+from sortformer.heard import Heard, Progress, report
 
 __all__ = ["by_channel", "leaks", "own_speech"]
 
@@ -80,7 +79,7 @@ def by_channel(
     for column in np.flatnonzero((power <= _SILENCE).all(axis=0)) if heard.peak else ():
         warnings.warn(f"channel {column + 1} of {name} is silent", stacklevel=4)
     spoken = np.stack([np.minimum(said.data.sum(axis=1), 1.0) for said, _ in found], axis=1)
-    leak = leaks(spoken, power, first.step_s)
+    leak = leaks(spoken, power, first.step_s, heard.progress)
     own = own_speech(spoken, power, leak, first.step_s)
     _check_apart(spoken, own, leak, name)
     heard_in, left = ((probs > _HEARD).sum(axis=0) for probs in (spoken, own))
@@ -94,7 +93,7 @@ def by_channel(
     return replace(first, data=own), names, how
 
 
-def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float) -> np.ndarray:
+def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float, progress: Progress | None = None) -> np.ndarray:
     """Return the share of each channel's power that leaks into each other one, (C, C), from row to column.
 
     It is the median ratio of the two powers over the frames in which the source (row) is as loud as its speech. So
@@ -106,20 +105,23 @@ def leaks(spoken: np.ndarray, power: np.ndarray, step_s: float) -> np.ndarray:
     Args:
         spoken: (T, C) speech probabilities of each channel, in frames of ``step_s`` seconds.
         power: (T, C) of the same frames.
+        progress: called for each channel, at the stage ``turns``; may cancel.
     """
     lately, heard, count = _lately(power, step_s), spoken > _HEARD, power.shape[1]
     leak = np.zeros((count, count))
-    for source, channel in permutations(range(count), 2):
+    for source in range(count):
+        report(progress, "turns", source, count)
         if not heard[:, source].any():
             continue
         loud = np.flatnonzero(power[:, source] >= _LOUD * np.quantile(power[heard[:, source], source], 0.9))
-        by_delay = list[float]()
-        for delay in range(min(_longest_delay(step_s), len(power) - 1 - loud[0]) + 1):
-            at = loud[loud < len(power) - delay] + delay
-            low, middle = np.quantile(power[at, channel] / lately[at, source], (0.2, 0.5))
-            by_delay.append(min(1.0, middle, _STEADY * low))
-        at_once, most = by_delay[0], max(by_delay)
-        leak[source, channel] = most if most > _LATER * at_once else at_once
+        for channel in {*range(count)} - {source}:
+            by_delay = list[float]()
+            for delay in range(min(_longest_delay(step_s), len(power) - 1 - loud[0]) + 1):
+                at = loud[loud < len(power) - delay] + delay
+                low, middle = np.quantile(power[at, channel] / lately[at, source], (0.2, 0.5))
+                by_delay.append(min(1.0, middle, _STEADY * low))
+            at_once, most = by_delay[0], max(by_delay)
+            leak[source, channel] = most if most > _LATER * at_once else at_once
     return leak
 
 

@@ -290,3 +290,16 @@ def test_progress_goes_through_all_channels_and_may_cancel(diarizer: Diarizer):
     assert read[-1] == (12.0, 12.0)
     with pytest.raises(Cancelled):
         diarizer(sides((0.0, 3.0), (3.0, 5.0)), sample_rate=RATE, progress=lambda *_: False, channel="each")
+
+
+def test_the_comparison_of_channels_may_be_cancelled(diarizer: Diarizer):
+    compared = list[tuple[float, float | None]]()
+
+    def progress(stage: str, done: float, total: float | None) -> bool:
+        compared.extend([(done, total)] if stage == "turns" else [])
+        return (1, 3) not in compared
+
+    talk = sides((0.0, 2.0), (2.0, 4.0), (4.0, 6.0), leak=0.03)
+    with pytest.raises(Cancelled):
+        diarizer(talk, sample_rate=RATE, progress=progress, channel="each")
+    assert compared == [(0, 3), (1, 3)]
