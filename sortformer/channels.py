@@ -17,6 +17,7 @@ import numpy as np
 
 from sortformer.annotation import channel_name
 from sortformer.audio import num_channels, read
+from sortformer.audio.arrays import MAX_CHANNELS
 from sortformer.audio.files import can_be_read_again, name_of, uri_of
 from sortformer.audio.loudness import decibels
 from sortformer.audio.offset import centred
@@ -53,8 +54,8 @@ def by_channel(
     probabilities, something that is ignored, and the preset used, of which that of the first channel is returned.
 
     Raises:
-        InputError: when there is one channel only, two hold the same voices, or the recording comes through a pipe,
-            which can be read only once.
+        InputError: when there is one channel only, or more than 64, two hold the same voices, or the recording comes
+            through a pipe, which can be read only once.
 
     Warns:
         UserWarning: when a channel is silent, has only cross-talk, or picks up another so loudly that its own soft
@@ -66,6 +67,8 @@ def by_channel(
     count = num_channels(heard.source, heard.sample_rate)
     if count < 2:
         raise InputError(f"{name} has one channel, not one per speaker: process it as a whole")
+    if count > MAX_CHANNELS:  # the file is decoded once for each, and each is compared with all others
+        raise InputError(f"{name} has {count} channels, too many for one speaker each: the most are {MAX_CHANNELS}")
     found, powers = list[tuple[Probabilities, Used]](), list[np.ndarray]()
     for column in range(count):
         wave = read(heard.source, heard.sample_rate, column + 1)

@@ -178,6 +178,9 @@ def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: P
         pytest.raises(InputError, match="channels 1 and 2 of the array have the same voices"),
     ):
         diarizer(same, sample_rate=RATE, channel="each")
+    many = write(tmp_path / "many.wav", np.zeros((RATE, 65), np.float32), RATE)
+    with pytest.raises(InputError, match=r"many\.wav has 65 channels, too many for one speaker each: the most are 64"):
+        diarizer(many, channel="each")
     with pytest.warns(UserWarning, match=r"channels 1 and 2 of the array have cross-talk \(-10 dB\)"):
         diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.32), sample_rate=RATE, channel="each")
 
