@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ def drafted(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """Yield a draft's path, in the folder of ``path``; at the end it replaces ``path``, and on an error it is deleted.
 
     Without ``overwrite`` no file is replaced, not even one that was created in the meantime; pipes and devices never
-    are. Symbolic links are followed.
+    are. Symbolic links are followed. A file that is replaced passes on its mode, and its draft is private.
 
     Raises:
         FileExistsError: when ``path`` exists and ``overwrite`` is not set.
@@ -27,10 +28,14 @@ def drafted(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
     draft = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         with naming(path, instead=draft):
+            if path.exists():
+                draft.touch(0o600)  # what was private stays so meanwhile
             yield draft
             with draft.open("r+b") as file:
                 os.fsync(file.fileno())
             if overwrite:
+                if path.exists():
+                    shutil.copymode(path, draft)
                 os.replace(draft, path)
             else:
                 _place(draft, path)

@@ -30,7 +30,7 @@ def cached(
     arrays = make()
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with drafted(path) as draft, draft.open("xb") as file:
+        with drafted(path) as draft, draft.open("wb") as file:
             np.savez(file, **arrays)  # pyright: ignore[reportArgumentType] (none is called allow_pickle)
     return arrays
 

@@ -111,3 +111,22 @@ def test_a_new_file_has_the_usual_permissions(tmp_path):
     Path(tmp_path / "plain").write_text("")
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ours", "plain")]
     assert modes[0] == modes[1]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o444, 0o664])
+def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, monkeypatch, mode):
+    path = tmp_path / "x.txt"
+    path.write_text("first")
+    path.chmod(mode)
+    drafts = list[int]()
+    sync = os.fsync
+
+    def synced(file):
+        drafts.append(stat.S_IMODE(os.fstat(file).st_mode))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    write_text(path, "second", overwrite=True)
+    assert path.read_text() == "second"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert drafts == [0o600]
