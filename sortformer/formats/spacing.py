@@ -21,7 +21,7 @@ _LETTERS_A_WORD = 2  # about as many as in Chinese
 
 def unspaced(char: str) -> bool:
     """Return whether a character is of a script that is written without spaces."""
-    return any(first <= char <= last for first, last in _UNSPACED)
+    return char >= _UNSPACED[0][0] and any(first <= char <= last for first, last in _UNSPACED)
 
 
 def joined(texts: Iterable[str]) -> str:
