@@ -1,7 +1,8 @@
 """The reference of an entry, from its files: its turns and the parts to score."""
 
 import math
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,7 @@ def own_turns(entry: Entry) -> tuple[Turn, ...]:
             f"the manifest names no RTTM ('rttm_filepath') for {entry.id!r}, {entry.audio}: name one, or remove the "
             "entry"
         )
-    return _about(entry, rttm.read(entry.rttm) or {entry.id: ()}, entry.rttm)
+    return _about(entry, _read(entry.rttm, "rttm_filepath", rttm.read) or {entry.id: ()}, entry.rttm)
 
 
 def other_names(entry: Entry) -> Iterator[tuple[Path, str]]:
@@ -54,6 +55,12 @@ def other_names(entry: Entry) -> Iterator[tuple[Path, str]]:
 def names_of(entry: Entry) -> tuple[str, str]:
     """Return the names that an entry may have in files: its id, or the name of its recording."""
     return entry.id, without_white_space(entry.audio.stem)
+
+
+def _read(path: Path, field: str, read: Callable[[Path], dict[str, Value]]) -> dict[str, Value]:
+    if not os.path.lexists(path):  # a placeholder such as "-" looks like no path: say what it is
+        raise InputError(f"the '{field}' {path} does not exist: if there is none, leave the field out")
+    return read(path)
 
 
 def _about(entry: Entry, found: Mapping[str, Value], path: Path) -> Value:
@@ -103,6 +110,6 @@ def regions_of(entry: Entry) -> Regions | None:
     """
     if entry.uem is None:
         return None
-    parts = _about(entry, uem.read(entry.uem), entry.uem)
+    parts = _about(entry, _read(entry.uem, "uem_filepath", uem.read), entry.uem)
     length = math.inf if entry.duration is None else entry.duration
     return clipped(((start - entry.offset, end - entry.offset) for start, end in parts), 0.0, length)

@@ -1,5 +1,6 @@
 """Checks of manifests: each kind of problem is found, without false alarms."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -201,3 +202,12 @@ def test_a_link_to_itself_is_one_problem_more(tmp_path: Path, entry: Entry):
     (tmp_path / "loop.wav").symlink_to("loop.wav")
     found = problems(tmp_path, replace(entry, audio=tmp_path / "loop.wav"), replace(entry, id="two"))
     assert found == [f"{tmp_path / 'loop.wav'} cannot be opened: Too many levels of symbolic links"]
+
+
+@pytest.mark.parametrize("field", ["rttm_filepath", "uem_filepath"])
+def test_a_placeholder_for_a_file_is_named_with_its_field(tmp_path: Path, entry: Entry, field: str):
+    write(tmp_path / "m.jsonl", [entry])
+    fields = json.loads((tmp_path / "m.jsonl").read_text())
+    (tmp_path / "m.jsonl").write_text(json.dumps(fields | {field: "-"}))
+    (found,) = check([tmp_path / "m.jsonl"]).problems
+    assert found.what == f"the '{field}' {tmp_path / '-'} does not exist: if there is none, leave the field out"
