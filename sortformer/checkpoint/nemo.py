@@ -2,7 +2,7 @@
 
 Nothing is extracted to disk, only those two members are read, and the weights are unpickled with ``weights_only=True``:
 no code of the archive runs. Nor can a small archive expand to a large one: the expansion of gzip and tar is limited,
-the zip of the weights may not expand, their pickle names nothing but tensors, and YAML aliases are refused.
+the zip of the weights may not expand, their pickle has little besides tensors, and YAML aliases are refused.
 """
 
 import gzip
@@ -37,6 +37,7 @@ _LARGEST_EXPANSION = 100
 _BLOCK_BYTES = 2**20
 _ZIP = b"PK\x03\x04"
 _MODULES = ("torch", "collections")  # those of a pickle of tensors
+_MOST_TUPLES = 50_000  # a tensor takes about four; twice as many, nested in each other, overflow the stack when hashed
 
 
 def read_nemo(path: Path) -> Checkpoint:
@@ -156,7 +157,7 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
                     f"{WEIGHTS_MEMBER} in {path} is damaged: the checksum of its part '{broken}' is wrong; "
                     "download it again"
                 )
-            _check_names(parts)
+            _check_pickles(parts)
         file.seek(0)
         weights = torch.load(file, map_location="cpu", weights_only=True)
     except InputError:
@@ -172,8 +173,10 @@ def _read_weights(path: Path, members: _Members) -> dict[str, Tensor]:
     return {str(name): tensor for name, tensor in weights.items()}
 
 
-def _check_names(parts: zipfile.ZipFile) -> None:
+def _check_pickles(parts: zipfile.ZipFile) -> None:
     """Refuse a pickle that names more than weights need: ``weights_only`` allows ``bytearray``, of any length.
+
+    And one of so many tuples that, nested, they end the process.
 
     Raises:
         pickle.UnpicklingError: if it does.
@@ -181,9 +184,13 @@ def _check_names(parts: zipfile.ZipFile) -> None:
     for part in parts.infolist():
         if not part.filename.lower().endswith(".pkl"):
             continue
+        tuples = 0
         for code, name, _ in pickletools.genops(parts.read(part)):
             if code.name == "GLOBAL" and str(name).replace(" ", ".").partition(".")[0] not in _MODULES:
                 raise pickle.UnpicklingError(f"it names {name}")
+            tuples += code.name.startswith("TUPLE")
+            if tuples > _MOST_TUPLES:
+                raise pickle.UnpicklingError("it has too many tuples")
 
 
 def _check_front_end(path: Path, weights: dict[str, Tensor], features: LogMel) -> None:

@@ -213,6 +213,17 @@ def test_weights_with_a_byte_array_that_is_only_given_as_a_length(tmp_path):
         tracemalloc.stop()
 
 
+def test_weights_with_tuples_in_tuples_without_end(tmp_path):
+    """To hash them as a key overflows the stack, which ends the process: here they are one value, which does not."""
+    values, _ = recorded_parts()
+    stored = io.BytesIO()
+    with zipfile.ZipFile(stored, "w") as parts:
+        parts.writestr("weights/data.pkl", b"\x80\x02}X\x01\0\0\0a)" + b"\x85" * 60_000 + b"s.")
+        parts.writestr("weights/version", b"3\n")
+    members = {"model_config.yaml": yaml.safe_dump(values).encode(), "model_weights.ckpt": stored.getvalue()}
+    assert "holds Python objects besides weights" in refusal(write_tar(tmp_path / "deep.nemo", members))
+
+
 def test_weights_in_the_older_form_of_pytorch_before_a_zip(tmp_path):
     values, weights = recorded_parts()
     older = io.BytesIO()
