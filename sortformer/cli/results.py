@@ -1,6 +1,7 @@
 """Output of results: to stdout, or into a folder, with one file per recording and format."""
 
 import sys
+import unicodedata
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,8 +38,9 @@ def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
 def say_as_in_rttm(*names: str) -> None:
     """Report which of these names, of recordings and speakers, RTTM writes differently."""
     for name in names:
-        if name.split() != [name]:
-            say(f"note: {name!r} is written as {without_white_space(name)!r} in RTTM, which does not allow white space")
+        written = without_white_space(name)
+        if written != unicodedata.normalize("NFC", name):
+            say(f"note: {name!r} is written as {written!r} in RTTM, which allows no white space or control characters")
 
 
 @dataclass(slots=True)

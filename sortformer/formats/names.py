@@ -1,6 +1,7 @@
 """Names of recordings and speakers, within what the formats can express."""
 
 import os
+import re
 import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -22,19 +23,26 @@ __all__ = [
 _LONGEST_NAME = 255  # characters: every turn has the name, so long names would inflate results
 _UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 
+# The name of a file may have them, as may one that a client sends: terminals would obey them.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
 
 def without_white_space(name: str) -> str:
     """Return the name with each run of white space as ``_``; RTTM separates by white space and has no escaping.
 
-    The result is in Unicode's NFC: some file systems decompose letters with diacritics in file names, and the two forms
-    of one name would not match.
+    Control characters count as white space. The result is in Unicode's NFC: some file systems decompose letters with
+    diacritics in file names, and the two forms of one name would not match.
     """
-    return "_".join(unicodedata.normalize("NFC", name).split()) or "_"
+    return "_".join(_parts(unicodedata.normalize("NFC", name))) or "_"
 
 
 def one_line(name: str) -> str:
-    """Return the name with each run of white space as one space, for formats separated by lines or tabs."""
-    return " ".join(name.split()) or "_"
+    """Return the name with each run of white space or control characters as one space, for formats of lines or tabs."""
+    return " ".join(_parts(name)) or "_"
+
+
+def _parts(name: str) -> list[str]:
+    return _CONTROLS.sub(" ", name).split()
 
 
 def renamed(recording: Diarization, written: Callable[[str], str], format: str) -> Diarization:
@@ -64,11 +72,12 @@ def check_name(name: str, kind: str) -> str:
     """Return the name if RTTM and UEM can express it.
 
     Raises:
-        InputError: when it is empty or contains white space; ``kind`` says in the message what it names.
+        InputError: when it is empty, or contains white space or control characters; ``kind`` says in the message what
+            it names.
     """
     if not name:
         raise InputError(f"the {kind} is empty, which RTTM does not allow; give it a name")
-    if name.split() != [name]:
+    if _parts(name) != [name]:
         wanted = without_white_space(name)
         raise InputError(f"the {kind} {name!r} contains white space, which RTTM does not allow; write {wanted!r}")
     return name

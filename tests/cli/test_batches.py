@@ -133,7 +133,7 @@ def test_white_space_in_the_name_of_a_speaker_is_said(capfd: pytest.CaptureFixtu
     recording = Diarization((Turn(0, 1, "the chair"),), 2, "talk")
     Results(None, ("rttm",)).write(Recording(Path("talk.wav"), "talk"), recording, ("rttm",))
     assert capfd.readouterr().err == (
-        "note: 'the chair' is written as 'the_chair' in RTTM, which does not allow white space\n"
+        "note: 'the chair' is written as 'the_chair' in RTTM, which allows no white space or control characters\n"
     )
 
 

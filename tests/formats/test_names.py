@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.errors import InputError
-from sortformer.formats.names import check_name, check_person, without_white_space
+from sortformer.formats.names import check_name, check_person, one_line, without_white_space
 
 
 @given(st.text())
@@ -17,6 +17,14 @@ def test_a_name_without_white_space_can_be_written(name):
 
 def test_white_space_becomes_an_underscore():
     assert without_white_space(" Anna  Maria\t2 ") == "Anna_Maria_2"
+
+
+@pytest.mark.parametrize("control", ["\x00", "\x1b", "\x7f", "\x85", "\x9b"])
+def test_control_characters_which_terminals_obey_are_white_space(control):
+    assert without_white_space(f"a{control}{control} [2Jb{control}") == "a_[2Jb"
+    assert one_line(f"a{control}{control} [2Jb{control}") == "a [2Jb"
+    with pytest.raises(InputError, match="write 'a_b'"):
+        check_name(f"a{control}b", "file id")
 
 
 def test_letters_with_marks_are_one_letter():

@@ -12,7 +12,7 @@ from tests.formats.opened_page import BROWSER, FOUR, HANDS, MEETING, ONE, THREE,
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
 
-NAMES = ("Ada", "the chair", "\u2028 x\x1c", "😀", "\ue000", "__proto__", "</script>", "\ufeffy", "Zoe\u0301")
+NAMES = ("Ada", "the chair", "\x9b\u2028 x\x1c\x1b", "😀", "\ue000", "__proto__", "</script>", "\ufeffy", "Zoe\u0301")
 
 
 def drawn(generator: np.random.Generator) -> Diarization:

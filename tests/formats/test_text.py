@@ -30,6 +30,10 @@ def test_the_whole_page(tmp_path):
     )
 
 
+def test_a_terminal_is_given_no_orders():
+    assert text.format(Diarization((), 0, "a\x1b[2Jb")) == "a [2Jb  0:00:00.00  nobody speaks\n"
+
+
 def test_silence_says_so():
     assert text.format(Diarization((), 0)) == "audio  0:00:00.00  nobody speaks\n"
 

@@ -1,6 +1,7 @@
 """TextGrid: a tier per speaker, whose intervals cover the recording, as in Praat."""
 
 import re
+import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ NAMES = ['Ada "the chair"', "Jürgen", "会議", "intervals [1]:", "\\", "!", '"
 
 
 def in_one_line(name: str) -> str:
-    return " ".join(name.split()) or "_"
+    return " ".join("".join(" " if unicodedata.category(letter) == "Cc" else letter for letter in name).split()) or "_"
 
 
 names = st.lists(st.sampled_from(NAMES) | st.text(min_size=1), min_size=4, max_size=4, unique_by=in_one_line)

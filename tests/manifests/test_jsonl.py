@@ -132,7 +132,7 @@ def test_windows_of_one_file_are_called_by_their_times_as_nemo_does(tmp_path: Pa
         (r'{"audio_filepath": "a\u0000.wav"}', "'audio_filepath' must be a path"),
         (r'{"audio_filepath": "\ud800.wav"}', "'audio_filepath' must be a path"),
         (r'{"audio_filepath": "a.wav", "rttm_filepath": "a\u0000.rttm"}', "'rttm_filepath' must be a path"),
-        (r'{"audio_filepath": "a.wav", "uniq_id": "a\u0000"}', "is used as a file name"),
+        (r'{"audio_filepath": "a.wav", "uniq_id": "a/b"}', "is used as a file name"),
         (r'{"audio_filepath": "a.wav", "uniq_id": "\ud800"}', "'uniq_id' must be text"),
         ('{"audio_filepath": "a.wav", "num_speakers": 2.5}', "'num_speakers' must be"),
         ('{"audio_filepath": "a.wav", "num_speakers": -1}', "num_speakers of 'a' must be 0 or more, got -1"),

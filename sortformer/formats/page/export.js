@@ -1,7 +1,7 @@
 // Export: RTTM, byte for byte as formats/rttm.py writes it, and JSON with the schema of formats/json.py.
 
-// Python's white space, which differs from JavaScript's \s.
-const WHITE_SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
+// Python's white space, which differs from JavaScript's \s, and control characters.
+const WHITE_SPACE = /[\0-\x20\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 
 /** RTTM of a state: sorted, white space in names as _, touching turns of a speaker joined. */
 function asRttm(result, state) {
