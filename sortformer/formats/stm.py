@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable
 
 from sortformer.annotation import Diarization, Turn
+from sortformer.errors import InputError
 from sortformer.formats.names import renamed, without_white_space
 from sortformer.formats.passages import Said
 from sortformer.formats.segments import segments
@@ -58,10 +59,12 @@ def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
     White space in an id or a speaker's name becomes ``_``, because it separates the fields of STM.
 
     Raises:
-        InputError: when two speakers then have the same name, or an item is not a word in the form of
-            ``assign_speakers``.
+        InputError: when two speakers then have the same name, or one that of a gap, or an item is not a word in the
+            form of ``assign_speakers``.
     """
     recording = renamed(recording, without_white_space, "STM")
+    if _NOBODY in recording.speakers:
+        raise InputError(f"a speaker of {recording.uri} is called {_NOBODY}, which is nobody in STM: rename that one")
     uri = without_white_space(recording.uri)
     return "".join(
         f"{uri} 1 {without_white_space(speaker)} {start:.3f} {end:.3f} {said}".rstrip() + "\n"

@@ -76,6 +76,12 @@ def test_two_names_that_stm_cannot_tell_apart_are_refused():
         stm.format(Diarization((Turn(0, 1, "a b"), Turn(1, 2, "a\tb")), 2))
 
 
+@pytest.mark.parametrize("name", ["inter_segment_gap", "inter segment gap"])
+def test_a_speaker_named_like_a_gap_is_refused(name):
+    with pytest.raises(InputError, match="a speaker of talk is called inter_segment_gap, which is nobody in STM"):
+        stm.format(Diarization((Turn(0, 1, name),), 2, "talk"))
+
+
 @pytest.mark.oracle
 def test_meeteval_reads_it_as_it_reads_seglst(tmp_path: Path):
     meeteval = pytest.importorskip("meeteval", reason="meeteval is absent")
