@@ -81,7 +81,7 @@ class Probabilities:
         return Origin(model, sortformer.__version__, settings, TimeAxis(self.start_s, self.step_s, len(self.data)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LayerEstimate:
     """The estimate after ``layer`` blocks of the head; its classes (K) are in any order."""
 
@@ -92,6 +92,10 @@ class LayerEstimate:
     ordered: np.ndarray  # (T, K) ``data`` with its classes in order of arrival: the output of an early exit
     confidence: float | None
     """Agreement of the speech in this estimate, ordered, with the one before; None for the first."""
+
+    def __repr__(self) -> str:
+        sure = None if self.confidence is None else f"{self.confidence:.4f}"
+        return f"LayerEstimate(layer={self.layer}, data={self.data.shape}, confidence={sure})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from sortformer import ConfigError, Diarization, InputError, PostprocessConfig, Turn
-from sortformer.estimates import Embeddings, Probabilities, layer_estimates
+from sortformer.estimates import Embeddings, LayerEstimate, Probabilities, layer_estimates
 from sortformer.grid import FrameGrid
 
 FRAMES = 50
@@ -39,6 +39,12 @@ def test_their_texts_are_short_whatever_their_length():
     emb = heard(np.zeros((FRAMES, 3), np.float32))
     assert repr(emb) == f"Embeddings(uri='audio', data=({FRAMES}, 3))"
     assert repr(emb.output) == f"Probabilities(uri='audio', duration=4.00, data=({FRAMES}, 2), step_s=0.08)"
+    data, ranks = np.zeros((FRAMES, 2), np.float32), np.arange(2)
+    layers = [LayerEstimate(layer, data, ranks, ranks, data, sure) for layer, sure in ((1, None), (3, 0.98765))]
+    assert repr(layers) == (
+        f"[LayerEstimate(layer=1, data=({FRAMES}, 2), confidence=None), "
+        f"LayerEstimate(layer=3, data=({FRAMES}, 2), confidence=0.9877)]"
+    )
 
 
 def test_a_voice_is_the_direction_of_the_frames_of_one_speaker_alone():

@@ -96,6 +96,9 @@ class Session:
         self._log_mel = LogMel(replace(model.config.features, gain="none")).to(model.device)
         self.reset()
 
+    def __repr__(self) -> str:
+        return f"Session(uri={self.uri!r}, duration_s={self.duration_s:.2f}, names={self.names})"
+
     @property
     def num_slots(self) -> int:
         """Columns of the probabilities: the model's slots or, by voice, the greatest number of voices."""

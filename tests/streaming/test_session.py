@@ -36,6 +36,7 @@ def test_updates_say_where_they_are(session):
     assert (first.first_frame, second.first_frame) == (0, len(first.probs))
     assert first.time_s == len(first.probs) * session.step_s
     assert session.duration_s == 2.5
+    assert repr(session) == f"Session(uri='meeting', duration_s=2.50, names={session.names})"
     np.testing.assert_array_equal(np.concatenate([first.probs, second.probs, session.flush().probs]), EXPECTED)
     assert session.finish().uri == "meeting"
 
