@@ -34,7 +34,7 @@ class _Pipe:
     """
 
     def __init__(self, pipe: BinaryIO) -> None:
-        with contextlib.suppress(OSError):  # not a real pipe
+        with contextlib.suppress(OSError, AttributeError):  # not a real pipe, or Python 3.11 on Windows
             os.set_blocking(pipe.fileno(), True)  # else a pause would be taken for the end
         self._read = getattr(pipe, "read1", pipe.read)
         self.ended_by: KeyboardInterrupt | InputError | None = None

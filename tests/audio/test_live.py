@@ -75,6 +75,11 @@ def test_a_pause_of_what_does_not_block_is_not_the_end():
         later.join()
 
 
+def test_where_pipes_always_block_there_is_no_way_to_ask_for_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(os, "set_blocking")  # as in Python 3.11 on Windows
+    assert len(sent(bytes(4_000))) == 2_000
+
+
 @pytest.mark.parametrize("extension", sorted({*SOUNDFILE_FORMATS, *FFMPEG_FORMATS}))
 def test_what_comes_through_a_pipe_is_what_the_file_holds(tmp_path: Path, extension: str):
     path = made(tmp_path / f"meeting.{extension}", chirp(3, 24_000, channels=2), 24_000)
