@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from sortformer.errors import InputError, listed
+from sortformer.annotation import Turn
+from sortformer.errors import InputError, listed, refusal
 from sortformer.evaluate.errors import check_free, write_errors
 from sortformer.evaluate.report import Report, Row
 from sortformer.evaluate.sides import truth_in
+from sortformer.formats import rttm
 from sortformer.formats.gather import turns_in
 from sortformer.formats.names import without_white_space
+from sortformer.formats.source import decoded
 from sortformer.metrics.compared import compared
 from sortformer.metrics.der import jer, speaker_counts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
@@ -22,7 +26,7 @@ from sortformer.metrics.region import Parts, Turns, scored_region
 __all__ = ["STDIN", "score", "score_recordings"]
 
 STDIN = Path("/dev/stdin")
-"""Standard input; it counts as a pipe even if it is a file."""
+"""Standard input, as a hypothesis in RTTM; it counts as a pipe even if it is a file."""
 
 
 def score(
@@ -58,7 +62,8 @@ def score(
                 "pass turns to score_recordings, by the ids of their recordings"
             )
     chosen = protocol_named(protocol)
-    truth, hypotheses = truth_in(reference, uem), turns_in(Path(hypothesis))
+    truth = truth_in(reference, uem)
+    hypotheses = _received() if Path(hypothesis) == STDIN else turns_in(Path(hypothesis))
     _check_sent(Path(reference), truth.turns)
     _check_sent(Path(hypothesis), hypotheses)
     if not hypotheses and any(truth.turns.values()):
@@ -115,6 +120,15 @@ def score_recordings(
         speakers = speaker_counts(reference, hypothesis, region.parts)
         rows.append(Row(uri, comparison.total, jaccard, *speakers, region, comparison))
     return Report(protocol, tuple(rows))
+
+
+def _received() -> dict[str, tuple[Turn, ...]]:
+    """Return the turns from stdin: not from its path, which Windows lacks, and no system opens if it is a socket."""
+    try:
+        content = sys.stdin.buffer.read()
+    except OSError as error:
+        raise InputError(f"cannot read {STDIN}: {refusal(error)}") from error
+    return rttm.parse(decoded(content, str(STDIN)), str(STDIN))
 
 
 def _check_sent(path: Path, turns: Collection[str]) -> None:

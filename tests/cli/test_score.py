@@ -1,6 +1,7 @@
 """``sortformer score`` prints the results of ``evaluate.score``."""
 
 import json
+import socket
 import subprocess
 from pathlib import Path
 
@@ -93,6 +94,17 @@ def test_the_uem_beside_a_manifest_is_no_news_to_it(cli: Cli, files: tuple[Path,
 def test_what_a_system_said_may_come_through_a_pipe(cli: Cli, files: tuple[Path, Path]):
     with files[1].open() as pipe:
         out, err = started("score", files[0], "-", stdin=pipe).communicate()
+    assert (out, err) == (cli("score", *files).out, "")
+
+
+def test_a_socket_is_a_pipe_as_well(cli: Cli, files: tuple[Path, Path]):
+    """As those of Node.js; it cannot be opened by a path, and on Windows no standard input can."""
+    receiver, sender = socket.socketpair()
+    with receiver, sender:
+        scoring = started("score", files[0], "-", stdin=receiver)
+        sender.sendall(files[1].read_bytes())
+        sender.shutdown(socket.SHUT_WR)
+        out, err = scoring.communicate()
     assert (out, err) == (cli("score", *files).out, "")
 
 
