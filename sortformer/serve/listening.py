@@ -1,6 +1,7 @@
 """The listening socket, and the server process until its shutdown."""
 
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -25,7 +26,8 @@ def bound(host: str, port: int) -> socket.socket:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind)
         try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if sys.platform != "win32":  # there it would allow a second server on the same port
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen()
         except OSError:

@@ -1,11 +1,13 @@
 """A server that was ended can be started again at once, and a client that is gone does not keep its place."""
 
 import socket
+import sys
 
 import pytest
 
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
+from sortformer.errors import InputError
 from sortformer.serve import application, bound, listening
 from tests.processes import eventually
 from tests.serve.running import running
@@ -25,6 +27,16 @@ def test_a_port_is_free_again_once_its_server_has_ended():
             assert client.recv(1) == b""
     with bound(*address) as again:
         assert again.getsockname() == address
+
+
+@pytest.mark.parametrize(("platform", "reused"), [("linux", True), ("darwin", True), ("win32", False)])
+def test_a_port_is_not_shared_with_a_second_server(platform: str, reused: bool, monkeypatch: pytest.MonkeyPatch):
+    """On Windows, the option that frees a port at once would let two servers listen on it."""
+    monkeypatch.setattr(sys, "platform", platform)
+    with bound("127.0.0.1", 0) as listener:
+        assert bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)) == reused
+        with pytest.raises(InputError, match="Address already in use"):
+            bound(*listener.getsockname())
 
 
 def test_who_answers_no_ping_is_told_so_by_a_code_and_leaves_the_place(monkeypatch: pytest.MonkeyPatch):
