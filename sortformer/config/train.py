@@ -250,6 +250,8 @@ class TrainConfig:
             values = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
         except OSError as error:
             raise InputError(f"cannot read the recipe {path}: {refusal(error)}") from error
+        except UnicodeDecodeError as error:  # as from PowerShell, which writes UTF-16
+            raise InputError(f"{path} is not text in UTF-8, which TOML requires: save it as that") from error
         except (ValueError, RecursionError) as error:  # also from thousands of digits or brackets
             raise InputError(f"{path} is not a TOML file: {error}") from error
         try:

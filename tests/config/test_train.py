@@ -164,10 +164,11 @@ def test_the_mark_that_editors_begin_utf_8_with_is_no_part_of_a_recipe(tmp_path)
     assert TrainConfig.read(write(tmp_path, "\ufeff" + RECIPE)) == TrainConfig.read(write(tmp_path, RECIPE))
 
 
-def test_a_recipe_that_is_no_text_is_one_sentence(tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+def test_a_recipe_that_is_no_text_in_utf_8_is_one_sentence(tmp_path, encoding):
     path = tmp_path / "recipe.toml"
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="is not a TOML file"):
+    path.write_text(RECIPE.replace("voices", "voix enregistrées"), encoding=encoding)
+    with pytest.raises(InputError, match=r"recipe\.toml is not text in UTF-8, which TOML requires: save it as that$"):
         TrainConfig.read(path)
 
 
