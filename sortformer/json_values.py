@@ -23,7 +23,8 @@ def json_value(content: str | bytes, where: str | Path, kind: str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: not JSON ({error}); is this {kind}?") from error
+        what_to_do = "write / or \\\\ in paths" if "escape" in str(error) else f"is this {kind}?"
+        raise InputError(f"{where}: not JSON ({error}); {what_to_do}") from error
 
 
 def json_object(content: str | bytes, where: str | Path, kind: str) -> dict[str, Any]:

@@ -190,3 +190,12 @@ def test_a_broken_manifest_is_an_error(cli: Cli, model: Path, tmp_path: Path):
     outcome = cli("diarize", tmp_path / "m.jsonl", "--model", model)
     assert outcome.code == 1
     assert "m.jsonl, line 1: not JSON" in outcome.errors[0]
+
+
+@pytest.mark.parametrize("path", ["C:\\clips\\ada.wav", "C:\\users\\ada.wav"])
+def test_a_path_of_windows_that_is_no_json_says_how_to_write_it(cli: Cli, model: Path, tmp_path: Path, path: str):
+    (tmp_path / "m.jsonl").write_text(f'{{"audio_filepath": "{path}"}}\n')
+    outcome = cli("diarize", tmp_path / "m.jsonl", "--model", model)
+    assert outcome.code == 1
+    assert "m.jsonl, line 1: not JSON (" in outcome.errors[0]
+    assert outcome.errors[0].endswith("; write / or \\\\ in paths")
