@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -98,3 +99,15 @@ class VoiceBank:
             phrase_utterance=(np.cumsum(utterances) - 1)[self.phrase_utterance[phrases]],
             voice_phrases=np.concatenate([[0], np.cumsum(np.diff(self.voice_phrases)[voices])]),
         )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        if isinstance(self.audio, np.memmap):  # else each process that is not forked would get a copy of all samples
+            state["audio"] = self.audio.filename
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if not isinstance(state["audio"], np.ndarray):
+            state = state | {"audio": np.load(state["audio"], mmap_mode="r")}
+        for name, value in state.items():
+            object.__setattr__(self, name, value)

@@ -1,4 +1,6 @@
+import dataclasses
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -22,6 +24,17 @@ def test_the_phrases_of_a_voice_are_its_own(bank):
         phrases = slice(bank.voice_phrases[voice], bank.voice_phrases[voice + 1])
         assert set(bank.utterance_voice[bank.phrase_utterance[phrases]]) == {voice}
         assert len(bank.phrase_start[phrases]) == 2 * len(PHRASES_S)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_bank_goes_to_another_process_by_its_cache_if_it_has_one(bank_folder, tmp_path, cached):
+    """As to the workers of a training on Windows and macOS, which are not forked."""
+    bank = VoiceBank.load(bank_folder, cache=tmp_path if cached else None).pool(2)
+    sent = pickle.dumps(bank)
+    found = pickle.loads(sent)
+    assert (len(sent) < bank.audio.nbytes, isinstance(found.audio, np.memmap)) == (cached, cached)
+    for field in dataclasses.fields(bank):
+        assert np.array_equal(getattr(found, field.name), getattr(bank, field.name)), field.name
 
 
 def phrases_of(bank: VoiceBank) -> dict[tuple[str, float], list[bytes]]:
