@@ -1,4 +1,4 @@
-"""Reliable handling of Ctrl-C, SIGTERM (services) and SIGHUP (closed terminals).
+"""Reliable handling of Ctrl-C, SIGTERM (services), SIGHUP (closed terminals) and SIGBREAK (Ctrl-Break on Windows).
 
 Python raises KeyboardInterrupt wherever it happens to be. During decoding, that may be inside a callback of a C
 library, which cannot propagate exceptions: it would be printed and lost, and the work would continue.
@@ -63,12 +63,12 @@ class Interrupt:
 
 @contextlib.contextmanager
 def interrupts() -> Iterator[Interrupt]:
-    """Handle Ctrl-C, SIGTERM and SIGHUP, which raise KeyboardInterrupt at once unless they are deferred."""
+    """Handle these signals, which raise KeyboardInterrupt at once unless they are deferred."""
     interrupt = Interrupt()
     numbers = [signal.SIGINT, signal.SIGTERM]
-    hang_up = getattr(signal, "SIGHUP", None)  # not on Windows
-    if hang_up is not None and signal.getsignal(hang_up) is not signal.SIG_IGN:  # ignored under nohup
-        numbers.append(hang_up)
+    # On Windows a program can end another cleanly only by SIGBREAK: SIGTERM kills.
+    also = [getattr(signal, name) for name in ("SIGHUP", "SIGBREAK") if hasattr(signal, name)]
+    numbers += [number for number in also if signal.getsignal(number) is not signal.SIG_IGN]  # ignored under nohup
     before = {number: signal.signal(number, interrupt._press) for number in numbers}
     try:
         yield interrupt

@@ -205,8 +205,8 @@ def _undisturbed_worker() -> Callable[[int], None]:
 
 
 def _ignore_signals(ended: Any, _worker: int) -> None:
-    for name in ("SIGINT", "SIGHUP"):
-        if hasattr(signal, name):  # Windows has no SIGHUP
+    for name in ("SIGINT", "SIGHUP", "SIGBREAK"):
+        if hasattr(signal, name):  # Windows has no SIGHUP, others have no SIGBREAK
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0) if ended.value else None)
 

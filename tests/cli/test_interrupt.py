@@ -82,6 +82,15 @@ def test_a_terminal_that_closes_is_no_matter_to_what_nohup_started():
         signal.raise_signal(signal.SIGHUP)
 
 
+def test_on_windows_ctrl_break_stops_and_no_terminal_hangs_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delattr(signal, "SIGHUP")
+    monkeypatch.setattr(signal, "SIGBREAK", signal.SIGUSR1, raising=False)
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    with pytest.raises(KeyboardInterrupt), interrupts():
+        signal.raise_signal(signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+
+
 @pytest.mark.parametrize("number", SIGNALS)
 def test_afterwards_all_is_as_before(number: signal.Signals):
     before = signal.getsignal(number)
