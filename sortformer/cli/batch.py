@@ -12,6 +12,7 @@ from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts
 from sortformer.cli.recordings import Recording, namesakes, once, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import InputError, SortformerError, counted
+from sortformer.formats.write import ignores_case
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -59,10 +60,10 @@ def run(
         if len(found) > 1:
             raise InputError(f"--uri names one recording, but there are {len(found)}: use a manifest")
         found = [replace(each, name=name) for each in found]
-    refused = namesakes(found)
     several = len(found) + len(tally.failed) > 1
     results = replace(results, several=several)
     results.prepare()
+    refused = namesakes(found, ignore_case=results.folder is not None and ignores_case(results.folder))
     todo: list[tuple[Recording, tuple[str, ...]]] = []
     number, shards = shard
     part = found[number - 1 :: shards]

@@ -143,20 +143,27 @@ def once(found: Iterable[Recording]) -> list[Recording]:
     return list({(each.name, _place(each), each.offset_s, each.duration_s): each for each in found}.values())
 
 
-def namesakes(found: Iterable[Recording]) -> dict[Recording, InputError]:
-    """Return an error for each recording with the same name as another: their results would overwrite each other."""
+def namesakes(found: Iterable[Recording], *, ignore_case: bool = False) -> dict[Recording, InputError]:
+    """Return an error for each recording with the same name as another: their results would overwrite each other.
+
+    ``ignore_case`` is for folders in which names that differ in case only are one file.
+    """
     named: dict[str, list[Recording]] = {}
     for each in found:
-        named.setdefault(each.id, []).append(each)
+        named.setdefault(each.id.casefold() if ignore_case else each.id, []).append(each)
     return {
         each: InputError(
-            f"{each.path} and {other.path} are both named {each.id!r}, and so would be their results: rename one, "
-            "give each a 'uniq_id' in a manifest, or diarize them separately, into two folders"
+            f"{each.path} and {other.path} are {_both_named(each.id, other.id)}, and so would be their results: rename "
+            "one, give each a 'uniq_id' in a manifest, or diarize them separately, into two folders"
         )
         for alike in named.values()
         for each, other in zip(alike, [*alike[1:], alike[0]], strict=True)
         if other is not each
     }
+
+
+def _both_named(one: str, other: str) -> str:
+    return f"both named {one!r}" if one == other else f"named {one!r} and {other!r}, one file name in this folder"
 
 
 def _place(recording: Recording) -> str:

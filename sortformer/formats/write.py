@@ -7,7 +7,7 @@ from pathlib import Path
 from sortformer.draft import drafted
 from sortformer.errors import InputError, refusal
 
-__all__ = ["check_folder", "write_bytes", "write_text"]
+__all__ = ["check_folder", "ignores_case", "write_bytes", "write_text"]
 
 
 def check_folder(folder: str | os.PathLike[str]) -> None:
@@ -27,6 +27,16 @@ def check_folder(folder: str | os.PathLike[str]) -> None:
         trial.unlink()
     except OSError as error:
         raise InputError(f"cannot write to the folder {place}: {refusal(error)}") from error
+
+
+def ignores_case(folder: Path) -> bool:
+    """Return whether names that differ in case only are one file there, as by default on Windows and macOS."""
+    trial = folder / f".{uuid.uuid4().hex}.part"
+    trial.touch()
+    try:
+        return trial.with_suffix(".PART").exists()
+    finally:
+        trial.unlink()
 
 
 def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:

@@ -159,6 +159,27 @@ def test_two_files_of_one_name_are_errors_and_the_others_are_done(
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["talk.rttm"]
 
 
+@pytest.mark.parametrize("ignored", [True, False])
+def test_names_that_differ_in_case_are_one_where_the_folder_ignores_it(
+    cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: bool
+):
+    """As on Windows and macOS: the second result would replace the first, or be taken for it."""
+    first, second = make("a/Talk.wav"), make("b/talk.wav")
+    with monkeypatch.context() as patch:
+        if ignored:
+            patch.setattr(Path, "exists", _is_there_in_any_case)
+        outcome = cli("diarize", first, second, "--model", model, "-o", tmp_path / "out", "--overwrite")
+    assert outcome.code == int(ignored)
+    said = ", one file name in this folder, and so would be their results: "
+    assert [said in error for error in outcome.errors] == ([True, True] if ignored else [])
+    assert len(list((tmp_path / "out").iterdir())) == (0 if ignored else 2)
+
+
+def _is_there_in_any_case(path: Path) -> bool:
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    return path.name.lower() in [each.name.lower() for each in beside] or path.is_dir()
+
+
 @pytest.mark.parametrize("form", ["arguments", "folder", "manifest"])
 @pytest.mark.parametrize(
     ("target", "said"),
