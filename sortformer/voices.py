@@ -228,7 +228,8 @@ class VoiceStore:
         try:
             with safe_open(path, framework="pt") as file:
                 described = file.metadata() or {}
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+                # Copied: they are mapped to the file, which may change, and on Windows could not be replaced.
+                tensors = {name: file.get_tensor(name).clone() for name in file.keys()}  # noqa: SIM118 (not a mapping)
         except FileNotFoundError as error:
             raise InputError(f"cannot read {path}: no such file") from error
         except (SafetensorError, OSError) as error:
