@@ -4,7 +4,7 @@ import contextlib
 import os
 import queue
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -154,16 +154,18 @@ def _samples(source: _Pipe, decoder: RawDecoder, rate: int) -> Iterator[np.ndarr
         raise InputError(f"{came} were received from the pipe: check the program that should send them")
 
 
-def microphone(rate: int = SAMPLE_RATE) -> Iterator[np.ndarray]:
-    """Yield (n,) float32 blocks at 16 kHz from the default microphone, opened at ``rate``, until it is disconnected.
+def microphone(rate: int = SAMPLE_RATE, device: str | None = None) -> Iterator[np.ndarray]:
+    """Yield (n,) float32 blocks at 16 kHz from a microphone, opened at ``rate``, until it is disconnected.
+
+    ``device`` is its number, or a part of its name that no other has (None: the default one).
 
     Raises:
-        InputError: if the rate is out of range, there is no microphone, or sounddevice or PortAudio is missing.
+        InputError: if the rate is out of range, there is no such microphone, or sounddevice or PortAudio is missing.
     """
-    yield from resampled(_recorded(checked_rate(rate)), rate)
+    yield from resampled(_recorded(checked_rate(rate), device), rate)
 
 
-def _recorded(rate: int) -> Iterator[np.ndarray]:
+def _recorded(rate: int, device: str | None) -> Iterator[np.ndarray]:
     require_extra("the microphone", "mic", "sounddevice")
     try:
         import sounddevice  # pyright: ignore[reportMissingImports]
@@ -173,6 +175,7 @@ def _recorded(rate: int) -> Iterator[np.ndarray]:
     try:
         stream = sounddevice.InputStream(
             rate,
+            device=int(device) if device and device.isdecimal() else device,
             channels=1,
             dtype="float32",
             callback=lambda samples, *_: heard.put(samples[:, 0].copy()),
@@ -181,5 +184,16 @@ def _recorded(rate: int) -> Iterator[np.ndarray]:
         with stream:
             while (block := heard.get()) is not None:
                 yield block
+    except ValueError as error:  # of a name that none has, or several have
+        raise InputError(f"there is no single microphone {device!r}; choose one of {_inputs(sounddevice)}") from error
     except sounddevice.PortAudioError as error:
-        raise InputError(f"the microphone cannot be opened ({error}): check its connection, and --rate") from error
+        raise InputError(
+            f"the microphone cannot be opened ({error}): check its connection, and --rate; "
+            f"there are {_inputs(sounddevice)}"
+        ) from error
+
+
+def _inputs(sounddevice: Any) -> str:
+    """Return the numbers and names of the microphones."""
+    found = [(number, each) for number, each in enumerate(sounddevice.query_devices()) if each["max_input_channels"]]
+    return ", ".join(f"{number} ({each['name']})" for number, each in found) or "none"

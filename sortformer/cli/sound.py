@@ -33,12 +33,19 @@ class Sound:
     """
 
     def __init__(
-        self, source: str | None, rate: int | None, channel: int | None, encoding: str | None, pace: bool
+        self,
+        source: str | None,
+        rate: int | None,
+        channel: int | None,
+        encoding: str | None,
+        pace: bool,
+        microphone: str | None,
     ) -> None:
         from sortformer.audio.arrays import checked_rate
         from sortformer.audio.encodings import encoding_named
 
         self.source, self.rate, self.channel, self.encoding, self.pace = source, rate, channel, encoding, pace
+        self.microphone = microphone
         self.piped = source is not None and (source == _STDIN or Path(source).is_fifo())
         self.live = source is None or self.piped
         if rate is not None and not self.live:
@@ -53,6 +60,8 @@ class Sound:
             raise InputError("--pace is only for files: live audio already comes in real time")
         if channel is not None and source is None:
             raise InputError("--channel is only for recordings: a microphone is recorded in one channel anyway")
+        if microphone is not None and source is not None:
+            raise InputError("--microphone is for listening to one: leave the source out")
 
     @property
     def uri(self) -> str:
@@ -78,7 +87,7 @@ class Sound:
         from sortformer.audio.reading import blocks
 
         if self.source is None:
-            return microphone(self.rate or SAMPLE_RATE)
+            return microphone(self.rate or SAMPLE_RATE, self.microphone)
         if self.piped:
             return self._piped(self.source)
         found = blocks(self.source, channel=self.channel, block_s=0.1 if self.pace else 1.0)

@@ -120,6 +120,10 @@ def stream(
             help="Encoding of raw samples from a pipe (default: s16le, unless a recording is detected).",
         ),
     ] = None,
+    microphone: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|NUMBER", help="A part of its name, or its number (default: the system's choice)."),
+    ] = None,
     pace: Annotated[bool, typer.Option("--pace", help="Read a file in real time, as if it were live.")] = False,
     postprocess: Postprocess = None,
     decision: Decision = None,
@@ -147,7 +151,7 @@ def stream(
         form = form.strip().lower()
         if form not in _FORMS:
             raise InputError(f"a stream cannot be written as {form!r}; choose from {', '.join(_FORMS)}")
-        sound = Sound(source, rate, channel, encoding, pace)
+        sound = Sound(source, rate, channel, encoding, pace, microphone)
         if overwrite and out is None:
             raise InputError("--overwrite replaces a file: give one with -o")
         named = next((name for name in FORMATS if out and out.name.lower().endswith(f".{name}")), form)

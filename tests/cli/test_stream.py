@@ -309,9 +309,11 @@ class Microphone:
         pass
 
     class InputStream:
-        def __init__(self, rate: int, *, channels: int, dtype: str, callback, finished_callback) -> None:
-            if rate == 11_025:
+        def __init__(self, rate: int, *, device, channels: int, dtype: str, callback, finished_callback) -> None:
+            if rate == 11_025 or device == 1:
                 raise Microphone.PortAudioError("Invalid sample rate")
+            if device not in (None, "USB", 2):
+                raise ValueError(f"No input device matching {device!r}")
             assert (channels, dtype) == (1, "float32")
             self.heard, self.ended, self.rate = callback, finished_callback, rate
 
@@ -323,6 +325,11 @@ class Microphone:
         def __exit__(self, *_: object) -> None:
             pass
 
+    @staticmethod
+    def query_devices() -> list[dict[str, object]]:
+        names = {"Built-in": 1, "Speakers": 0, "Podcast USB": 2}
+        return [{"name": name, "max_input_channels": inputs} for name, inputs in names.items()]
+
 
 def test_the_microphone_is_what_is_heard_if_nothing_is_named(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "sounddevice", Microphone)
@@ -333,6 +340,12 @@ def test_the_microphone_is_what_is_heard_if_nothing_is_named(cli: Cli, model: Pa
     outcome = cli("stream", "--model", model, "--rate", 11_025)
     assert (outcome.code, len(outcome.errors)) == (1, 1)
     assert "cannot be opened (Invalid sample rate)" in outcome.errors[0]
+    for named in ("USB", "2"):
+        assert turns(cli("stream", "--model", model, "--microphone", named).out) == EXPECTED
+    for wrong, words in (("USB 3", "there is no single microphone 'USB 3'; choose one of"), ("1", "there are")):
+        outcome = cli("stream", "--model", model, "--microphone", wrong)
+        assert (outcome.code, len(outcome.errors)) == (1, 1)
+        assert outcome.errors[0].endswith(f"{words} 0 (Built-in), 2 (Podcast USB)")
 
 
 def test_without_sounddevice_one_sentence_says_what_to_install(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch):
@@ -368,6 +381,7 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
         (["-", "--rate", 10**400], "a whole number of Hz"),
         (["-", "--pace"], "live audio already comes in real time"),
         (["--channel", 1], "a microphone is recorded in one channel anyway"),
+        (["{wav}", "--microphone", "USB"], "leave the source out"),
         (["{wav}", "--channel", 0], "--channel"),
         (["{wav}", "--overwrite"], "give one with -o"),
         (["{wav}", "-f", "srt"], "cannot be written as 'srt'; choose from rttm, json"),
