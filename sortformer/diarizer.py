@@ -1,7 +1,7 @@
 """The main API: a diarizer, which is loaded once and applied to many recordings."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,45 +15,27 @@ from sortformer.audio import AudioSource
 from sortformer.audio.arrays import is_array
 from sortformer.audio.files import name_of
 from sortformer.audio.loudness import how_quiet
-from sortformer.channels import by_channel
-from sortformer.config.carrying import carries
 from sortformer.config.channel import EACH, Channel, channel_of, check_speakers
 from sortformer.config.checks import switch, whole
-from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.presets import as_postprocess, model_preset, model_presets, nearest_preset, streams_files
+from sortformer.config.presets import as_postprocess, model_presets, nearest_preset
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
-from sortformer.enrolled import names_of_voices, read_clip, warn_of_likeness
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
-from sortformer.formats.names import check_person
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
+from sortformer.inference import OFFLINE, Inference, preset_of, stream_config
 from sortformer.model import Sortformer
 from sortformer.model.early_exit import check_exits
-from sortformer.offline import at_once, clip_voice, in_windows, probabilities, too_long, whole_output
-from sortformer.speaker_count import first_heard, keep_slots, speaker_range, warn_if_full
-from sortformer.streaming import Session, SessionPool, stream_probabilities
+from sortformer.offline import MAX_OFFLINE_S, in_windows, probabilities, whole_output
+from sortformer.speaker_count import keep_slots, speaker_range, warn_if_full
+from sortformer.streaming import Session, SessionPool
 
 __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
 
-MAX_OFFLINE_S = 1800.0
-"""Longest recording that is processed whole: the last blocks attend from every frame to every other."""
-
-OFFLINE = "offline"
-
-FILE_S, LIVE_S = 30.0, 1.0
-"""Default latencies in seconds: of streams through files, and of live streams."""
-
-# Numbers of clusters to try, from the wanted one up, and then down, until enough speakers are heard. With dozens of
-# clusters each try takes as long as the model.
-_TRIES = 4
-
-_Clips = Mapping[str, tuple[AudioSource, int | None]]  # of speakers to enroll, with sample rates
-_Count = tuple[int, int | None]  # the least and the greatest number of speakers
-_Found = tuple[Probabilities, dict[int, str], str | StreamConfig]  # with the names of slots, and the preset used
+_LIVE_S = 1.0  # default latency of a live stream
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -116,16 +98,16 @@ class Diarizer:
 
     def takes_whole(self, preset: str | StreamConfig | None = None) -> bool:
         """Return whether a call with this preset processes a recording whole, unless too long, and not as a stream."""
-        return self._preset(preset) == OFFLINE
+        return preset_of(self.model.config, preset) == OFFLINE
 
     def speaker_limit(
         self, preset: str | StreamConfig | None = None, postprocess: PostprocessConfig | str | None = None
     ) -> int:
         """Return how many speakers a call with these arguments can tell apart, unless it asks for more."""
-        settings, used = self._settings(postprocess), self._preset(preset)
+        settings, used = self._settings(postprocess), preset_of(self.model.config, preset)
         if used == OFFLINE:
             return self.num_slots if settings.clustering is None else settings.clustering.max_speakers
-        return self._stream_config(used, settings).speaker_limit(self.num_slots)
+        return stream_config(self.model.config, used, settings).speaker_limit(self.num_slots)
 
     @property
     def presets(self) -> dict[str, StreamConfig]:
@@ -133,7 +115,8 @@ class Diarizer:
 
         Empty if it needs whole recordings. Change one with ``dataclasses.replace``.
         """
-        return {name: self._stream_config(name, self.postprocess) for name in model_presets(self.model.config)}
+        config = self.model.config
+        return {name: stream_config(config, name, self.postprocess) for name in model_presets(config)}
 
     @property
     def device(self) -> torch.device:
@@ -205,7 +188,8 @@ class Diarizer:
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, sample_rate, channel, progress)
         clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in (enroll or {}).items()}
-        found, names, used = self._hear(heard, preset, clips, settings, (fewest, most))
+        way = Inference(self.model, settings, preset, self.exit_confidence, clips, fewest, most)
+        found, names, used = way.run(heard)
         kept = None if channel == EACH else keep_slots(found.data, settings, found.step_s, fewest, most)
         result = found.turns(settings, exclusive=exclusive, names=names, slots=kept)
         if not result.turns:
@@ -235,7 +219,8 @@ class Diarizer:
         If the post-processing clusters, they are those of voices instead of slots; nothing else of it is applied.
         """
         heard = Heard(audio, sample_rate, channel_of(channel), progress)
-        return self._hear(heard, preset, {}, self._settings(postprocess), (0, None))[0]
+        way = Inference(self.model, self._settings(postprocess), preset, self.exit_confidence)
+        return way.run(heard).probabilities
 
     def stream(
         self,
@@ -270,11 +255,11 @@ class Diarizer:
     ) -> SessionPool:
         """Return a pool of live streams that advance together, in batches; arguments and errors as of ``stream``."""
         if preset is None:
-            preset = nearest_preset(self.model.config, LIVE_S)
+            preset = nearest_preset(self.model.config, _LIVE_S)
         settings, wanted = self._settings(postprocess), whole("max_speakers", max_speakers)
         if not isinstance(preset, StreamConfig):
             settings = settings.with_room_for(max_speakers=wanted)
-        config = self._stream_config(preset, settings)
+        config = stream_config(self.model.config, preset, settings)
         _, most = speaker_range(config.speaker_limit(self.num_slots), max_speakers=max_speakers)
         if max_speakers is not None:
             config = replace(config, max_speakers=most)
@@ -294,7 +279,7 @@ class Diarizer:
 
         They are by slot, even if a call would cluster by voice. Arguments and errors as in a call.
         """
-        output, said = whole_output(self.model, Heard(audio, sample_rate, channel, progress), MAX_OFFLINE_S)
+        output, said = whole_output(self.model, Heard(audio, sample_rate, channel, progress))
         return Estimates(layer_estimates(output, self.model.config.head.estimate_layers), said)
 
     def embeddings(
@@ -308,93 +293,12 @@ class Diarizer:
         """Return the encoder's embeddings of a recording processed whole; arguments and errors as in a call."""
         heard, clustering = Heard(audio, sample_rate, channel, progress), self.postprocess.clustering
         if clustering is None:
-            output, said = whole_output(self.model, heard, MAX_OFFLINE_S)
+            output, said = whole_output(self.model, heard)
             return Embeddings(only_row(output.emb), FrameGrid(), said)
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         said = probabilities(self.model, heard, found.voices(clustering), found.layers)
         return Embeddings(found.emb.astype(np.float32), FrameGrid(), said)
 
-    def _hear(
-        self, heard: Heard, preset: str | StreamConfig | None, clips: _Clips, settings: PostprocessConfig, count: _Count
-    ) -> _Found:
-        """Process a recording as a stream, in windows by voice, or at once, by the preset; or channel by channel."""
-        if heard.channel == EACH:
-            return by_channel(heard, lambda part: self._hear(part, preset, {}, settings, (0, None)))
-        clustering = settings.clustering
-        if clips and clustering is None and not self.presets:
-            raise InputError("this model does not support enrolment: it neither streams nor clusters; use another one")
-        used = self._preset(preset, must_stream=bool(clips) and clustering is None)
-        if used != OFFLINE:
-            return self._streamed(heard, heard.blocks(), used, clips, settings, count[1])
-        if clustering is not None:
-            return self._by_voice(heard, clips, settings, clustering, count)
-        if clips:
-            raise InputError(
-                "without clustering, voices can be enrolled only in a stream: leave the preset out, or give another one"
-            )
-        blocks = heard.read_ahead(MAX_OFFLINE_S)
-        if heard.seconds <= MAX_OFFLINE_S:
-            found = at_once(self.model, blocks, self.exit_confidence, heard.progress)
-            return probabilities(self.model, heard, found.probs, found.layers), {}, OFFLINE
-        if preset == OFFLINE or not self.presets:
-            raise too_long(heard.source, MAX_OFFLINE_S)
-        preset = nearest_preset(self.model.config, FILE_S)
-        warnings.warn(
-            f"{name_of(heard.source)} exceeds the limit of {MAX_OFFLINE_S / 60:g} minutes for offline processing: "
-            f"streaming it instead (preset {preset})",
-            stacklevel=3,
-        )
-        return self._streamed(heard, blocks, preset, {}, settings, count[1])
-
-    def _by_voice(
-        self, heard: Heard, clips: _Clips, settings: PostprocessConfig, clustering: ClusteringConfig, count: _Count
-    ) -> _Found:
-        known = dict[str, np.ndarray]()
-        for name, clip in clips.items():
-            check_person(name, known)
-            voice = clip_voice(self.model, name, read_clip(name, *clip), clustering, self.exit_confidence)
-            warn_of_likeness(name, voice, known, clustering.threshold, stacklevel=5)
-            known[name] = voice
-        found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
-        fewest, most = count
-        more, fewer = range(fewest, fewest + _TRIES), range(fewest - 1, max(0, fewest - _TRIES), -1)
-        tries = (found.voices(clustering, voices, most and max(voices, most)) for voices in (*more, *fewer, 0))
-        probs = first_heard(tries, settings, self.model.config.grid.step_s, fewest)
-        names = names_of_voices(probs, found.fine_emb, known, clustering.threshold)
-        return probabilities(self.model, heard, probs, found.layers), names, OFFLINE
-
-    def _streamed(
-        self,
-        heard: Heard,
-        blocks: Iterator[np.ndarray],
-        preset: str | StreamConfig,
-        clips: _Clips,
-        settings: PostprocessConfig,
-        most: int | None,
-    ) -> _Found:
-        # Whoever is enrolled has a slot, but may be absent, so the speakers to keep are chosen at the end.
-        room = None if most is None else most + len(clips)
-        config = self._stream_config(preset, settings.with_room_for(max_speakers=room))
-        config = replace(config, max_speakers=None if config.clustering is None else room or config.max_speakers)
-        session = Session(self.model, config)
-        names = {session.enroll(name, *clip): name for name, clip in clips.items()}
-        found = stream_probabilities(session, heard.worked_through(blocks))
-        return probabilities(self.model, heard, found), names, preset
-
-    def _preset(self, preset: str | StreamConfig | None, must_stream: bool = False) -> str | StreamConfig:
-        """Return the preset of a call; None is ``offline``, or the one for files where a stream is needed or better."""
-        if preset is not None:
-            return preset
-        streamed = must_stream or streams_files(self.model.config)
-        return nearest_preset(self.model.config, FILE_S) if streamed else OFFLINE
-
     def _settings(self, postprocess: PostprocessConfig | str | None) -> PostprocessConfig:
         """Return the post-processing of a call."""
         return self.postprocess if postprocess is None else as_postprocess(postprocess)
-
-    def _stream_config(self, preset: str | StreamConfig, settings: PostprocessConfig) -> StreamConfig:
-        """Return the stream configuration of a preset, by voice if the settings cluster and layers carry no state."""
-        if isinstance(preset, StreamConfig):
-            return preset
-        config = model_preset(self.model.config, preset)
-        return config if carries(self.model.config) else replace(config, clustering=settings.clustering)

@@ -1,6 +1,6 @@
 """Offline inference: a model's output for a whole recording, at once or window by window."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -25,15 +25,21 @@ from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import leave_early
 
 __all__ = [
+    "MAX_OFFLINE_S",
     "Whole",
     "at_once",
     "clip_voice",
     "forward",
     "in_windows",
     "probabilities",
+    "read_ahead",
     "too_long",
+    "too_long_for",
     "whole_output",
 ]
+
+MAX_OFFLINE_S = 1800.0
+"""Longest recording that is processed at once: the last blocks attend from every frame to every other."""
 
 WINDOW_FRAMES, MARGIN_FRAMES = 1000, 63
 """A window is 80 s, with 5 s more on each side; 10 s or 20 s were no better."""
@@ -140,26 +146,36 @@ def clip_voice(
     return mean
 
 
-def whole_output(model: Sortformer, heard: Heard, limit_s: float) -> tuple[SortformerOutput, Probabilities]:
+def whole_output(model: Sortformer, heard: Heard) -> tuple[SortformerOutput, Probabilities]:
     """Run a model over a whole recording at once; return its output, and the probabilities of the recording.
 
     Raises:
-        InputError: if it is longer than the limit, in seconds, or cannot be read.
+        InputError: if it is longer than :data:`MAX_OFFLINE_S`, or cannot be read.
         Cancelled: if its progress callback cancels.
     """
-    blocks = heard.read_ahead(limit_s)
-    if heard.seconds > limit_s:
-        raise too_long(heard.source, limit_s)
+    blocks, fits = read_ahead(heard)
+    if not fits:
+        raise too_long(heard.source)
     output = forward(model, model.forward_features, blocks, heard.progress)
     return output, probabilities(model, heard, only_row(output.probs), model.config.head.layers)
 
 
-def too_long(source: AudioSource, limit_s: float) -> InputError:
-    """Return the error for a recording that is longer than the limit, in seconds, for inference at once."""
+def read_ahead(heard: Heard) -> tuple[Iterator[np.ndarray], bool]:
+    """Return the blocks of a recording, and whether it is short enough to be processed at once."""
+    blocks = heard.read_ahead(MAX_OFFLINE_S)
+    return blocks, heard.seconds <= MAX_OFFLINE_S
+
+
+def too_long(source: AudioSource) -> InputError:
+    """Return the error for a recording that is too long to be processed at once."""
     return InputError(
-        f"{name_of(source)} exceeds the limit of {limit_s / 60:g} minutes for offline processing, set by memory and "
-        "time: cut it, or stream it, with a model and a preset that can"
+        f"{too_long_for(source)}, set by memory and time: cut it, or stream it, with a model and a preset that can"
     )
+
+
+def too_long_for(source: AudioSource) -> str:
+    """Return in words which recording is too long, and for what."""
+    return f"{name_of(source)} exceeds the limit of {MAX_OFFLINE_S / 60:g} minutes for offline processing"
 
 
 def probabilities(model: Sortformer, heard: Heard, data: np.ndarray, layers: int | None = None) -> Probabilities:

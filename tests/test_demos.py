@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import soundfile
 
-import sortformer.diarizer
 from sortformer import audio
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
@@ -80,7 +79,7 @@ def test_who_is_enrolled_in_a_stream_has_a_slot_beside_those_asked_for(monkeypat
             used.append(config)
             super().__init__(model, config)
 
-    monkeypatch.setattr(sortformer.diarizer, "Session", Seen)
+    monkeypatch.setattr("sortformer.inference.Session", Seen)
     samples = audio.read(DEMOS / "meeting.wav")
     Diarizer.load()(samples, sample_rate=16_000, preset="10s", max_speakers=8, enroll={"Ann": samples[177_000:249_000]})
     (config,) = used

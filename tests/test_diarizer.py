@@ -306,7 +306,7 @@ def test_a_model_that_hears_nobody_is_not_silent_success(tmp_path: Path, wav: Pa
 
 
 def test_what_is_too_long_to_be_taken_whole_is_streamed(diarizer: Diarizer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 60.0)
+    monkeypatch.setattr("sortformer.offline.MAX_OFFLINE_S", 60.0)
     wave = np.tile(chirp(1.0, 16_000), 75)
     minute = wave[: 60 * 16_000]
     assert diarizer.probabilities(minute, sample_rate=16_000).duration == 60.0
@@ -333,7 +333,7 @@ def test_nvidias_streaming_models_take_files_as_streams(wav: Path):
 
 
 def test_a_model_that_cannot_stream_refuses_what_is_too_long(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 1.0)
+    monkeypatch.setattr("sortformer.offline.MAX_OFFLINE_S", 1.0)
     config = small_config()
     config = replace(config, features=replace(config.features, normalize="per_feature"))
     diarizer = Diarizer(small_model(config), PostprocessConfig(), "small")

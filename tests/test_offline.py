@@ -110,7 +110,7 @@ def test_a_clip_that_is_an_array_is_at_the_rate_of_the_call(
         heard.append(len(read_clip(name, audio, sample_rate)))
         return read_clip(name, audio, sample_rate)
 
-    monkeypatch.setattr("sortformer.diarizer.read_clip", reading)
+    monkeypatch.setattr("sortformer.inference.read_clip", reading)
     monkeypatch.setattr("sortformer.streaming.session.read_clip", reading)
     wave = chirp(2.0, 8_000)
     for clip in (wave, wav, {"waveform": wave, "sample_rate": 8_000}):
@@ -135,7 +135,7 @@ def test_windows_that_see_everything_give_what_the_whole_gives(alone: Diarizer, 
 
 
 def test_hours_are_taken_in_windows(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sortformer.diarizer.MAX_OFFLINE_S", 1.0)
+    monkeypatch.setattr("sortformer.offline.MAX_OFFLINE_S", 1.0)
     monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 12)
     monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 6)
     wave = chirp(4.0, 16_000)
@@ -269,7 +269,7 @@ def test_more_than_eight_are_found_where_more_are_asked_for(alone: Diarizer, mon
         assert len(list(blocks)) > 1
         return Whole(probs, emb, 1)
 
-    monkeypatch.setattr("sortformer.diarizer.in_windows", heard)
+    monkeypatch.setattr("sortformer.inference.in_windows", heard)
     wave = chirp(28.8, 16_000)
     with pytest.warns(UserWarning, match="give max_speakers, up to 40, if there may be more"):
         grouped(alone)(wave, sample_rate=16_000)

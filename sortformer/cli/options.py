@@ -181,7 +181,7 @@ def check_preset(diarizer: "Diarizer", preset: str | None) -> None:
         ConfigError: when it has not.
     """
     from sortformer.config.presets import model_preset
-    from sortformer.diarizer import OFFLINE
+    from sortformer.inference import OFFLINE
 
     if preset not in (None, OFFLINE):
         model_preset(diarizer.model.config, preset)
