@@ -20,7 +20,7 @@ from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.speaker_cache import add_silence, compress
 from sortformer.streaming.state import StreamState, start
 
-__all__ = ["SpeakerCache", "step", "update"]
+__all__ = ["SpeakerCache", "shown", "step", "update"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,7 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     t is the longest chunk's length (times the model's upsampling); shorter rows end in zeros. A row with an empty
     chunk keeps its state, bit for bit.
     """
-    shown = chunk.left + chunk.length + chunk.right
-    parts = [(state.cache.emb, state.cache.length), (state.fifo.emb, state.fifo.length), (chunk.emb, shown)]
-    emb, total = end_to_end(parts)
+    emb, total = shown(state, chunk)
     output = model.forward_frames(emb, length_mask(total, emb.shape[1]))
     probs, slots = output.probs, output.probs.shape[2]
     most = config.speaker_limit(slots)
@@ -68,21 +66,28 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     final = window(probs, first * finer, chunk.length * finer, int(chunk.length.max()) * finer)
     # The cache has one probability for each subsampled frame.
     pooled = probs.unflatten(1, (-1, finer)).mean(dim=2) * (torch.arange(probs.shape[2], device=probs.device) < most)
-    after = update(config, state, chunk, pooled, model.encoder.silence, slots)
+    after = update(config, state, chunk, Frames(emb, pooled, total), model.encoder.silence, slots)
     if config.clustering is not None:
-        after = _with_voices(state, after, chunk, output.emb, pooled)
+        after = _with_voices(state, after, chunk, Frames(output.emb, pooled, total))
     return after, final
 
 
-def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, emb: Tensor, probs: Tensor) -> StreamState:
+def shown(state: StreamState, chunk: Chunk) -> tuple[Tensor, Tensor]:
+    """Return the subsampled frames (B, T, D) of [cache | FIFO | chunk with its contexts], and their number (B,)."""
+    new = chunk.left + chunk.length + chunk.right
+    parts = [(state.cache.emb, state.cache.length), (state.fifo.emb, state.fifo.length), (chunk.emb, new)]
+    return end_to_end(parts)
+
+
+def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, embedded: Frames) -> StreamState:
     """Return the state ``after`` a step with the voices of the frames that have left the FIFO since ``state``.
 
-    ``emb`` (B, T, D) and ``probs`` (B, T, S) are of [cache | FIFO | chunk with its contexts].
+    ``embedded`` are [cache | FIFO | chunk with its contexts], as the encoder embedded them.
     """
     gone = state.fifo.length + chunk.length - after.fifo.length
     if not gone.any():
         return after
-    heard = after.voices.then(Frames(_queue(state, chunk, emb), _queue(state, chunk, probs), gone))
+    heard = after.voices.then(replace(_queue(state, chunk, embedded), length=gone))
     known, known_probs, length = after.voices.emb.clone(), after.voices.probs.clone(), after.voices.length.clone()
     for row in torch.nonzero(gone)[:, 0].tolist():
         said = heard.probs[row, : int(heard.length[row])]
@@ -96,41 +101,37 @@ def update(
     config: StreamConfig,
     state: StreamState,
     chunk: Chunk,
-    probs: Tensor,
+    heard: Frames,
     silence: Tensor | None = None,
     slots: int | None = None,
 ) -> StreamState:
-    """Return the state after a chunk, given the probabilities of [cache | FIFO | chunk with its contexts].
+    """Return the state after a chunk, given the subsampled frames of [cache | FIFO | chunk with its contexts].
 
-    ``probs`` are (B, T, S), one for each subsampled frame; ``silence`` (D,) is the model's learned embedding of
-    silence, if any. The cache has room for the model's own ``slots`` (None: all of the stream's), and for others once
-    they have spoken. Synchronous rule of NeMo 3.0.0 (``streaming_update``): until its first compression, the cache
-    takes its probabilities from the latest step; then they are frozen.
+    ``silence`` (D,) is the model's learned embedding of silence, if any. The cache has room for the model's own
+    ``slots`` (None: all of the stream's), and for others once they have spoken. Synchronous rule of NeMo 3.0.0
+    (``streaming_update``): until its first compression, the cache takes its probabilities from the latest step; then
+    they are frozen.
     """
-    longest = int(chunk.length.max())
-    chunk_emb = window(chunk.emb, chunk.left, chunk.length, longest)
-    room = config.fifo_frames + longest
-    emb, queued = end_to_end([(state.fifo.emb, state.fifo.length), (chunk_emb, chunk.length)], room)
-    queue = Frames(emb, _queue(state, chunk, probs), queued)  # the FIFO's probabilities are estimated in every step
-    overflow = queued - config.fifo_frames
-    popped = overflow.clamp(min=config.update_period_frames).minimum(queued) * (overflow > 0)  # NeMo: pop_out_len
+    queue = _queue(state, chunk, heard)  # the FIFO's probabilities are estimated in every step
+    overflow = queue.length - config.fifo_frames
+    popped = overflow.clamp(min=config.update_period_frames).minimum(queue.length) * (overflow > 0)  # NeMo: pop_out_len
 
     idle = chunk.length == 0
-    fresh = window(probs, torch.zeros_like(popped), state.cache.length, config.speaker_cache.frames)
+    fresh = window(heard.probs, torch.zeros_like(popped), state.cache.length, config.speaker_cache.frames)
     frozen = (state.compressed | idle)[:, None, None]
     cache = replace(state.cache, probs=torch.where(frozen, state.cache.probs, fresh))
-    left = queue.part(popped, queued - popped, config.fifo_frames)
+    left = queue.part(popped, queue.length - popped, config.fifo_frames)
     fifo = replace(left, probs=torch.where(idle[:, None, None], state.fifo.probs, left.probs))
     state = replace(state, cache=cache, fifo=fifo)
-    return _remember(config, state, replace(queue, length=popped), silence, slots or probs.shape[2])
+    return _remember(config, state, replace(queue, length=popped), silence, slots or heard.probs.shape[2])
 
 
-def _queue(state: StreamState, chunk: Chunk, frames: Tensor) -> Tensor:
-    """Return the FIFO and the chunk, concatenated, from ``frames`` of [cache | FIFO | chunk with its contexts]."""
+def _queue(state: StreamState, chunk: Chunk, heard: Frames) -> Frames:
+    """Return the FIFO and the chunk, concatenated, of [cache | FIFO | chunk with its contexts]."""
     room, longest = state.fifo.emb.shape[1], int(chunk.length.max())
-    fifo = window(frames, state.cache.length, state.fifo.length, room)
-    new = window(frames, state.cache.length + state.fifo.length + chunk.left, chunk.length, longest)
-    return end_to_end([(fifo, state.fifo.length), (new, chunk.length)], room + longest)[0]
+    fifo = heard.part(state.cache.length, state.fifo.length, room)
+    new = heard.part(state.cache.length + state.fifo.length + chunk.left, chunk.length, longest)
+    return fifo.then(new, room + longest)
 
 
 def _remember(

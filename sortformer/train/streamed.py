@@ -17,6 +17,7 @@ from sortformer.errors import ConfigError
 from sortformer.masks import length_mask
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.ragged import end_to_end, window
+from sortformer.streaming.frames import Frames
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.state import start
 from sortformer.streaming.step import update
@@ -106,14 +107,10 @@ def streamed(
     labelled = torch.cat([emb, labels.to(emb)], dim=2)
     state = start(config, labelled.shape[2], slots, batch, emb.device)
     if past is not None:
+        chunk = Chunk(labelled[:, :longest], nothing, heard, nothing)
         silence = model.encoder.silence
-        state = update(
-            config,
-            state,
-            Chunk(labelled[:, :longest], nothing, heard, nothing),
-            past[:, :, order],
-            None if silence is None else nn.functional.pad(silence, (0, labels.shape[2])),
-        )
+        silence = None if silence is None else nn.functional.pad(silence, (0, labels.shape[2]))
+        state = update(config, state, chunk, Frames(chunk.emb, past[:, :, order], heard), silence)
     ahead = (frames - heard).clamp(max=config.chunk_frames + config.right_context_frames)
     coming = window(labelled, heard, ahead, int(ahead.max()))
     past_frames = [(part.emb, part.length) for part in (state.cache, state.fifo)]

@@ -25,8 +25,9 @@ from sortformer.config.strict import from_dict
 from sortformer.errors import InputError
 from sortformer.masks import length_mask
 from sortformer.model import Sortformer
+from sortformer.streaming.frames import Frames
 from sortformer.streaming.protocol import Chunk
-from sortformer.streaming.step import SpeakerCache, update
+from sortformer.streaming.step import SpeakerCache, shown, update
 from tests.checkpoint.goldens import GOLDEN
 from tests.small_models import SHAPES, small_config, small_model
 
@@ -164,7 +165,9 @@ def test_a_stream_can_be_built_around_a_graph(nemotron: Graph):
         probs = found["spkcache_fifo_chunk_preds_hr"][:, first : first + size * finer]
         length = found["chunk_pre_encode_lengths"]
         chunk = Chunk(found["chunk_pre_encode_embs"], nothing, length, nothing)
-        here = update(config, here, chunk, found["spkcache_fifo_chunk_preds"], model.encoder.silence)
+        emb, count = shown(here, chunk)
+        heard = Frames(emb, found["spkcache_fifo_chunk_preds"], count)
+        here = update(config, here, chunk, heard, model.encoder.silence)
         emb, _ = model.encoder.subsample(part, torch.tensor([part.shape[1]]))
         there, expected = memory.step(there, Chunk(emb, nothing, length, nothing))
         torch.testing.assert_close(probs, expected, atol=1e-4, rtol=0)
@@ -199,7 +202,8 @@ def test_frames_that_see_what_came_before_take_two_calls(ours: Graph):
         )["spkcache_fifo_chunk_preds"]
         chunk = Chunk(emb, nothing, torch.tensor([size]), nothing)
         start = int(here.cache.length + here.fifo.length)
-        here = update(config, here, chunk, found[:, : start + size])
+        emb, count = shown(here, chunk)
+        here = update(config, here, chunk, Frames(emb, found[:, : start + size], count))
         whole, _ = model.encoder.subsample(feats[:, : first + 8 * size], torch.tensor([first + 8 * size]), wide)
         there, expected = memory.step(there, replace(chunk, emb=whole[:, -size:]))
         torch.testing.assert_close(found[:, start : start + size], expected, atol=1e-4, rtol=0)

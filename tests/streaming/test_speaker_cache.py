@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.streaming.frames import Frames
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.rows import row as one_row
 from sortformer.streaming.speaker_cache import add_silence, compress, scores
-from sortformer.streaming.state import start
-from sortformer.streaming.step import step, update
+from sortformer.streaming.state import StreamState, start
+from sortformer.streaming.step import shown, step, update
 from tests.oracles.speaker_cache_loops import SILENCE, compressed
 from tests.small_models import small_config, small_model
 
@@ -36,6 +37,12 @@ def test_whole_recordings_of_steps_are_those_of_nemo(name):
     if not path.exists():
         pytest.skip(f"../shared/data/golden/{path.name} is absent")
     _replay(path)
+
+
+def updated(config: StreamConfig, state: StreamState, chunk: Chunk, probs: torch.Tensor, **how: int) -> StreamState:
+    """Return the state after a chunk, given the probabilities of [cache | FIFO | chunk with its contexts]."""
+    emb, count = shown(state, chunk)
+    return update(config, state, chunk, Frames(emb, probs, count), **how)
 
 
 def _replay(path):
@@ -58,7 +65,7 @@ def _replay(path):
             assert torch.equal(
                 probs[:, first : first + int(chunk.length)], torch.from_numpy(recorded[f"chunkpreds{index}"])
             )
-            state = update(config, state, chunk, probs)
+            state = updated(config, state, chunk, probs)
             _equal(state.cache.emb, state.cache.length, recorded[f"spkcache{index}"])
             _equal(state.fifo.emb, state.fifo.length, recorded[f"fifo{index}"])
             if recorded[f"spkpreds{index}"].size:
@@ -137,7 +144,7 @@ def test_a_row_that_sits_out_keeps_its_bits_while_the_cache_fills():
     states, nothing = [start(config, dim=4, num_slots=3, rows=2)], torch.tensor([0, 0])
     for lengths in ([5, 5], [5, 5], [5, 0]):
         chunk = Chunk(torch.rand(2, 5, 4), nothing, torch.tensor(lengths), nothing)
-        states.append(update(config, states[-1], chunk, torch.rand(2, 20, 3)))
+        states.append(updated(config, states[-1], chunk, torch.rand(2, 20, 3)))
     before, after = states[-2:]
     assert before.cache.length[1] > 0
     torch.testing.assert_close(asdict(one_row(after, 1)), asdict(one_row(before, 1)), rtol=0, atol=0)
@@ -151,11 +158,11 @@ def test_slots_that_nobody_has_had_take_no_room_in_the_cache():
     emb, count, none = torch.rand(2, 40, 4, generator=rng), torch.tensor([40, 40]), torch.tensor([0, 0])
     probs = torch.rand(2, 40, 6, generator=rng) * torch.tensor([[1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 0, 0]])[:, None]
     chunk = Chunk(emb, none, count, none)
-    found = update(by_voice, start(by_voice, 4, 2, 2), chunk, probs, slots=2)
+    found = updated(by_voice, start(by_voice, 4, 2, 2), chunk, probs, slots=2)
     assert found.compressed.all()
     for row, used in enumerate((2, 4)):  # the slots that have been active
         alone = Chunk(emb[row, None], none[:1], count[:1], none[:1])
-        expected = update(by_slot, start(by_slot, 4, used), alone, probs[row, None, :, :used])
+        expected = updated(by_slot, start(by_slot, 4, used), alone, probs[row, None, :, :used])
         assert torch.equal(found.cache.emb[row], expected.cache.emb[0])
         assert torch.equal(found.cache.probs[row, :, :used], expected.cache.probs[0])
         assert found.cache.probs[row, :, used - 1].any()
