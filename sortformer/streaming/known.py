@@ -12,7 +12,7 @@ from sortformer.model import Sortformer
 from sortformer.offline import clip_voice
 from sortformer.streaming.state import StreamState
 
-__all__ = ["introduced"]
+__all__ = ["introduced", "moved"]
 
 
 def introduced(
@@ -38,4 +38,11 @@ def introduced(
     voices = {other: known[0, place].cpu().numpy() for other, place in others.items()}
     warn_of_likeness(name, voice, voices, clustering.threshold, stacklevel=4)
     known[0, channel] = torch.from_numpy(voice)
+    return replace(state, known=known)
+
+
+def moved(state: StreamState, channel: int, other: int) -> StreamState:
+    """Return the state of a stream in which the known voice of an output channel is that of another, which had none."""
+    known = state.known.clone()
+    known[:, [channel, other]] = known[:, [other, channel]]
     return replace(state, known=known)

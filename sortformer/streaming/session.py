@@ -30,7 +30,7 @@ from sortformer.speaker_count import warn_if_full
 from sortformer.streaming.blocks import block_of
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front, told
-from sortformer.streaming.known import introduced
+from sortformer.streaming.known import introduced, moved
 from sortformer.streaming.protocol import Chunk, together
 from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
@@ -182,6 +182,8 @@ class Session:
                 f"the clip of '{name}' sounds like '{taken[rival]}': give longer clips with one voice only, or leave "
                 "one of the two out"
             )
+        if clustering is not None:  # it may have taken most of the clip for another than the known voice
+            memory = moved(memory, here.channels[free[0]], here.channels[slot])
         self._position = replace(here, memory=memory, turns=name_slot(here.turns, slot, name))
         return slot
 

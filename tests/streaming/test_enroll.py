@@ -138,6 +138,15 @@ def test_voices_that_sound_alike_are_both_enrolled():
         session.enroll("other", clips[0])
 
 
+def test_a_voice_is_known_in_the_slot_that_has_its_name():
+    """Even if the stream, which hears the clip bit by bit, took most of it for somebody else."""
+    by_voice = dataclasses.replace(CONFIG, clustering=ClusteringConfig(0.3), voice_frames=60)
+    session = Session(tiny_model(3, gain=5.0), by_voice)
+    slot = session.enroll("chair", noise(32_000, seed=10))
+    assert slot > 0
+    assert session._position.memory.known[0].any(dim=1).nonzero().tolist() == [[slot]]
+
+
 def test_the_next_voice_of_a_slot_is_not_compared_with_the_one_that_left():
     by_voice = dataclasses.replace(CONFIG, clustering=ClusteringConfig(1.99), voice_frames=60)
     session = Session(hearing_model(3.0, -3.0, -3.0), by_voice)
