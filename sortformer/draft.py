@@ -5,7 +5,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["drafted", "naming"]
@@ -34,7 +34,7 @@ def drafted(path: Path, *, overwrite: bool = True) -> Iterator[Path]:
             with draft.open("r+b") as file:
                 os.fsync(file.fileno())
             if overwrite:
-                if path.exists():
+                with suppress(OSError):  # nothing is replaced, or its file system refuses to change modes
                     shutil.copymode(path, draft)
                 os.replace(draft, path)
             else:

@@ -1,5 +1,6 @@
 """Files are written atomically, and do not overwrite others."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -130,3 +131,15 @@ def test_a_file_that_is_replaced_keeps_its_permissions(tmp_path, monkeypatch, mo
     assert path.read_text() == "second"
     assert stat.S_IMODE(path.stat().st_mode) == mode
     assert drafts == [0o600]
+
+
+def test_a_file_is_replaced_where_permissions_cannot_be_changed(tmp_path, monkeypatch):
+    """As on some network disks, and on those of Windows below Linux."""
+
+    def refused(path, *_args, **_options):
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
+
+    write_text(tmp_path / "x.txt", "first")
+    monkeypatch.setattr(os, "chmod", refused)
+    write_text(tmp_path / "x.txt", "second", overwrite=True)
+    assert (tmp_path / "x.txt").read_text() == "second"
