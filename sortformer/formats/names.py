@@ -79,7 +79,9 @@ def check_name(name: str, kind: str) -> str:
         raise InputError(f"the {kind} is empty, which RTTM does not allow; give it a name")
     if _parts(name) != [name]:
         wanted = without_white_space(name)
-        raise InputError(f"the {kind} {name!r} contains white space, which RTTM does not allow; write {wanted!r}")
+        raise InputError(
+            f"the {kind} {name!r} has white space or control characters, which RTTM does not allow; write {wanted!r}"
+        )
     return name
 
 
