@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from sortformer.errors import InputError
+from sortformer.formats.names import one_line
 from sortformer.formats.passages import Passage, Said, passages, text
 from sortformer.formats.source import quoted, read_text
 from sortformer.formats.spacing import joined
@@ -43,7 +44,7 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
         raise InputError(f"subtitles must be srt or vtt, not {kind!r}")
     cues = []
     for number, cue in enumerate(passages(words, _can_be_read), start=1):
-        speaker, spoken = " ".join((cue[0][3] or "").split()), text(cue)
+        speaker, spoken = one_line(cue[0][3]) if cue[0][3] else "", text(cue)
         start = round(1000 * cue[0][0])
         end = max(start + 1, round(1000 * max(word[1] for word in cue)))
         times = f"{_clock(start)} --> {_clock(end)}"

@@ -208,6 +208,11 @@ def test_a_name_of_several_lines_breaks_no_subtitle():
     assert subtitles.format([(0.0, 1.0, "yes", "Ada\nKing")], "vtt").endswith("\n<v Ada King>yes\n")
 
 
+def test_a_terminal_is_given_no_orders_by_a_name():
+    assert subtitles.format([(0.0, 1.0, "yes", "Ada\x1bKing")]).endswith("\nAda King: yes\n")
+    assert subtitles.format([(0.0, 1.0, "yes", "Ada\x9bKing")], "vtt").endswith("\n<v Ada King>yes\n")
+
+
 @pytest.mark.parametrize("speaker", [None, "2"])
 def test_an_arrow_that_is_said_is_no_time(speaker: str | None):
     said = [(0.0, 1.0, "hi", speaker), (5.0, 6.0, "1 --> 5", speaker), (9.0, 10.0, "0:01 --> 0:02", speaker)]
