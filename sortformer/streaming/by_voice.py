@@ -51,16 +51,16 @@ def rows_by_voice(
     new = chunk.left + chunk.length + chunk.right
     counts = torch.stack([state.voices.length, state.cache.length, state.fifo.length, new], dim=1).tolist()
     for row in torch.nonzero(chunk.length)[:, 0].tolist():
-        known, cached, queued, coming = counts[row]
+        kept, cached, queued, coming = counts[row]
         end = cached + queued + coming
         here = slice(cached * finer, end * finer)
         found[row, : here.start] = state.cache.probs[row, :cached].repeat_interleave(finer, dim=0)
-        said = torch.cat([past[row, :known], pooled[row, cached:end]])
-        heard = torch.cat([state.voices.emb[row, :known], emb[row, cached:end]])
-        before = torch.cat([past[row, :known], state.fifo.probs[row, :queued]])
+        said = torch.cat([past[row, :kept], pooled[row, cached:end]])
+        heard = torch.cat([state.voices.emb[row, :kept], emb[row, cached:end]])
+        before = torch.cat([past[row, :kept], state.fifo.probs[row, :queued]])
         voices = by_known_voice(_array(said), _array(heard), _array(before), config, most, _array(state.known[row]))
-        past[row, :known] = torch.from_numpy(voices[:known])
-        found[row, here] = torch.from_numpy(in_finer_frames(voices[known:], _array(probs[row, here]), finer))
+        past[row, :kept] = torch.from_numpy(voices[:kept])
+        found[row, here] = torch.from_numpy(in_finer_frames(voices[kept:], _array(probs[row, here]), finer))
     return found, past
 
 

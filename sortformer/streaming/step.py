@@ -88,13 +88,13 @@ def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, embedded:
     if not gone.any():
         return after
     heard = after.voices.then(replace(_queue(state, chunk, embedded), length=gone))
-    known, known_probs, length = after.voices.emb.clone(), after.voices.probs.clone(), after.voices.length.clone()
+    emb, probs, length = after.voices.emb.clone(), after.voices.probs.clone(), after.voices.length.clone()
     for row in torch.nonzero(gone)[:, 0].tolist():
         said = heard.probs[row, : int(heard.length[row])]
-        kept = torch.from_numpy(worth_keeping(said.float().cpu().numpy(), known.shape[1])).to(said.device)
-        length[row], known[row], known_probs[row] = len(kept), 0.0, 0.0
-        known[row, : len(kept)], known_probs[row, : len(kept)] = heard.emb[row, kept], said[kept]
-    return replace(after, voices=Frames(known, known_probs, length))
+        kept = torch.from_numpy(worth_keeping(said.float().cpu().numpy(), emb.shape[1])).to(said.device)
+        length[row], emb[row], probs[row] = len(kept), 0.0, 0.0
+        emb[row, : len(kept)], probs[row, : len(kept)] = heard.emb[row, kept], said[kept]
+    return replace(after, voices=Frames(emb, probs, length))
 
 
 def update(
