@@ -212,7 +212,7 @@ class Diarization:
         """Return the turns cut to regions (start, end) in seconds, such as those of a UEM; times do not change.
 
         Raises:
-            InputError: when a region ends before it starts, or a time is not a number.
+            InputError: when a region is not two numbers, or ends before it starts.
         """
         parts = union(regions)
         cut = ((max(turn.start, start), min(turn.end, end), turn) for start, end in parts for turn in self.turns)

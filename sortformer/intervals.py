@@ -1,5 +1,6 @@
 """Intervals of time: their union, their parts within another, and the moments at which they begin and end."""
 
+import reprlib
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
@@ -15,17 +16,27 @@ def union(regions: Iterable[tuple[float, float]]) -> Regions:
     """Return the regions (start, end) sorted, joined where they touch or overlap, without empty ones.
 
     Raises:
-        InputError: when a region ends before it starts, or a time is not a number.
+        InputError: when a region is not two numbers, or ends before it starts.
     """
     joined: list[tuple[float, float]] = []
-    for start, end in sorted(regions):
-        if not start <= end:
-            raise InputError(f"a region needs start <= end in seconds, got {start} to {end}")
+    for start, end in sorted(map(_region, regions)):
         if joined and start <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(joined[-1][1], end))
         elif start < end:
             joined.append((start, end))
     return tuple(joined)
+
+
+def _region(region: Any) -> tuple[float, float]:
+    """Return a region, which may be a row of an array, as two floats."""
+    try:
+        first, last = region
+        start, end = float(first), float(last)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"a region must be (start, end) in seconds, got {reprlib.repr(region)}") from None
+    if not start <= end:
+        raise InputError(f"a region needs start <= end in seconds, got {first} to {last}")
+    return start, end
 
 
 def clipped(regions: Iterable[tuple[float, float]], first: float, last: float) -> Regions:

@@ -1,7 +1,9 @@
 """Intervals: their union covers what they cover, and between their borders it is known who is active."""
 
 from itertools import pairwise
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,7 @@ regions = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)).map(lambda g
 
 def cells(parts) -> set[int]:
     """Return the whole seconds that intervals cover."""
-    return {second for start, end in parts for second in range(start, end)}
+    return {second for start, end in parts for second in range(int(start), int(end))}
 
 
 @given(regions)
@@ -28,6 +30,18 @@ def test_a_union_covers_the_same_in_parts_that_lie_apart(parts):
 def test_a_region_that_ends_before_it_starts_is_refused():
     with pytest.raises(InputError, match="a region needs start <= end in seconds, got 2 to 1"):
         union([(2, 1)])
+
+
+def test_regions_may_be_the_rows_of_an_array():
+    rows = np.array([[12.0, 20.0], [1.0, 4.0], [3.0, 10.0]], np.float32)
+    assert union(rows) == ((1.0, 10.0), (12.0, 20.0))
+    assert {type(time) for region in union(rows) for time in region} == {float}
+
+
+@pytest.mark.parametrize("region", [("a", "b"), (None, 2), 1, "1", (1, 2, 3), (np.zeros(2), 3)])
+def test_what_is_no_region_is_refused_and_shown(region: Any):
+    with pytest.raises(InputError, match=r"a region must be \(start, end\) in seconds, got"):
+        union([(0, 1), region])
 
 
 @given(regions, st.integers(0, 20), st.integers(0, 20))
