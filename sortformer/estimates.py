@@ -14,6 +14,7 @@ from sortformer.annotation import Diarization, Origin, TimeAxis
 from sortformer.clustering import mean_direction
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import as_postprocess
+from sortformer.config.strict import plain
 from sortformer.errors import InputError
 from sortformer.grid import FrameGrid
 from sortformer.model import SortformerOutput
@@ -77,8 +78,9 @@ class Probabilities:
         )
 
     def origin(self, model: str, settings: Mapping[str, Any]) -> Origin:
-        """Return the provenance of turns made from these frames; settings are plain JSON values."""
-        return Origin(model, sortformer.__version__, settings, TimeAxis(self.start_s, self.step_s, len(self.data)))
+        """Return the provenance of turns made from these frames; numbers in the settings may be numpy's."""
+        axis = TimeAxis(self.start_s, self.step_s, len(self.data))
+        return Origin(model, sortformer.__version__, plain(settings), axis)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,5 +1,6 @@
 """Stored voices: known ones get their name, others keep their label, and a store is tied to its encoder."""
 
+import json
 import re
 from dataclasses import replace
 from functools import partial
@@ -275,6 +276,21 @@ def test_a_share_that_is_none_is_refused(puppet: Puppet, share: Any):
     for take in (store.diarize, partial(store.name, found)):
         with pytest.raises(InputError, match="confidence must be a number from 0 to 1, got"):
             take(clip("ada"), confidence=share)
+
+
+def test_numbers_of_numpy_can_be_written_with_the_result(puppet: Puppet):
+    store = VoiceStore(StereoPuppet(puppet.model, puppet.postprocess, "puppet")).add(
+        "Ada", clip("ada")[:, None], sample_rate=RATE, channel=1
+    )
+    named = store.diarize(
+        clip("ada")[:, None],
+        lam=np.float32(0.25),  # pyright: ignore[reportArgumentType]
+        confidence=np.float32(0.5),  # pyright: ignore[reportArgumentType]
+        sample_rate=RATE,
+        channel=np.int64(1),  # pyright: ignore[reportArgumentType]
+    )
+    settings = json.loads(named.to_json())["settings"]
+    assert (settings["lam"], settings["confidence"], settings["channel"]) == (0.25, 0.5, 1)
 
 
 def test_an_annotation_of_pyannote_is_refused_with_the_way_out(puppet: Puppet):

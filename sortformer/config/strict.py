@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from sortformer.config.checks import alternatives
 from sortformer.errors import ConfigError
 
-__all__ = ["differences", "from_dict", "to_dict"]
+__all__ = ["differences", "from_dict", "plain", "to_dict"]
 
 Config = TypeVar("Config")
 
@@ -91,14 +91,15 @@ def _convert_tagged(options: list[Any], value: Any, where: str) -> Any:
 
 def to_dict(config: Any) -> dict[str, Any]:
     """Return a config as plain dictionaries, lists and scalars, the inverse of ``from_dict``."""
-    return _plain(dataclasses.asdict(config))
+    return plain(dataclasses.asdict(config))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value, possibly of dictionaries and lists, with tuples as lists and numbers as Python's own."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, numbers.Real) and not isinstance(value, bool):  # including numpy's, which JSON cannot encode
         return int(value) if isinstance(value, numbers.Integral) else float(value)
     return value
