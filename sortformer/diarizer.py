@@ -181,7 +181,7 @@ class Diarizer:
         channel = channel_of(channel)
         if not isinstance(enroll, Mapping | None):
             raise InputError(f"enroll must be a mapping of names to clips, got {type(enroll).__name__}")
-        switch("exclusive", exclusive)
+        exclusive = switch("exclusive", exclusive)
         check_speakers(channel, enroll, *wanted.values())
         settings = self._settings(postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)

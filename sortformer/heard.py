@@ -88,5 +88,6 @@ def report(progress: Progress | None, stage: str, done: float, total: float | No
     """
     if progress is not None and not callable(progress):
         raise InputError(f"progress must be a function of stage, done and total, got {progress!r}")
-    if progress is not None and progress(stage, done, total) is False:
+    answer = None if progress is None else progress(stage, done, total)
+    if isinstance(answer, bool | np.bool_) and not answer:  # not 0, as a write of "" returns it
         raise Cancelled(f"cancelled by the caller, at the stage {stage!r}")

@@ -47,7 +47,7 @@ def turns(
         InputError: when the probabilities are not a finite (T, S) array, the step is not a multiple of 10 ms, or
             ``exclusive`` is neither True nor False.
     """
-    switch("exclusive", exclusive)
+    exclusive = switch("exclusive", exclusive)
     spans = _spoken(probs, config, step_s, slots)
     ticks = np.repeat(probs, _ticks(step_s), axis=0)
     if exclusive:

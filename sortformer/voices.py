@@ -186,7 +186,7 @@ class VoiceStore:
         """
         _check_share("lam, the weight of the memory,", lam)
         _check_share("confidence", confidence)
-        switch("exclusive", exclusive)
+        exclusive = switch("exclusive", exclusive)
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)
         said, labels = found.output.data.copy(), self._read(found)
         slots = self._turns(found, {slot: str(slot) for slot in range(said.shape[1])})

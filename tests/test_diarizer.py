@@ -166,6 +166,13 @@ def test_a_switch_takes_no_words(diarizer: Diarizer, wav: Path, word: object):
         diarizer(wav, exclusive=word)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.parametrize("wanted", [False, True])
+def test_a_switch_may_be_numpys(diarizer: Diarizer, wav: Path, wanted: bool):
+    result = diarizer(wav, exclusive=np.bool_(wanted))  # pyright: ignore[reportArgumentType]
+    assert result == diarizer(wav, exclusive=wanted)
+    assert f'"exclusive": {str(wanted).lower()},' in result.to_json()
+
+
 def test_a_diarizer_is_shown_in_a_line(diarizer: Diarizer):
     assert repr(diarizer) == f"Diarizer(name={diarizer.name!r}, num_slots={SLOTS}, device='cpu')"
 

@@ -34,6 +34,12 @@ def test_progress_may_cancel_at_any_stage(diarizer: Diarizer, wav: Path, stage: 
         diarizer(wav, progress=lambda at, *_: at != stage)
 
 
+def test_a_false_of_numpy_cancels_and_a_zero_does_not(diarizer: Diarizer, wav: Path):
+    with pytest.raises(Cancelled, match="read"):
+        diarizer(wav, progress=lambda _stage, done, _total: np.float64(done) < 0)
+    assert diarizer(wav, progress=lambda *_: 0) == diarizer(wav)  # pyright: ignore[reportArgumentType]
+
+
 def test_what_progress_raises_comes_out(diarizer: Diarizer, wav: Path):
     def stop(*_: object) -> None:
         raise KeyboardInterrupt

@@ -8,6 +8,8 @@ import typing
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from sortformer.errors import ConfigError, InputError
 
 __all__ = [
@@ -108,14 +110,15 @@ def fraction(kind: str, **shares: float) -> None:
         require(0 <= share <= 1, f"{name} of the attention core '{kind}' must be in [0, 1], got {share}")
 
 
-def switch(name: str, value: Any) -> None:
-    """Refuse a caller's value that is not True or False: any non-empty string, even "no", would count as true.
+def switch(name: str, value: Any) -> bool:
+    """Return a caller's True or False, including numpy's, as a bool.
 
     Raises:
-        InputError: naming the option.
+        InputError: when it is something else: any non-empty string, even "no", would count as true.
     """
-    if not isinstance(value, bool):
+    if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
 
 
 def whole(name: str, value: Any) -> int | None:
