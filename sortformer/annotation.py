@@ -186,8 +186,9 @@ class Diarization:
         """Return the part between two times as a recording of its own, which starts at 0 and has no ``origin``.
 
         Raises:
-            InputError: when the times are not ``0 <= start_s <= end_s``, or the start is infinite.
+            InputError: when the times are not numbers with ``0 <= start_s <= end_s``, or the start is infinite.
         """
+        start_s, end_s = _number("the start of a crop", start_s), _number("the end of a crop", end_s)
         if not (0 <= start_s <= end_s and start_s < math.inf):
             raise InputError(f"a crop needs 0 <= start <= end in seconds, got {start_s} to {end_s}")
         end_s = max(start_s, min(end_s, self.duration))
@@ -201,6 +202,7 @@ class Diarization:
         Raises:
             InputError: when the seconds are not a number >= 0.
         """
+        seconds = _number("a shift", seconds)
         if not 0 <= seconds < math.inf:
             raise InputError(f"a shift must be 0 s or more, got {seconds}")
         origin = self.origin
@@ -232,8 +234,10 @@ class Diarization:
         """Rename speakers; those not in the mapping keep their names. Two speakers may be merged into one.
 
         Raises:
-            InputError: when a speaker in the mapping has no turn here.
+            InputError: when a speaker in the mapping has no turn here, or it is not a mapping.
         """
+        if not isinstance(mapping, Mapping):
+            raise InputError(f"relabel needs a mapping of names to new names, got {type(mapping).__name__}")
         if absent := sorted(set(mapping) - set(self.speakers)):
             raise InputError(f"{self.uri} has no speaker {absent[0]!r}, only {', '.join(self.speakers) or 'silence'}")
         return replace(

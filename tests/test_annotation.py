@@ -6,6 +6,7 @@ from dataclasses import FrozenInstanceError
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,6 +69,13 @@ def test_the_frames_of_a_window_that_is_shifted_go_with_it():
     assert moved.duration == 5
 
 
+def test_a_shift_by_a_number_of_numpy_can_be_written():
+    recording = Diarization((Turn(0, 1, "a"),), 2, origin=Origin(time_axis=TimeAxis(0.5, 0.08, 25)))
+    moved = recording.shift(np.float32(3))  # pyright: ignore[reportArgumentType]
+    assert moved == recording.shift(3)
+    assert moved.to_json() == recording.shift(3).to_json()
+
+
 @given(diarizations())
 def test_speakers_come_in_order_of_arrival(recording):
     first = [min((t.start, t.speaker) for t in recording if t.speaker == name) for name in recording.speakers]
@@ -126,6 +134,12 @@ def test_two_speakers_may_become_one():
 def test_who_does_not_speak_cannot_be_renamed():
     with pytest.raises(InputError, match="audio has no speaker 'nobody', only a"):
         Diarization((Turn(0, 2, "a"),), 10).relabel({"a": "b", "nobody": "X"})
+
+
+@pytest.mark.parametrize("names", [["X", "Y"], {"a"}, str.upper, "X"])
+def test_new_names_are_given_by_the_old(names: Any):
+    with pytest.raises(InputError, match="relabel needs a mapping of names to new names, got"):
+        Diarization((Turn(0, 2, "a"),), 10).relabel(names)
 
 
 @pytest.mark.parametrize("gap", [-5, -0.1, float("nan"), "1", Diarization((), 1)])
@@ -215,6 +229,11 @@ def test_an_impossible_recording_or_crop_is_refused():
         Diarization((), 1).crop(1, 0)
     with pytest.raises(InputError, match="0 s or more"):
         Diarization((), 1).shift(-1)
+    for time in (None, "noon", (0, 1)):
+        with pytest.raises(InputError, match="the end of a crop must be a number, got"):
+            Diarization((), 1).crop(0, time)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(InputError, match="a shift must be a number, got"):
+            Diarization((), 1).shift(time)  # pyright: ignore[reportArgumentType]
 
 
 @given(st.integers(0, 1000))
