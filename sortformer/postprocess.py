@@ -5,6 +5,7 @@ to 10 ms, and the slots' stretches are those of :mod:`sortformer.stretches`.
 """
 
 from collections.abc import Collection, Mapping
+from itertools import count
 from types import MappingProxyType
 
 import numpy as np
@@ -32,28 +33,31 @@ def turns(
     """Return the turns of a whole recording, given its probabilities.
 
     Speakers are called ``speaker_0``, ``speaker_1``, ... in order of arrival (first turn), unless they have ``names``;
-    slots without turns get no label. The confidence of a turn is ``config.confidence_of`` the slot's mean probability
-    in it.
+    labels among these are passed over, and slots without turns get none. The confidence of a turn is
+    ``config.confidence_of`` the slot's mean probability in it.
 
     Args:
         probs: (T, S) probabilities of the slots in each output frame.
         step_s: seconds from one output frame to the next, a multiple of 10 ms.
         duration: of the recording in seconds, to which turns are cut; by default the end of the last frame.
         exclusive: one speaker at a time, the most probable of those with a turn (for joining with a transcript).
-        names: of slots whose speakers are known.
+        names: of slots whose speakers are known; two slots of one name are one speaker.
         slots: the only ones with turns (None: all); their turns do not change by leaving out the others.
 
     Raises:
-        InputError: when the probabilities are not a finite (T, S) array, the step is not a multiple of 10 ms, or
-            ``exclusive`` is neither True nor False.
+        InputError: when the probabilities are not a finite (T, S) array, the step is not a multiple of 10 ms,
+            ``exclusive`` is neither True nor False, or there is no slot with one of the ``names``.
     """
     exclusive = switch("exclusive", exclusive)
     spans = _spoken(probs, config, step_s, slots)
     ticks = np.repeat(probs, _ticks(step_s), axis=0)
     if exclusive:
         spans = _exclusive(spans, ticks)
+    if outside := [slot for slot in names if slot not in range(len(spans))]:
+        raise InputError(f"names has the slot {outside[0]}, but there are {len(spans)} slots, counted from 0")
     heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own) and slot not in names)
-    speakers = dict(names) | {slot: arrival_name(speaker) for speaker, (_, slot) in enumerate(heard)}
+    free = (label for label in map(arrival_name, count()) if label not in names.values())
+    speakers = dict(names) | {slot: label for (_, slot), label in zip(heard, free, strict=False)}
     found = [
         Turn(start / 100, end / 100, name, config.confidence_of(float(ticks[start:end, slot].mean())))
         for slot, name in speakers.items()

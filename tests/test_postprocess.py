@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,6 +53,22 @@ def test_turns_are_those_of_the_loop_over_ticks(probs, config, repeats):
 def test_speakers_are_numbered_in_order_of_arrival(probs, config):
     found = turns(probs, config, STEP)
     assert list(found.speakers) == [f"speaker_{k}" for k in range(len(found.speakers))]
+
+
+def test_a_label_that_is_given_as_a_name_is_nobody_elses():
+    probs = np.repeat(np.eye(3), 10, axis=0)
+    assert turns(probs, PostprocessConfig(), STEP, names={2: "speaker_0"}).speakers == (
+        "speaker_1",
+        "speaker_2",
+        "speaker_0",
+    )
+    assert turns(probs, PostprocessConfig(), STEP, names={0: "Ada", 2: "Ada"}).speakers == ("Ada", "speaker_0")
+
+
+@pytest.mark.parametrize("slot", [-1, 3, "0"])
+def test_a_name_of_no_slot_is_refused(slot: Any):
+    with pytest.raises(InputError, match=f"names has the slot {slot}, but there are 3 slots, counted from 0"):
+        turns(np.repeat(np.eye(3), 10, axis=0), PostprocessConfig(), STEP, names={slot: "Ada"})
 
 
 @given(probabilities(), configs)
