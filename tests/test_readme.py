@@ -26,7 +26,7 @@ from sortformer.model import Sortformer
 from tests.processes import started
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 SERVING, COMING, NVIDIA, ONNX = (ROOT / "docs" / f"{name}.md" for name in ("serving", "coming_from", "nvidia", "onnx"))
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 EMBEDDED = ROOT / "sortformer" / "weights" / "model.safetensors"
@@ -165,6 +165,14 @@ def test_links_lead_somewhere(page: Path):
         target = page.parent / link if link else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), f"{link}#{anchor}"
+
+
+def test_the_floors_that_are_shown_are_those_that_are_checked():
+    (shown,) = re.findall(r"^cli  >  .*?(?=^```)", CONTRIBUTING.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (checked,) = (each["layers"] for each in settings["contracts"] if each["name"] == "floors")
+    floors, expected = ([set(re.findall(r"\w+", floor)) for floor in part] for part in (shown.split(">"), checked))
+    assert floors == expected
 
 
 def test_the_checks_install_and_test_as_the_readme_says():
