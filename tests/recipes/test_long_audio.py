@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sortformer.config.mechanisms import CORES, MEMORIES
+
 RECIPE = Path(__file__).parents[2] / "recipes" / "long_audio"
 
 
@@ -64,6 +66,15 @@ def test_the_page_says_of_every_mechanism_where_it_overtakes_full_attention(monk
     assert set(page) == {*MECHANISMS, *STREAMED}
     for name, (cells, said) in page.items():
         assert said == ("" if name == "full" else overtakes(cells, page["full"][0])), name
+
+
+def test_every_core_and_every_memory_is_measured(monkeypatch):
+    monkeypatch.syspath_prepend(str(RECIPE))
+    from cells import MECHANISMS
+
+    measured = [cell(100) for cell in MECHANISMS.values()]
+    assert {each.core.kind for each in measured} == set(CORES)
+    assert {each.memory.kind for each in measured} == set(MEMORIES)
 
 
 def test_only_what_stays_ahead_has_overtaken(monkeypatch):
