@@ -28,6 +28,7 @@ from tests.processes import started
 ROOT = Path(__file__).resolve().parents[1]
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 SERVING, COMING, NVIDIA, ONNX = (ROOT / "docs" / f"{name}.md" for name in ("serving", "coming_from", "nvidia", "onnx"))
+MECHANISMS = ROOT / "docs" / "mechanisms.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 EMBEDDED = ROOT / "sortformer" / "weights" / "model.safetensors"
 
@@ -107,6 +108,20 @@ def test_what_is_shown_of_the_demo_is_what_comes_out():
     assert told is not None
     truth = rttm.read(ROOT / "demos" / "meeting.rttm")["meeting"]
     assert float(told[1]) == pytest.approx(100 * der(truth, found).rate, abs=1.0)
+
+
+@with_weights
+def test_what_an_early_exit_costs_on_the_demo_is_as_told():
+    (threshold, told), *others = re.findall(
+        r"`exit_confidence=([\d.]+)`\s+the turns of `demos/meeting.wav` have a DER of ([\d.]+) %",
+        MECHANISMS.read_text(encoding="utf-8"),
+    )
+    assert not others
+    whole, early = (
+        Diarizer.load(device="cpu", exit_confidence=exit)(ROOT / "demos" / "meeting.wav").turns
+        for exit in (None, float(threshold))
+    )
+    assert float(told) == pytest.approx(100 * der(whole, early).rate, abs=1.0)
 
 
 def test_there_is_something_to_run():
