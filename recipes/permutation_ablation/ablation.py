@@ -198,6 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     model, _ = checkpoint.load(options.model)
     recipe = TrainConfig.read(options.recipe)
+    if options.trained < (size := recipe.stages[-1].batch_size):
+        parser.error(f"--trained must be at least {size}, the conversations of a batch, got {options.trained}")
     bench = Bench(recipe, model, options.out, options.trained, options.measured, tuple(options.held_out), options.gate)
     print("weights of each arm:", parameters(bench, options.arms), flush=True)
     cells = plan(options.questions, options.arms, options.pools, options.seeds)

@@ -101,6 +101,12 @@ def test_the_ablation_in_miniature(script, folder, capsys):
     assert "<svg" in (out / "arms.svg").read_text()
 
 
+def test_fewer_conversations_than_a_batch_has_are_refused(script, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        script("ablation")["main"]([str(tmp_path), "--trained", "31", "--minutes", "-1"])
+    assert "--trained must be at least 32" in capsys.readouterr().err
+
+
 def test_the_recipe_gives_arms_of_one_size(script):
     ablation = script("ablation")
     recipe, model = ablation["TrainConfig"].read(RECIPE / "cell.toml"), Sortformer(ModelConfig())
