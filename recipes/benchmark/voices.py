@@ -7,6 +7,7 @@ utterances, and conversations of all dev voices, in which those with too little 
 """
 
 import argparse
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -95,7 +96,7 @@ def in_noise(clip: np.ndarray) -> np.ndarray:
     return clip + noise * np.sqrt(np.mean(clip**2) / 10)
 
 
-def without_stored(bank: VoiceBank, clips: dict) -> VoiceBank:
+def without_stored(bank: VoiceBank, clips: Container[str]) -> VoiceBank:
     """Return the bank without stored utterances: those that begin in the first 10 s of speech of a stored voice."""
     stored = np.zeros(len(bank.utterance_voice), bool)
     for number, voice in enumerate(bank.voices):
