@@ -38,6 +38,24 @@ def timed_words(transcript: Any, duration: float) -> tuple[list[tuple[float, flo
     Raises:
         InputError: when this is no transcript, or its times are invalid.
     """
+    said = _said(transcript)
+    timed, backwards = [], []
+    for (*_, text), (start, end) in zip(said, _inferred(said, duration), strict=True):
+        if not -LONGEST_S <= start <= end <= LONGEST_S:
+            backwards.append(f"the word {text!r} needs start <= end in seconds, got {start} to {end}")
+            if not (abs(start) <= LONGEST_S and abs(end) <= LONGEST_S):
+                raise InputError(backwards[-1])
+            end = start
+        if end < -SLACK_S:
+            raise InputError(f"the word {text!r} ends at {end:g} s, before the recording begins")
+        timed.append((max(0.0, start), max(0.0, end), text))  # aligners may return times slightly below 0
+    if len(backwards) > _BACKWARDS * len(timed):
+        raise InputError(backwards[0])
+    return timed, len(backwards)
+
+
+def _said(transcript: Any) -> list[_Said]:
+    """Return the words of a transcript with the times that it has."""
     said = list[_Said]()
     whole = set[int]()  # indices of segments without words
     for item in _parts(transcript):
@@ -50,12 +68,17 @@ def timed_words(transcript: Any, duration: float) -> tuple[list[tuple[float, flo
     # Words of WhisperX bring no spaces, but a segment that it could not align has one: with it, all would be joined.
     if len(whole) < len(said) and not any(text[:1].isspace() for at, (*_, text) in enumerate(said) if at not in whole):
         said = [(start, end, text.lstrip()) for start, end, text in said]
+    return said
+
+
+def _inferred(said: list[_Said], duration: float) -> list[tuple[float, float]]:
+    """Return the start and end of each word: what the transcript does not have, from the neighbours."""
     times = [time for start, end, _ in said for time in (start, end)]
     known = [(index, time) for index, time in enumerate(times) if time is not None]
     if not known:
         if said:
             raise InputError(f"{_WORD}, but none here has a time, not even {said[0][2]!r}")
-        return [], 0
+        return []
     last, final = known[-1]
     starts = list(accumulate(times, _known, initial=known[0][1]))[1::2]
     # The last word, if its end is not known, may last until the end of the recording.
@@ -65,24 +88,13 @@ def timed_words(transcript: Any, duration: float) -> tuple[list[tuple[float, flo
         if past > first + 1 and begun < ended:
             edges = np.linspace(begun, ended, past - first + 1).tolist()
             starts[first:past], ends[first:past] = edges[:-1], edges[1:]
-    timed, backwards = [], []
-    for (start, end, text), begun, ended in zip(said, starts, ends, strict=True):
+    for index, (start, end, text) in enumerate(said):
         # Segments may overlap: an inferred time must not make a word end before it begins.
         if start is None:
-            begun = min(begun, ended)
+            starts[index] = min(starts[index], ends[index])
         elif end is None:
-            ended = max(begun, min(ended, begun + _WORD_S * words_in(text)))
-        if not -LONGEST_S <= begun <= ended <= LONGEST_S:
-            backwards.append(f"the word {text!r} needs start <= end in seconds, got {begun} to {ended}")
-            if not (abs(begun) <= LONGEST_S and abs(ended) <= LONGEST_S):
-                raise InputError(backwards[-1])
-            ended = begun
-        if ended < -SLACK_S:
-            raise InputError(f"the word {text!r} ends at {ended:g} s, before the recording begins")
-        timed.append((max(0.0, begun), max(0.0, ended), text))  # aligners may return times slightly below 0
-    if len(backwards) > _BACKWARDS * len(timed):
-        raise InputError(backwards[0])
-    return timed, len(backwards)
+            ends[index] = max(start, min(ends[index], start + _WORD_S * words_in(text)))
+    return list(zip(starts, ends, strict=True))
 
 
 def _known(last: float, time: float | None) -> float:

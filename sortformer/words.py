@@ -66,14 +66,8 @@ def assign_speakers(
     """
     if not isinstance(diarization, Diarization):  # in WhisperX it comes first
         raise InputError(f"pass the words first, then their Diarization, got {type(diarization).__name__}")
-    turns = diarization.merge().turns
-    speakers = diarization.speakers
-    order = {speaker: rank for rank, speaker in enumerate(speakers)}
-    starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
-    ranks = np.array([order[turn.speaker] for turn in turns], dtype=np.int64)
-    found, late, crossed = list[Word](), 0, 0
     said, backwards = timed_words(words, diarization.duration)
-    if turns and not said:
+    if diarization.turns and not said:
         warnings.warn(f"no words were given for {diarization.uri}, which has speech", stacklevel=2)
     if backwards:
         warnings.warn(
@@ -88,20 +82,8 @@ def assign_speakers(
             warnings.warn(
                 f"none of the {len(all_said)} words lies in the selected regions of {diarization.uri}", stacklevel=2
             )
-    for start, end, text in said:
-        late += start > diarization.duration + SLACK_S
-        if not turns:
-            found.append(Word(start, end, text, None))
-            continue
-        # Negative values are distances. Rounded, so that floating-point noise does not break ties.
-        shared = np.round(np.minimum(ends, end) - np.maximum(starts, start), 6)
-        together = np.round(np.bincount(ranks, np.maximum(shared, 0.0)), 6)
-        crossed += bool(words_in(text) > 1 and (together >= _CROSSED_S).sum() > 1)
-        if together.any():
-            rank = int(together.argmax())
-        else:
-            rank = int(ranks[shared == shared.max()].min())
-        found.append(Word(start, end, text, speakers[rank]))
+    found, crossed = _attributed(said, diarization)
+    late = sum(word.start > diarization.duration + SLACK_S for word in found)
     if late:
         warnings.warn(
             f"{late} of {len(found)} words begin after the end of {diarization.uri} ({diarization.duration:g} s): are "
@@ -115,6 +97,25 @@ def assign_speakers(
             stacklevel=2,
         )
     return found
+
+
+def _attributed(said: list[tuple[float, float, str]], diarization: Diarization) -> tuple[list[Word], int]:
+    """Return each word with its speaker, and in how many segments without words several people speak."""
+    turns, speakers = diarization.merge().turns, diarization.speakers
+    if not turns:
+        return [Word(*word, None) for word in said], 0
+    order = {speaker: rank for rank, speaker in enumerate(speakers)}
+    starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
+    ranks = np.array([order[turn.speaker] for turn in turns])
+    found, crossed = list[Word](), 0
+    for start, end, text in said:
+        # Negative values are distances. Rounded, so that floating-point noise does not break ties.
+        shared = np.round(np.minimum(ends, end) - np.maximum(starts, start), 6)
+        together = np.round(np.bincount(ranks, np.maximum(shared, 0.0)), 6)
+        crossed += bool(words_in(text) > 1 and (together >= _CROSSED_S).sum() > 1)
+        rank = together.argmax() if together.any() else ranks[shared == shared.max()].min()
+        found.append(Word(start, end, text, speakers[int(rank)]))
+    return found, crossed
 
 
 def check_words(words: Iterable[Any] | Mapping[str, Any] | Any, source: str) -> None:

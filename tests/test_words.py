@@ -76,6 +76,11 @@ def test_a_transcript_without_words_is_told_where_somebody_speaks():
     assert assign_speakers({"segments": []}, Diarization((), 2, "talk")) == []
 
 
+def test_a_recording_without_speech_may_have_a_transcript_without_words(recwarn):
+    assert assign_speakers([], Diarization((), 10.0, "talk")) == []
+    assert not recwarn
+
+
 def test_times_that_are_no_seconds_are_noticed():
     recording = Diarization((Turn(0, 2, "ada"),), 2)
     with pytest.warns(UserWarning, match="2 of 3 words begin after the end .*: are they of this .* seconds"):
