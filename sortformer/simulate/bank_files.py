@@ -145,17 +145,7 @@ def _build(
     hops = np.array([_stored_hops(row, voices[v].speed) for row, v in order], dtype=np.int64)
     ends = np.cumsum(hops)
     starts = ends - hops
-    active_hops: list[np.ndarray] = []
-    decode = lru_cache(maxsize=1)(partial(_decode, folder))  # the utterances of a recording follow one another
-    # Written piece by piece: with a memory map, a full disk would kill the process instead of raising an error.
-    with (target / "audio.npy").open("wb") as audio:
-        shape = (int(ends[-1]) * HOP_SAMPLES,)
-        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int16)), "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(audio, header)
-        for (row, v), length in zip(order, hops.tolist(), strict=True):
-            levelled, active = _utterance(_cut(folder, row, decode(row["file"])), voices[v], length)
-            audio.write(levelled.tobytes())
-            active_hops.append(active)
+    active_hops = _write_audio(target / "audio.npy", folder, [(row, voices[v]) for row, v in order], hops.tolist())
     utterance_voice = np.array([v for _, v in order], dtype=np.int64)
     phrases = [
         (start + begin, start + end, number)
@@ -180,6 +170,24 @@ def _build(
     )
     (target / "recordings.json").write_text(json.dumps(stamps), "utf-8")
     (target / "voices.json").write_text(json.dumps([asdict(voice) for voice in voices]), "utf-8")
+
+
+def _write_audio(
+    path: Path, folder: Path, order: Sequence[tuple[dict[str, str], Voice]], hops: Sequence[int]
+) -> list[np.ndarray]:
+    """Write the utterances, one after another, as one array; return the activity (hops,) of each."""
+    decode = lru_cache(maxsize=1)(partial(_decode, folder))  # the utterances of a recording follow one another
+    active_hops = list[np.ndarray]()
+    # Written piece by piece: with a memory map, a full disk would kill the process instead of raising an error.
+    with path.open("wb") as audio:
+        shape = (sum(hops) * HOP_SAMPLES,)
+        header = {"descr": np.lib.format.dtype_to_descr(np.dtype(np.int16)), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(audio, header)
+        for (row, voice), length in zip(order, hops, strict=True):
+            levelled, active = _utterance(_cut(folder, row, decode(row["file"])), voice, length)
+            audio.write(levelled.tobytes())
+            active_hops.append(active)
+    return active_hops
 
 
 def _decode(folder: Path, name: str) -> np.ndarray:
