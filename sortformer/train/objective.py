@@ -14,11 +14,11 @@ from sortformer.train.count_teacher import count_loss
 from sortformer.train.teacher import VoiceTeacher
 from sortformer.train.voice_pairs import voice_pairs
 
-__all__ = ["Frames", "frames_of", "objective"]
+__all__ = ["FrameCounts", "frame_counts", "objective"]
 
 
 @dataclass(frozen=True, slots=True)
-class Frames:
+class FrameCounts:
     """The frames that the losses of a step are averaged over: all valid ones, and those in which a known voice speaks.
 
     They are counted over the whole batch, in all micro-batches and processes: in an average of averages, frames of a
@@ -29,11 +29,11 @@ class Frames:
     speech: int
 
 
-def frames_of(batch: Conversations, grid: FrameGrid) -> Frames:
+def frame_counts(batch: Conversations, grid: FrameGrid) -> FrameCounts:
     """Count the frames of a batch on a model's grid."""
     known = batch.activity * (batch.voice >= 0)[:, None]
     valid = sum(grid.output_frames(count) for count in batch.num_samples.tolist())
-    return Frames(valid, int(known.any(dim=2).sum()))
+    return FrameCounts(valid, int(known.any(dim=2).sum()))
 
 
 def objective(
@@ -42,7 +42,7 @@ def objective(
     config: LossConfig,
     teacher: VoiceTeacher | None,
     teacher_weight: float,
-    frames: Frames,
+    frames: FrameCounts,
     counts: Tensor | None = None,
     counts_weight: float = 0.0,
 ) -> dict[str, Tensor]:

@@ -16,7 +16,7 @@ from sortformer.model import SortformerOutput
 from sortformer.seeds import mixed_seed, seed_of
 from sortformer.simulate import Conversations
 from sortformer.train.count_teacher import CountTeacher
-from sortformer.train.objective import Frames, frames_of, objective
+from sortformer.train.objective import FrameCounts, frame_counts, objective
 from sortformer.train.processes import Processes
 from sortformer.train.schedule import learning_rate, teacher_weight
 from sortformer.train.state import TrainState
@@ -45,12 +45,12 @@ def take_step(
     rate = learning_rate(config.optimizer, state.step, config.steps)
     for group in state.optimizer.param_groups:
         group["lr"] = rate
-    counted = [frames_of(part, state.model.config.grid) for part in parts]
+    counted = [frame_counts(part, state.model.config.grid) for part in parts]
     samples = sum(int(part.num_samples.sum()) for part in parts)
     valid, speech, samples = processes.sum_numbers(
         sum(frames.valid for frames in counted), sum(frames.speech for frames in counted), samples
     )
-    frames = Frames(round(valid), round(speech))
+    frames = FrameCounts(round(valid), round(speech))
     state.optimizer.zero_grad(set_to_none=True)
     stage, count = config.stage(state.step), len(parts) * processes.count
     measured: Counter[str] = Counter()
@@ -88,7 +88,7 @@ def _descend(
     batch: Conversations,
     rows: range,
     config: TrainConfig,
-    frames: Frames,
+    frames: FrameCounts,
     count_teacher: CountTeacher | None,
 ) -> dict[str, float]:
     """Add the gradient of one part, the ``rows`` of a batch; return its frames as "shown", and its losses by name."""

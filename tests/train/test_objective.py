@@ -10,7 +10,7 @@ from sortformer.grid import FrameGrid
 from sortformer.losses import hybrid_loss, permutation_loss
 from sortformer.model import SortformerOutput
 from sortformer.simulate import Conversations
-from sortformer.train.objective import Frames, frames_of, objective
+from sortformer.train.objective import FrameCounts, frame_counts, objective
 from sortformer.train.teacher import VoiceTeacher
 from sortformer.train.voice_pairs import voice_pairs
 
@@ -41,7 +41,7 @@ def long_scene() -> tuple[SortformerOutput, Conversations]:
 
 def test_estimates_train_free_of_order_and_the_output_mostly_with_it():
     output, batch = scene()
-    parts = objective(output, batch, LossConfig(sort_weight=0.7, deep_weight=0.2), None, 0.0, frames_of(batch, GRID))
+    parts = objective(output, batch, LossConfig(sort_weight=0.7, deep_weight=0.2), None, 0.0, frame_counts(batch, GRID))
     final = hybrid_loss(output.logits, batch.activity, output.valid, 0.7)
     free = sum(permutation_loss(estimate, batch.activity, output.valid) for estimate in output.estimates)
     torch.testing.assert_close(parts["output"], final)
@@ -51,7 +51,7 @@ def test_estimates_train_free_of_order_and_the_output_mostly_with_it():
 
 def test_without_deep_supervision_estimates_cost_nothing():
     output, batch = scene()
-    parts = objective(output, batch, LossConfig(deep_weight=0.0), None, 0.0, frames_of(batch, GRID))
+    parts = objective(output, batch, LossConfig(deep_weight=0.0), None, 0.0, frame_counts(batch, GRID))
     assert parts["estimates"] == 0
     torch.testing.assert_close(parts["loss"], parts["output"])
 
@@ -61,7 +61,7 @@ def test_the_teacher_counts_by_its_weight(weight):
     output, batch = scene()
     torch.manual_seed(1)
     teacher = VoiceTeacher(8, torch.randn(3, 5))
-    parts = objective(output, batch, LossConfig(deep_weight=0.0), teacher, weight, frames_of(batch, GRID))
+    parts = objective(output, batch, LossConfig(deep_weight=0.0), teacher, weight, frame_counts(batch, GRID))
     torch.testing.assert_close(parts["voices"], teacher(output.emb, batch.activity, batch.voice))
     torch.testing.assert_close(parts["loss"], parts["output"] + weight * parts["voices"])
 
@@ -69,19 +69,19 @@ def test_the_teacher_counts_by_its_weight(weight):
 def test_what_the_model_brings_along_counts_by_its_name():
     output, batch = scene()
     weights = LossConfig(ponder_weight=0.1, memory_weight=0.3, span_weight=0.7)
-    plain = objective(output, batch, weights, None, 0.0, frames_of(batch, GRID))
+    plain = objective(output, batch, weights, None, 0.0, frame_counts(batch, GRID))
     brought = {"ponder": 3.0, "memory_attention": 2.0, "memory_autoencoding": 5.0, "span": 0.4}
     bringing = replace(output, losses={name: torch.tensor(loss) for name, loss in brought.items()})
-    parts = objective(bringing, batch, weights, None, 0.0, frames_of(batch, GRID))
+    parts = objective(bringing, batch, weights, None, 0.0, frame_counts(batch, GRID))
     torch.testing.assert_close(parts["loss"], plain["loss"] + 0.1 * 3.0 + 0.3 * 7.0 + 0.7 * 0.4)
     assert {name: parts[name] for name in bringing.losses} == bringing.losses
 
 
 def test_pairs_of_voices_count_by_their_weight():
     output, batch = long_scene()
-    plain = objective(output, batch, LossConfig(), None, 0.0, frames_of(batch, GRID))
+    plain = objective(output, batch, LossConfig(), None, 0.0, frame_counts(batch, GRID))
     weights = LossConfig(voice_pairs_weight=0.5, voice_pairs_threshold=0.3)
-    parts = objective(output, batch, weights, None, 0.0, frames_of(batch, GRID))
+    parts = objective(output, batch, weights, None, 0.0, frame_counts(batch, GRID))
     assert "voice_pairs" not in plain
     expected = voice_pairs(output.emb, batch.activity, output.valid, threshold=0.3)
     assert expected > 0
@@ -92,9 +92,10 @@ def test_pairs_of_voices_count_by_their_weight():
 def test_frames_are_those_that_count():
     _, batch = scene()
     known = batch.activity.any(dim=2) & (batch.voice >= 0).any(dim=1)[:, None]
-    assert frames_of(replace(batch, voice=torch.tensor([[0, 1, 2], [1, 2, 0]])), GRID) == Frames(15, int(known.sum()))
+    named = replace(batch, voice=torch.tensor([[0, 1, 2], [1, 2, 0]]))
+    assert frame_counts(named, GRID) == FrameCounts(15, int(known.sum()))
     real = replace(batch, voice=torch.stack([batch.voice[0], torch.full((3,), -1)]))
-    assert frames_of(real, GRID) == Frames(15, int(batch.activity[0].any(dim=1).sum()))
+    assert frame_counts(real, GRID) == FrameCounts(15, int(batch.activity[0].any(dim=1).sum()))
 
 
 def test_the_losses_of_parts_add_up_to_that_of_the_whole():
@@ -102,7 +103,7 @@ def test_the_losses_of_parts_add_up_to_that_of_the_whole():
     torch.manual_seed(1)
     teacher, frames, config = (
         VoiceTeacher(8, torch.randn(3, 5)),
-        frames_of(batch, GRID),
+        frame_counts(batch, GRID),
         LossConfig(voice_pairs_weight=0.5),
     )
     whole = objective(output, batch, config, teacher, 0.5, frames)
