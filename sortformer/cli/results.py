@@ -101,23 +101,28 @@ class Results:
         """Return the formats that are still to be written for a recording.
 
         Raises:
-            InputError: when a file exists and is neither to be overwritten nor skipped, or cannot have that name; or
-                when the recording has no usable transcript, or no regions.
+            InputError: when a file exists and is neither to be overwritten nor skipped, is the transcript, or cannot
+                have that name; or when the recording has no usable transcript, or no regions.
         """
         if self.regions is not None and self._regions(recording) is None:
             raise InputError(f"the UEM has no regions for {recording.id!r}: add them, or leave out --uem")
-        if self._transcripts is not None:
-            self._transcripts.check(recording)
+        said = None if self._transcripts is None else self._transcripts.check(recording)
         if self.folder is None:
             return self.formats
         there = [name for name in self.formats if _is_there(self._path(recording, name))]
+        missing = tuple(name for name in self.formats if name not in there)
+        if self.skip_existing and not missing:
+            return ()
+        for path in (self._path(recording, name) for name in there):
+            if said is not None and path.samefile(said):
+                raise InputError(f"{path} is the transcript, not a result: give another folder with -o")
         if self.overwrite:
             return self.formats
         if there and not self.skip_existing:
             raise InputError(
                 f"{self._path(recording, there[0])} exists already; use --overwrite, --skip-existing or another folder"
             )
-        return tuple(name for name in self.formats if name not in there)
+        return missing
 
     def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
         """Write a result in these formats; on stdout, all but the first follow a separator, without a header."""

@@ -33,14 +33,15 @@ class Transcripts:
         self.path, self.several = path, several
         self._ctm: dict[Path, dict[str, Any]] = {}  # each is read once
 
-    def check(self, recording: Recording) -> None:
-        """Check, before the work starts, that a recording has a transcript.
+    def check(self, recording: Recording) -> Path:
+        """Check, before the work starts, that a recording has a transcript, and return its file.
 
         Raises:
             InputError: when it has none, or it cannot be used.
         """
         path = self._file(recording)
         check_words(self._said(recording, path), str(path))
+        return path
 
     def words(self, recording: Recording, result: Diarization, regions: Regions | None) -> list[Word]:
         """Return the words of a recording with their speakers; with ``regions`` only those inside."""

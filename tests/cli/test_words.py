@@ -70,6 +70,17 @@ def test_json_and_text_have_the_words_where_they_are_given(cli: Cli, model: Path
     assert Diarization.from_json(tmp_path / "out" / "meeting.json").speakers == ("speaker_0", "speaker_1")
 
 
+@pytest.mark.parametrize("option", [(), ("--overwrite",), ("--skip-existing",)])
+def test_a_transcript_is_no_result(cli: Cli, model: Path, wav: Path, tmp_path: Path, option: tuple[str, ...]):
+    words = transcript(tmp_path / "said" / "meeting.json")
+    for given in (words, words.parent):
+        outcome = cli("diarize", wav, "--model", model, "--words", given, "-o", words.parent, "-f", "srt,json", *option)
+        assert outcome.code == 1
+        assert outcome.errors == [f"{words} is the transcript, not a result: give another folder with -o"]
+    assert json.loads(words.read_text()) == WORDS
+    assert [path.name for path in words.parent.iterdir()] == ["meeting.json"]
+
+
 def test_each_recording_has_its_words_in_a_folder(
     cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path
 ):
