@@ -14,7 +14,7 @@ from sortformer.cli.console import say, sentence, show_warning, unforeseen
 from sortformer.cli.convert import convert
 from sortformer.cli.diarize import diarize
 from sortformer.cli.doctor import doctor
-from sortformer.cli.interrupt import INTERRUPTED
+from sortformer.cli.interrupt import INTERRUPTED, unwrapped
 from sortformer.cli.manifest import manifest
 from sortformer.cli.mechanisms import mechanisms
 from sortformer.cli.plot import plot
@@ -41,7 +41,8 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: typer.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with unwrapped():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             say("interrupted: nothing more was written")
             raise typer.Exit(INTERRUPTED) from None

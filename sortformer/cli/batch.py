@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from sortformer.cli.console import about, bar, say, sentence, unforeseen
-from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts
+from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts, unwrapped
 from sortformer.cli.recordings import Recording, namesakes, once, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import InputError, SortformerError, counted
@@ -94,7 +94,7 @@ def _work(
     tally: _Tally,
     quiet: bool,
 ) -> None:
-    with bar(quiet) as shown, interrupts() as interrupt:
+    with unwrapped(), bar(quiet) as shown, interrupts() as interrupt:
         task = shown.add_task("loading the model", total=len(todo))
         job = load()
         for index, (recording, wanted) in enumerate(todo):
@@ -137,7 +137,8 @@ class _Tally:
     def past_errors(self, name: str) -> Iterator[None]:
         """Report the error of a recording, and continue with the next, unless stdout is closed."""
         try:
-            yield
+            with unwrapped():
+                yield
         except BrokenPipeError:
             raise
         except (SortformerError, OSError) as error:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from time import monotonic
 from types import FrameType
 
-__all__ = ["INTERRUPTED", "Interrupt", "interrupts"]
+__all__ = ["INTERRUPTED", "Interrupt", "interrupts", "unwrapped"]
 
 INTERRUPTED = 130
 """Exit code of an interrupted command, as in shells: 128 + SIGINT."""
@@ -75,3 +75,17 @@ def interrupts() -> Iterator[Interrupt]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def unwrapped() -> Iterator[None]:
+    """Let a KeyboardInterrupt out of the error in which Python before 3.12 wraps it, if it comes as a class is created.
+
+    Imports create hundreds of classes.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise

@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from sortformer import Diarizer
 from sortformer.cli.interrupt import interrupts
+from tests.cli.conftest import Cli
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -106,6 +108,31 @@ def test_afterwards_all_is_as_before(number: signal.Signals):
 def test_it_is_a_line_and_an_exit_code_while_modules_are_imported(imported: str, said: str):
     done = pressed_at("default_int_handler", imported)
     assert (done.returncode, done.stdout, done.stderr) == (130, "", said)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stage", "said"),
+    [
+        (("diarize", "-q"), "load", "interrupted: 0 of 1 recording finished\n"),
+        (("diarize", "-q"), "__call__", "interrupted: 0 of 1 recording finished\n"),
+        (("stream",), "load", "interrupted: nothing more was written\n"),
+    ],
+)
+def test_it_is_none_of_our_errors_as_a_class_is_created(
+    cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], stage: str, said: str
+):
+    class Pressing:
+        def __set_name__(self, owner: type, name: str) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def create(*_: object, progress: Callable[..., None] | None = None, **__: object) -> None:
+        if progress is not None:
+            progress("model", 0.0, 1.0)  # it is deferred during the stage before
+        type("Created", (), {"field": Pressing()})
+
+    monkeypatch.setattr(Diarizer, stage, create)
+    outcome = cli(*arguments, wav, "--model", model)
+    assert (outcome.code, outcome.out, outcome.err) == (130, "", said)
 
 
 def test_where_it_is_ignored_from_the_start_the_work_goes_on():
