@@ -79,8 +79,9 @@ def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]
         InputError: with source and line number, when times are invalid or run backwards; or when there is text, but no
             subtitle.
     """
-    text = text.lstrip("\ufeff \t\n")
-    subtitles = sorted(_subtitles(text, source), key=lambda each: each[:2])
+    blank, text = text, text.lstrip("\ufeff \t\n")
+    first = blank.count("\n") - text.count("\n") + 1
+    subtitles = sorted(_subtitles(text, source, first), key=lambda each: each[:2])
     if not subtitles and text and not text.startswith("WEBVTT"):
         raise InputError(f"{source}: it has no subtitles; is this SubRip or WebVTT?")
     flashes = sum(end - start <= _FLASH_S for start, end, _ in subtitles)
@@ -110,12 +111,12 @@ def _stayed(before: list[str], lines: list[str]) -> int:
     return next((count for count in range(most, 0, -1) if before[-count:] == lines[:count]), 0)
 
 
-def _subtitles(text: str, source: str) -> list[tuple[float, float, list[str]]]:
-    """Return start, end and lines of each subtitle, unprocessed; blank lines are omitted."""
+def _subtitles(text: str, source: str, first: int) -> list[tuple[float, float, list[str]]]:
+    """Return start, end and lines of each subtitle, unprocessed, without blank lines; ``first`` is a line number."""
     web = text.startswith("WEBVTT")
     found: list[tuple[float, float, list[str]]] = []
     ended, before, numbers = True, "", 0
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text.split("\n"), start=first):
         if times := _TIMES.match(line):
             start, end = _seconds(*times.groups()[:4]), _seconds(*times.groups()[4:])
             if end < start:

@@ -150,6 +150,7 @@ def test_times_within_a_subtitle_that_are_not_its_own_make_no_part_longer_than_i
         ),
         (5_000 * "9" + ":00:00.0 --> 00:01.0\nyes", "x.srt, line 1: a subtitle needs times like"),
         ("00:01.0 --> 00:00.5\nyes", "x.srt, line 1: a subtitle needs start <= end, got '00:01.0 --> 00:00.5'"),
+        ("\ufeff\n \n00:01.0 --> 00:00.5\nyes", "x.srt, line 3: a subtitle needs start <= end"),
         ("Hello Ada.", "x.srt: it has no subtitles; is this SubRip or WebVTT"),
     ],
 )
