@@ -102,17 +102,15 @@ class Results:
 
         Raises:
             InputError: when a file exists and is neither to be overwritten nor skipped, is the transcript, or cannot
-                have that name; or when the recording has no usable transcript, or no regions.
+                have that name; or when the recording, if not all is there, has no usable transcript, or no regions.
         """
-        if self.regions is not None and self._regions(recording) is None:
-            raise InputError(f"the UEM has no regions for {recording.id!r}: add them, or leave out --uem")
-        said = None if self._transcripts is None else self._transcripts.check(recording)
-        if self.folder is None:
-            return self.formats
-        there = [name for name in self.formats if _is_there(self._path(recording, name))]
+        there = [name for name in self.formats if self.folder is not None and _is_there(self._path(recording, name))]
         missing = tuple(name for name in self.formats if name not in there)
         if self.skip_existing and not missing:
             return ()
+        if self.regions is not None and self._regions(recording) is None:
+            raise InputError(f"the UEM has no regions for {recording.id!r}: add them, or leave out --uem")
+        said = None if self._transcripts is None else self._transcripts.check(recording)
         for path in (self._path(recording, name) for name in there):
             if said is not None and path.samefile(said):
                 raise InputError(f"{path} is the transcript, not a result: give another folder with -o")

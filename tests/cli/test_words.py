@@ -81,6 +81,15 @@ def test_a_transcript_is_no_result(cli: Cli, model: Path, wav: Path, tmp_path: P
     assert [path.name for path in words.parent.iterdir()] == ["meeting.json"]
 
 
+def test_what_is_there_needs_no_transcript_and_no_regions_again(cli: Cli, wav: Path, tmp_path: Path):
+    (tmp_path / "said").mkdir()
+    (tmp_path / "other.uem").write_text("other 1 0 1\n")
+    (tmp_path / "meeting.srt").touch()
+    options = ("--words", tmp_path / "said", "--uem", tmp_path / "other.uem", "-f", "srt", "--skip-existing")
+    outcome = cli("diarize", wav, "-o", tmp_path, *options)
+    assert (outcome.code, outcome.err) == (0, "0 recordings diarized, 1 skipped\n")
+
+
 def test_each_recording_has_its_words_in_a_folder(
     cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path
 ):
