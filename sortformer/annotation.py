@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from pathlib import Path
@@ -22,6 +22,7 @@ __all__ = [
     "Origin",
     "TimeAxis",
     "Turn",
+    "Turns",
     "arrival_name",
     "channel_name",
     "is_given_name",
@@ -325,6 +326,10 @@ class Diarization:
             for segment, _, label in annotation.itertracks(yield_label=True)  # pyright: ignore[reportAssignmentType]
         )
         return cls(turns, last_end(turns) if duration is None else duration, str(annotation.uri or "audio"))
+
+
+Turns = Sequence[Turn] | Diarization
+"""The turns of a recording; as a diarization, with its duration."""
 
 
 def last_end(turns: Iterable[Turn]) -> float:

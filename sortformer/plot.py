@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from sortformer.annotation import Diarization, speakers
+from sortformer.annotation import Diarization, Turns, speakers
 from sortformer.estimates import Probabilities
 from sortformer.extras import require_extra
 from sortformer.formats.svg import COLOURS
 from sortformer.metrics.compared import KINDS, Stretch, compared
-from sortformer.metrics.region import Turns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

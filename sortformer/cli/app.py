@@ -14,6 +14,7 @@ from sortformer.cli.console import say, sentence, show_warning, unforeseen
 from sortformer.cli.convert import convert
 from sortformer.cli.diarize import diarize
 from sortformer.cli.doctor import doctor
+from sortformer.cli.export import export
 from sortformer.cli.interrupt import INTERRUPTED, unwrapped
 from sortformer.cli.manifest import manifest
 from sortformer.cli.mechanisms import mechanisms
@@ -58,7 +59,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (diarize, stream, serve, score, plot, train, tune, average, convert, mechanisms, doctor):
+for command in (diarize, stream, serve, export, score, plot, train, tune, average, convert, mechanisms, doctor):
     app.command()(command)
 app.add_typer(manifest)
 

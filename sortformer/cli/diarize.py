@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,15 +17,21 @@ from sortformer.cli.options import (
     Decision,
     Device,
     Enroll,
+    Formats,
     MinOff,
     MinOn,
     Model,
     Offset,
     Onset,
+    OutFolder,
+    Overwrite,
     PadOff,
     PadOn,
     Postprocess,
+    Regions,
+    SkipExisting,
     Uri,
+    Words,
     check_preset,
     clips,
     postprocessed,
@@ -36,7 +41,7 @@ from sortformer.cli.results import Results
 from sortformer.config.channel import EACH, check_speakers
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
-from sortformer.formats.kinds import FORMATS, WORDY, formats_named
+from sortformer.formats.kinds import formats_named
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization
@@ -52,27 +57,9 @@ def diarize(
             metavar="FILES|DIRS|-", help="Recordings, folders (without subfolders), manifests, or - for stdin."
         ),
     ],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write files to this folder instead of stdout.")
-    ] = None,
-    formats: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="LIST",
-            help=f"One of {', '.join(FORMATS)}; with -o, several separated by commas.",
-        ),
-    ] = "rttm",
-    words: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE|DIR",
-            help="Transcript as JSON, CTM, SRT or VTT, to add words with speakers to "
-            f"{WORDY}; for several recordings, a folder with "
-            "NAME.json etc., or a CTM.",
-        ),
-    ] = None,
+    out: OutFolder = None,
+    formats: Formats = "rttm",
+    words: Words = None,
     model: Model = None,
     device: Device = "auto",
     preset: Annotated[
@@ -102,19 +89,14 @@ def diarize(
     pad_off: PadOff = None,
     min_on: MinOn = None,
     min_off: MinOff = None,
-    uem: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE|DIR", help="Restrict results to the regions of UEM files."),
-    ] = None,
+    uem: Regions = None,
     uri: Uri = None,
     shard: Annotated[
         str,
         typer.Option(metavar="I/N", help="Process only the I-th of N parts of the recordings, for N machines or jobs."),
     ] = "1/1",
-    skip_existing: Annotated[
-        bool, typer.Option("--skip-existing", help="Skip recordings that already have results.")
-    ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing results.")] = False,
+    skip_existing: SkipExisting = False,
+    overwrite: Overwrite = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress and no summary.")] = False,
 ) -> None:
     """Find who speaks when in recordings.

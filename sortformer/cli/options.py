@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from sortformer.config.channel import EACH, channel_of
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
+from sortformer.formats.kinds import FORMATS, WORDY
 from sortformer.formats.names import check_names_files, check_person
 from sortformer.metrics.protocol import PROTOCOLS
 
@@ -25,22 +27,55 @@ __all__ = [
     "Decision",
     "Device",
     "Enroll",
+    "Formats",
     "MinOff",
     "MinOn",
     "Model",
     "Offset",
     "Onset",
+    "OutFolder",
+    "Overwrite",
     "PadOff",
     "PadOn",
     "Postprocess",
     "ProtocolName",
+    "Regions",
+    "SkipExisting",
     "Uri",
+    "Words",
     "as_options",
     "check_preset",
     "clips",
     "clustered",
     "postprocessed",
 ]
+
+OutFolder = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write files to this folder instead of stdout.")
+]
+Formats = Annotated[
+    str,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="LIST",
+        help=f"One of {', '.join(FORMATS)}; with -o, several separated by commas.",
+    ),
+]
+Words = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE|DIR",
+        help=f"Transcript as JSON, CTM, SRT or VTT, to add words with speakers to {WORDY}; for several recordings, a "
+        "folder with NAME.json etc., or a CTM.",
+    ),
+]
+Regions = Annotated[
+    Path | None,
+    typer.Option("--uem", metavar="FILE|DIR", help="Restrict results to the regions of UEM files."),
+]
+SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Skip recordings that already have results.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing results.")]
 
 Model = Annotated[
     str | None,

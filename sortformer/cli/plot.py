@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sortformer.annotation import Turns
 from sortformer.cli.console import usage_errors
 from sortformer.cli.options import Channel, Clustering, Device, Model, check_preset, clustered
 from sortformer.cli.results import check_out
@@ -13,7 +14,6 @@ from sortformer.errors import InputError, listed
 from sortformer.evaluate import truth_in
 from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.formats.write import write_bytes
-from sortformer.metrics.region import Turns
 
 __all__ = ["plot"]
 

@@ -101,8 +101,9 @@ class Results:
         """Return the formats that are still to be written for a recording.
 
         Raises:
-            InputError: when a file exists and is neither to be overwritten nor skipped, is the transcript, or cannot
-                have that name; or when the recording, if not all is there, has no usable transcript, or no regions.
+            InputError: when a file exists and is neither to be overwritten nor skipped, is the transcript or the
+                input, or cannot have that name; or when the recording, if not all is there, has no usable transcript,
+                or no regions.
         """
         there = [name for name in self.formats if self.folder is not None and _is_there(self._path(recording, name))]
         missing = tuple(name for name in self.formats if name not in there)
@@ -111,9 +112,10 @@ class Results:
         if self.regions is not None and self._regions(recording) is None:
             raise InputError(f"the UEM has no regions for {recording.id!r}: add them, or leave out --uem")
         said = None if self._transcripts is None else self._transcripts.check(recording)
-        for path in (self._path(recording, name) for name in there):
-            if said is not None and path.samefile(said):
-                raise InputError(f"{path} is the transcript, not a result: give another folder with -o")
+        for source, what in ((said, "the transcript"), (recording.source, "the input")):
+            for path in (self._path(recording, name) for name in there):
+                if isinstance(source, Path) and source.exists() and path.samefile(source):
+                    raise InputError(f"{path} is {what}, not a result: give another folder with -o")
         if self.overwrite:
             return self.formats
         if there and not self.skip_existing:
@@ -149,6 +151,10 @@ class Results:
                 content = format.printed(result, self.several, ascii_only, words)
             sys.stdout.write(content if first else f"{format.between}{content.removeprefix(format.header)}")
             sys.stdout.flush()
+
+    def last_word_s(self, recording: Recording) -> float:
+        """Return when the last word of a recording's transcript ends, in seconds; 0 without one."""
+        return 0.0 if self._transcripts is None else self._transcripts.last_word_s(recording)
 
     def _regions(self, recording: Recording) -> Regions | None:
         """Return the regions of a recording or, for a window that is not listed, of its file; None if neither is."""

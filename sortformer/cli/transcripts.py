@@ -12,6 +12,7 @@ from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import ctm, transcript
 from sortformer.intervals import Regions, clipped
+from sortformer.timed_words import timed_words
 from sortformer.words import Word, assign_speakers, check_words
 
 __all__ = ["Transcripts"]
@@ -49,6 +50,11 @@ class Transcripts:
             window = recording.offset_s, result.duration
             regions = (window,) if regions is None else clipped(regions, *window)
         return assign_speakers(self._said(recording, self._file(recording)), result, within=regions)
+
+    def last_word_s(self, recording: Recording) -> float:
+        """Return when the last word of a recording ends, in seconds; 0 without words."""
+        said, _ = timed_words(self._said(recording, self._file(recording)), 0.0)
+        return max((end for _, end, _ in said), default=0.0)
 
     def _said(self, recording: Recording, path: Path) -> Any:
         """Return the words of a recording as read from the file."""

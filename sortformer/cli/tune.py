@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sortformer.annotation import Turns
 from sortformer.cli.console import bar, say, usage_errors
 from sortformer.cli.options import (
     Channel,
@@ -26,7 +27,6 @@ from sortformer.evaluate import truth_in
 from sortformer.intervals import Regions, clipped
 from sortformer.manifests import is_manifest
 from sortformer.metrics.protocol import protocol_named
-from sortformer.metrics.region import Turns
 
 if TYPE_CHECKING:
     from sortformer.estimates import Probabilities

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sortformer.annotation import Diarization, Turn, merged, speakers
+from sortformer.annotation import Diarization, Turn, Turns, merged, speakers
 from sortformer.errors import InputError
 from sortformer.evaluate.report import Report, Row
 from sortformer.formats import audacity, html
 from sortformer.formats.names import check_names_files
 from sortformer.formats.write import check_folder
 from sortformer.metrics.protocol import Protocol
-from sortformer.metrics.region import Turns
 
 __all__ = ["check_free", "write_errors"]
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from sortformer.annotation import Turn
+from sortformer.annotation import Turn, Turns
 from sortformer.errors import InputError, listed, refusal
 from sortformer.evaluate.errors import check_free, write_errors
 from sortformer.evaluate.report import Report, Row
@@ -21,7 +21,7 @@ from sortformer.formats.source import decoded
 from sortformer.metrics.compared import compared
 from sortformer.metrics.der import jer, speaker_counts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
-from sortformer.metrics.region import Parts, Turns, scored_region
+from sortformer.metrics.region import Parts, scored_region
 
 __all__ = ["STDIN", "score", "score_recordings"]
 

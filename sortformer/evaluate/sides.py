@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Turn, Turns
 from sortformer.errors import InputError
 from sortformer.formats.gather import holds_turns, turns_in, uem_in
 from sortformer.intervals import Regions, clipped
 from sortformer.manifests import Entry, is_manifest, read
 from sortformer.manifests.entry import SLACK_S
 from sortformer.manifests.references import names_of, own_turns, regions_of
-from sortformer.metrics.region import Turns
 
 __all__ = ["Truth", "truth_in"]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from sortformer.annotation import Turn
+from sortformer.annotation import Diarization, Turn, Turns
 from sortformer.errors import InputError
 from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid, uem
 from sortformer.formats.folders import is_visible_file
@@ -12,7 +12,7 @@ from sortformer.formats.names import without_white_space
 from sortformer.formats.source import read_text
 from sortformer.intervals import Regions
 
-__all__ = ["TURN_SUFFIXES", "files_in", "holds_turns", "is_rttm", "turns_in", "uem_in"]
+__all__ = ["TURN_SUFFIXES", "files_in", "holds_turns", "is_rttm", "results_in", "turns_in", "uem_in"]
 
 Value = TypeVar("Value")
 
@@ -31,9 +31,13 @@ def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
     Raises:
         InputError: when the path is missing or broken, or two files hold the same recording.
     """
-    if not path.is_dir():
-        return _turns(path)
-    return _gather(path, TURN_SUFFIXES, lambda file: _turns(file) or {_own_name(file): ()})
+    found = results_in(path) if path.is_dir() else _results(path)
+    return {uri: each.turns if isinstance(each, Diarization) else tuple(each) for uri, each in found.items()}
+
+
+def results_in(path: Path) -> dict[str, Turns]:
+    """Return what is known by recording id: as for turns, but JSON of ``Diarization.to_json`` is returned whole."""
+    return _gather(path, TURN_SUFFIXES, lambda file: _results(file) or {_own_name(file): ()})
 
 
 def holds_turns(path: Path) -> bool:
@@ -51,7 +55,7 @@ def is_rttm(file: Path) -> bool:
     return _suffix(file) not in _READERS or _suffix(file) == ".rttm"
 
 
-def _turns(file: Path) -> dict[str, tuple[Turn, ...]]:
+def _results(file: Path) -> Mapping[str, Turns]:
     return _READERS.get(_suffix(file), rttm.read)(file)
 
 
@@ -70,17 +74,17 @@ def _by_file_name(read: Callable[[Path], tuple[Turn, ...]]) -> Callable[[Path], 
     return lambda file: {_own_name(file): read(file)}
 
 
-def _json(file: Path) -> dict[str, tuple[Turn, ...]]:
+def _json(file: Path) -> Mapping[str, Turns]:
     content = read_text(file)
     if content.lstrip().startswith("["):
         return seglst.parse(content, str(file))
     first = content.strip().partition("\n")[0]
     several = first.rstrip().endswith("}")  # a single document is indented, so its first line does not end it
     recordings = json.parse_lines(content, str(file)) if several else [json.parse(content, str(file))]
-    return {without_white_space(recording.uri): recording.turns for recording in recordings}
+    return {without_white_space(recording.uri): recording for recording in recordings}
 
 
-_READERS: dict[str, Callable[[Path], dict[str, tuple[Turn, ...]]]] = {
+_READERS: dict[str, Callable[[Path], Mapping[str, Turns]]] = {
     ".rttm": rttm.read,
     ".textgrid": _by_file_name(textgrid.read),
     ".stm": stm.read,

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import minimize
 
-from sortformer.annotation import merged
+from sortformer.annotation import Turns, merged
 from sortformer.config.confidence import ConfidenceConfig, logit
 from sortformer.intervals import moments
 from sortformer.metrics.compared import compared
-from sortformer.metrics.region import Parts, Turns, scored_region
+from sortformer.metrics.region import Parts, scored_region
 
 __all__ = ["FEWEST_TURNS", "Judged", "calibration_error", "fitted", "judged"]
 

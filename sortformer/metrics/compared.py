@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from sortformer.annotation import merged, to_pyannote
+from sortformer.annotation import Turns, merged, to_pyannote
 from sortformer.intervals import Regions, moments
 from sortformer.metrics.counts import DerCounts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
-from sortformer.metrics.region import Parts, Turns, scored_region
+from sortformer.metrics.region import Parts, scored_region
 
 if TYPE_CHECKING:
     from pyannote.core import Annotation, Timeline

@@ -7,10 +7,11 @@ example.
 
 from __future__ import annotations
 
+from sortformer.annotation import Turns
 from sortformer.metrics.compared import compared, in_pyannote
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, Protocol
-from sortformer.metrics.region import Parts, Turns, scored_region
+from sortformer.metrics.region import Parts, scored_region
 
 __all__ = ["der", "jer", "speaker_counts"]
 

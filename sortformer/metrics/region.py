@@ -6,14 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Turn, Turns
 from sortformer.errors import InputError
 from sortformer.intervals import Regions, union
 
-__all__ = ["Parts", "Region", "Turns", "scored_region"]
-
-Turns = Sequence[Turn] | Diarization
-"""The turns of a recording; as a diarization, with its duration."""
+__all__ = ["Parts", "Region", "scored_region"]
 
 Parts = Iterable[tuple[float, float]]
 """Parts of a recording, start and end in seconds."""

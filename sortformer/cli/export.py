@@ -1,0 +1,77 @@
+"""``sortformer export``: turns of any origin, such as corrected results, in other formats."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sortformer.annotation import Diarization, Turns, last_end
+from sortformer.cli.console import about, say, usage_errors
+from sortformer.cli.options import Formats, OutFolder, Overwrite, Regions, SkipExisting, Words
+from sortformer.cli.recordings import Recording
+from sortformer.cli.results import Results
+from sortformer.errors import InputError, counted
+from sortformer.formats.gather import TURN_SUFFIXES, files_in, results_in, uem_in
+from sortformer.formats.kinds import formats_named
+from sortformer.formats.names import check_names_files
+from sortformer.formats.write import ignores_case
+
+__all__ = ["export"]
+
+
+def export(
+    inputs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILES|DIRS",
+            help="Turns: RTTM, TextGrid, STM, JSON, Audacity's NAME.labels.txt, or folders of these.",
+        ),
+    ],
+    formats: Formats,
+    out: OutFolder = None,
+    words: Words = None,
+    uem: Regions = None,
+    skip_existing: SkipExisting = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write turns in other formats, such as subtitles.
+
+    So a corrected result gets the words of its transcript. Output is on stdout, or files in a folder. If there is an
+    error in a recording, none is written.
+    """
+    regions = None if uem is None else uem_in(uem)
+    with usage_errors():
+        results = Results(out, formats_named(formats), overwrite, skip_existing, transcripts=words, regions=regions)
+    results.prepare()
+    found = _found(inputs, ignore_case=out is not None and ignores_case(out))
+    results = replace(results, several=len(found) > 1)
+    wanted = {recording: names for recording in found if (names := results.wanted(recording))}
+    for number, (recording, names) in enumerate(wanted.items()):
+        turns = found[recording]
+        with about(recording.name):
+            whole = turns if isinstance(turns, Diarization) else _lasting(turns, recording, results)
+            results.write(recording, whole, names, first=number == 0)
+    if out is not None:
+        skipped = f", {len(found) - len(wanted)} skipped" if len(found) > len(wanted) else ""
+        say(f"{counted(len(wanted), 'recording')} exported{skipped}")
+
+
+def _found(inputs: Iterable[Path], ignore_case: bool) -> dict[Recording, Turns]:
+    """Return the turns of each recording in files and folders; ``ignore_case`` is that of ``namesakes``."""
+    found, named = dict[Recording, Turns](), dict[str, Path]()
+    for file in (file for each in inputs for file in files_in(each, *TURN_SUFFIXES)):
+        for uri, turns in results_in(file).items():
+            name = turns.uri if isinstance(turns, Diarization) else uri
+            key = name.casefold() if ignore_case else name
+            if key in named:
+                raise InputError(f"{named[key]} and {file} both contain the recording {name!r}: export them separately")
+            named[key] = file
+            found[Recording(file, check_names_files(name))] = turns
+    return found
+
+
+def _lasting(turns: Turns, recording: Recording, results: Results) -> Diarization:
+    """Return turns as a diarization that ends with the last turn or word, as the file does not say when."""
+    return Diarization(tuple(turns), max(last_end(turns), results.last_word_s(recording)), recording.name)
