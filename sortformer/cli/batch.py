@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sortformer.cli.console import about, bar, say, sentence, unforeseen
 from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts, unwrapped
@@ -34,7 +34,7 @@ def run(
     results: Results,
     load: Callable[[], Job],
     *,
-    name: str | None = None,
+    only: Mapping[str, Any] | None = None,
     shard: tuple[int, int] = (1, 1),
     quiet: bool = False,
 ) -> int:
@@ -42,12 +42,12 @@ def run(
 
     Args:
         load: returns the function that diarizes a recording; called only if there is work.
-        name: the name of the only recording; None: that of its file.
+        only: fields of the only recording, which replace those of its file.
         shard: number of this run, from 1, and number of runs; each processes its share of the recordings.
         quiet: no bar and no summary; errors and warnings stay.
 
     Raises:
-        InputError: when the folder of the results cannot be created, the model cannot be loaded, or ``name`` is given
+        InputError: when the folder of the results cannot be created, the model cannot be loaded, or ``only`` is given
             for several recordings.
     """
     tally = _Tally()
@@ -56,10 +56,10 @@ def run(
         with tally.past_errors(argument):
             found.extend(recordings(argument))
     found = once(found)
-    if name is not None:
+    if only:
         if len(found) > 1:
-            raise InputError(f"--uri names one recording, but there are {len(found)}: use a manifest")
-        found = [replace(each, name=name) for each in found]
+            raise InputError(f"--uri, --start and --end are for one recording, not {len(found)}: use a manifest")
+        found = [replace(each, **only) for each in found]
     several = len(found) + len(tally.failed) > 1
     results = replace(results, several=several)
     results.prepare()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from sortformer.cli.options import (
     Clustering,
     Decision,
     Device,
+    End,
     Enroll,
     Formats,
     MinOff,
@@ -30,6 +31,7 @@ from sortformer.cli.options import (
     Postprocess,
     Regions,
     SkipExisting,
+    Start,
     Uri,
     Words,
     check_preset,
@@ -90,6 +92,8 @@ def diarize(
     min_on: MinOn = None,
     min_off: MinOff = None,
     uem: Regions = None,
+    start: Start = None,
+    end: End = None,
     uri: Uri = None,
     shard: Annotated[
         str,
@@ -114,7 +118,8 @@ def diarize(
             raise InputError("give either --oracle-num-speakers or a number of speakers, not both")
         if oracle_num_speakers and channel == EACH:
             raise InputError("--channel each has one speaker per channel: leave out --oracle-num-speakers")
-        part = _shard(shard)
+        part, only = _shard(shard), _window(start, end, piped="-" in inputs)
+    only |= {} if uri is None else {"name": uri}
     tuned = {"decision": decision, "onset": onset, "offset": offset}
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
 
@@ -150,7 +155,19 @@ def diarize(
 
         return job
 
-    raise typer.Exit(run(inputs, results, load, name=uri, shard=part, quiet=quiet))
+    raise typer.Exit(run(inputs, results, load, only=only, shard=part, quiet=quiet))
+
+
+def _window(start: float | None, end: float | None, piped: bool) -> dict[str, Any]:
+    """Return the window from ``--start`` to ``--end`` as fields of a recording."""
+    if start is None and end is None:
+        return {}
+    if piped:
+        raise InputError("--start and --end need a file, not a pipe")
+    first = start or 0.0
+    if end is not None and end <= first:
+        raise InputError(f"--end must be after --start, got {first:g} to {end:g} s")
+    return {"offset_s": first, "duration_s": None if end is None else end - first}
 
 
 def _shard(text: str) -> tuple[int, int]:

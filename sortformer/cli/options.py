@@ -26,6 +26,7 @@ __all__ = [
     "Clustering",
     "Decision",
     "Device",
+    "End",
     "Enroll",
     "Formats",
     "MinOff",
@@ -41,6 +42,7 @@ __all__ = [
     "ProtocolName",
     "Regions",
     "SkipExisting",
+    "Start",
     "Uri",
     "Words",
     "as_options",
@@ -49,6 +51,8 @@ __all__ = [
     "clustered",
     "postprocessed",
 ]
+
+_TIME = re.compile(r"((\d{1,6}:[0-5]?\d|\d{1,6}):[0-5]?\d|\d{1,9})(\.\d*)?")  # 1:02:03.5, 90:00, 5400
 
 OutFolder = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write files to this folder instead of stdout.")
@@ -76,6 +80,19 @@ Regions = Annotated[
 ]
 SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Skip recordings that already have results.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing results.")]
+
+
+def _time(text: str) -> float:
+    if not _TIME.fullmatch(text):
+        raise typer.BadParameter(f"a time must be in seconds, or like 1:02:03.5, got {text!r}")
+    return sum(float(part) * 60**power for power, part in enumerate(reversed(text.split(":"))))
+
+
+Start = Annotated[
+    float | None,
+    typer.Option(parser=_time, metavar="TIME", help="Process a file from this time on: seconds, or 1:02:03."),
+]
+End = Annotated[float | None, typer.Option(parser=_time, metavar="TIME", help="Process a file up to this time.")]
 
 Model = Annotated[
     str | None,

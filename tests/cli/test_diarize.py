@@ -228,7 +228,7 @@ def test_a_recording_may_be_given_its_name(
     assert (tmp_path / "out" / "call 7.rttm").read_text().startswith("SPEAKER call_7 ")
     outcome = cli("diarize", wav, make("other.wav"), "--uri", "x", "--model", model)
     assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.errors == ["--uri names one recording, but there are 2: use a manifest"]
+    assert outcome.errors == ["--uri, --start and --end are for one recording, not 2: use a manifest"]
 
 
 def test_a_keyboard_is_not_a_recording(cli: Cli, monkeypatch: pytest.MonkeyPatch):
@@ -313,17 +313,6 @@ def test_no_model_is_loaded_when_all_is_there(cli: Cli, wav: Path, tmp_path: Pat
     assert cli(*arguments, "-f", "txt").code == 1
 
 
-def test_a_window_is_heard_in_the_time_of_its_file_and_its_shares_are_its_own(
-    cli: Cli, model: Path, wav: Path, tmp_path: Path
-):
-    row = {"audio_filepath": str(wav), "offset": 1.0, "duration": 0.8}
-    (tmp_path / "window.jsonl").write_text(json.dumps(row) + "\n")
-    outcome = cli("diarize", tmp_path / "window.jsonl", "--model", model, "-f", "txt", "--max-speakers", 1)
-    lines = outcome.out.splitlines()
-    assert lines[0] == "meeting  0:00:01.00 - 0:00:01.80  1 speaker"
-    assert float(lines[1].split()[2]) > 95
-
-
 def test_regions_in_which_nobody_speaks_are_named(capsys: pytest.CaptureFixture[str]):
     results = Results(None, ("rttm",), regions={"talk": ((5, 6),)})
     with pytest.warns(UserWarning, match="nobody speaks in the regions of the UEM of talk"):
@@ -393,38 +382,6 @@ def test_warnings_name_each_recording_once(cli: Cli, model: Path, wav: Path, tmp
     assert [line for line in outcome.err.splitlines() if line.startswith("warning")] == [
         f"warning: {name}: asked for 3 speakers, but found only 2" for name in (wav.stem, "other")
     ]
-
-
-@pytest.mark.parametrize(("offset", "end"), [(0.0, "3.50"), (0.5, "4.00")])
-def test_a_window_that_ends_after_its_file_is_named(
-    cli: Cli, model: Path, wav: Path, tmp_path: Path, offset: float, end: str
-):
-    manifest = tmp_path / "windows.jsonl"
-    manifest.write_text(json.dumps({"audio_filepath": str(wav), "offset": offset, "duration": 3.5}))
-    outcome = cli("diarize", manifest, "--model", model)
-    assert outcome.code == 0
-    assert outcome.out.startswith(f"SPEAKER meeting 1 {offset:.3f} ")
-    assert f"meeting should end at {end} s of {wav}, but the file ends at 2.00 s" in outcome.err
-
-
-@pytest.mark.parametrize(("offset", "duration", "heard"), [(0.5, 0.003, "0.003"), (1.95, 1, "0.050")])
-def test_a_window_of_a_moment_is_too_short(
-    cli: Cli, model: Path, wav: Path, tmp_path: Path, offset: float, duration: float, heard: str
-):
-    manifest = tmp_path / "windows.jsonl"
-    manifest.write_text(json.dumps({"audio_filepath": str(wav), "offset": offset, "duration": duration}))
-    outcome = cli("diarize", manifest, "--model", model)
-    assert outcome.code == 1
-    assert outcome.err == f"error: meeting holds only {heard} s of audio: at least 0.1 s is needed\n"
-
-
-def test_windows_in_which_nobody_speaks_are_named(cli: Cli, deaf_model: Path, wav: Path, tmp_path: Path):
-    manifest = tmp_path / "windows.jsonl"
-    lines = [{"audio_filepath": str(wav), "offset": at, "duration": 0.5, "uniq_id": f"at{at}"} for at in (0.0, 0.5)]
-    manifest.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    outcome = cli("diarize", manifest, "--model", deaf_model, "-o", tmp_path / "out")
-    warned = [line.partition(", ")[0].partition(":")[2] for line in outcome.err.splitlines() if "no speech" in line]
-    assert warned == [" no speech found in at0.0", " no speech found in at0.5"]
 
 
 def test_quiet_keeps_errors_and_drops_the_rest(cli: Cli, model: Path, wav: Path, tmp_path: Path):
