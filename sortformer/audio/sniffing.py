@@ -7,7 +7,8 @@ import numpy as np
 
 __all__ = ["HEAD_BYTES", "begins_recording", "first_bytes", "is_noise", "is_text"]
 
-_HEADERS = (b"RIFF", b"RF64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff", b"\x1aE\xdf\xa3")
+_HEADERS = (b"RIFF", b"RF64", b"BW64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff")
+_HEADERS += (b"\x1aE\xdf\xa3", b"\x06\x0e+4")  # of WebM, and of MXF
 _TEXT_BYTES = 8  # fewer bytes of samples may look like text by chance
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 # Data so loud, and so uncorrelated between neighbours, is not 16-bit audio: full-scale music has half the RMS, and is
@@ -32,7 +33,7 @@ def first_bytes(head: bytes, content: bytes) -> bytes:
 
 
 def begins_recording(head: bytes) -> bool:
-    """Return whether bytes begin with the header of a WAV, AIFF, AU, CAF, FLAC, Ogg, WebM, MP4 or MP3 with ID3."""
+    """Return whether bytes begin with the header of a WAV, AIFF, AU, CAF, FLAC, Ogg, WebM, MXF, MP4 or MP3 with ID3."""
     return head.startswith(_HEADERS) or head[4:8] == b"ftyp"
 
 

@@ -109,6 +109,11 @@ def test_a_recording_is_heard_while_it_is_made(tmp_path: Path):
         speaking.join()
 
 
+def test_a_bw64_is_not_taken_for_samples(tmp_path: Path):
+    content = write(tmp_path / "meeting.wav", chirp(3, 48_000), 48_000, format="RF64", subtype="PCM_16").read_bytes()
+    assert len(sent(b"BW64" + content[4:])) == 3 * 16_000
+
+
 @pytest.mark.parametrize("size", [0, 0x7FFFFFFF, 0xFFFFFFFF])
 def test_a_header_that_was_written_before_anybody_knew_promises_nothing(tmp_path: Path, size: int):
     content = bytearray(write(tmp_path / "meeting.wav", chirp(2, 16_000), 16_000).read_bytes())
@@ -136,6 +141,7 @@ def test_an_index_that_comes_too_late_asks_for_the_file(tmp_path: Path):
     [
         b"RIFF",
         b"RF64",
+        b"BW64",
         b"riff",
         b"FORM",
         b"fLaC",
@@ -144,6 +150,7 @@ def test_an_index_that_comes_too_late_asks_for_the_file(tmp_path: Path):
         b".snd",
         b"caff",
         b"\x1aE\xdf\xa3",
+        b"\x06\x0e+4",
         b"\0\0\0\x20ftypM4A ",
     ],
 )
