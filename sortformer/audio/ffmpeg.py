@@ -215,10 +215,10 @@ def _counts_its_frames(file: BinaryIO) -> bool:
 
 
 def _is_unfinished(file: BinaryIO) -> bool:
-    """Return whether an RF64 file (EBU Tech 3306) has a data size of 0, as after a crash; the file is rewound."""
+    """Return whether an RF64 or BW64 (EBU Tech 3306, ITU-R BS.2088) has a size of 0, as after a crash; rewinds it."""
     head = file.read(36)
     file.seek(0)
-    return head.startswith(b"RF64") and head[12:16] == b"ds64" and not any(head[28:])
+    return head.startswith((b"RF64", b"BW64")) and head[12:16] == b"ds64" and not any(head[28:])
 
 
 def _seconds(count: int | None, unit: Fraction | None) -> float:

@@ -311,9 +311,11 @@ def test_a_wav_from_a_pipe_has_no_true_size_and_is_whole_all_the_same(tmp_path, 
         assert len(audio.read(path)) == 32_000
 
 
-def test_an_rf64_that_nobody_finished_is_whole_all_the_same(tmp_path):
+@pytest.mark.parametrize("tag", [b"RF64", b"BW64"])
+def test_an_rf64_that_nobody_finished_is_whole_all_the_same(tmp_path, tag):
     path = write(tmp_path / "crashed.wav", chirp(2, 16_000), 16_000, format="RF64", subtype="PCM_16")
     content = bytearray(path.read_bytes())
+    content[:4] = tag
     content[20:44] = bytes(24)  # the sizes of the file and of its samples, and their count
     path.write_bytes(content)
     with warnings.catch_warnings():
