@@ -8,8 +8,8 @@ __all__ = ["AUDIO_SUFFIXES", "is_visible_file"]
 AUDIO_SUFFIXES = frozenset(
     f".{suffix}"
     for line in (
-        "wav flac ogg oga opus spx mp2 mp3 m4a m4b mp4 m4v aac ac3 eac3 amr awb g722 gsm sln",
-        "webm weba mkv mka mov avi flv ogv 3gp 3g2 wma wmv asf mpg mpeg vob mts m2ts",
+        "wav bwf flac ogg oga opus spx mp2 mpa mp3 m4a m4b mp4 m4v aac ac3 eac3 ec3 amr awb g722 gsm sln",
+        "webm weba mkv mka mov avi flv ogv 3gp 3g2 wma wmv asf mpg mpeg vob mts m2ts m2t mxf",
         "aif aiff aifc au caf w64 rf64 sph",
     )
     for suffix in line.split()

@@ -67,10 +67,10 @@ def delay(source: Path, target: Path, after_s: float, by_s: float, **options: st
     return target
 
 
-def encode(path: Path, samples: np.ndarray, rate: int, codec: str, **options: str) -> Path:
-    """Encode mono or stereo float samples with PyAV; the suffix determines the container."""
+def encode(path: Path, samples: np.ndarray, rate: int, codec: str, kind: str | None = None, **options: str) -> Path:
+    """Encode mono or stereo float samples with PyAV; without a ``kind`` the suffix determines the container."""
     layout = "mono" if samples.ndim == 1 else "stereo"
-    with av.open(str(path), "w", options=options) as container:
+    with av.open(str(path), "w", format=kind, options=options) as container:
         stream = container.add_stream(codec, rate=rate)
         stream.layout = layout
         planes = np.ascontiguousarray(np.atleast_2d(samples.T))

@@ -42,11 +42,11 @@ def test_formats_of_ffmpeg_are_read(tmp_path, extension):
 TAKEN = {
     "libopencore_amrnb": "amr",
     "aac": "m4v 3g2 flv",
-    "ac3": "ac3 vob mts m2ts",
-    "eac3": "eac3",
+    "ac3": "ac3 vob mts m2ts m2t",
+    "eac3": "eac3 ec3",
     "libopus": "ogv",
     "g722": "g722",
-    "mp2": "mp2 mpg mpeg wmv asf",
+    "mp2": "mp2 mpa mpg mpeg wmv asf",
 }
 
 
@@ -62,6 +62,17 @@ def test_what_is_taken_from_folders_is_read(tmp_path, codec, extension):
     assert f".{extension}" in AUDIO_SUFFIXES
     assert len(heard) == pytest.approx(32_000, abs=1_600)
     assert abs(lag(heard, audio.read(wave, rate))) < 1_600  # not every container stores the priming of its encoder
+
+
+def test_what_broadcasters_keep_is_taken_from_folders(tmp_path):
+    wave = chirp(2, 48_000)
+    paths = [
+        encode(tmp_path / "clip.mxf", wave, 48_000, "pcm_s16le", "mxf_opatom"),
+        write(tmp_path / "clip.bwf", wave, 48_000, format="WAV"),
+    ]
+    for path in paths:
+        assert path.suffix in AUDIO_SUFFIXES
+        _assert_heard(audio.read(path), audio.read(wave, 48_000))
 
 
 @pytest.mark.parametrize(("suffix", "subtype"), [(".gsm", "GSM610"), (".sln", "PCM_16")])
