@@ -142,7 +142,8 @@ class _Tally:
         except BrokenPipeError:
             raise
         except (SortformerError, OSError) as error:
-            say(f"error: {sentence(error)}")
+            said = sentence(error)
+            say(f"error: {said if name in said else f'{name}: {said}'}")
             self.failed.append(name)
         except Exception as error:  # one recording that exhausts the memory must not stop the others
             say(f"error: {name}: {unforeseen(error)}")

@@ -48,6 +48,15 @@ def test_there_is_room_for_as_many_speakers_as_the_manifest_says(cli: Cli, model
     assert settings["postprocess"]["clustering"]["max_speakers"] == 9
 
 
+def test_an_error_says_which_recording_it_is_about(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    rows = [{"audio_filepath": str(wav), "uniq_id": "music", "num_speakers": 0}]
+    rows += [{"audio_filepath": "lost.wav", "uniq_id": name, "duration": 1.0} for name in ("news", "lost")]
+    outcome = cli("diarize", manifest(tmp_path / "all.jsonl", *rows), "--model", model, "--oracle-num-speakers")
+    missing = f"{tmp_path / 'lost.wav'} does not exist: check the path"
+    few = "num_speakers must be a whole number, 1 or more, got 0"
+    assert outcome.errors == [f"music: {few}", f"news: {missing}", missing]
+
+
 @pytest.mark.parametrize("options", [("--num-speakers", 2), ("--channel", "each")])
 def test_a_number_of_speakers_is_said_once(cli: Cli, wav: Path, options: tuple):
     outcome = cli("diarize", wav, "--oracle-num-speakers", *options)

@@ -130,7 +130,7 @@ def test_a_transcript_is_found_whatever_its_kind_and_case(cli: Cli, model: Path,
     assert "Hello Ada." in cli(*options).out
     outcome = cli("diarize", wav, "--words", tmp_path / "absent.json", "-f", "srt")
     assert outcome.errors == [
-        f"{tmp_path / 'absent.json'} does not exist: --words needs a transcript of each recording"
+        f"meeting: {tmp_path / 'absent.json'} does not exist: --words needs a transcript of each recording"
     ]
 
 
