@@ -10,6 +10,7 @@ from typing import BinaryIO, Protocol, cast
 import av
 import av.error
 import numpy as np
+from av.container import InputContainer
 
 from sortformer.audio.decoder import AudioInfo, Damaged, NotDecodable
 from sortformer.audio.ogg import is_chain
@@ -26,6 +27,8 @@ KEEP_START = {"mpegts", "mpeg"}  # those whose timestamps may jump later on, as 
 LONGEST_PACKET_S = 1.0  # a damaged packet may claim hours
 SHORTEST_GAP_S, LONGEST_GAP_S = 0.1, 3600.0  # less is an encoder's rounding or priming, more a broken timestamp
 LONGEST_START_S = 10.0
+# In microseconds and bytes: without need FFmpeg would read that far in every broadcast before it starts.
+UP_TO_LATE_SOUND = {"analyzeduration": "15000000", "probesize": "100000000"}
 TO_THE_END = {"ignore_length": "1"}
 HEADERLESS = re.compile(r"mulaw|alaw|vidc|[suf]\d+([bl]e)?")  # formats of raw samples, whose rate FFmpeg guesses
 MPEG_FRAME_COUNT = (b"Xing", b"Info", b"VBRI")
@@ -59,13 +62,12 @@ class FfmpegDecoder:
         unfinished = not self._live and _is_unfinished(cast(BinaryIO, file))
         self._chained = not self._live and is_chain(cast(BinaryIO, file))
         self._steady = None if self._live else _Named(cast(BinaryIO, file))
+        self._container = self._opened(file, TO_THE_END if unfinished else {})
         try:
-            self._container = av.open(
-                self._steady or file, mode="r", options=NO_PROTOCOLS | (TO_THE_END if unfinished else {})
-            )
-        except (av.error.FFmpegError, ValueError) as error:
-            raise NotDecodable("its format is unknown, or its index is missing") from error
-        try:
+            if self._steady and self._format() in KEEP_START and not self._is_known():
+                self._container.close()
+                self._steady.seek(0)
+                self._container = self._opened(file, UP_TO_LATE_SOUND)
             self._stream = self._chosen()
         except NotDecodable:
             self._container.close()
@@ -128,6 +130,17 @@ class FfmpegDecoder:
 
     def close(self) -> None:
         self._container.close()
+
+    def _opened(self, file: ByteSource, options: dict[str, str]) -> InputContainer:
+        try:
+            return av.open(self._steady or file, mode="r", options=NO_PROTOCOLS | options)
+        except (av.error.FFmpegError, ValueError) as error:
+            raise NotDecodable("its format is unknown, or its index is missing") from error
+
+    def _is_known(self) -> bool:
+        """Return whether FFmpeg has found sound, within the first seconds and bytes, in any stream that is for it."""
+        streams = self._container.streams.audio
+        return not streams or any(stream.codec_context and stream.rate for stream in streams)
 
     def _chosen(self) -> av.AudioStream:
         """Return the stream to decode; raise ``NotDecodable`` if there is none."""

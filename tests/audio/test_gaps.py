@@ -128,6 +128,13 @@ def test_a_broadcast_is_believed_about_its_start_but_not_about_its_cuts(
         assert len(audio.read(path)) / 16_000 == pytest.approx(length_s, abs=0.1)
 
 
+def test_sound_that_begins_long_after_the_pictures_of_a_broadcast_is_found(tmp_path: Path):
+    path = video(tmp_path / "talk.ts", chirp(3, RATE), 0.0, 9.0, shown_s=10)
+    with strict():
+        assert len(audio.read(path)) / 16_000 == pytest.approx(12, abs=0.1)
+    assert audio.probe(path).duration_s == pytest.approx(12, abs=0.1)
+
+
 def test_a_gap_near_the_end_of_fragments_with_late_sound_is_silence(tmp_path: Path):
     flags = "frag_keyframe+empty_moov+delay_moov"  # as OBS writes them
     path = video(tmp_path / "talk.mp4", chirp(3, RATE), 0.0, 2.5, gap_s=1.0, movflags=flags)
@@ -138,15 +145,21 @@ def test_a_gap_near_the_end_of_fragments_with_late_sound_is_silence(tmp_path: Pa
 
 
 def video(
-    path: Path, samples: np.ndarray, pictures_s: float, sound_s: float, gap_s: float = 0.0, **options: str
+    path: Path,
+    samples: np.ndarray,
+    pictures_s: float,
+    sound_s: float,
+    gap_s: float = 0.0,
+    shown_s: int = 4,
+    **options: str,
 ) -> Path:
-    """Write 4 s of pictures, and sound that starts at another time and has a gap after 2 s."""
+    """Write pictures, ``shown_s`` long, and sound that starts at another time and has a gap after 2 s."""
     with av.open(str(path), "w", options={"avoid_negative_ts": "disabled"} | options) as made:
         pictures, sound = made.add_stream("mpeg4", rate=25), made.add_stream("aac", rate=RATE)
         pictures.width = pictures.height = 64
         pictures.pix_fmt, sound.layout = "yuv420p", "mono"
         packets = []
-        for number in range(100):
+        for number in range(25 * shown_s):
             picture = av.VideoFrame.from_ndarray(np.full((64, 64, 3), number, np.uint8), format="rgb24")
             picture.pts, picture.time_base = number, Fraction(1, 25)
             packets += [(packet, pictures_s) for packet in pictures.encode(picture)]
