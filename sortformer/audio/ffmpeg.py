@@ -163,6 +163,8 @@ class FfmpegDecoder:
         return self._container.format.name.split(",")[0]
 
     def _stream_s(self) -> float | None:
+        if self._format() == "matroska":  # has none, and FFmpeg gives the container's to a stream that starts late
+            return None
         duration, unit = self._stream.duration, self._stream.time_base
         return float(duration * unit) if duration and duration > 0 and unit else None
 

@@ -135,6 +135,12 @@ def test_sound_that_begins_long_after_the_pictures_of_a_broadcast_is_found(tmp_p
     assert audio.probe(path).duration_s == pytest.approx(12, abs=0.1)
 
 
+def test_sound_that_begins_long_after_the_pictures_need_not_last_as_long(tmp_path: Path):
+    path = video(tmp_path / "talk.mkv", chirp(1, RATE), 0.0, 6.0, shown_s=10)
+    with strict():
+        assert len(audio.read(path)) / 16_000 == pytest.approx(7, abs=0.1)
+
+
 def test_a_gap_near_the_end_of_fragments_with_late_sound_is_silence(tmp_path: Path):
     flags = "frag_keyframe+empty_moov+delay_moov"  # as OBS writes them
     path = video(tmp_path / "talk.mp4", chirp(3, RATE), 0.0, 2.5, gap_s=1.0, movflags=flags)
