@@ -130,6 +130,7 @@ def crop(
     Warns:
         AudioWarning: if the file is damaged before the end of the excerpt (the samples before are returned), or if the
             channels cancel each other out in their mean.
+        UserWarning: if the file has several audio tracks, of which only one is read.
     """
     if not is_file(source):
         got = type(source).__name__
@@ -140,7 +141,9 @@ def crop(
     first, last = round(start_s * SAMPLE_RATE), None if duration_s is None else round(end_s * SAMPLE_RATE)
     name = name_of(source)
     with decoder(source) as found:
-        rate = recording_of(found, name).rate
+        recording = recording_of(found, name)
+        _warn_of_tracks(recording)
+        rate = recording.rate
         margin = 0.0 if rate == SAMPLE_RATE else MARGIN_S
         # The two sampling grids meet every `beat` samples: the resampler has to start there to hit the grid of `read`.
         beat = rate // math.gcd(rate, SAMPLE_RATE)
@@ -176,12 +179,7 @@ def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.n
 
 def _signal(recording: Recording, channel: int | None) -> Iterator[np.ndarray]:
     """Yield (n,) float32 pieces at 16 kHz."""
-    if recording.tracks > 1:
-        warnings.warn(
-            f"{recording.name} has {recording.tracks} audio tracks: using number {recording.track}, which players "
-            "choose; for another, give a file of it (ffmpeg -i FILE -map 0:a:1 OUT.wav is number 2)",
-            stacklevel=2,
-        )
+    _warn_of_tracks(recording)
     count = 0
     for piece in _mono(recording.pieces, recording.rate, channel, recording.name):
         count += len(piece)
@@ -189,6 +187,15 @@ def _signal(recording: Recording, channel: int | None) -> Iterator[np.ndarray]:
     if count < SHORTEST_S * SAMPLE_RATE:
         length_s = count * 1000 // SAMPLE_RATE / 1000  # rounded down, so that it reads as less than the minimum
         raise InputError(f"{recording.name} holds only {length_s:.3f} s of audio: at least {SHORTEST_S} s is needed")
+
+
+def _warn_of_tracks(recording: Recording) -> None:
+    if recording.tracks > 1:
+        warnings.warn(
+            f"{recording.name} has {recording.tracks} audio tracks: using number {recording.track}, which players "
+            "choose; for another, give a file of it (ffmpeg -i FILE -map 0:a:1 OUT.wav is number 2)",
+            stacklevel=2,
+        )
 
 
 def _mono(

@@ -39,6 +39,12 @@ def test_the_default_track_is_read_and_the_others_are_told_of(
     assert (audio.probe(path).track, audio.probe(path).tracks) == (number, 2)
 
 
+def test_an_excerpt_tells_of_the_other_tracks(tmp_path: Path):
+    path = tracks(tmp_path / "talk.mkv", 1)
+    with pytest.warns(UserWarning, match=f"{re.escape(str(path))} has 2 audio tracks: using number 2, which"):
+        np.testing.assert_allclose(audio.crop(path, 0.5, 1.0), SECOND[8_000:24_000], atol=1e-4)
+
+
 def test_a_single_track_is_read_without_a_word(tmp_path: Path):
     path = encode(tmp_path / "talk.mka", FIRST, RATE, "flac")
     with warnings.catch_warnings():
