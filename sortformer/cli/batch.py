@@ -63,7 +63,9 @@ def run(
     several = len(found) + len(tally.failed) > 1
     results = replace(results, several=several)
     results.prepare()
-    refused = namesakes(found, ignore_case=results.folder is not None and ignores_case(results.folder))
+    refused = namesakes(
+        found, results.extensions, ignore_case=results.folder is not None and ignores_case(results.folder)
+    )
     todo: list[tuple[Recording, tuple[str, ...]]] = []
     number, shards = shard
     part = found[number - 1 :: shards]

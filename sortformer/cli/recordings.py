@@ -1,5 +1,6 @@
 """Resolution of command line arguments to recordings."""
 
+import itertools
 import os
 import sys
 import warnings
@@ -143,14 +144,18 @@ def once(found: Iterable[Recording]) -> list[Recording]:
     return list({(each.name, _place(each), each.offset_s, each.duration_s): each for each in found}.values())
 
 
-def namesakes(found: Iterable[Recording], *, ignore_case: bool = False) -> dict[Recording, InputError]:
+def namesakes(
+    found: Iterable[Recording], extensions: Iterable[str] = ("",), *, ignore_case: bool = False
+) -> dict[Recording, InputError]:
     """Return an error for each recording with the same name as another: their results would overwrite each other.
 
+    So would the JSON of ``talk.seglst`` and the SegLST of ``talk``: ``extensions`` are those of the results.
     ``ignore_case`` is for folders in which names that differ in case only are one file.
     """
     named: dict[str, list[Recording]] = {}
-    for each in found:
-        named.setdefault(each.id.casefold() if ignore_case else each.id, []).append(each)
+    for each, extension in itertools.product(found, extensions):
+        file_name = f"{each.id}.{extension}"
+        named.setdefault(file_name.casefold() if ignore_case else file_name, []).append(each)
     return {
         each: InputError(
             f"{each.path} and {other.path} are {_both_named(each.id, other.id)}, and so would be their results: rename "

@@ -88,6 +88,11 @@ class Results:
         if self.folder is None and len(self.formats) > 1:
             raise InputError("only one format can be written to stdout: give a folder with -o")
 
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """The extensions of the files of a recording."""
+        return tuple(FORMATS[name].extension for name in self.formats)
+
     def prepare(self) -> None:
         """Create the folder, so that errors appear before the work starts.
 

@@ -48,6 +48,18 @@ def test_there_is_room_for_as_many_speakers_as_the_manifest_says(cli: Cli, model
     assert settings["postprocess"]["clustering"]["max_speakers"] == 9
 
 
+def test_results_of_two_formats_do_not_share_a_file(cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path):
+    inputs = (make("talk.wav"), make("talk.seglst.wav"))
+    options = ("diarize", *inputs, "--model", model, "-o", tmp_path / "out", "--overwrite", "-f")
+    assert cli(*options, "json").code == 0
+    outcome = cli(*options, "json,seglst")
+    assert outcome.code == 1
+    assert [error.split(", and so")[0] for error in outcome.errors] == [
+        f"{inputs[0]} and {inputs[1]} are named 'talk' and 'talk.seglst', one file name in this folder",
+        f"{inputs[1]} and {inputs[0]} are named 'talk.seglst' and 'talk', one file name in this folder",
+    ]
+
+
 def test_an_error_says_which_recording_it_is_about(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     rows = [{"audio_filepath": str(wav), "uniq_id": "music", "num_speakers": 0}]
     rows += [{"audio_filepath": "lost.wav", "uniq_id": name, "duration": 1.0} for name in ("news", "lost")]
