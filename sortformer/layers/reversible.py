@@ -30,11 +30,11 @@ class ReversibleStack(Stack):
         blocks = [self[layer] for layer in layers]
         if not blocks:
             return LayerStep(x, None)
-        # Sums of half precision cannot be subtracted again: the streams are float32 at least.
+        # Sums of half precision cannot be subtracted again: the streams are float32 at least, whatever the weights are.
         x = wide(x)
         parameters = [parameter for block in blocks for parameter in block.parameters()]
         mean, names, *losses = _Couplings.apply(x, valid, blocks, *parameters)  # pyright: ignore[reportGeneralTypeIssues]
-        return LayerStep(mean, None, dict(zip(names, losses, strict=True)))
+        return LayerStep(mean.to(parameters[0].dtype), None, dict(zip(names, losses, strict=True)))
 
 
 class _Couplings(torch.autograd.Function):
@@ -84,9 +84,10 @@ Part = Callable[[Tensor], LayerStep]
 
 def _parts(block: Any, valid: Tensor | None) -> tuple[Part, Part]:
     """Return the functions whose outputs a block adds to the first stream, and then to the second."""
+    dtype = block.attention_norm.weight.dtype
     return (
-        lambda x: block.attend(block.attention_norm(x), valid),
-        lambda x: LayerStep(block.transform(block.feed_forward_norm(x)), None),
+        lambda x: block.attend(block.attention_norm(x.to(dtype)), valid),
+        lambda x: LayerStep(block.transform(block.feed_forward_norm(x.to(dtype))), None),
     )
 
 

@@ -137,6 +137,21 @@ def test_half_precision_is_computed_again_as_it_was():
         assert (one - other).norm() <= 0.02 * other.norm() + 1e-4
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_model_of_half_precision_is_near_that_of_double(dtype: torch.dtype):
+    stack = ReversibleStack(blocks(3)).to(dtype)
+    x, valid = frames(dtype)
+    x.requires_grad_()
+    found = stack(x, valid).out
+    assert found.dtype == dtype
+    of_found = gradients(stack, found, x)
+    stack, x = stack.double(), x.detach().double().requires_grad_()
+    expected = plain(stack, x, valid)
+    assert (found - expected).norm() <= 0.02 * expected.norm()
+    for one, other in zip(of_found, gradients(stack, expected, x), strict=True):
+        assert (one - other).norm() <= 0.05 * other.norm() + 1e-3
+
+
 def test_what_is_kept_for_the_way_back_does_not_grow_with_the_number_of_layers():
     def kept(kind: type[Stack], layers: int) -> int:
         stack, (x, valid) = kind(blocks(layers)).double(), frames()
