@@ -132,7 +132,8 @@ class MultiHeadAttention(nn.Module):
             alike = asking is asked
             asking = self.position.embed(asking, places.query)
             asked = asking if alike else self.position.embed(asked, places.key)
-        return self._heads(self.query, asking), self._heads(self.key, asked), self._heads(self.value, asked)
+        query, value = self._heads(self.query, asking), self._heads(self.value, asked)
+        return query, query if self.core.shares_queries else self._heads(self.key, asked), value
 
     def _heads(self, layer: nn.Linear, x: Tensor) -> Tensor:
         return layer(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)

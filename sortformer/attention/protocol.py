@@ -55,6 +55,9 @@ def add_losses(*parts: Mapping[str, Tensor]) -> dict[str, Tensor]:
 class Core(nn.Module, ABC):
     """Attention itself: its projections, norm and positions are outside."""
 
+    shares_queries = False
+    """Whether the keys are the queries, as in Reformer; a memory then stores these."""
+
     @abstractmethod
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d) from query (B, H, T, d), key and value (B, H, S, d); the last T keys are the queries'.

@@ -22,6 +22,8 @@ class ReformerAttention(Core):
     appendix A once), and the rotations are drawn once.
     """
 
+    shares_queries = True
+
     def __init__(self, head_dim: int, buckets: int, rounds: int, chunk: int) -> None:
         super().__init__()
         self.buckets = buckets
@@ -31,7 +33,7 @@ class ReformerAttention(Core):
         self.register_buffer("rotations", torch.randn(rounds, head_dim, max(1, buckets // 2)))
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d) from query and value; the key is not used. See :class:`Core`."""
+        """Return (B, H, T, d) from query and value; the key is the query. See :class:`Core`."""
         valid = validity(key, context.valid)[:, None].expand(-1, query.shape[1], -1)
         unit = nn.functional.normalize(query, dim=-1)
         mixed, weight = zip(*(self._round(query, unit, value, valid, r) for r in range(self.rounds)), strict=True)

@@ -9,10 +9,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.functional import normalize
 
 from sortformer.attention import MultiHeadAttention, full_attention
 from sortformer.config.attention import AttentionConfig, Position
-from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, SpanCore
+from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, ReformerCore, SpanCore
 from sortformer.config.mechanisms import MEMORIES
 from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory, NoMemory, TransformerXLMemory
 from tests.draws import draw
@@ -151,6 +152,15 @@ def test_the_nearest_keys_equal_a_search_through_a_list():
             mixed[i, h] = (1 - gate[h]) * mixed[i, h] + gate[h] * read
     with torch.no_grad():
         np.testing.assert_allclose(layer(torch.from_numpy(x)[None]).out[0].numpy(), merged(layer, mixed), atol=1e-9)
+
+
+def test_the_keys_of_a_core_that_shares_queries_are_its_queries():
+    """Its key projection is never trained, so a search by that would find frames at random."""
+    layer, x = build(KNN, ReformerCore(buckets=1, rounds=1, chunk_frames=99)), draw(2, FRAMES, DIM)
+    query = torch.from_numpy(projected(layer, x.numpy())[0]).transpose(0, 1)
+    with torch.no_grad():
+        stored = layer(x[None]).state.memory.key[0]
+    torch.testing.assert_close(stored, normalize(query[:, -KNN.frames :], dim=-1))
 
 
 @pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
