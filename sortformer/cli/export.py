@@ -10,9 +10,9 @@ import typer
 from sortformer.annotation import Diarization, Turns, last_end
 from sortformer.cli.console import about, say, usage_errors
 from sortformer.cli.options import Formats, OutFolder, Overwrite, Regions, SkipExisting, Words
-from sortformer.cli.recordings import Recording
+from sortformer.cli.recordings import Recording, namesakes
 from sortformer.cli.results import Results
-from sortformer.errors import InputError, counted
+from sortformer.errors import counted
 from sortformer.formats.gather import TURN_SUFFIXES, files_in, results_in, uem_in
 from sortformer.formats.kinds import formats_named
 from sortformer.formats.names import check_names_files
@@ -45,7 +45,9 @@ def export(
     with usage_errors():
         results = Results(out, formats_named(formats), overwrite, skip_existing, transcripts=words, regions=regions)
     results.prepare()
-    found = _found(inputs, ignore_case=out is not None and ignores_case(out))
+    found = _found(inputs)
+    for error in namesakes(found, results.extensions, ignore_case=out is not None and ignores_case(out)).values():
+        raise error
     results = replace(results, several=len(found) > 1)
     wanted = {recording: names for recording in found if (names := results.wanted(recording))}
     for number, (recording, names) in enumerate(wanted.items()):
@@ -58,18 +60,14 @@ def export(
         say(f"{counted(len(wanted), 'recording')} exported{skipped}")
 
 
-def _found(inputs: Iterable[Path], ignore_case: bool) -> dict[Recording, Turns]:
-    """Return the turns of each recording in files and folders; ``ignore_case`` is that of ``namesakes``."""
-    found, named = dict[Recording, Turns](), dict[str, Path]()
-    for file in (file for each in inputs for file in files_in(each, *TURN_SUFFIXES)):
-        for uri, turns in results_in(file).items():
-            name = turns.uri if isinstance(turns, Diarization) else uri
-            key = name.casefold() if ignore_case else name
-            if key in named:
-                raise InputError(f"{named[key]} and {file} both contain the recording {name!r}: export them separately")
-            named[key] = file
-            found[Recording(file, check_names_files(name))] = turns
-    return found
+def _found(inputs: Iterable[Path]) -> dict[Recording, Turns]:
+    """Return the turns of each recording in files and folders."""
+    return {
+        Recording(file, check_names_files(turns.uri if isinstance(turns, Diarization) else uri)): turns
+        for path in inputs
+        for file in files_in(path, *TURN_SUFFIXES)
+        for uri, turns in results_in(file).items()
+    }
 
 
 def _lasting(turns: Turns, recording: Recording, results: Results) -> Diarization:

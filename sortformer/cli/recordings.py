@@ -159,7 +159,7 @@ def namesakes(
     return {
         each: InputError(
             f"{each.path} and {other.path} are {_both_named(each.id, other.id)}, and so would be their results: rename "
-            "one, give each a 'uniq_id' in a manifest, or diarize them separately, into two folders"
+            "one, give each a 'uniq_id' in a manifest, or process them separately, into two folders"
         )
         for alike in named.values()
         for each, other in zip(alike, [*alike[1:], alike[0]], strict=True)
