@@ -20,12 +20,15 @@ from sortformer.intervals import Regions, clipped
 __all__ = ["Results", "check_out", "say_as_in_rttm"]
 
 
-def check_out(out: Path, overwrite: bool, *, folder: bool = False) -> None:
+def check_out(out: Path, overwrite: bool, *, folder: bool = False, source: str | None = None) -> None:
     """Check, before the work starts, that its only result can be written: a file, or the folder of a model.
 
     Raises:
-        InputError: when it exists and ``overwrite`` is not set, is of the wrong kind, or cannot be written.
+        InputError: when it exists and ``overwrite`` is not set, is the ``source`` or of the wrong kind, or cannot be
+            written.
     """
+    if source is not None and _same(out, Path(source)):
+        raise InputError(f"{out} is the input, not a result: give another name with -o")
     if out.exists() and not (out.is_file() or out.is_dir()):
         raise InputError(f"{out} is a pipe or a device: give a file name with -o")
     if out.exists() and not overwrite:
@@ -119,7 +122,7 @@ class Results:
         said = None if self._transcripts is None else self._transcripts.check(recording)
         for source, what in ((said, "the transcript"), (recording.source, "the input")):
             for path in (self._path(recording, name) for name in there):
-                if isinstance(source, Path) and source.exists() and path.samefile(source):
+                if isinstance(source, Path) and _same(path, source):
                     raise InputError(f"{path} is {what}, not a result: give another folder with -o")
         if self.overwrite:
             return self.formats
@@ -169,6 +172,10 @@ class Results:
     def _path(self, recording: Recording, name: str) -> Path:
         assert self.folder is not None
         return self.folder / f"{recording.name}.{FORMATS[name].extension}"
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.exists() and other.exists() and one.samefile(other)
 
 
 def _is_there(path: Path) -> bool:

@@ -159,7 +159,7 @@ def stream(
             fits = f"give -f {named}, or " if named in _FORMS else ""
             raise InputError(f"{out} is named like {named}, but would contain {form}: {fits}end its name in .{form}")
     if out is not None:
-        check_out(out, overwrite)
+        check_out(out, overwrite, source=source)
     sound.check_stdin()
 
     with interrupts() as interrupt:

@@ -419,7 +419,8 @@ def test_an_unwritable_output_is_known_before_the_stream(cli: Cli, wav: Path, tm
     [
         (["absent.wav"], "does not exist"),
         (["-", "--rate", 8_000], "a recording has its own rate, so leave it out"),
-        (["{wav}", "-o", "{wav}"], "--overwrite"),
+        (["{wav}", "-o", "{short}"], "short.wav exists already; use --overwrite"),
+        (["{wav}", "-o", "{wav}", "--overwrite"], "is the input, not a result: give another name with -o"),
         (["{wav}", "--enroll", "chair=absent.wav"], "the clip of 'chair': absent.wav does not exist"),
         (["{wav}", "--enroll", "chair={short}"], "clip of 'chair' lasts 0.50 s"),
     ],
