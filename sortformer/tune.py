@@ -12,7 +12,7 @@ from sortformer.audio import AudioSource
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
-from sortformer.errors import InputError
+from sortformer.errors import InputError, listed
 from sortformer.estimates import Probabilities
 from sortformer.evaluate import Report, score_recordings
 from sortformer.heard import Heard, Progress, report
@@ -116,6 +116,8 @@ def tune(
     starts = {uri: (starts_s or {}).get(uri, 0.0) for uri in probabilities}
     if uem is None:
         uem = {uri: ((starts[uri], starts[uri] + found.duration),) for uri, found in probabilities.items()}
+    if missing := sorted(set(probabilities) - set(uem)):
+        raise InputError(f"the UEM has no regions of {listed(missing)}; add them, or tune without it")
     regions = {uri: tuple(parts) for uri, parts in uem.items()}
 
     if by_distance and (apart := sorted(set(by_distance) ^ set(probabilities))):

@@ -249,10 +249,26 @@ def test_a_uem_says_what_is_scored(folders, tmp_path):
     assert score(*folders, uem=tmp_path / "uems").rows[0] == report.rows[0]
 
 
-def test_a_recording_that_the_uem_lacks_is_refused(folders, tmp_path):
+def test_what_the_uem_lacks_is_not_scored(folders, tmp_path):
     uem.write(tmp_path / "some.uem", {"one": [(0, 4)]})
-    with pytest.raises(InputError, match="the UEM has no regions of 'two'"):
-        score(*folders, uem=tmp_path / "some.uem")
+    rttm.write(folders[1] / "more.rttm", Diarization(ONE_FOUND.turns, 10, "more"))  # has no reference, and needs none
+    with pytest.warns(UserWarning, match="not scored, as the UEM has no regions of them: 'two'") as warned:
+        report = score(*folders, uem=tmp_path / "some.uem", errors=tmp_path / "errors")
+    assert len(warned) == 1
+    assert [row.uri for row in report.rows] == ["one"]
+    assert sorted(path.name for path in (tmp_path / "errors").iterdir()) == ["one.errors.txt", "one.html"]
+    uem.write(tmp_path / "more.uem", {"one": [(0, 4)], "more": [(0, 4)]})
+    with (
+        pytest.warns(UserWarning, match="not scored"),
+        pytest.raises(InputError, match=r"missing in .*: 'more' .* a UEM of what to score"),
+    ):
+        score(*folders, uem=tmp_path / "more.uem")
+
+
+def test_a_uem_of_other_recordings_is_refused(folders, tmp_path):
+    uem.write(tmp_path / "other.uem", {"three": [(0, 4)]})
+    with pytest.raises(InputError, match="the UEM has no regions of 'one', 'two'; add them, or score without it"):
+        score(*folders, uem=tmp_path / "other.uem")
 
 
 def test_a_uem_after_the_last_turn_is_wondered_at(folders, tmp_path):

@@ -34,7 +34,7 @@ def score(
         Path, typer.Argument(metavar="HYP", help="Hypothesis: such a file, a folder of them, or - for RTTM from stdin.")
     ],
     uem: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="UEM file or folder: score only its regions.")
+        Path | None, typer.Option(metavar="FILE", help="UEM file or folder: score only its recordings and regions.")
     ] = None,
     protocol: ProtocolName = "full",
     collar: Annotated[

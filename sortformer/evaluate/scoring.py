@@ -41,19 +41,21 @@ def score(
     """Score a hypothesis against a reference; these and the UEM are each a file or a folder of files.
 
     Turns are RTTM, or in another format that ``turns_in`` reads. The reference may also be a manifest of RTTM and UEM
-    files; without a UEM, its durations define the scored parts. A file without a turn means silence: in a folder, in
-    the recording of its name; alone, in all recordings of the other side. A pipe without a turn is an error, because
-    the sending command may have failed. ``errors`` is a folder for inspecting the errors (see ``evaluate.errors``), in
-    which files are replaced only if ``overwrite`` is set.
+    files; without a UEM, its durations define the scored parts. Recordings that are not in a UEM are not scored, as in
+    dscore. A file without a turn means silence: in a folder, in the recording of its name; alone, in all recordings of
+    the other side. A pipe without a turn is an error, because the sending command may have failed. ``errors`` is a
+    folder for inspecting the errors (see ``evaluate.errors``), in which files are replaced only if ``overwrite`` is
+    set.
 
     Raises:
         InputError: when an argument is not a path, a path is missing or broken, no turn comes through a pipe, a
-            recording is on one side only or missing in the UEM, or a file cannot be written or exists.
+            recording is on one side only, none is in the UEM, or a file cannot be written or exists.
         ConfigError: when the protocol is unknown.
 
     Warns:
-        UserWarning: when a single hypothesis file without a turn is taken for silence and the reference has turns, or
-            when a UEM begins after the last turn of both sides and so may be that of another recording.
+        UserWarning: when a single hypothesis file without a turn is taken for silence and the reference has turns; when
+            a reference is not in the UEM; or when a UEM begins after the last turn of both sides and so may be that of
+            another recording.
     """
     for given in (reference, hypothesis, "" if uem is None else uem, "" if errors is None else errors):
         if not isinstance(given, str | os.PathLike):
@@ -72,6 +74,7 @@ def score(
     names = truth.turns or hypotheses or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())
     hypotheses = hypotheses or dict.fromkeys(names, ())
+    references, hypotheses = _listed_in(truth.uem, references, hypotheses)
     silence = "" if Path(hypothesis).is_dir() else " in a folder, as `diarize -o` writes it,"
     _check_same(references, hypotheses, str(reference), str(hypothesis), silence)
     if errors is not None:
@@ -101,16 +104,19 @@ def score_recordings(
 ) -> Report:
     """Score diarizations or turns by recording id; the scored region is that of ``metrics.region``.
 
-    In the UEM, the parts of a recording may be None, which is as if there were no UEM for it.
+    Recordings that are not in the UEM are not scored. The parts of one in it may be None, which is as if there were no
+    UEM for it.
 
     Raises:
-        InputError: when a recording is on one side only or missing in the UEM.
+        InputError: when a recording is on one side only, or none is in the UEM.
         ConfigError: when the protocol is unknown.
+
+    Warns:
+        UserWarning: when a reference is not in the UEM.
     """
     protocol = protocol_named(protocol)
+    references, hypotheses = _listed_in(uem, references, hypotheses)
     _check_same(references, hypotheses, "the references", "the hypotheses")
-    if uem is not None and (missing := sorted(set(references) - set(uem))):
-        raise InputError(f"the UEM has no regions of {listed(missing)}; add them, or score without it")
     rows = []
     for uri in sorted(references):
         reference, hypothesis = references[uri], hypotheses[uri]
@@ -139,6 +145,21 @@ def _check_sent(path: Path, turns: Collection[str]) -> None:
         )
 
 
+def _listed_in(
+    uem: Collection[str] | None, references: Mapping[str, Turns], hypotheses: Mapping[str, Turns]
+) -> tuple[Mapping[str, Turns], Mapping[str, Turns]]:
+    """Return the recordings that are in a UEM, if there is one; warn of other references."""
+    if uem is None:
+        return references, hypotheses
+    others = sorted(set(references) - set(uem))
+    if len(others) == len(references):
+        raise InputError(f"the UEM has no regions of {listed(others)}; add them, or score without it")
+    if others:
+        warnings.warn(f"not scored, as the UEM has no regions of them: {listed(others)}", stacklevel=3)
+    inside, found = ({uri: turns for uri, turns in side.items() if uri in uem} for side in (references, hypotheses))
+    return inside, found
+
+
 def _check_same(
     references: Collection[str], hypotheses: Collection[str], reference: str, hypothesis: str, silence: str = ""
 ) -> None:
@@ -154,5 +175,6 @@ def _check_same(
         )
     if extra:
         raise InputError(
-            f"missing in {reference}: {listed(extra)} of {hypothesis}; add references (the first argument)"
+            f"missing in {reference}: {listed(extra)} of {hypothesis}; add references (the first argument), or give a "
+            "UEM of what to score"
         )
