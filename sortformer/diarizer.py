@@ -160,7 +160,8 @@ class Diarizer:
             exclusive: one speaker at a time, for joining with a transcript.
             enroll: clips of known speakers, by the names that their turns get; the main speaker of a clip counts. If
                 the post-processing clusters and the recording is processed whole, clusters are compared with the clips;
-                otherwise the stream hears the clips first (see ``Session.enroll``). Clips that are arrays have the
+                otherwise the stream hears the clips first (see ``Session.enroll``). With as many clips as speakers at
+                most, nobody else is expected, and each speaker gets one of the names. Clips that are arrays have the
                 ``sample_rate`` (None: 16 kHz).
             postprocess: instead of the model's own, possibly the name of a published one: ``v2-dihard3``, ...
             progress: called with the progress of the work; may cancel it.

@@ -1,5 +1,6 @@
 """Inference on a recording: at once, in windows by voice, as a stream, or channel by channel."""
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -79,7 +80,8 @@ class Inference:
         preset: as in a call of a diarizer.
         exit_confidence: as that of a diarizer.
         clips: of speakers to enroll, with their sample rates, by name.
-        fewest, most: the least and the greatest number of speakers, where clustering decides it.
+        fewest, most: the least and the greatest number of speakers, where clustering decides it. With as many clips as
+            ``most``, nobody else is expected, and each speaker gets one of their names.
     """
 
     model: Sortformer
@@ -89,6 +91,10 @@ class Inference:
     clips: Mapping[str, tuple[AudioSource, int | None]] = field(default_factory=dict)
     fewest: int = 0
     most: int | None = None
+
+    @property
+    def _closed(self) -> bool:
+        return bool(self.clips) and self.most == len(self.clips)
 
     def run(self, heard: Heard) -> Found:
         """Process a recording as a stream, in windows by voice, or at once, by the preset; or channel by channel.
@@ -132,14 +138,16 @@ class Inference:
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         fewest, most = self.fewest, self.most
         more, fewer = range(fewest, fewest + _TRIES), range(fewest - 1, max(0, fewest - _TRIES), -1)
-        tries = (found.voices(clustering, voices, most and max(voices, most)) for voices in (*more, *fewer, 0))
+        people = np.stack([*known.values()]) if self._closed else None
+        tries = (found.voices(clustering, voices, most and max(voices, most), people) for voices in (*more, *fewer, 0))
         probs = first_heard(tries, self.settings, self.model.config.grid.step_s, fewest)
-        names = names_of_voices(probs, found.fine_emb, known, clustering.threshold)
+        distance = math.inf if self._closed else clustering.threshold
+        names = names_of_voices(probs, found.fine_emb, known, distance)
         return Found(probabilities(self.model, heard, probs, found.layers), names, OFFLINE)
 
     def _streamed(self, heard: Heard, blocks: Iterator[np.ndarray], preset: Preset) -> Found:
         # Whoever is enrolled has a slot, but may be absent, so the speakers to keep are chosen at the end.
-        room = None if self.most is None else self.most + len(self.clips)
+        room = self.most if self.most is None or self._closed else self.most + len(self.clips)
         config = stream_config(self.model.config, preset, self.settings.with_room_for(max_speakers=room))
         config = replace(config, max_speakers=None if config.clustering is None else room or config.max_speakers)
         session = Session(self.model, config)

@@ -68,11 +68,17 @@ class Whole:
         """The embeddings at the rate of ``probs``, (U, D)."""
         return np.repeat(self.emb, self.finer, axis=0)[: len(self.probs)]
 
-    def voices(self, clustering: ClusteringConfig, fewest: int = 1, most: int | None = None) -> np.ndarray:
+    def voices(
+        self,
+        clustering: ClusteringConfig,
+        fewest: int = 1,
+        most: int | None = None,
+        known: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Return probabilities (U, K) of the voices; see ``by_voice``."""
         starts = np.arange(0, len(self.probs), self.finer)
         pooled = np.add.reduceat(self.probs, starts, axis=0) / np.diff(starts, append=len(self.probs))[:, None]
-        share = by_voice(pooled.astype(self.probs.dtype), self.emb, clustering, max(1, fewest), most)
+        share = by_voice(pooled.astype(self.probs.dtype), self.emb, clustering, max(1, fewest), most, known=known)
         return in_finer_frames(share, self.probs, self.finer)
 
 

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from sortformer.model import Sortformer
 from sortformer.offline import Whole, at_once, clip_voice, in_windows
 from tests.audio.makers import chirp
 from tests.small_models import small_config, small_model
+from tests.streaming.tiny import hearing_model
 from tests.tiny import SLOTS, tiny_model
 
 
@@ -86,6 +88,25 @@ def test_a_voice_that_is_two_by_the_distance_of_clustering_is_not_named(alone: D
     assert ["chair" in speakers for speakers in named] == [True, False]
 
 
+def test_where_there_are_as_many_clips_as_speakers_everybody_is_named(alone: Diarizer, wav: Path):
+    clip, other = chirp(2.0, 16_000)[::-1].copy(), chirp(3.0, 16_000)[16_000:]
+    distant = partial(grouped(alone, 1e-6), wav, enroll={"chair": clip})
+    assert distant(max_speakers=1).speakers == distant(num_speakers=1).speakers == ("chair",)
+    assert "chair" not in distant(max_speakers=2).speakers
+    both = grouped(alone, 1e-6)(wav, enroll={"chair": clip, "guest": other}, max_speakers=1)
+    assert both.speakers == ("speaker_0",)  # one of them is absent, or both are
+
+
+@pytest.mark.parametrize("preset", [None, "1s"])
+def test_where_there_are_as_many_clips_as_speakers_no_two_are_merged(preset: str | None):
+    low, high = (np.sin(np.arange(32_000) * tone).astype(np.float32) / 2 for tone in (0.2, 1.5))
+    merging = Diarizer(hearing_model(3.0, -3.0, -3.0), PostprocessConfig(clustering=ClusteringConfig(1.99)), "merging")
+    wave = np.concatenate([low, high, low])
+    heard = partial(merging, wave, sample_rate=16_000, preset=preset, enroll={"guest": high, "chair": low})
+    with pytest.warns(UserWarning, match="sound like one voice"):
+        assert set(heard(max_speakers=2).speakers) == {"chair", "guest"}
+
+
 @pytest.mark.parametrize(("frames", "enough"), [(7, True), (6, False)])
 def test_a_clip_has_half_a_second_of_speech(monkeypatch: pytest.MonkeyPatch, frames: int, enough: bool):
     model, probs = small_model(small_config()), np.zeros((25, 3), np.float32)
@@ -125,7 +146,7 @@ def _times(result: Diarization) -> list[tuple[float, float, str]]:
 def test_windows_that_see_everything_give_what_the_whole_gives(alone: Diarizer, monkeypatch: pytest.MonkeyPatch):
     wave = chirp(9.97, 16_000)
     expected = alone.embeddings(wave, sample_rate=16_000)
-    monkeypatch.setattr("sortformer.offline.by_voice", lambda probs, *_: probs)
+    monkeypatch.setattr("sortformer.offline.by_voice", lambda probs, *_, **__: probs)
     monkeypatch.setattr("sortformer.offline.WINDOW_FRAMES", 25)
     monkeypatch.setattr("sortformer.offline.MARGIN_FRAMES", 1000)
     found = grouped(alone).embeddings(wave, sample_rate=16_000)
@@ -203,7 +224,7 @@ def test_voices_of_whom_nothing_is_heard_are_no_answer_to_how_many(
 ):
     asked = []
 
-    def voices(whole: Whole, _: ClusteringConfig, fewest: int, most: int) -> np.ndarray:
+    def voices(whole: Whole, _: ClusteringConfig, fewest: int, most: int, __: object) -> np.ndarray:
         asked.append((fewest, most))
         speaking = heard[min(len(asked), len(heard)) - 1]
         return np.repeat([[0.9] * speaking + [0.0] * (3 - speaking)], len(whole.probs), axis=0)
@@ -225,7 +246,7 @@ def test_where_nobody_asks_how_many_nobody_else_is_looked_for(
 ):
     asked = []
 
-    def voices(whole: Whole, _: ClusteringConfig, fewest: int, __: int | None) -> np.ndarray:
+    def voices(whole: Whole, _: ClusteringConfig, fewest: int, *__: object) -> np.ndarray:
         asked.append(fewest)
         return np.zeros((len(whole.probs), 2), np.float32)
 
