@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from sortformer.cli.console import about, bar, say, sentence, unforeseen
+from sortformer.cli.console import about, bar, named, say, sentence, unforeseen
 from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts, unwrapped
 from sortformer.cli.recordings import Recording, namesakes, once, recordings
 from sortformer.cli.results import Results
@@ -53,7 +54,7 @@ def run(
     tally = _Tally()
     found: list[Recording] = []
     for argument in arguments:
-        with tally.past_errors(argument):
+        with tally.past_errors(str(Path(argument))):  # as errors name it: without the slash after a folder
             found.extend(recordings(argument))
     found = once(found)
     if only:
@@ -144,8 +145,7 @@ class _Tally:
         except BrokenPipeError:
             raise
         except (SortformerError, OSError) as error:
-            said = sentence(error)
-            say(f"error: {said if name in said else f'{name}: {said}'}")
+            say(f"error: {named(sentence(error), name)}")
             self.failed.append(name)
         except Exception as error:  # one recording that exhausts the memory must not stop the others
             say(f"error: {name}: {unforeseen(error)}")

@@ -18,7 +18,7 @@ from sortformer.errors import SortformerError, refusal
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["TRACEBACK", "about", "bar", "say", "sentence", "show_warning", "unforeseen", "usage_errors"]
+__all__ = ["TRACEBACK", "about", "bar", "named", "say", "sentence", "show_warning", "unforeseen", "usage_errors"]
 
 TRACEBACK = "SORTFORMER_TRACEBACK"
 """Environment variable that enables the traceback of unexpected errors."""
@@ -58,16 +58,21 @@ def show_warning(
         print(warnings.formatwarning(message, category, filename, lineno, line), file=file or sys.stderr, end="")
 
 
+def named(message: str, name: str) -> str:
+    """Return a message with the recording's name in front, unless it contains the name."""
+    return message if name in message else f"{name}: {message}"
+
+
 @contextlib.contextmanager
 def about(name: str) -> Iterator[None]:
     """Prefix warnings with the recording's name unless they contain it, and show each only once."""
     given = set[str]()  # reading each channel in turn repeats the same warnings
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
-        named = str(message) if name in str(message) else f"{name}: {message}"
-        if named not in given:
-            given.add(named)
-            show_warning(named, category, filename, lineno, *rest)
+        said = named(str(message), name)
+        if said not in given:
+            given.add(said)
+            show_warning(said, category, filename, lineno, *rest)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -111,6 +111,8 @@ def test_channels_that_cancel_say_how_to_take_one(cli: Cli, model: Path, make: C
 def test_a_directory_without_audio(cli: Cli, model: Path, tmp_path: Path):
     (tmp_path / "notes.txt").write_text("nothing to hear")
     one_error(cli, tmp_path, model, "no audio files", "suffixes")
+    outcome = cli("diarize", f"{tmp_path}/", "--model", model)  # as shells complete it
+    assert outcome.errors[0].startswith(f"the folder {tmp_path} has no audio files")
 
 
 def test_a_directory_with_audio_only_further_down(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
