@@ -13,7 +13,7 @@ from sortformer.cli.options import Formats, OutFolder, Overwrite, Regions, SkipE
 from sortformer.cli.recordings import Recording, namesakes
 from sortformer.cli.results import Results
 from sortformer.errors import counted
-from sortformer.formats.gather import TURN_SUFFIXES, files_in, results_in, uem_in
+from sortformer.formats.gather import TURN_SUFFIXES, files_in, name_in, results_in, uem_in
 from sortformer.formats.kinds import formats_named
 from sortformer.formats.names import check_names_files
 from sortformer.formats.write import ignores_case
@@ -63,7 +63,7 @@ def export(
 def _found(inputs: Iterable[Path]) -> dict[Recording, Turns]:
     """Return the turns of each recording in files and folders."""
     return {
-        Recording(file, check_names_files(turns.uri if isinstance(turns, Diarization) else uri)): turns
+        Recording(file, check_names_files(turns.uri if isinstance(turns, Diarization) else name_in(file, uri))): turns
         for path in inputs
         for file in files_in(path, *TURN_SUFFIXES)
         for uri, turns in results_in(file).items()

@@ -8,11 +8,11 @@ from sortformer.annotation import Diarization, Turn, Turns
 from sortformer.errors import InputError
 from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid, uem
 from sortformer.formats.folders import is_visible_file
-from sortformer.formats.names import without_white_space
+from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.intervals import Regions
 
-__all__ = ["TURN_SUFFIXES", "files_in", "holds_turns", "is_rttm", "results_in", "turns_in", "uem_in"]
+__all__ = ["TURN_SUFFIXES", "files_in", "holds_turns", "is_rttm", "name_in", "results_in", "turns_in", "uem_in"]
 
 Value = TypeVar("Value")
 
@@ -38,6 +38,11 @@ def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
 def results_in(path: Path) -> dict[str, Turns]:
     """Return what is known by recording id: as for turns, but JSON of ``Diarization.to_json`` is returned whole."""
     return _gather(path, TURN_SUFFIXES, lambda file: _results(file) or {_own_name(file): ()})
+
+
+def name_in(file: Path, uri: str) -> str:
+    """Return the name of a recording in a file: that of the file if the id is the same, but for white space."""
+    return _stem(file) if _own_name(file) == uri else uri
 
 
 def holds_turns(path: Path) -> bool:
@@ -66,7 +71,11 @@ def _suffix(file: Path) -> str:
 
 
 def _own_name(file: Path) -> str:
-    return without_white_space(file.name[: len(file.name) - len(_suffix(file))])
+    return without_white_space(_stem(file))
+
+
+def _stem(file: Path) -> str:
+    return in_unicode(file.name[: len(file.name) - len(_suffix(file))])
 
 
 def _by_file_name(read: Callable[[Path], tuple[Turn, ...]]) -> Callable[[Path], dict[str, tuple[Turn, ...]]]:

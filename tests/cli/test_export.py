@@ -65,6 +65,15 @@ def test_json_knows_more_than_its_turns(cli: Cli, said: Path, tmp_path: Path):
     assert Diarization.from_json(tmp_path / "out" / "my talk.json") == talk
 
 
+def test_a_file_knows_the_spaces_that_rttm_cannot_write(cli: Cli, said: Path, tmp_path: Path):
+    rttm.write(tmp_path / "corrected" / "my talk.rttm", Diarization(TALK.turns, 4.0, "my talk"))
+    said.rename(said.with_name("my talk.json"))
+    options = ("--words", said.parent, "-f", "srt,rttm", "-o", tmp_path / "out")
+    assert cli("export", tmp_path / "corrected", *options).code == 0
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["my talk.rttm", "my talk.srt"]
+    assert turns_in(tmp_path / "out").keys() == {"my_talk"}
+
+
 def test_several_recordings_are_in_one_file_or_in_a_folder(cli: Cli, corrected: Path, tmp_path: Path):
     corrected.with_name("quiet.rttm").touch()
     outcome = cli("export", corrected.parent, "-f", "txt")
