@@ -31,6 +31,7 @@ __all__ = [
     "shifted",
     "speakers",
     "to_pyannote",
+    "window_start",
 ]
 
 _ARRIVAL, _CHANNEL = "speaker_", "channel_"
@@ -330,6 +331,12 @@ class Diarization:
 
 Turns = Sequence[Turn] | Diarization
 """The turns of a recording; as a diarization, with its duration."""
+
+
+def window_start(recording: Diarization) -> float:
+    """Return the start of a window in its file, in seconds: 0 unless it was shifted, and not after any turn."""
+    axis = recording.origin.time_axis if recording.origin else None
+    return 0.0 if axis is None else min([axis.start_s, *(turn.start for turn in recording)])
 
 
 def last_end(turns: Iterable[Turn]) -> float:

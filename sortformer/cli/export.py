@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sortformer.annotation import Diarization, Turns, last_end
+from sortformer.annotation import Diarization, Turns, last_end, window_start
 from sortformer.cli.console import about, say, usage_errors
 from sortformer.cli.options import Formats, OutFolder, Overwrite, Regions, SkipExisting, Words
 from sortformer.cli.recordings import Recording, namesakes
@@ -63,11 +63,18 @@ def export(
 def _found(inputs: Iterable[Path]) -> dict[Recording, Turns]:
     """Return the turns of each recording in files and folders."""
     return {
-        Recording(file, check_names_files(turns.uri if isinstance(turns, Diarization) else name_in(file, uri))): turns
+        _recording(file, uri, turns): turns
         for path in inputs
         for file in files_in(path, *TURN_SUFFIXES)
         for uri, turns in results_in(file).items()
     }
+
+
+def _recording(file: Path, uri: str, turns: Turns) -> Recording:
+    """Return the recording of turns; a diarization knows its name, and where in its file it begins."""
+    if not isinstance(turns, Diarization):
+        return Recording(file, check_names_files(name_in(file, uri)))
+    return Recording(file, check_names_files(turns.uri), window_start(turns))
 
 
 def _lasting(turns: Turns, recording: Recording, results: Results) -> Diarization:

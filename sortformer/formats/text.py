@@ -4,7 +4,7 @@ import os
 import unicodedata
 from collections.abc import Iterable
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, window_start
 from sortformer.errors import counted
 from sortformer.formats.names import one_line, renamed
 from sortformer.formats.passages import Said, passages
@@ -27,7 +27,7 @@ def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
     spoken = {name: sum(turn.duration for turn in speech if turn.speaker == name) for name in speech.speakers}
     width = max(map(_width, spoken), default=0)
     count = counted(len(spoken), "speaker") if spoken else "nobody speaks"
-    start = _start(recording)
+    start = window_start(recording)
     heard = f"{clock(start)} - {clock(recording.duration)}" if start else clock(recording.duration)
     head = [f"{one_line(recording.uri)}  {heard}  {count}"]
     totals = [
@@ -46,12 +46,6 @@ def _line(passage: list[Said]) -> str:
     end, speaker = max(word[1] for word in passage), passage[0][3]
     name = "" if speaker is None else f"{one_line(speaker)}: "
     return f"{clock(passage[0][0])} - {clock(end)}  {name}{spoken_text(passage)}"
-
-
-def _start(recording: Diarization) -> float:
-    """Return the start of a window in its file, in seconds: 0 unless it was shifted, and not after any turn."""
-    axis = recording.origin.time_axis if recording.origin else None
-    return 0.0 if axis is None else min([axis.start_s, *(turn.start for turn in recording)])
 
 
 def clock(seconds: float) -> str:

@@ -1,11 +1,12 @@
 """``export``: turns in other formats."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sortformer.annotation import Diarization, Turn
+from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.formats import audacity, rttm, seglst, stm, textgrid
 from sortformer.formats import json as documents
 from sortformer.formats.gather import turns_in
@@ -63,6 +64,13 @@ def test_json_knows_more_than_its_turns(cli: Cli, said: Path, tmp_path: Path):
     assert "1 of 2 words begin after the end of my talk (4 s)" in outcome.err
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["my talk.csv", "my talk.json"]
     assert Diarization.from_json(tmp_path / "out" / "my talk.json") == talk
+
+
+def test_of_a_window_only_the_words_in_it_are_written(cli: Cli, said: Path, tmp_path: Path):
+    window = replace(TALK, origin=Origin(time_axis=TimeAxis(0.0, 0.08, 50))).shift(5.0)
+    documents.write(tmp_path / "talk.json", window)
+    outcome = cli("export", tmp_path / "talk.json", "-f", "csv", "--words", said)
+    assert outcome.out.splitlines()[1:] == ["talk,6.000,6.500,Ada,,Ada."]
 
 
 def test_a_file_knows_the_spaces_that_rttm_cannot_write(cli: Cli, said: Path, tmp_path: Path):
