@@ -90,7 +90,12 @@ def _json(file: Path) -> Mapping[str, Turns]:
     first = content.strip().partition("\n")[0]
     several = first.rstrip().endswith("}")  # a single document is indented, so its first line does not end it
     recordings = json.parse_lines(content, str(file)) if several else [json.parse(content, str(file))]
-    return {without_white_space(recording.uri): recording for recording in recordings}
+    found = dict[str, Turns]()
+    for recording in recordings:
+        if (uri := without_white_space(recording.uri)) in found:
+            raise InputError(f"{file} contains the recording {uri!r} twice: keep only one")
+        found[uri] = recording
+    return found
 
 
 _READERS: dict[str, Callable[[Path], Mapping[str, Turns]]] = {

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from sortformer.annotation import Diarization, Turn
+from sortformer.errors import InputError
 from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid
 from sortformer.formats.gather import turns_in
 
@@ -24,3 +25,10 @@ def test_white_space_in_the_name_of_a_recording_is_an_underline_in_every_format(
     turns = (Turn(0.5, 2.0, "ann"),)
     write(tmp_path / name, Diarization(turns, 4.0, "my talk"))
     assert turns_in(tmp_path / name) == {"my_talk": turns}
+
+
+def test_json_lines_with_a_recording_twice_are_refused(tmp_path: Path):
+    found = [Diarization((Turn(0.5, 2.0, name),), 4.0, "my talk") for name in ("ann", "bob")]
+    (tmp_path / "all.jsonl").write_text("".join(json.format(each, one_line=True) for each in found))
+    with pytest.raises(InputError, match=r"all.jsonl contains the recording 'my_talk' twice: keep only one"):
+        turns_in(tmp_path / "all.jsonl")
