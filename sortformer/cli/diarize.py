@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -118,7 +119,7 @@ def diarize(
             raise InputError("give either --oracle-num-speakers or a number of speakers, not both")
         if oracle_num_speakers and channel == EACH:
             raise InputError("--channel each has one speaker per channel: leave out --oracle-num-speakers")
-        part, only = _shard(shard), _window(start, end, piped="-" in inputs)
+        part, only = _shard(shard), _window(start, end, inputs)
     only |= {} if uri is None else {"name": uri}
     tuned = {"decision": decision, "onset": onset, "offset": offset}
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
@@ -158,11 +159,11 @@ def diarize(
     raise typer.Exit(run(inputs, results, load, only=only, shard=part, quiet=quiet))
 
 
-def _window(start: float | None, end: float | None, piped: bool) -> dict[str, Any]:
+def _window(start: float | None, end: float | None, inputs: list[str]) -> dict[str, Any]:
     """Return the window from ``--start`` to ``--end`` as fields of a recording."""
     if start is None and end is None:
         return {}
-    if piped:
+    if any(each == "-" or Path(each).is_fifo() for each in inputs):
         raise InputError("--start and --end need a file, not a pipe")
     first = start or 0.0
     if end is not None and end <= first:

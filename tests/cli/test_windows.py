@@ -1,6 +1,7 @@
 """Windows of recordings, from manifests or by ``diarize --start`` and ``--end``."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,6 +94,12 @@ def test_times_that_are_no_window_are_refused(
 def test_a_window_is_of_one_file(cli: Cli, model: Path, wav: Path, make: Callable[..., Path]):
     outcome = cli("diarize", wav, make("other.wav"), "--end", 1, "--model", model)
     assert outcome.errors == ["--uri, --start and --end are for one recording, not 2: use a manifest"]
-    outcome = cli("diarize", "-", "--end", 1, "--model", model)
-    assert outcome.code == 2
-    assert "--start and --end need a file, not a pipe" in outcome.err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a matter of POSIX systems")
+def test_a_window_is_not_of_a_pipe(cli: Cli, model: Path, tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    for piped in ("-", tmp_path / "pipe"):
+        outcome = cli("diarize", piped, "--end", 1, "--model", model)
+        assert outcome.code == 2
+        assert "--start and --end need a file, not a pipe" in outcome.err
