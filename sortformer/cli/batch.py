@@ -49,7 +49,7 @@ def run(
 
     Raises:
         InputError: when the folder of the results cannot be created, the model cannot be loaded, or ``only`` is given
-            for several recordings.
+            for several recordings, or for a window of another.
     """
     tally = _Tally()
     found: list[Recording] = []
@@ -60,6 +60,8 @@ def run(
     if only:
         if len(found) > 1:
             raise InputError(f"--uri, --start and --end are for one recording, not {len(found)}: use a manifest")
+        if "offset_s" in only and any(each.is_window() for each in found):
+            raise InputError("the manifest selects a window already: leave out --start and --end")
         found = [replace(each, **only) for each in found]
     several = len(found) + len(tally.failed) > 1
     results = replace(results, several=several)

@@ -96,6 +96,19 @@ def test_a_window_is_of_one_file(cli: Cli, model: Path, wav: Path, make: Callabl
     assert outcome.errors == ["--uri, --start and --end are for one recording, not 2: use a manifest"]
 
 
+def test_a_manifest_that_selects_a_window_leaves_none_to_start_and_end(
+    cli: Cli, model: Path, wav: Path, tmp_path: Path
+):
+    manifest = tmp_path / "talk.jsonl"
+    manifest.write_text(json.dumps({"audio_filepath": str(wav), "offset": 1.0, "duration": 0.5}))
+    outcome = cli("diarize", manifest, "--end", "1.5", "--model", model)
+    assert outcome.errors == ["the manifest selects a window already: leave out --start and --end"]
+    manifest.write_text(json.dumps({"audio_filepath": str(wav), "offset": 0.0, "duration": 2.0}))
+    assert cli("diarize", manifest, "--end", "1.5", "--model", model) == cli(
+        "diarize", wav, "--end", "1.5", "--model", model
+    )
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are a matter of POSIX systems")
 def test_a_window_is_not_of_a_pipe(cli: Cli, model: Path, tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
