@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sortformer.cli.console import about, bar, named, say, sentence, unforeseen
 from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts, unwrapped
-from sortformer.cli.recordings import Recording, namesakes, once, recordings
+from sortformer.cli.recordings import Recording, once, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import InputError, SortformerError, counted
-from sortformer.formats.write import ignores_case
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -66,9 +65,7 @@ def run(
     several = len(found) + len(tally.failed) > 1
     results = replace(results, several=several)
     results.prepare()
-    refused = namesakes(
-        found, results.extensions, ignore_case=results.folder is not None and ignores_case(results.folder)
-    )
+    refused = results.sharing(found)
     todo: list[tuple[Recording, tuple[str, ...]]] = []
     number, shards = shard
     part = found[number - 1 :: shards]

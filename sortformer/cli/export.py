@@ -10,13 +10,12 @@ import typer
 from sortformer.annotation import Diarization, Turns, last_end, window_start
 from sortformer.cli.console import about, say, usage_errors
 from sortformer.cli.options import Formats, OutFolder, Overwrite, Regions, SkipExisting, Words
-from sortformer.cli.recordings import Recording, namesakes
+from sortformer.cli.recordings import Recording
 from sortformer.cli.results import Results
 from sortformer.errors import counted
 from sortformer.formats.gather import TURN_SUFFIXES, files_in, name_in, results_in, uem_in
 from sortformer.formats.kinds import formats_named
 from sortformer.formats.names import check_names_files
-from sortformer.formats.write import ignores_case
 
 __all__ = ["export"]
 
@@ -46,7 +45,7 @@ def export(
         results = Results(out, formats_named(formats), overwrite, skip_existing, transcripts=words, regions=regions)
     results.prepare()
     found = _found(inputs)
-    for error in namesakes(found, results.extensions, ignore_case=out is not None and ignores_case(out)).values():
+    for error in results.sharing(found).values():
         raise error
     results = replace(results, several=len(found) > 1)
     wanted = {recording: names for recording in found if (names := results.wanted(recording))}

@@ -3,18 +3,18 @@
 import sys
 import unicodedata
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sortformer.annotation import Diarization
 from sortformer.cli.console import say
-from sortformer.cli.recordings import Recording
+from sortformer.cli.recordings import Recording, namesakes
 from sortformer.cli.transcripts import Transcripts
 from sortformer.errors import InputError, refusal
 from sortformer.formats.kinds import FORMATS, WORDY
 from sortformer.formats.names import without_white_space
-from sortformer.formats.write import check_folder, write_text
+from sortformer.formats.write import check_folder, ignores_case, write_text
 from sortformer.intervals import Regions, clipped
 
 __all__ = ["Results", "check_out", "say_as_in_rttm"]
@@ -91,11 +91,6 @@ class Results:
         if self.folder is None and len(self.formats) > 1:
             raise InputError("only one format can be written to stdout: give a folder with -o")
 
-    @property
-    def extensions(self) -> tuple[str, ...]:
-        """The extensions of the files of a recording."""
-        return tuple(FORMATS[name].extension for name in self.formats)
-
     def prepare(self) -> None:
         """Create the folder, so that errors appear before the work starts.
 
@@ -104,6 +99,11 @@ class Results:
         """
         if self.folder is not None:
             check_folder(self.folder)
+
+    def sharing(self, found: Iterable[Recording]) -> dict[Recording, InputError]:
+        """Return an error for each recording whose results would be in the same files as those of another."""
+        extensions = [FORMATS[name].extension for name in self.formats]
+        return namesakes(found, extensions, ignore_case=self.folder is not None and ignores_case(self.folder))
 
     def wanted(self, recording: Recording) -> tuple[str, ...]:
         """Return the formats that are still to be written for a recording.

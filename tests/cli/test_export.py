@@ -129,7 +129,7 @@ def test_a_recording_is_exported_once(cli: Cli, corrected: Path, tmp_path: Path)
 def test_names_that_differ_in_case_only_need_two_files(
     cli: Cli, corrected: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("sortformer.cli.export.ignores_case", lambda _: True)
+    monkeypatch.setattr("sortformer.cli.results.ignores_case", lambda _: True)
     rttm.write(tmp_path / "other.rttm", Diarization(TALK.turns, 4.0, "TALK"))
     assert cli("export", corrected, tmp_path / "other.rttm", "-f", "rttm").code == 0
     outcome = cli("export", corrected, tmp_path / "other.rttm", "-f", "rttm", "-o", tmp_path / "out")
