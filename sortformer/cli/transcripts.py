@@ -11,6 +11,7 @@ from sortformer.annotation import Diarization
 from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import ctm, transcript
+from sortformer.formats.folders import AUDIO_SUFFIXES
 from sortformer.intervals import Regions, clipped
 from sortformer.timed_words import timed_words
 from sortformer.words import Word, assign_speakers, check_words
@@ -19,6 +20,7 @@ __all__ = ["Transcripts"]
 
 _CTM = ".ctm"
 _LANGUAGE = r"\.[a-z]{2,3}([-_][a-z0-9]+)*"  # .en, .pt-BR: as in the names of downloaded subtitles
+_AUDIO = "|".join(map(re.escape, sorted(AUDIO_SUFFIXES)))  # .mp3: for turns, whose file is not the audio
 
 
 class Transcripts:
@@ -78,15 +80,15 @@ class Transcripts:
             for suffix in transcript.SUFFIXES:
                 if name + suffix in self._folder:
                     return self._folder[name + suffix]
-        if (path := self._in_a_language(_composed(recording.name))) is not None:
+        if (path := self._with_more(_composed(recording.name))) is not None:
             return path
         kinds = " or ".join(f"{recording.name}{suffix}" for suffix in transcript.SUFFIXES)
         raise InputError(f"{self.path} has no {kinds}: --words needs a transcript of each recording")
 
-    def _in_a_language(self, name: str) -> Path | None:
-        """Return the file named after a recording and a language, if there is one; refuse several."""
+    def _with_more(self, name: str) -> Path | None:
+        """Return the file named after a recording and a language or a kind of audio, if any; refuse several."""
         kinds = "|".join(map(re.escape, transcript.SUFFIXES))
-        wanted = re.compile(rf"{re.escape(name)}(?i:{_LANGUAGE}({kinds}))")
+        wanted = re.compile(rf"{re.escape(name)}(?i:({_LANGUAGE}|{_AUDIO})({kinds}))")
         found = sorted(path for other, path in self._folder.items() if wanted.fullmatch(other))
         if len(found) > 1:
             raise InputError(f"{self.path} has {', '.join(path.name for path in found)}: keep only one for {name}")

@@ -57,6 +57,12 @@ def test_corrected_turns_get_the_words_of_a_transcript_that_goes_on_after_them(c
     assert json.loads(outcome.out)["duration"] == 6.5
 
 
+@pytest.mark.parametrize("suffix", [".mp3", ".FLAC", ".wav", ".en"])
+def test_a_transcript_may_be_named_after_the_audio(cli: Cli, corrected: Path, said: Path, suffix: str):
+    said.rename(said.with_name(f"talk{suffix}.json"))  # as whisper.cpp does
+    assert "Ada: Hello" in cli("export", corrected, "--words", said.parent, "-f", "txt").out
+
+
 def test_json_knows_more_than_its_turns(cli: Cli, said: Path, tmp_path: Path):
     talk = Diarization(TALK.turns, 4.0, "my talk")
     documents.write(tmp_path / "talk.json", talk)
