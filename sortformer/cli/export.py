@@ -37,8 +37,8 @@ def export(
 ) -> None:
     """Write turns in other formats, such as subtitles.
 
-    So a corrected result gets the words of its transcript. Output is on stdout, or files in a folder. If there is an
-    error in a recording, none is written.
+    With --words, a corrected result gets the words of its transcript. Output is on stdout, or files in a folder.
+    Nothing is written before all turns and transcripts have been read.
     """
     regions = None if uem is None else uem_in(uem)
     with usage_errors():
