@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from sortformer.errors import SortformerError, refusal
+from sortformer.formats.names import in_unicode
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -60,7 +61,7 @@ def show_warning(
 
 def named(message: str, name: str) -> str:
     """Return a message with the recording's name in front, unless it contains the name."""
-    return message if name in message else f"{name}: {message}"
+    return message if in_unicode(name) in in_unicode(message) else f"{name}: {message}"
 
 
 @contextlib.contextmanager

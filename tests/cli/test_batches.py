@@ -69,6 +69,13 @@ def test_an_error_says_which_recording_it_is_about(cli: Cli, model: Path, wav: P
     assert outcome.errors == [f"music: {few}", f"news: {missing}", missing]
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="its file systems have no such names")
+def test_an_error_names_a_file_once_whatever_its_name(cli: Cli, model: Path):
+    outcome = cli("diarize", "lost\udcff.wav", "--model", model)
+    assert len(outcome.errors) == 1
+    assert outcome.err.count("lost") == 1
+
+
 @pytest.mark.parametrize("options", [("--num-speakers", 2), ("--channel", "each")])
 def test_a_number_of_speakers_is_said_once(cli: Cli, wav: Path, options: tuple):
     outcome = cli("diarize", wav, "--oracle-num-speakers", *options)
