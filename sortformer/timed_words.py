@@ -11,7 +11,7 @@ import numpy as np
 
 from sortformer.errors import InputError
 from sortformer.formats.names import in_unicode
-from sortformer.formats.spacing import unspaced, words_in
+from sortformer.formats.spacing import joined, unspaced, words_in
 from sortformer.grid import LONGEST_S
 
 __all__ = ["SLACK_S", "timed_words"]
@@ -57,18 +57,17 @@ def timed_words(transcript: Any, duration: float) -> tuple[list[tuple[float, flo
 def _said(transcript: Any) -> list[_Said]:
     """Return the words of a transcript with the times that it has."""
     said = list[_Said]()
-    whole = set[int]()  # indices of segments without words
+    whole, first = set[int](), set[int]()  # indices of segments without words, and of the first words of others
     for item in _parts(transcript):
         try:
-            if not _value(item, "words"):
-                whole.add(len(said))
+            (first if _value(item, "words") else whole).add(len(said))
             said += _whole(list(_words(item)), _value(item, "text"))
         except (OverflowError, TypeError, ValueError):
             raise InputError(f"{_WORD}, got {reprlib.repr(item)}") from None
     # Words of WhisperX bring no spaces, but a segment that it could not align has one: with it, all would be joined.
     if len(whole) < len(said) and not any(text[:1].isspace() for at, (*_, text) in enumerate(said) if at not in whole):
-        said = [(start, end, text.lstrip()) for start, end, text in said]
-    return said
+        return [(start, end, text.lstrip()) for start, end, text in said]
+    return _unbroken(said, first)
 
 
 def _inferred(said: list[_Said], duration: float) -> list[tuple[float, float]]:
@@ -163,12 +162,37 @@ def _whole(said: list[_Said], text: Any) -> list[_Said]:
         if begin < 0 or text[at:begin].strip():
             return said
         if piece and 0 < at == begin and not unspaced(text[at - 1]) and not unspaced(piece[0]):
-            first, last, before = words.pop()
-            words.append((start if first is None else first, last if end is None else end, before + piece))
+            words.append(_one(words.pop(), (start, end, piece)))
         else:
             words.append((start, end, piece))
         at = begin + len(piece)
     return words
+
+
+def _unbroken(said: list[_Said], first: set[int]) -> list[_Said]:
+    """Join the pieces of a word where words bring their spaces, as Whisper gives ``" twenty"`` and ``"-five"``.
+
+    The first word of a segment begins a word even if it brings no space, such as the dash of a dialogue.
+    """
+    if not any(text[:1].isspace() for *_, text in said):
+        return said
+    words = list[_Said]()
+    for index, (start, end, text) in enumerate(said):
+        before = words[-1][2] if words else ""
+        if before and text and not (before[-1].isspace() or text[0].isspace()):
+            if index in first:
+                text = joined((before, text))[len(before) :]
+            elif len(before.split()) == len(text.split()) == 1 and not (unspaced(before[-1]) or unspaced(text[0])):
+                words[-1] = _one(words[-1], (start, end, text))
+                continue
+        words.append((start, end, text))
+    return words
+
+
+def _one(before: _Said, after: _Said) -> _Said:
+    """Return two pieces of a word as one, from the first time to the last that is known."""
+    (start, middle, text), (other, end, more) = before, after
+    return other if start is None else start, middle if end is None else end, text + more
 
 
 def _of_tokens(tokens: Any) -> list[dict[str, Any]]:

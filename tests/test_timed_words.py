@@ -75,6 +75,31 @@ def test_a_segment_without_words_keeps_its_space_beside_words_that_bring_theirs(
     assert "ada: sold. In 2014\n" in subtitles.format(said)
 
 
+def test_pieces_of_a_word_that_whisper_parts_have_one_speaker():
+    recording = Diarization((Turn(0, 1.5, "ada"), Turn(1.5, 4, "bob")), 4)
+    pieces = [" I", " paid", " 1", ",000", ",000", " and", " 10", "%", " Python", "写", "了"]
+    words = [{"word": piece, "start": at / 4, "end": at / 4 + 0.25} for at, piece in enumerate(pieces)]
+    whole = [" I", " paid", " 1,000,000", " and", " 10%", " Python", "写", "了"]
+    for transcript in ({"segments": [{"words": words}]}, words):
+        said = assign_speakers(transcript, recording)
+        assert [word.text for word in said] == whole
+        assert said[2] == (0.5, 1.25, " 1,000,000", "ada")
+        assert (said[4].start, said[4].end) == (1.5, 2.0)
+
+
+def test_a_segment_that_begins_with_a_dash_goes_not_on_in_a_word():
+    recording = Diarization((Turn(0, 3, "ada"),), 3)
+    spoken = [[" Is", " it", " you?"], ["-", " Yes."], ["(laughs)", " No."], [" 用"], ["我", "们"]]
+    segments = [{"words": [{"word": word, "start": 0.0, "end": 1.0} for word in words]} for words in spoken]
+    said = assign_speakers({"segments": segments}, recording)
+    assert "ada: Is it you? - Yes. (laughs) No. 用我们\n" in subtitles.format(said)
+
+
+def test_a_segment_that_is_no_single_word_is_not_joined_with_the_one_before():
+    segments = [{"start": 0.0, "end": 1.0, "text": " to the sta"}, {"start": 1.0, "end": 2.0, "text": "tion and"}]
+    assert [word.text for word in assign_speakers(segments, Diarization((), 2))] == [" to the sta", "tion and"]
+
+
 LONG = {"start": 0.0, "end": 3.0, "text": "Hello 2"}
 WORDS = [{"word": "Hello", "start": 0.1, "end": 0.6}, {"word": "2", "start": 1.5, "end": 2.0}]
 
