@@ -11,7 +11,7 @@ import numpy as np
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 from sortformer.formats.spacing import words_in
-from sortformer.intervals import union
+from sortformer.intervals import Regions, union
 from sortformer.timed_words import SLACK_S, timed_words
 
 __all__ = ["Word", "assign_speakers", "check_words"]
@@ -53,6 +53,7 @@ def assign_speakers(
             milliseconds, and with its ``tokens``, if any, joined to words. If none of these has words, the transcript's
             own ``words`` (OpenAI) or ``word_segments`` (WhisperX) are used, if there are any.
         within: regions (start, end) in seconds, such as those of a UEM: words whose middle is in none are left out.
+            A middle at a border is in the region that ends there, so that of adjoining windows one has the word.
 
     Raises:
         InputError: when an argument or an item is none of these, a word's times are not numbers or lie before the
@@ -77,7 +78,7 @@ def assign_speakers(
         )
     if within is not None:
         regions, all_said = union(within), said
-        said = [word for word in said if any(start <= (word[0] + word[1]) / 2 <= end for start, end in regions)]
+        said = [word for word in said if _middle_in(regions, word)]
         if all_said and not said:
             warnings.warn(
                 f"none of the {len(all_said)} words lies in the selected regions of {diarization.uri}", stacklevel=2
@@ -97,6 +98,14 @@ def assign_speakers(
             stacklevel=2,
         )
     return found
+
+
+def _middle_in(regions: Regions, word: tuple[float, float, str]) -> bool:
+    """Return whether the middle of a word is in a region; rounded, so that noise does not move it over a border."""
+    middle = round((word[0] + word[1]) / 2, 6)
+    # Without its end a region would lose the words without duration at the end of a recording; with its start, two
+    # adjoining windows would have the same word.
+    return any(round(start, 6) < middle <= round(end, 6) or start == middle == 0 for start, end in regions)
 
 
 def _attributed(said: list[tuple[float, float, str]], diarization: Diarization) -> tuple[list[Word], int]:

@@ -120,3 +120,13 @@ def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_the
     with pytest.warns(UserWarning, match="none of the 6 words lies in the selected regions of audio"):
         assert assign_speakers(said, recording, within=[(6.5, 7)]) == []
     assert assign_speakers([], recording, within=[(6.5, 7)]) == []
+
+
+@pytest.mark.parametrize("tenth", range(1, 40))
+def test_of_adjoining_windows_one_has_the_word_whose_middle_is_their_border(tenth):
+    border = tenth * 0.1
+    said = [(tenth / 10 - 0.05, tenth / 10 + 0.05, "yes"), (0.0, 0.0, "so"), (4.0, 4.0, "bye")]
+    windows = [[(0.0, border)], [(tenth / 10, 4.0)]]
+    recording = Diarization((Turn(0, 4, "ada"),), 4)
+    found = [[word.text for word in assign_speakers(said, recording, within=window)] for window in windows]
+    assert found == [["yes", "so"], ["bye"]]
