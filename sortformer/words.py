@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import numpy as np
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
+from sortformer.formats.names import without_white_space
 from sortformer.formats.spacing import words_in
 from sortformer.intervals import Regions, union
 from sortformer.timed_words import SLACK_S, timed_words
@@ -17,6 +19,8 @@ from sortformer.timed_words import SLACK_S, timed_words
 __all__ = ["Word", "assign_speakers", "check_words"]
 
 _CROSSED_S = 1.0  # speech of a second speaker in a segment: longer than an inexact border or a "yes"
+
+_LABEL = re.compile(r"(?:speaker|channel)_\d+", re.IGNORECASE)
 
 
 class Word(NamedTuple):
@@ -41,10 +45,11 @@ def assign_speakers(
     Args:
         words: (start, end, text) in seconds; or mappings or objects with ``start``, ``end``, and ``word`` or ``text``,
             as returned by Whisper, faster-whisper and WhisperX. A segment with ``words`` is replaced by these; one
-            without is a single long word. Words without times, such as numbers, share the time between their
-            neighbours equally, or get the start or end of their only neighbour. A word whose end is None, as Whisper
-            leaves that of the last, lasts a second for each word of its text, at most until the next word begins or
-            the recording ends. Times before 0 are moved to 0.
+            without is a single long word, without the name of a speaker in front of its text, as in our subtitles.
+            Words without times, such as numbers, share the time between their neighbours equally, or get the start or
+            end of their only neighbour. A word whose end is None, as Whisper leaves that of the last, lasts a second
+            for each word of its text, at most until the next word begins or the recording ends. Times before 0 are
+            moved to 0.
             Words and turns must have the same clock: if the audio of a video starts late or (in MP4, MKV and WebM) has
             gaps, turns keep the time of the video, but some decoders do not; then convert it to WAV first, and use
             that for both.
@@ -68,6 +73,8 @@ def assign_speakers(
     if not isinstance(diarization, Diarization):  # in WhisperX it comes first
         raise InputError(f"pass the words first, then their Diarization, got {type(diarization).__name__}")
     said, backwards = timed_words(words, diarization.duration)
+    names = set(map(without_white_space, diarization.speakers))
+    said = [(start, end, _unnamed(text, names)) for start, end, text in said]
     if diarization.turns and not said:
         warnings.warn(f"no words were given for {diarization.uri}, which has speech", stacklevel=2)
     if backwards:
@@ -98,6 +105,14 @@ def assign_speakers(
             stacklevel=2,
         )
     return found
+
+
+def _unnamed(text: str, names: set[str]) -> str:
+    """Return the text of a subtitle without the name in front of it, ours or WhisperX's: it will get another."""
+    name, _, spoken = text.partition(": ")
+    known = without_white_space(name.removeprefix("[").removesuffix("]"))
+    named = spoken and not text[0].isspace() and (known in names or _LABEL.fullmatch(known))
+    return spoken if named else text
 
 
 def _middle_in(regions: Regions, word: tuple[float, float, str]) -> bool:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer import Diarization, InputError, Turn, assign_speakers
+from sortformer.formats import subtitles
 from tests.strategies import diarizations
 
 TICKS = 100  # a second, the grid of the strategy
@@ -130,3 +131,26 @@ def test_of_adjoining_windows_one_has_the_word_whose_middle_is_their_border(tent
     recording = Diarization((Turn(0, 4, "ada"),), 4)
     found = [[word.text for word in assign_speakers(said, recording, within=window)] for window in windows]
     assert found == [["yes", "so"], ["bye"]]
+
+
+@pytest.mark.parametrize("name", ["Ada", "the_chair", "speaker_12", "channel_1"])
+def test_the_names_in_our_subtitles_are_not_said_when_they_are_read_again(name):
+    recording = Diarization((Turn(0, 1, name),), 3)
+    written = subtitles.format(assign_speakers([(0, 0.5, "at 10: 30"), (0.6, 1, "Bob: yes")], recording))
+    assert subtitles.format(assign_speakers(subtitles.parse(written), recording)) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("the chair: yes", "yes"),  # as JSON knows the name, and RTTM does not
+        ("speaker_3: yes", "yes"),
+        ("[SPEAKER_00]: yes", "yes"),  # WhisperX
+        ("Bob: yes", "Bob: yes"),
+        ("10: 30", "10: 30"),
+        ("the chair:", "the chair:"),
+    ],
+)
+def test_only_names_of_speakers_are_taken_from_a_subtitle(text, said):
+    recording = Diarization((Turn(0, 1, "the_chair"),), 3)
+    assert assign_speakers([(0, 1, text)], recording) == [(0, 1, said, "the_chair")]
