@@ -112,7 +112,32 @@ def _parts(transcript: Any) -> list[Any]:
     if not lists:
         return _listed(transcript)
     segments, words = (next((lists[name] for name in names if lists.get(name)), []) for names in (_SEGMENTS, _WORDS))
-    return segments if not words or any(_value(each, "words") for each in segments) else words
+    if not words or any(_value(each, "words") for each in segments):
+        return segments
+    return _punctuated(words, _value(transcript, "text"))
+
+
+def _punctuated(words: list[Any], text: Any) -> list[Any]:
+    """Return words with the spaces and the punctuation that they have in the text: OpenAI's have neither.
+
+    Words that bring their spaces, and words that are not those of the text, are returned as they are.
+    """
+    said = [_value(word, "word", _value(word, "text")) for word in words]
+    if not isinstance(text, str) or any(not isinstance(word, str) or word != word.strip() for word in said):
+        return words
+    cuts, at = list[int](), 0
+    for word in said:
+        begin = text.find(word, at)
+        if begin < 0 or any(map(str.isalnum, text[at:begin])):
+            return words
+        space = re.search(r"\s", text[at:begin])
+        cuts.append(at + space.start() if space else begin)  # before what stands in front of the word
+        at = begin + len(word)
+    if any(map(str.isalnum, text[at:])):
+        return words
+    pieces = [text[begin:end] for begin, end in pairwise([0, *cuts[1:], len(text)])]
+    times = map(_times, words)
+    return [{"word": piece, "start": start, "end": end} for piece, (start, end) in zip(pieces, times, strict=True)]
 
 
 def _listed(parts: Any) -> list[Any]:

@@ -181,6 +181,32 @@ def test_transcripts_of_others_are_taken_too(transcript):
     assert said == [(0.1, 0.6, "Hello", "ada"), (1.5, 2.0, "2", "bob")]
 
 
+@pytest.mark.parametrize(
+    ("text", "words", "whole"),
+    [
+        (
+            'Well, twenty-five. "$5,000," he said - yes...',
+            ["Well", "twenty", "five", "5", "000", "he", "said", "yes"],
+            ["Well,", " twenty-five.", ' "$5,000,"', " he", " said", " - yes..."],
+        ),
+        ("\u201cHello.\u201d", ["Hello"], ["\u201cHello.\u201d"]),
+        ("今天，我们去。", ["今天", "我们", "去"], ["今天，", "我们", "去。"]),
+        ("Hello, Ada.", ["Hello", "ada"], ["Hello", "ada"]),  # of another text: left as they are
+        ("Hello, dear Ada.", ["Hello", "Ada"], ["Hello", "Ada"]),
+        ("Hello, Ada. Yes", ["Hello", "Ada"], ["Hello", "Ada"]),
+        ("Hello, Ada.", [" Hello,", " Ada"], [" Hello,", " Ada"]),
+        (None, ["Hello", "Ada"], ["Hello", "Ada"]),
+    ],
+)
+def test_words_of_openai_have_the_punctuation_of_their_text(text, words, whole):
+    timed = [{"word": word, "start": float(at), "end": at + 1.0} for at, word in enumerate(words)]
+    segments = [{"start": 0.0, "end": 9.0, "text": "not read"}]
+    for transcript in ({"text": text, "words": timed}, {"text": text, "segments": segments, "words": timed}):
+        said = assign_speakers(transcript, Diarization((), 9))
+        assert [word.text for word in said] == whole
+        assert (said[0].start, said[-1].end) == (0.0, len(words))
+
+
 @pytest.mark.parametrize("tokens", [np.array([50364, 2425]), [50364, 2425], [{"text": 5, "offsets": {}}], [{"id": 5}]])
 def test_tokens_that_have_no_text_or_times_leave_the_segment(tokens):
     recording = Diarization((Turn(0, 1, "ada"),), 1)
