@@ -1,6 +1,6 @@
 """Words with speakers, joined into passages: runs of words of one speaker without a pause."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from numbers import Real
 
 from sortformer.errors import InputError
@@ -17,11 +17,11 @@ Said = tuple[float, float, str, str | None]
 Passage = list[Said]
 
 
-def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lambda *_: True) -> list[Passage]:
+def passages(words: Iterable[Said]) -> list[Passage]:
     """Join words, in their order, into passages; return these by start, even where channels follow one another.
 
-    A passage ends where the speaker changes, at a pause or a step back in time of a second or more, and before a word
-    that ``fits`` refuses. Blank words are omitted.
+    A passage ends where the speaker changes, and at a pause or a step back in time of a second or more. Blank words are
+    omitted.
 
     Raises:
         InputError: when an item is not such a word.
@@ -32,7 +32,7 @@ def passages(words: Iterable[Said], fits: Callable[[Passage, Said], bool] = lamb
             continue
         last = found[-1] if found else None
         goes_on = last and last[-1][0] - _PAUSE_S < word[0] < last[-1][1] + _PAUSE_S
-        if last and goes_on and word[3] == last[0][3] and fits(last, word):
+        if last and goes_on and word[3] == last[0][3]:
             last.append(word)
         else:
             found.append([word])

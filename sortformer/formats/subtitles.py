@@ -31,7 +31,7 @@ _NUMBER = re.compile(r"\s*\d+\.?\s*$")
 _FLASH_S = 0.02  # rolling automatic captions repeat a line for this time before the next one
 
 _LONGEST_S = 7.0
-_MOST_LETTERS = 84  # two lines
+_LINE = 42  # letters; a subtitle has two lines
 
 
 def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
@@ -42,19 +42,19 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
     """
     if kind not in ("srt", "vtt"):
         raise InputError(f"subtitles must be srt or vtt, not {kind!r}")
+    parts = [part for each in passages(words) for part in _parts_to_read(each, _label(each) if kind == "srt" else "")]
     cues = []
-    for number, cue in enumerate(passages(words, _can_be_read), start=1):
-        speaker, spoken = one_line(cue[0][3]) if cue[0][3] else "", text(cue)
+    for number, cue in enumerate(sorted(parts, key=lambda part: part[0][0]), start=1):
         start = round(1000 * cue[0][0])
         end = max(start + 1, round(1000 * max(word[1] for word in cue)))
         times = f"{_clock(start)} --> {_clock(end)}"
         if kind == "srt":
-            line = f"{speaker}: {spoken}" if speaker else spoken
+            line = _label(cue) + text(cue)
             line = line.replace("-->", "->")  # SubRip has no escape for it, and readers would take the line for times
             cues.append(f"{number}\n{times.replace('.', ',')}\n{line}\n")
         else:
-            voice = f"<v {escape(speaker, quote=False)}>" if speaker else ""
-            cues.append(f"{times}\n{voice}{escape(spoken, quote=False)}\n")
+            voice = f"<v {escape(one_line(cue[0][3]), quote=False)}>" if cue[0][3] else ""
+            cues.append(f"{times}\n{voice}{escape(text(cue), quote=False)}\n")
     return "\n".join(cues if kind == "srt" else ["WEBVTT\n", *cues])
 
 
@@ -164,9 +164,21 @@ def read(path: str | os.PathLike[str]) -> list[tuple[float, float, str]]:
     return parse(read_text(path), os.fspath(path))
 
 
-def _can_be_read(cue: Passage, word: Said) -> bool:
-    """Return whether a subtitle with one more word is still short enough, in seconds and in letters."""
-    return word[1] - cue[0][0] <= _LONGEST_S and len(text([*cue, word])) <= _MOST_LETTERS
+def _label(passage: Passage) -> str:
+    return f"{one_line(passage[0][3])}: " if passage[0][3] else ""
+
+
+def _parts_to_read(passage: Passage, label: str) -> Iterator[Passage]:
+    """Yield the subtitles of a passage, short enough in seconds and, with what is shown of its name, in letters."""
+    letters = 2 * _LINE - min(len(label), _LINE)
+
+    def can_be_read(part: Passage) -> bool:
+        return part[-1][1] - part[0][0] <= _LONGEST_S and len(text(part)) <= letters
+
+    while passage:
+        most = next((count for count in range(1, len(passage)) if not can_be_read(passage[: count + 1])), len(passage))
+        yield passage[:most]
+        passage = passage[most:]
 
 
 def _clock(milliseconds: int) -> str:

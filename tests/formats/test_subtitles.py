@@ -159,11 +159,26 @@ def test_what_is_no_subtitle_is_said(text, message):
         subtitles.parse(text, "x.srt")
 
 
-@pytest.mark.parametrize(("text", "length_s", "at_most"), [("yes", 0.5, 14), ("understanding", 0.1, 6)])
-def test_a_subtitle_can_be_read_in_its_time_and_lines(text, length_s, at_most):
-    words = [Word(number * length_s, (number + 1) * length_s, text, "Ada") for number in range(30)]
-    counts = [cue.count(text) for cue in subtitles.format(words).split("\n\n")]
-    assert counts == [at_most] * (30 // at_most) + [30 % at_most] * (30 % at_most > 0)
+@pytest.mark.parametrize(
+    ("text", "length_s", "speaker", "kind", "at_most"),
+    [
+        ("yes", 0.5, "Ada", "srt", 14),
+        ("understanding", 0.1, None, "srt", 6),
+        ("understanding", 0.1, "Ada", "srt", 5),  # with the name, which players show
+        ("understanding", 0.1, "Ada", "vtt", 6),
+        ("understanding", 0.1, "A" * 255, "srt", 3),  # a line of text at least
+    ],
+)
+def test_a_subtitle_can_be_read_in_its_time_and_lines(text, length_s, speaker, kind, at_most):
+    words = [Word(number * length_s, (number + 1) * length_s, text, speaker) for number in range(30)]
+    cues = subtitles.format(words, kind).removeprefix("WEBVTT\n\n").split("\n\n")
+    assert [cue.count(text) for cue in cues] == [at_most] * (30 // at_most) + [30 % at_most] * (30 % at_most > 0)
+
+
+def test_parts_of_a_long_subtitle_are_in_order_of_time():
+    said = [Word(0.5 * at, 0.5 * at + 0.5, "well", "Ada") for at in range(20)]
+    starts = re.findall(r"^[\d:,]+(?= -->)", subtitles.format([*said, Word(3.0, 3.5, "yes", "Bob")]), re.MULTILINE)
+    assert starts == ["00:00:00,000", "00:00:03,000", "00:00:07,000"]
 
 
 def test_a_subtitle_is_exactly_as_players_want_it():
