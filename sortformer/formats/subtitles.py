@@ -1,7 +1,8 @@
 """Subtitles from words with speakers: SubRip (srt), ``Ada: text``, and WebVTT (vtt), ``<v Ada>text``.
 
 SubRip is defined only by its use; WebVTT is that of the W3C ("WebVTT: The Web Video Text Tracks Format", 2019). A
-subtitle has the words of one speaker, and ends at a pause or before it gets too long to read.
+subtitle has the words of one speaker, and ends at a pause or, at the end of a sentence if there is one near, before it
+gets too long to read.
 """
 
 import os
@@ -32,6 +33,7 @@ _FLASH_S = 0.02  # rolling automatic captions repeat a line for this time before
 
 _LONGEST_S = 7.0
 _LINE = 42  # letters; a subtitle has two lines
+_STOPS, _CLOSING = (*".?!…。？！",), "\"'”’»)]」』"
 
 
 def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
@@ -169,7 +171,10 @@ def _label(passage: Passage) -> str:
 
 
 def _parts_to_read(passage: Passage, label: str) -> Iterator[Passage]:
-    """Yield the subtitles of a passage, short enough in seconds and, with what is shown of its name, in letters."""
+    """Yield the subtitles of a passage, short enough in seconds and, with what is shown of its name, in letters.
+
+    If a sentence ends in the second half of one, it ends there, too.
+    """
     letters = 2 * _LINE - min(len(label), _LINE)
 
     def can_be_read(part: Passage) -> bool:
@@ -177,8 +182,15 @@ def _parts_to_read(passage: Passage, label: str) -> Iterator[Passage]:
 
     while passage:
         most = next((count for count in range(1, len(passage)) if not can_be_read(passage[: count + 1])), len(passage))
+        if most < len(passage):
+            most = next((count for count in range(most, most // 2, -1) if _ends(passage[count - 1])), most)
         yield passage[:most]
         passage = passage[most:]
+
+
+def _ends(word: Said) -> bool:
+    """Return whether a sentence ends with this word."""
+    return word[2].rstrip().rstrip(_CLOSING).endswith(_STOPS)
 
 
 def _clock(milliseconds: int) -> str:

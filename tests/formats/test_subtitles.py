@@ -175,6 +175,16 @@ def test_a_subtitle_can_be_read_in_its_time_and_lines(text, length_s, speaker, k
     assert [cue.count(text) for cue in cues] == [at_most] * (30 // at_most) + [30 % at_most] * (30 % at_most > 0)
 
 
+@pytest.mark.parametrize(
+    ("end", "counts"), [(7, [14, 6]), (8, [8, 12]), (14, [14, 6]), (15, [14, 6]), (20, [14, 6]), (0, [14, 6])]
+)
+@pytest.mark.parametrize("stop", [".", '?"', "…)"])
+def test_a_subtitle_ends_with_a_sentence_that_ends_in_its_second_half(end, counts, stop):
+    texts = [f" yes{stop if at == end else ''}" for at in range(1, 21)]
+    words = [Word(0.5 * at, 0.5 * at + 0.5, text, "Ada") for at, text in enumerate(texts)]
+    assert [cue.count("yes") for cue in subtitles.format(words).split("\n\n")] == counts
+
+
 def test_parts_of_a_long_subtitle_are_in_order_of_time():
     said = [Word(0.5 * at, 0.5 * at + 0.5, "well", "Ada") for at in range(20)]
     starts = re.findall(r"^[\d:,]+(?= -->)", subtitles.format([*said, Word(3.0, 3.5, "yes", "Bob")]), re.MULTILINE)
