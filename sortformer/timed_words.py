@@ -60,13 +60,16 @@ def _said(transcript: Any) -> list[_Said]:
     whole, first = set[int](), set[int]()  # indices of segments without words, and of the first words of others
     for item in _parts(transcript):
         try:
-            (first if _value(item, "words") else whole).add(len(said))
-            said += _whole(list(_words(item)), _value(item, "text"))
+            words = list(_words(item))
+            (first if len(words) > 1 or _value(item, "words") else whole).add(len(said))
+            said += _whole(words, _value(item, "text"))
         except (OverflowError, TypeError, ValueError):
             raise InputError(f"{_WORD}, got {reprlib.repr(item)}") from None
     # Words of WhisperX bring no spaces, but a segment that it could not align has one: with it, all would be joined.
     if len(whole) < len(said) and not any(text[:1].isspace() for at, (*_, text) in enumerate(said) if at not in whole):
         return [(start, end, text.lstrip()) for start, end, text in said]
+    if sum(not _is_one(said[at][2]) for at in whole) > len(whole) / 10:
+        first |= whole  # or else these are a list of words
     return _unbroken(said, first)
 
 
@@ -197,7 +200,8 @@ def _whole(said: list[_Said], text: Any) -> list[_Said]:
 def _unbroken(said: list[_Said], first: set[int]) -> list[_Said]:
     """Join the pieces of a word where words bring their spaces, as Whisper gives ``" twenty"`` and ``"-five"``.
 
-    The first word of a segment begins a word even if it brings no space, such as the dash of a dialogue.
+    A segment, of which ``first`` are the first words, begins a word even if it brings no space, such as the dash of a
+    dialogue; but whisper.cpp may cut a segment within a word.
     """
     if not any(text[:1].isspace() for *_, text in said):
         return said
@@ -205,13 +209,18 @@ def _unbroken(said: list[_Said], first: set[int]) -> list[_Said]:
     for index, (start, end, text) in enumerate(said):
         before = words[-1][2] if words else ""
         if before and text and not (before[-1].isspace() or text[0].isspace()):
-            if index in first:
+            if index in first and not (before[-1].isalpha() and text[0].islower()):
                 text = joined((before, text))[len(before) :]
-            elif len(before.split()) == len(text.split()) == 1 and not (unspaced(before[-1]) or unspaced(text[0])):
+            elif _is_one(before) and _is_one(text) and not (unspaced(before[-1]) or unspaced(text[0])):
                 words[-1] = _one(words[-1], (start, end, text))
                 continue
         words.append((start, end, text))
     return words
+
+
+def _is_one(text: str) -> bool:
+    """Return whether a text is at most one word, perhaps with a dash beside it."""
+    return sum(any(map(str.isalnum, part)) for part in text.split()) <= 1
 
 
 def _one(before: _Said, after: _Said) -> _Said:

@@ -87,17 +87,39 @@ def test_pieces_of_a_word_that_whisper_parts_have_one_speaker():
         assert (said[4].start, said[4].end) == (1.5, 2.0)
 
 
-def test_a_segment_that_begins_with_a_dash_goes_not_on_in_a_word():
-    recording = Diarization((Turn(0, 3, "ada"),), 3)
-    spoken = [[" Is", " it", " you?"], ["-", " Yes."], ["(laughs)", " No."], [" 用"], ["我", "们"]]
-    segments = [{"words": [{"word": word, "start": 0.0, "end": 1.0} for word in words]} for words in spoken]
-    said = assign_speakers({"segments": segments}, recording)
-    assert "ada: Is it you? - Yes. (laughs) No. 用我们\n" in subtitles.format(said)
+@pytest.mark.parametrize("each", [False, True], ids=["segments", "words"])
+def test_a_segment_that_begins_with_a_dash_goes_not_on_in_a_word(each):
+    spoken = [[" Is", " it", " you?"], [" Yes."], ["-", " No."], ["[Music]"], [" 用"], ["我", "们"]]
+    segments = [
+        {
+            "start": 0.0,
+            "end": 1.0,
+            "text": "".join(words),
+            "words": [{"word": word, "start": 0.0, "end": 1.0} for word in words] if each else None,
+        }
+        for words in spoken
+    ]
+    said = assign_speakers({"segments": segments}, Diarization((Turn(0, 3, "ada"),), 3))
+    assert "ada: Is it you? Yes. - No. [Music] 用我们\n" in subtitles.format(said)
+    assert len(said) == len([word for words in spoken for word in words] if each else spoken)
 
 
-def test_a_segment_that_is_no_single_word_is_not_joined_with_the_one_before():
+def test_a_word_that_whisper_cpp_cuts_between_two_segments_is_whole():
     segments = [{"start": 0.0, "end": 1.0, "text": " to the sta"}, {"start": 1.0, "end": 2.0, "text": "tion and"}]
-    assert [word.text for word in assign_speakers(segments, Diarization((), 2))] == [" to the sta", "tion and"]
+    said = assign_speakers(segments, Diarization((Turn(0, 3, "ada"),), 3))
+    assert "ada: to the station and\n" in subtitles.format(said)
+    pieces = [[" the", " sta"], ["tion", " and"]]
+    tokens = [[{"text": piece, "offsets": {"from": 0, "to": 900}} for piece in each] for each in pieces]
+    said = assign_speakers({"transcription": [{"tokens": each} for each in tokens]}, Diarization((), 3))
+    assert [word.text for word in said] == [" the", " station", " and"]
+
+
+def test_pieces_that_whisper_cpp_gives_as_segments_are_a_list_of_words():
+    pieces = [" Okay", ",", " you", "'re", " right", ".", " (loud music)", *[" 5", ",000"] * 3]
+    segments = [{"offsets": {"from": 100 * at, "to": 100 * at + 90}, "text": text} for at, text in enumerate(pieces)]
+    said = assign_speakers({"transcription": segments}, Diarization((), 9))
+    assert "".join(word.text for word in said) == " Okay, you're right. (loud music) 5,000 5,000 5,000"
+    assert len(said) == 7
 
 
 LONG = {"start": 0.0, "end": 3.0, "text": "Hello 2"}
