@@ -4,6 +4,7 @@ The front end of NVIDIA's Sortformers: pre-emphasis 0.97, a symmetric 25 ms Hann
 hop, zero padding at both ends, power spectrum, Slaney mel bands, ``log(x + 2**-24)``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from sortformer.config.model import FeatureConfig
 from sortformer.grid import HOP_SAMPLES, SAMPLE_RATE
 from sortformer.masks import length_mask
+from sortformer.precision import wide
 from sortformer.tilt import equaliser
 
 __all__ = ["FIXED_MEAN", "FIXED_STD", "FeatureState", "LogMel", "mel_filterbank", "narrow_bands", "peak_gain"]
@@ -83,6 +85,10 @@ class LogMel(nn.Module):
         if self.config.normalize == "per_feature":
             mel = _normalize(mel, valid)
         return mel, frames
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "LogMel":
+        """Move the constants, but in float32 or wider: half precision is too coarse, and CPUs have no FFT for it."""
+        return super()._apply(lambda constant: constant.to(wide(fn(constant))), recurse)
 
     def start(self, rows: int = 1) -> FeatureState:
         """Return the state before the first sample of ``rows`` streams."""

@@ -1,5 +1,6 @@
 """The main API: the same result for every kind of source, and options that are obeyed or refused."""
 
+import copy
 import io
 import os
 import warnings
@@ -104,6 +105,19 @@ def test_estimates_show_arrival_by_layer(diarizer: Diarizer, wav: Path):
             active = np.flatnonzero(each.data[:, slot] > 0.5)
             assert arrival == (active[0] if len(active) else len(each.data))
         assert (np.diff(each.arrival_frames[np.argsort(each.ranks)]) >= 0).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64], ids=str)
+def test_its_model_may_have_another_precision(diarizer: Diarizer, wav: Path, dtype: torch.dtype):
+    other = replace(diarizer, model=copy.deepcopy(diarizer.model).to(dtype))
+    assert other(wav).speakers == diarizer(wav).speakers
+    looks = (Diarizer.probabilities, Diarizer.embeddings, lambda each, wav: each.estimates(wav).layers[-1])
+    by_voice = {"postprocess": PostprocessConfig(clustering=ClusteringConfig(0.5))}
+    for options in ({}, by_voice, {"exit_confidence": 0.5}):
+        for look in looks:
+            found, expected = (look(replace(each, **options), wav).data for each in (other, diarizer))
+            assert found.dtype == np.float32
+            np.testing.assert_allclose(found, expected, atol=0.05)
 
 
 def test_with_a_confidence_it_stops_in_the_head_and_says_where(diarizer: Diarizer, wav: Path):

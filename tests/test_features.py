@@ -183,6 +183,16 @@ def test_samples_may_be_of_any_type(dtype):
     torch.testing.assert_close(features(wave.to(dtype))[0], features(wave.to(dtype).float())[0])
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_half_precision_of_a_model_is_not_that_of_its_features(dtype):
+    wave = 0.1 * torch.randn(1, 3_200, generator=torch.Generator().manual_seed(0))
+    config = FeatureConfig(80, normalize="fixed", tilt_range=(-9.0, -5.0))
+    expected, features = LogMel(config)(wave)[0], LogMel(config).to(dtype)
+    torch.testing.assert_close(features(wave)[0], expected, atol=0, rtol=0)
+    assert features.double()(wave)[0].dtype is torch.float64
+    torch.testing.assert_close(features.float()(wave)[0], expected, atol=0, rtol=0)
+
+
 def test_silence_is_the_logarithm_of_the_guard():
     features, _ = LogMel(FeatureConfig(80))(torch.zeros(1, 1_600))
     torch.testing.assert_close(features, torch.full((1, 10, 80), float(np.log(2.0**-24))))

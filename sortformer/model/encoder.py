@@ -50,6 +50,7 @@ class Encoder(nn.Module):
         ``narrow`` (B,) marks rows recorded at 8 kHz, for models with a separate subsampling for these (None: detect
         them from the features, which are then taken for whole recordings).
         """
+        feats = feats.to(next(self.parameters()).dtype)
         if self.narrowband is None:
             return self.pre_encode(feats, lengths)
         if narrow is None:

@@ -66,6 +66,11 @@ class Sortformer(nn.Module):
         """The device of the weights."""
         return next(self.parameters()).device
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The floating-point type of the weights."""
+        return next(self.parameters()).dtype
+
     def forward(self, wave: Tensor, num_samples: Tensor | None = None) -> SortformerOutput:
         """Diarize waves (B, N) at 16 kHz, of which ``num_samples`` (B,) are valid (None: all).
 

@@ -55,7 +55,7 @@ def step(model: Sortformer, config: StreamConfig, state: StreamState, chunk: Chu
     chunk keeps its state, bit for bit.
     """
     emb, total = shown(state, chunk)
-    output = model.forward_frames(emb, length_mask(total, emb.shape[1]))
+    output = model.forward_frames(emb.to(model.dtype), length_mask(total, emb.shape[1]))
     probs, slots = output.probs, output.probs.shape[2]
     most = config.speaker_limit(slots)
     if config.clustering is not None:

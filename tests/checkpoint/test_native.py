@@ -69,6 +69,16 @@ def test_half_precision_halves_the_file_and_loads_as_float32(tmp_path):
         torch.testing.assert_close(loaded.state_dict()[name], tensor, atol=1e-3, rtol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64], ids=str)
+def test_a_model_of_another_precision_loads_as_float32(tmp_path, dtype):
+    model = small_model(small_config({"conv_norm": "batch"})).to(dtype)
+    checkpoint.save(tmp_path, model)
+    loaded, _ = checkpoint.load(tmp_path)
+    for name, tensor in model.float().state_dict().items():
+        assert loaded.state_dict()[name].equal(tensor), name
+        assert loaded.state_dict()[name].dtype is tensor.dtype
+
+
 def test_a_loaded_model_does_not_change_with_its_file(saved):
     model, _ = checkpoint.load(saved)
     wave = torch.randn(1, 9_000)

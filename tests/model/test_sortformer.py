@@ -77,6 +77,21 @@ def test_bf16_stays_finite_and_near(shape):
 
 
 @shapes
+@pytest.mark.parametrize(
+    ("dtype", "most"), [(torch.bfloat16, 0.2), (torch.float16, 0.03), (torch.float64, 1e-5)], ids=str
+)
+def test_it_computes_in_the_precision_of_its_weights(shape, dtype, most):
+    model = small_model(SHAPES[shape])
+    with torch.no_grad():
+        expected = model(*waves(20_000, 9_000))
+        output = model.to(dtype)(*waves(20_000, 9_000))
+    assert (model.dtype, output.logits.dtype, output.emb.dtype) == (dtype, dtype, dtype)
+    for found, wanted in ((output.emb, expected.emb), (output.logits, expected.logits)):
+        far = (found.to(wanted) - wanted).abs()[expected.valid]
+        assert 0 < far.max() < most
+
+
+@shapes
 def test_the_same_seed_builds_the_same_model(shape):
     def weights(seed: int) -> torch.Tensor:
         torch.manual_seed(seed)

@@ -20,7 +20,7 @@ from sortformer.streaming.rows import shapes, side_by_side
 from sortformer.streaming.snapshot import plain
 from sortformer.streaming.step import SpeakerCache
 from tests.small_models import small_config
-from tests.streaming.tiny import noise, remembering_model, tiny_model
+from tests.streaming.tiny import REMEMBERING, noise, remembering_model, tiny_model
 
 MODEL = remembering_model("compressive")
 CONFIG = StreamConfig.by_memory(5)
@@ -28,6 +28,16 @@ WAVE, CLIP = noise(40_000, seed=3), noise(30_000, seed=7)
 
 
 EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
+
+
+@pytest.mark.parametrize("kind", REMEMBERING)
+@pytest.mark.parametrize(("dtype", "most"), [(torch.bfloat16, 0.05), (torch.float64, 1e-5)], ids=str)
+def test_a_stream_has_the_precision_of_its_model(kind, dtype, most):
+    model = remembering_model(kind)
+    expected = stream_probabilities(Session(model, CONFIG), [WAVE])
+    found = stream_probabilities(Session(model.to(dtype), CONFIG), [WAVE])
+    assert found.dtype == np.float32
+    assert 0 < np.abs(found - expected).mean() < most
 
 
 def test_the_model_decides_what_remembers():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig, StreamConfig
@@ -226,6 +227,21 @@ def test_a_stream_in_half_precision_is_near():
         found = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
     assert found.dtype == np.float32
     assert 0 < np.abs(found - EXPECTED).mean() < 0.05
+
+
+@pytest.mark.parametrize("clustering", [None, ClusteringConfig(0.4)])
+@pytest.mark.parametrize(
+    ("dtype", "most"), [(torch.bfloat16, 0.05), (torch.float16, 0.01), (torch.float64, 1e-5)], ids=str
+)
+def test_a_stream_has_the_precision_of_its_model(dtype, most, clustering):
+    config = dataclasses.replace(CONFIG, clustering=clustering)
+    expected = stream_probabilities(Session(tiny_model(), config), [WAVE])
+    session = Session(tiny_model().to(dtype), config)
+    first = session.push(WAVE[:20_000]).probs
+    restored = Session.restore(session.model, session.snapshot())
+    found = np.concatenate([first, stream_probabilities(restored, [WAVE[20_000:]])])
+    assert found.dtype == np.float32
+    assert 0 < np.abs(found - expected).mean() < most
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
