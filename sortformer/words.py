@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, Turn, channel_name
 from sortformer.errors import InputError
 from sortformer.formats.names import without_white_space
 from sortformer.formats.spacing import words_in
@@ -20,6 +21,7 @@ __all__ = ["Word", "assign_speakers", "check_words"]
 
 _CROSSED_S = 1.0  # speech of a second speaker in a segment: longer than an inexact border or a "yes"
 
+_OF_CHANNEL = re.compile(r"channel_\d+")
 _LABEL = re.compile(r"(?:speaker|channel)_\d+", re.IGNORECASE)
 
 
@@ -57,6 +59,8 @@ def assign_speakers(
             each a ``text`` with its ``timestamp``, or the ``transcription`` of whisper.cpp, with ``offsets`` in
             milliseconds, and with its ``tokens``, if any, joined to words. If none of these has words, the transcript's
             own ``words`` (OpenAI) or ``word_segments`` (WhisperX) are used, if there are any.
+            Words of several channels (``channel``, 1 or A for the first, as in a CTM) are those of ``channel_1`` and
+            so on if these are the speakers; they are returned channel by channel.
         within: regions (start, end) in seconds, such as those of a UEM: words whose middle is in none are left out.
             A middle at a border is in the region that ends there, so that of adjoining windows one has the word.
 
@@ -72,6 +76,9 @@ def assign_speakers(
     """
     if not isinstance(diarization, Diarization):  # in WhisperX it comes first
         raise InputError(f"pass the words first, then their Diarization, got {type(diarization).__name__}")
+    if channels := _by_channel(words, diarization):
+        always = {name: replace(diarization, turns=(Turn(0.0, diarization.duration, name),)) for name in channels}
+        return [word for name in channels for word in assign_speakers(channels[name], always[name], within=within)]
     said, backwards = timed_words(words, diarization.duration)
     names = set(map(without_white_space, diarization.speakers))
     said = [(start, end, _unnamed(text, names)) for start, end, text in said]
@@ -105,6 +112,23 @@ def assign_speakers(
             stacklevel=2,
         )
     return found
+
+
+def _by_channel(words: Any, diarization: Diarization) -> dict[str, list[Any]]:
+    """Return the words of each channel by the label of its speaker; empty if words or speakers have no channels."""
+    found: dict[str, list[Any]] = {}
+    if diarization.turns and all(map(_OF_CHANNEL.fullmatch, diarization.speakers)):
+        for word in words if isinstance(words, list | tuple) else ():
+            found.setdefault(_label(word), []).append(word)
+    return {} if len(found) < 2 or "" in found else dict(sorted(found.items()))
+
+
+def _label(word: Any) -> str:
+    """Return the label of the speaker of a word's channel, empty if it tells none."""
+    channel = str(word.get("channel") if isinstance(word, Mapping) else getattr(word, "channel", ""))
+    if re.fullmatch(r"[1-9][0-9]?", channel):
+        return channel_name(int(channel) - 1)
+    return channel_name("ABCDEFGH".index(channel)) if re.fullmatch("[A-H]", channel) else ""
 
 
 def _unnamed(text: str, names: set[str]) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer import Diarization, InputError, Turn, assign_speakers
-from sortformer.formats import subtitles
+from sortformer.formats import ctm, subtitles
 from tests.strategies import diarizations
 
 TICKS = 100  # a second, the grid of the strategy
@@ -111,6 +111,37 @@ def test_a_segment_in_which_several_speak_is_noticed(both):
 def test_the_words_come_first():
     with pytest.raises(InputError, match="first, then their Diarization, got list"):
         assign_speakers(Diarization((), 1), [(0.0, 1.0, "x")])  # pyright: ignore[reportArgumentType]
+
+
+CALL = Diarization((Turn(0, 6, "channel_1"), Turn(2, 5, "channel_2")), 8, "call")
+OVERLAP = "call {0} 2.0 0.5 so\ncall {0} 2.6 0.4 then\ncall {1} 2.1 0.5 well\ncall {1} 6.5 0.3 no\n"
+
+
+@pytest.mark.parametrize("channels", ["12", "AB"])
+def test_words_of_channels_are_of_their_speakers(channels: str):
+    (words,) = ctm.parse(OVERLAP.format(*channels)).values()
+    found = [(word.text, word.speaker) for word in assign_speakers(words, CALL)]
+    assert found == [("so", "channel_1"), ("then", "channel_1"), ("well", "channel_2"), ("no", "channel_2")]
+    mapped = [{**word._asdict(), "channel": 1 + channels.index(word.channel)} for word in words]
+    assert assign_speakers(mapped, CALL) == assign_speakers(words, CALL)
+    inside = assign_speakers(words, CALL, within=[(2.3, 7)])
+    assert [word.text for word in inside] == ["then", "well", "no"]
+
+
+@pytest.mark.parametrize(
+    ("channels", "result"),
+    [
+        (("1", "1"), CALL),
+        (("left", "right"), CALL),
+        (("1", "2"), CALL.relabel({"channel_2": "Ada"})),
+        (("1", "2"), Diarization((), 8, "call")),
+    ],
+)
+def test_where_words_or_speakers_have_no_channels_times_decide(channels: tuple[str, str], result: Diarization):
+    (words,) = ctm.parse(OVERLAP.format(*channels)).values()
+    found = [(word.text, word.speaker) for word in assign_speakers(words, result)]
+    first = result.speakers[0] if result.speakers else None
+    assert found == [(text, first) for text in ("so", "well", "then", "no")]
 
 
 def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_their_speakers():

@@ -5,17 +5,27 @@ The fields: recording, channel, start, duration, word, and optionally a confiden
 """
 
 import os
+from typing import NamedTuple
 
 from sortformer.errors import InputError
 from sortformer.formats.source import SCLITE, lines, quoted, read_text
 
-__all__ = ["parse", "read"]
+__all__ = ["Spoken", "parse", "read"]
 
 _SILENCES = frozenset({"<eps>", "<sil>", "!sil"})
 
 
-def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, str]]]:
-    """Return the words of all channels by recording id: start and end in seconds, and the word, sorted by time.
+class Spoken(NamedTuple):
+    """A word with its times in seconds, and its channel, such as ``1`` or ``A``."""
+
+    start: float
+    end: float
+    text: str
+    channel: str
+
+
+def parse(text: str, source: str = "CTM") -> dict[str, list[Spoken]]:
+    """Return the words of all channels by recording id, sorted by time.
 
     The first of several alternatives is used; silences (``<eps>``, ``<sil>``, ``!SIL``) are omitted.
 
@@ -23,7 +33,7 @@ def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, 
         InputError: with source and line number, when a line is not a word with its times; or when there is text, but
             no word.
     """
-    found: dict[str, list[tuple[float, float, str]]] = {}
+    found: dict[str, list[Spoken]] = {}
     alternative = 0  # the number of the alternative that a word belongs to; 0 outside alternatives
     for line in lines(text, source, SCLITE):
         if len(line.fields) < 5 or line.fields[0] == "SPEAKER":
@@ -38,12 +48,12 @@ def parse(text: str, source: str = "CTM") -> dict[str, list[tuple[float, float, 
         words = found.setdefault(uri, [])
         if alternative < 2 and word.lower() not in _SILENCES:
             start = line.seconds(2, "start")
-            words.append((start, round(start + line.seconds(3, "duration"), 6), word))
+            words.append(Spoken(start, round(start + line.seconds(3, "duration"), 6), word, line.fields[1]))
     if not found and text.strip():
         raise InputError(f"{source}: it has no words; is this CTM?")
     return {uri: sorted(words, key=lambda word: word[:2]) for uri, words in found.items()}
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, list[tuple[float, float, str]]]:
+def read(path: str | os.PathLike[str]) -> dict[str, list[Spoken]]:
     """Read a CTM file (see :func:`parse`)."""
     return parse(read_text(path), os.fspath(path))

@@ -19,8 +19,6 @@ SUFFIXES = (".json", ".ctm", ".srt", ".vtt")
 TORN = b'"transcription"'
 """Marks the JSON of whisper.cpp, many versions of which split a character's bytes between two tokens."""
 
-Timed = tuple[float, float, str]
-
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any] | list[Any]:
     """Read a transcript (see :func:`parse`) in the format of its extension."""
@@ -58,8 +56,8 @@ def parse(text: str, source: str, uris: Sequence[str] = ()) -> dict[str, Any] | 
 
 
 def words_of(
-    found: Mapping[str, list[Timed]], source: str, uris: Sequence[str], *, of_several: bool = False
-) -> list[Timed]:
+    found: Mapping[str, list[ctm.Spoken]], source: str, uris: Sequence[str], *, of_several: bool = False
+) -> list[ctm.Spoken]:
     """Return the words of one recording in a CTM; arguments and errors are those of :func:`parse`.
 
     If the CTM is for a set of recordings (``of_several``), it must name this one.
