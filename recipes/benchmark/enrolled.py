@@ -1,6 +1,6 @@
-"""Measure how often enrolled speakers are named correctly in live streams, also if their voices are alike.
+"""Measure how often enrolled speakers are named correctly, live or in whole recordings, also if their voices are alike.
 
-python recipes/benchmark/enrolled.py BANK_FOLDER CACHE_FOLDER [--preset 1s] [--kinds near-2 alike-2 ...]
+python recipes/benchmark/enrolled.py BANK_FOLDER CACHE_FOLDER [--preset 1s|offline] [--kinds near-2 alike-2 ...]
 
 Conversations of a minute of the bank's dev voices, and a clip of other utterances of everybody in them. "Closed": with
 `max_speakers` the number of clips. Conversations of somebody with too little speech for a clip are left out.
@@ -16,6 +16,7 @@ from voices import cut, without_stored
 from sortformer import Diarizer
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE, FrameGrid
+from sortformer.inference import OFFLINE
 from sortformer.simulate import Rooms, VoiceBank, dev_set
 from sortformer.targets import activity
 
@@ -63,11 +64,15 @@ def named(
     diarizer: Diarizer, wave: np.ndarray, active: np.ndarray, enroll: dict, preset: str, closed: bool
 ) -> tuple[float, float, float]:
     """Return the shares of the frames of a single voice with the right name, without it, and without any turn."""
-    session = diarizer.stream(preset, max_speakers=len(enroll) if closed else None)
-    for name, clip in enroll.items():
-        session.enroll(name, clip)
-    session.push(wave)
-    found = session.finish()
+    most = len(enroll) if closed else None
+    if preset == OFFLINE:
+        found = diarizer(wave, sample_rate=SAMPLE_RATE, enroll=enroll, max_speakers=most)
+    else:
+        session = diarizer.stream(preset, max_speakers=most)
+        for name, clip in enroll.items():
+            session.enroll(name, clip)
+        session.push(wave)
+        found = session.finish()
     here, labels = activity(found.turns, len(active), max(1, len(found.speakers)), FrameGrid())
     truth, alone, heard = np.array([*enroll])[active.argmax(axis=1)], active.sum(axis=1) == 1, here.any(axis=1)
     right = (here.astype(bool) & (truth[:, None] == np.array(labels))).any(axis=1)
