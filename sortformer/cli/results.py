@@ -109,13 +109,14 @@ class Results:
         """Return the formats that are still to be written for a recording.
 
         Raises:
-            InputError: when a file exists and is neither to be overwritten nor skipped, is the transcript or the
-                input, or cannot have that name; or when the recording, if not all is there, has no usable transcript,
-                or no regions.
+            InputError: when a file exists and is neither to be overwritten nor skipped, is the transcript, the input
+                or another program's, or cannot have that name; or when the recording, if not all is there, has no
+                usable transcript, or no regions.
         """
         there = [name for name in self.formats if self.folder is not None and _is_there(self._path(recording, name))]
         missing = tuple(name for name in self.formats if name not in there)
         if self.skip_existing and not missing:
+            self._check_ours(recording, there)
             return ()
         if self.regions is not None and self._regions(recording) is None:
             raise InputError(f"the UEM has no regions for {recording.id!r}: add them, or leave out --uem")
@@ -130,6 +131,7 @@ class Results:
             raise InputError(
                 f"{self._path(recording, there[0])} exists already; use --overwrite, --skip-existing or another folder"
             )
+        self._check_ours(recording, there)
         return missing
 
     def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
@@ -159,6 +161,14 @@ class Results:
                 content = format.printed(result, self.several, ascii_only, words)
             sys.stdout.write(content if first else f"{format.between}{content.removeprefix(format.header)}")
             sys.stdout.flush()
+
+    def _check_ours(self, recording: Recording, there: Iterable[str]) -> None:
+        """Check that a JSON file that is there is a result: transcripts of other programs have the same name."""
+        if "json" in there:
+            path = self._path(recording, "json")
+            with path.open("rb") as file:
+                if b'"schema_version"' not in file.read(100):
+                    raise InputError(f"{path} is another program's, not a result: give another folder with -o")
 
     def last_word_s(self, recording: Recording) -> float:
         """Return when the last word of a recording's transcript ends, in seconds; 0 without one."""

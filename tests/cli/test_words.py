@@ -81,6 +81,15 @@ def test_a_transcript_is_no_result(cli: Cli, model: Path, wav: Path, tmp_path: P
     assert [path.name for path in words.parent.iterdir()] == ["meeting.json"]
 
 
+def test_json_of_another_program_is_not_what_a_run_has_left(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    path = transcript(tmp_path / "out" / "meeting.json")
+    options = ("diarize", wav, "--model", model, "-o", path.parent, "-f", "json", "--skip-existing")
+    assert cli(*options).errors == [f"{path} is another program's, not a result: give another folder with -o"]
+    path.unlink()
+    assert cli(*options).err == "1 recording diarized\n"
+    assert cli(*options).err == "0 recordings diarized, 1 skipped\n"
+
+
 def test_what_is_there_needs_no_transcript_and_no_regions_again(cli: Cli, wav: Path, tmp_path: Path):
     (tmp_path / "said").mkdir()
     (tmp_path / "other.uem").write_text("other 1 0 1\n")
