@@ -57,19 +57,19 @@ def timed_words(transcript: Any, duration: float) -> tuple[list[tuple[float, flo
 def _said(transcript: Any) -> list[_Said]:
     """Return the words of a transcript with the times that it has."""
     said = list[_Said]()
-    whole, first = set[int](), set[int]()  # indices of segments without words, and of the first words of others
+    alone, first = set[int](), set[int]()  # indices of segments without words, and of the first words of others
     for item in _parts(transcript):
         try:
             words = list(_words(item))
-            (first if len(words) > 1 or _value(item, "words") else whole).add(len(said))
-            said += _whole(words, _value(item, "text"))
+            (first if len(words) > 1 or _value(item, "words") else alone).add(len(said))
+            said += _as_in_text(words, _value(item, "text"))
         except (OverflowError, TypeError, ValueError):
             raise InputError(f"{_WORD}, got {reprlib.repr(item)}") from None
     # Words of WhisperX bring no spaces, but a segment that it could not align has one: with it, all would be joined.
-    if len(whole) < len(said) and not any(text[:1].isspace() for at, (*_, text) in enumerate(said) if at not in whole):
+    if len(alone) < len(said) and not any(text[:1].isspace() for at, (*_, text) in enumerate(said) if at not in alone):
         return [(start, end, text.lstrip()) for start, end, text in said]
-    if sum(not _is_one(said[at][2]) for at in whole) > len(whole) / 10:
-        first |= whole  # or else these are a list of words
+    if sum(not _is_one(said[at][2]) for at in alone) > len(alone) / 10:  # segments, not a list of words
+        first |= alone
     return _unbroken(said, first)
 
 
@@ -121,26 +121,31 @@ def _parts(transcript: Any) -> list[Any]:
 
 
 def _punctuated(words: list[Any], text: Any) -> list[Any]:
-    """Return words with the spaces and the punctuation that they have in the text: OpenAI's have neither.
-
-    Words that bring their spaces, and words that are not those of the text, are returned as they are.
-    """
-    said = [_value(word, "word", _value(word, "text")) for word in words]
-    if not isinstance(text, str) or any(not isinstance(word, str) or word != word.strip() for word in said):
+    """Return words with the spaces and the punctuation that they have in their text: OpenAI's have neither."""
+    places = _places([_value(word, "word", _value(word, "text")) for word in words], text)
+    if not places:
         return words
-    cuts, at = list[int](), 0
-    for word in said:
-        begin = text.find(word, at)
-        if begin < 0 or any(map(str.isalnum, text[at:begin])):
-            return words
+    cuts = list[int]()  # before what stands in front of the words
+    for (_, at), (begin, _) in pairwise(places):
         space = re.search(r"\s", text[at:begin])
-        cuts.append(at + space.start() if space else begin)  # before what stands in front of the word
-        at = begin + len(word)
-    if any(map(str.isalnum, text[at:])):
-        return words
-    pieces = [text[begin:end] for begin, end in pairwise([0, *cuts[1:], len(text)])]
+        cuts.append(at + space.start() if space else begin)
+    pieces = [text[begin:end] for begin, end in pairwise([0, *cuts, len(text)])]
     times = map(_times, words)
     return [{"word": piece, "start": start, "end": end} for piece, (start, end) in zip(pieces, times, strict=True)]
+
+
+def _places(words: list[Any], text: Any) -> list[tuple[int, int]]:
+    """Return where words begin and end in a text; empty if they bring their spaces, or are not those of the text."""
+    if not isinstance(text, str) or any(not isinstance(word, str) or word != word.strip() for word in words):
+        return []
+    places, at = list[tuple[int, int]](), 0
+    for word in words:
+        begin = text.find(word, at)
+        if begin < 0 or any(map(str.isalnum, text[at:begin])):
+            return []
+        at = begin + len(word)
+        places.append((begin, at))
+    return [] if any(map(str.isalnum, text[at:])) else places
 
 
 def _listed(parts: Any) -> list[Any]:
@@ -177,24 +182,16 @@ def _words(item: Any) -> Iterator[_Said]:
         yield None if start is None else float(start), None if end is None else float(end), in_unicode(str(text))
 
 
-def _whole(said: list[_Said], text: Any) -> list[_Said]:
-    """Join letters and digits to words, as the text of their segment does; WhisperX parts them in Chinese and Japanese.
-
-    Words that bring their spaces, and words that are not those of the text, are returned as they are.
-    """
-    if not isinstance(text, str) or any(piece != piece.strip() for *_, piece in said):
-        return said
-    words, at = list[_Said](), 0
-    for start, end, piece in said:
-        begin = text.find(piece, at)
-        if begin < 0 or text[at:begin].strip():
-            return said
-        if piece and 0 < at == begin and not unspaced(text[at - 1]) and not unspaced(piece[0]):
-            words.append(_one(words.pop(), (start, end, piece)))
+def _as_in_text(said: list[_Said], text: Any) -> list[_Said]:
+    """Join letters and digits to words as in the text of a segment; WhisperX parts them in Chinese and Japanese."""
+    words, before = list[_Said](), 0
+    for word, (begin, end) in zip(said, _places([piece for *_, piece in said], text), strict=False):
+        if begin < end and 0 < before == begin and not (unspaced(text[begin - 1]) or unspaced(text[begin])):
+            words.append(_one(words.pop(), word))
         else:
-            words.append((start, end, piece))
-        at = begin + len(piece)
-    return words
+            words.append(word)
+        before = end
+    return words or said
 
 
 def _unbroken(said: list[_Said], first: set[int]) -> list[_Said]:
