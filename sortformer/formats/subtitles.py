@@ -81,8 +81,8 @@ def parse(text: str, source: str = "subtitles") -> list[tuple[float, float, str]
         InputError: with source and line number, when times are invalid or run backwards; or when there is text, but no
             subtitle.
     """
-    blank, text = text, text.lstrip("\ufeff \t\n")
-    first = blank.count("\n") - text.count("\n") + 1
+    whole, text = text, text.lstrip("\ufeff \t\n")
+    first = whole.count("\n") - text.count("\n") + 1
     subtitles = sorted(_subtitles(text, source, first), key=lambda each: each[:2])
     if not subtitles and text and not text.startswith("WEBVTT"):
         raise InputError(f"{source}: it has no subtitles; is this SubRip or WebVTT?")
