@@ -21,6 +21,8 @@ __all__ = ["Word", "assign_speakers", "check_words"]
 
 _CROSSED_S = 1.0  # speech of a second speaker in a segment: longer than an inexact border or a "yes"
 
+_CHANNELS = (*enumerate(map(str, range(1, 100))), *enumerate("ABCDEFGH"))
+_SPEAKERS = {channel: channel_name(column) for column, channel in _CHANNELS}
 _OF_CHANNEL = re.compile(r"channel_\d+")
 _LABEL = re.compile(r"(?:speaker|channel)_\d+", re.IGNORECASE)
 
@@ -119,16 +121,9 @@ def _by_channel(words: Any, diarization: Diarization) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     if diarization.turns and all(map(_OF_CHANNEL.fullmatch, diarization.speakers)):
         for word in words if isinstance(words, list | tuple) else ():
-            found.setdefault(_label(word), []).append(word)
-    return {} if len(found) < 2 or "" in found else dict(sorted(found.items()))
-
-
-def _label(word: Any) -> str:
-    """Return the label of the speaker of a word's channel, empty if it tells none."""
-    channel = str(word.get("channel") if isinstance(word, Mapping) else getattr(word, "channel", ""))
-    if re.fullmatch(r"[1-9][0-9]?", channel):
-        return channel_name(int(channel) - 1)
-    return channel_name("ABCDEFGH".index(channel)) if re.fullmatch("[A-H]", channel) else ""
+            channel = word.get("channel") if isinstance(word, Mapping) else getattr(word, "channel", None)
+            found.setdefault(_SPEAKERS.get(str(channel), ""), []).append(word)
+    return {} if len(found) < 2 or "" in found else {name: found[name] for name in _SPEAKERS.values() if name in found}
 
 
 def _unnamed(text: str, names: set[str]) -> str:

@@ -124,8 +124,16 @@ def test_words_of_channels_are_of_their_speakers(channels: str):
     assert found == [("so", "channel_1"), ("then", "channel_1"), ("well", "channel_2"), ("no", "channel_2")]
     mapped = [{**word._asdict(), "channel": 1 + channels.index(word.channel)} for word in words]
     assert assign_speakers(mapped, CALL) == assign_speakers(words, CALL)
+    assert assign_speakers(tuple(words), CALL) == assign_speakers(words, CALL)
+    assert [word.text for word in assign_speakers(words[::-1], CALL)] == ["then", "so", "no", "well"]
     inside = assign_speakers(words, CALL, within=[(2.3, 7)])
     assert [word.text for word in inside] == ["then", "well", "no"]
+
+
+def test_words_of_many_channels_are_in_the_order_of_these():
+    recording = Diarization(tuple(Turn(0, 1, f"channel_{number}") for number in range(1, 12)), 1)
+    words = [{"start": 0.0, "end": 1.0, "word": str(number), "channel": number} for number in (10, 2, 1)]
+    assert [word.text for word in assign_speakers(words, recording)] == ["1", "2", "10"]
 
 
 @pytest.mark.parametrize(
@@ -133,6 +141,8 @@ def test_words_of_channels_are_of_their_speakers(channels: str):
     [
         (("1", "1"), CALL),
         (("left", "right"), CALL),
+        (("1", "right"), CALL),
+        (("0", "1"), CALL),
         (("1", "2"), CALL.relabel({"channel_2": "Ada"})),
         (("1", "2"), Diarization((), 8, "call")),
     ],
