@@ -37,12 +37,20 @@ def test_letters_that_whisperx_parts_amid_chinese_are_joined_as_in_the_text(text
     assert all(before.end <= after.start for before, after in pairwise(said))
 
 
-@pytest.mark.parametrize("words", [["Hello", " big", " world"], ["Hello ", "big ", "world"]])
+@pytest.mark.parametrize(
+    "words", [["Hello", " big", " world"], ["Hello ", "big ", "world"], [" Hello ", "big", " world"]]
+)
 def test_words_that_bring_their_spaces_are_not_joined(words):
     pieces = [{"word": word, "start": at, "end": at + 1} for at, word in enumerate(words)]
     recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
     said = assign_speakers([{"start": 0.0, "end": 3.0, "text": "Hello big world", "words": pieces}], recording)
     assert [(word.text, word.speaker) for word in said] == list(zip(words, ("ada", "bob", "bob"), strict=True))
+
+
+def test_a_word_without_text_is_joined_to_none():
+    pieces = [{"word": text, "start": 0.0, "end": 1.0} for text in ("5", "")]
+    said = assign_speakers([{"start": 0.0, "end": 1.0, "text": "5", "words": pieces}], Diarization((), 1))
+    assert [word.text for word in said] == ["5", ""]
 
 
 def test_a_word_of_joined_digits_lasts_from_the_first_to_the_last_that_has_times():
@@ -77,9 +85,9 @@ def test_a_segment_without_words_keeps_its_space_beside_words_that_bring_theirs(
 
 def test_pieces_of_a_word_that_whisper_parts_have_one_speaker():
     recording = Diarization((Turn(0, 1.5, "ada"), Turn(1.5, 4, "bob")), 4)
-    pieces = [" I", " paid", " 1", ",000", ",000", " and", " 10", "%", " Python", "写", "了"]
+    pieces = [" I", " paid", " 1", ",000", ",000", " and", " 10", "%", " Python", "写", "了", "5"]
     words = [{"word": piece, "start": at / 4, "end": at / 4 + 0.25} for at, piece in enumerate(pieces)]
-    whole = [" I", " paid", " 1,000,000", " and", " 10%", " Python", "写", "了"]
+    whole = [" I", " paid", " 1,000,000", " and", " 10%", " Python", "写", "了", "5"]
     for transcript in ({"segments": [{"words": words}]}, words):
         said = assign_speakers(transcript, recording)
         assert [word.text for word in said] == whole
@@ -89,7 +97,7 @@ def test_pieces_of_a_word_that_whisper_parts_have_one_speaker():
 
 @pytest.mark.parametrize("each", [False, True], ids=["segments", "words"])
 def test_a_segment_that_begins_with_a_dash_goes_not_on_in_a_word(each):
-    spoken = [[" Is", " it", " you?"], [" Yes."], ["-", " No."], ["[Music]"], [" 用"], ["我", "们"]]
+    spoken = [[" Is", " it", " you?"], [" Yes."], ["-", " No."], ["so", " am", " I"], ["Oh"], [" 用"], ["我", "们"]]
     segments = [
         {
             "start": 0.0,
@@ -100,18 +108,20 @@ def test_a_segment_that_begins_with_a_dash_goes_not_on_in_a_word(each):
         for words in spoken
     ]
     said = assign_speakers({"segments": segments}, Diarization((Turn(0, 3, "ada"),), 3))
-    assert "ada: Is it you? Yes. - No. [Music] 用我们\n" in subtitles.format(said)
+    assert "ada: Is it you? Yes. - No. so am I Oh 用我们\n" in subtitles.format(said)
     assert len(said) == len([word for words in spoken for word in words] if each else spoken)
 
 
 def test_a_word_that_whisper_cpp_cuts_between_two_segments_is_whole():
-    segments = [{"start": 0.0, "end": 1.0, "text": " to the sta"}, {"start": 1.0, "end": 2.0, "text": "tion and"}]
+    parts = [" to the sta", "tion", " of", "fice and"]
+    segments = [{"start": at / 2, "end": at / 2 + 0.5, "text": text} for at, text in enumerate(parts)]
     said = assign_speakers(segments, Diarization((Turn(0, 3, "ada"),), 3))
-    assert "ada: to the station and\n" in subtitles.format(said)
-    pieces = [[" the", " sta"], ["tion", " and"]]
+    assert "ada: to the station office and\n" in subtitles.format(said)
+    assert len(said) == len(parts)  # segments keep their times
+    pieces = [[" the", " sta"], ["tion", " and"], ["-", " No"]]
     tokens = [[{"text": piece, "offsets": {"from": 0, "to": 900}} for piece in each] for each in pieces]
     said = assign_speakers({"transcription": [{"tokens": each} for each in tokens]}, Diarization((), 3))
-    assert [word.text for word in said] == [" the", " station", " and"]
+    assert [word.text for word in said] == [" the", " station", " and", " -", " No"]
 
 
 def test_pieces_that_whisper_cpp_gives_as_segments_are_a_list_of_words():
@@ -217,6 +227,7 @@ def test_transcripts_of_others_are_taken_too(transcript):
         ("Hello, dear Ada.", ["Hello", "Ada"], ["Hello", "Ada"]),
         ("Hello, Ada. Yes", ["Hello", "Ada"], ["Hello", "Ada"]),
         ("Hello, Ada.", [" Hello,", " Ada"], [" Hello,", " Ada"]),
+        ("Hello 2", ["Hello", 2], ["Hello", "2"]),
         (None, ["Hello", "Ada"], ["Hello", "Ada"]),
     ],
 )
