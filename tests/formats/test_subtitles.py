@@ -164,6 +164,7 @@ def test_what_is_no_subtitle_is_said(text, message):
     [
         ("yes", 0.5, "Ada", "srt", 14),
         ("understanding", 0.1, None, "srt", 6),
+        ("responsibilities", 0.1, None, "srt", 5),  # the lines are full
         ("understanding", 0.1, "Ada", "srt", 5),  # with the name, which players show
         ("understanding", 0.1, "Ada", "vtt", 6),
         ("understanding", 0.1, "A" * 255, "srt", 3),  # a line of text at least
@@ -178,7 +179,7 @@ def test_a_subtitle_can_be_read_in_its_time_and_lines(text, length_s, speaker, k
 @pytest.mark.parametrize(
     ("end", "counts"), [(7, [14, 6]), (8, [8, 12]), (14, [14, 6]), (15, [14, 6]), (20, [14, 6]), (0, [14, 6])]
 )
-@pytest.mark.parametrize("stop", [".", '?"', "…)"])
+@pytest.mark.parametrize("stop", [".", ". ", '?"', "…)"])
 def test_a_subtitle_ends_with_a_sentence_that_ends_in_its_second_half(end, counts, stop):
     texts = [f" yes{stop if at == end else ''}" for at in range(1, 21)]
     words = [Word(0.5 * at, 0.5 * at + 0.5, text, "Ada") for at, text in enumerate(texts)]
