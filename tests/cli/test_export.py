@@ -55,6 +55,9 @@ def test_corrected_turns_get_the_words_of_a_transcript_that_goes_on_after_them(c
     assert (outcome.code, outcome.out, outcome.err) == (0, "\n".join(subtitles), "")
     outcome = cli("export", corrected, "--words", said.parent, "-f", "json")
     assert json.loads(outcome.out)["duration"] == 6.5
+    said.write_text("[]")
+    outcome = cli("export", corrected, "--words", said, "-f", "json")
+    assert json.loads(outcome.out)["duration"] == 3.25
 
 
 @pytest.mark.parametrize("suffix", [".mp3", ".FLAC", ".wav", ".en"])
@@ -97,6 +100,10 @@ def test_several_recordings_are_in_one_file_or_in_a_folder(cli: Cli, corrected: 
     both.write_text(corrected.read_text() + corrected.read_text().replace(" talk ", " other "))
     outcome = cli("export", both, "-f", "textgrid", "-o", tmp_path / "out")
     assert outcome.err == "2 recordings exported\n"
+    assert [line.split(",")[0] for line in cli("export", both, "-f", "csv").out.splitlines()] == (
+        ["recording", "talk", "talk", "other", "other"]
+    )
+    assert [json.loads(line)["uri"] for line in cli("export", both, "-f", "json").out.splitlines()] == ["talk", "other"]
     assert turns_in(tmp_path / "out").keys() == {"talk", "other"}
     (tmp_path / "out" / "talk.TextGrid").unlink()
     outcome = cli("export", both, "-f", "textgrid", "-o", tmp_path / "out", "--skip-existing")
@@ -157,7 +164,8 @@ def test_options_that_cannot_be_are_usage_errors(cli: Cli, corrected: Path, opti
     assert said in outcome.err
 
 
-def test_a_name_that_is_no_file_name_is_refused(cli: Cli, tmp_path: Path):
-    rttm.write(tmp_path / "talk.rttm", Diarization(TALK.turns, 4.0, "../talk"))
-    outcome = cli("export", tmp_path / "talk.rttm", "-f", "txt", "-o", tmp_path / "out")
+@pytest.mark.parametrize(("name", "write"), [("talk.rttm", rttm.write), ("talk.json", documents.write)])
+def test_a_name_that_is_no_file_name_is_refused(cli: Cli, tmp_path: Path, name: str, write):
+    write(tmp_path / name, Diarization(TALK.turns, 4.0, "../talk"))
+    outcome = cli("export", tmp_path / name, "-f", "txt", "-o", tmp_path / "out")
     assert outcome.errors == ["the id '../talk' is used as a file name: write - instead of /, \\ and \\0"]
