@@ -136,6 +136,7 @@ def test_recordings_of_one_name_are_refused_whatever_shard_they_are_in(
     for number in (1, 2):
         outcome = cli("diarize", *waves, "--model", model, "-o", tmp_path / "out", "--shard", f"{number}/2")
         assert (outcome.code, "are both named 'talk'" in outcome.err) == (1, True)
+        assert outcome.err.endswith(f"1 failed: {waves[number - 1]}\n")
 
 
 def test_windows_that_begin_together_are_two():
