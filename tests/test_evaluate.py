@@ -265,6 +265,12 @@ def test_what_the_uem_lacks_is_not_scored(folders, tmp_path):
         score(*folders, uem=tmp_path / "more.uem")
 
 
+def test_turns_that_the_uem_lacks_are_not_scored():
+    with pytest.warns(UserWarning, match="not scored, as the UEM has no regions of them: 'two'"):
+        report = score_recordings({"one": ONE, "two": TWO}, {"one": ONE_FOUND, "more": TWO}, uem={"one": [(0, 4)]})
+    assert [row.uri for row in report.rows] == ["one"]
+
+
 def test_a_uem_of_other_recordings_is_refused(folders, tmp_path):
     uem.write(tmp_path / "other.uem", {"three": [(0, 4)]})
     with pytest.raises(InputError, match="the UEM has no regions of 'one', 'two'; add them, or score without it"):
