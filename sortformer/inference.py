@@ -94,7 +94,7 @@ class Inference:
 
     @property
     def _closed(self) -> bool:
-        return bool(self.clips) and self.most == len(self.clips)
+        return self.most == len(self.clips)
 
     def run(self, heard: Heard) -> Found:
         """Process a recording as a stream, in windows by voice, or at once, by the preset; or channel by channel.

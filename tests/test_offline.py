@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, last_end
 from sortformer.audio import AudioSource
 from sortformer.audio.loudness import UNHEARD, Level, alike_loud
 from sortformer.config.clustering import ClusteringConfig
@@ -105,6 +105,14 @@ def test_where_there_are_as_many_clips_as_speakers_no_two_are_merged(preset: str
     heard = partial(merging, wave, sample_rate=16_000, preset=preset, enroll={"guest": high, "chair": low})
     with pytest.warns(UserWarning, match="sound like one voice"):
         assert set(heard(max_speakers=2).speakers) == {"chair", "guest"}
+
+
+def test_where_there_are_as_many_clips_as_speakers_a_stream_takes_others_for_them():
+    low, high, other = (np.sin(np.arange(32_000) * tone).astype(np.float32) / 2 for tone in (0.2, 1.5, 0.7))
+    parting = Diarizer(hearing_model(3.0, -3.0, -3.0), PostprocessConfig(clustering=ClusteringConfig(0.05)), "parting")
+    wave, clips = np.concatenate([low, high, other[:16_000]]), {"guest": high, "chair": low}
+    found = parting(wave, sample_rate=16_000, preset="1s", enroll=clips, max_speakers=2)
+    assert (found.speakers, last_end(found.turns)) == (("chair", "guest"), 5.0)
 
 
 @pytest.mark.parametrize(("frames", "enough"), [(7, True), (6, False)])
