@@ -1,5 +1,8 @@
 """Words and their speakers: the speaker with most common time, and the nearest one in silence."""
 
+import math
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,12 +169,13 @@ def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_the
 
 @pytest.mark.parametrize("tenth", range(1, 40))
 def test_of_adjoining_windows_one_has_the_word_whose_middle_is_their_border(tenth):
-    border = tenth * 0.1
-    said = [(tenth / 10 - 0.05, tenth / 10 + 0.05, "yes"), (0.0, 0.0, "so"), (4.0, 4.0, "bye")]
-    windows = [[(0.0, border)], [(tenth / 10, 4.0)]]
-    recording = Diarization((Turn(0, 4, "ada"),), 4)
-    found = [[word.text for word in assign_speakers(said, recording, within=window)] for window in windows]
-    assert found == [["yes", "so"], ["bye"]]
+    border, recording = tenth / 10, Diarization((Turn(0, 4, "ada"),), 4)
+    near = (math.nextafter(border, 0), border, math.nextafter(border, 4))
+    for middle, noisy in product(near, near):
+        said = [(middle, middle, "yes"), (0.0, 0.0, "so"), (4.0, 4.0, "bye")]
+        windows = [[(0.0, noisy)], [(noisy, 4.0)]]
+        found = [[word.text for word in assign_speakers(said, recording, within=window)] for window in windows]
+        assert found == [["yes", "so"], ["bye"]]
 
 
 @pytest.mark.parametrize("name", ["Ada", "the_chair", "the chair", "speaker_12", "channel_1"])
