@@ -80,6 +80,10 @@ def test_of_a_window_only_the_words_in_it_are_written(cli: Cli, said: Path, tmp_
     documents.write(tmp_path / "talk.json", window)
     outcome = cli("export", tmp_path / "talk.json", "-f", "csv", "--words", said)
     assert outcome.out.splitlines()[1:] == ["talk,6.000,6.500,Ada,,Ada."]
+    longer = replace(window, turns=(Turn(0.5, 1.0, "Bob"), *window.turns))  # a correction, before the window
+    documents.write(tmp_path / "talk.json", longer, overwrite=True)
+    outcome = cli("export", tmp_path / "talk.json", "-f", "csv", "--words", said)
+    assert outcome.out.splitlines()[1:] == ["talk,0.600,1.000,Bob,,Hello", "talk,6.000,6.500,Ada,,Ada."]
 
 
 def test_a_file_knows_the_spaces_that_rttm_cannot_write(cli: Cli, said: Path, tmp_path: Path):
