@@ -1,0 +1,39 @@
+"""Totals, intervals and groups of a report."""
+
+import pytest
+
+from sortformer.evaluate import Report, Row, as_text, score, score_recordings
+from sortformer.metrics.counts import DerCounts, JerCounts
+from sortformer.metrics.protocol import FULL
+from sortformer.metrics.region import Region
+from tests.evaluate.recordings import ONE, ONE_FOUND, TWO
+
+
+def test_speakers_too_many_and_too_few_do_not_make_up_for_each_other():
+    assert score_recordings({"one": ONE, "two": TWO}, {"one": TWO, "two": ONE}).speaker_count_error == 1
+
+
+def test_the_interval_needs_two_recordings_and_holds_the_rate(folders):
+    report = score(*folders)
+    low, high = report.interval or (1, 0)
+    assert low == pytest.approx(2 / 8)
+    assert high == pytest.approx(1 / 2)
+    alone = score_recordings({"one": ONE}, {"one": ONE_FOUND})
+    assert alone.interval is None
+    assert "interval" not in as_text(alone)
+
+
+def test_in_the_interval_long_recordings_weigh_more():
+    report = Report(FULL, 20 * (_row(0, 1), _row(50, 99)))
+    assert report.interval is not None
+    assert 0.4 < report.interval[0] <= report.der.rate <= report.interval[1]
+
+
+def _row(missed: float, speech: float) -> Row:
+    return Row("", DerCounts(speech, missed, 0, 0), JerCounts(), 1, 1, Region((), "uem"))
+
+
+def test_recordings_are_grouped_by_their_speakers(folders):
+    groups = score(*folders).by_speakers
+    assert {number: [row.uri for row in group.rows] for number, group in groups.items()} == {1: ["two"], 2: ["one"]}
+    assert groups[2].der.rate == pytest.approx(2 / 8)
