@@ -14,6 +14,7 @@ from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.audio import AudioSource
 from sortformer.audio.loudness import UNHEARD, how_quiet
 from sortformer.audio.signal import INAUDIBLE
+from sortformer.config.clustering import MOST_SPEAKERS
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import as_postprocess
 from sortformer.config.stream import StreamConfig
@@ -159,14 +160,15 @@ class Session:
             UserWarning: by voice, if it sounds like somebody else's.
         """
         self._require_open()
-        here = self._position
-        taken = {slot: name for slot, name in enumerate(self.names) if name is not None}
+        here, taken = self._position, {slot: name for slot, name in enumerate(self.names) if name is not None}
         free = [slot for slot in range(self._limit) if slot not in taken]
         if self.duration_s:
             raise InputError(f"it is too late to enroll '{name}': do so before the first samples, or after reset()")
         check_person(name, taken.values())
         if not free:
-            raise InputError(f"there is no free slot for '{name}': all are taken, by {', '.join(taken.values())}")
+            voices = MOST_SPEAKERS if self.config.clustering else 0
+            more = f"; max_speakers may be {voices}" if self._limit < voices else ""
+            raise InputError(f"there is no free slot for '{name}': all are taken, by {', '.join(taken.values())}{more}")
         wave, memory = read_clip(name, audio, sample_rate), here.memory
         if (clustering := self.config.clustering) is not None:
             others = {other: here.channels[slot] for slot, other in taken.items()}

@@ -91,8 +91,12 @@ def test_voices_are_enrolled_before_the_stream_and_as_long_as_there_are_slots(se
         session.enroll("chair", CLIP)
     full = Session(MODEL, dataclasses.replace(CONFIG, max_speakers=1))
     full.enroll("chair", CLIP)
-    with pytest.raises(InputError, match="no free slot for 'guest': all are taken, by chair"):
+    with pytest.raises(InputError, match=r"no free slot for 'guest': all are taken, by chair$"):
         full.enroll("guest", CLIP)
+    by_voice = Session(MODEL, dataclasses.replace(CONFIG, max_speakers=1, clustering=ClusteringConfig(1.99)))
+    by_voice.enroll("chair", CLIP)
+    with pytest.raises(InputError, match=r"all are taken, by chair; max_speakers may be 40$"):
+        by_voice.enroll("guest", CLIP)
     session.push(WAVE[:1])
     with pytest.raises(InputError, match="it is too late to enroll 'guest'"):
         session.enroll("guest", CLIP)
