@@ -48,7 +48,7 @@ def run(
 
     Raises:
         InputError: when the folder of the results cannot be created, the model cannot be loaded, or ``only`` is given
-            for several recordings, or for a window of another.
+            for several recordings, or has a window and the recording is one.
     """
     tally = _Tally()
     found: list[Recording] = []
