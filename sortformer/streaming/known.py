@@ -1,18 +1,19 @@
 """Known voices in a stream: each has an output channel, and is another speaker than the others."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
 import torch
 
 from sortformer.config.clustering import ClusteringConfig
-from sortformer.enrolled import warn_of_likeness
+from sortformer.enrolled import LEAST_SPEECH_S, no_voice, warn_of_likeness
+from sortformer.errors import InputError
 from sortformer.model import Sortformer
 from sortformer.offline import clip_voice
 from sortformer.streaming.state import StreamState
 
-__all__ = ["introduced", "moved"]
+__all__ = ["introduced", "moved", "slot_of_clip"]
 
 
 def introduced(
@@ -46,3 +47,27 @@ def moved(state: StreamState, channel: int, other: int) -> StreamState:
     known = state.known.clone()
     known[:, [channel, other]] = known[:, [other, channel]]
     return replace(state, known=known)
+
+
+def slot_of_clip(name: str, spoken: np.ndarray, free: Collection[int], taken: Mapping[int, str]) -> int:
+    """Return the free slot in which the voice of a clip speaks most.
+
+    Args:
+        name: of the person in the clip.
+        spoken: (S,) seconds of speech in each slot.
+        free: slots of nobody yet.
+        taken: the names of the other slots.
+
+    Raises:
+        InputError: if the clip has too little speech, or sounds like that of somebody else.
+    """
+    slot = max(free, key=lambda slot: spoken[slot])
+    rival = max(taken, key=lambda slot: spoken[slot], default=slot)
+    if max(spoken[slot], spoken[rival]) < LEAST_SPEECH_S:
+        raise no_voice(name)
+    if spoken[rival] > spoken[slot]:
+        raise InputError(
+            f"the clip of '{name}' sounds like '{taken[rival]}': give longer clips with one voice only, or leave "
+            "one of the two out"
+        )
+    return slot

@@ -1,6 +1,7 @@
 """Many live sessions in one batch."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from sortformer.annotation import Origin
@@ -53,7 +54,10 @@ class SessionPool:
         for session in blocks:
             if session.model is not self.model or session.config != self.config:
                 raise InputError("a pool accepts only sessions of its own model and configuration: open() them with it")
-        for session, block in [(session, session._checked(samples)) for session, samples in blocks.items()]:
-            session._take(block)
-        advance(list(blocks))
-        return {session: session._update() for session in blocks}
+        with ExitStack() as alone:
+            for session in sorted(blocks, key=id):  # in one order, so that two calls never wait for each other
+                alone.enter_context(session._lock)
+            for session, block in [(session, session._checked(samples)) for session, samples in blocks.items()]:
+                session._take(block)
+            advance(list(blocks))
+            return {session: session._update() for session in blocks}

@@ -19,7 +19,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import as_postprocess
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
-from sortformer.enrolled import LEAST_SPEECH_S, no_voice, read_clip
+from sortformer.enrolled import read_clip
 from sortformer.errors import ConfigError, InputError
 from sortformer.features import LogMel
 from sortformer.formats.names import check_person
@@ -28,10 +28,11 @@ from sortformer.model import Sortformer
 from sortformer.model.identity import identity
 from sortformer.postprocess import only_slots
 from sortformer.speaker_count import warn_if_full
-from sortformer.streaming.blocks import block_of
+from sortformer.streaming.blocks import block_of, joined
+from sortformer.streaming.calls import Lock, one_at_a_time
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front, told
-from sortformer.streaming.known import introduced, moved
+from sortformer.streaming.known import introduced, moved, slot_of_clip
 from sortformer.streaming.protocol import Chunk, together
 from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
@@ -54,11 +55,12 @@ class _Position:
 
 
 class Session:
-    """One stream of 16 kHz audio through a model in evaluation mode, which many sessions may share: one thread in each.
+    """One stream of 16 kHz audio through a model in evaluation mode, which many sessions may share.
 
     Audio is processed in chunks with fixed boundaries, so how it was cut into pushes does not change a bit of the
     result. The session stays usable whatever a call raises: a refused block is ignored, and where the model failed
-    in the middle of a block, the next call resumes there and returns what that one could not.
+    in the middle of a block, the next call resumes there and returns what that one could not. A call waits for one
+    that another thread has begun.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Session:
         self.postprocess = PostprocessConfig() if postprocess is None else as_postprocess(postprocess)
         self.uri = Diarization((), 0.0, uri).uri  # raises at the start of a call, not at its end
         self.origin = origin
+        self._lock = Lock()
         self._memory = stream_memory(model, config)
         self._grid = model.config.grid
         self._limit = config.speaker_limit(model.config.head.num_slots)
@@ -131,6 +134,7 @@ class Session:
         """The speaker of each slot, a column of the probabilities; None: nobody, or their order is not yet known."""
         return tuple(slot.name for slot in self._position.turns.slots)
 
+    @one_at_a_time
     def reset(self) -> None:
         """Discard all state and start another stream."""
         front, slots = start_front(self._log_mel), self.num_slots
@@ -142,6 +146,7 @@ class Session:
         self._new_turns: list[Turn] = []
         self._ended = False
 
+    @one_at_a_time
     def enroll(self, name: str, audio: AudioSource, sample_rate: int | None = None) -> int:
         """Enroll a person: assign a slot, whose turns then have that name; return the slot.
 
@@ -174,21 +179,13 @@ class Session:
             others = {other: here.channels[slot] for slot, other in taken.items()}
             memory = introduced(memory, self.model, clustering, name, wave, here.channels[free[0]], others)
         _, memory, probs = self._to_the_end(start_front(self._log_mel, UNHEARD), memory, wave)
-        spoken = (probs > 0.5).sum(axis=0) * self.step_s
-        slot = max(free, key=lambda slot: spoken[slot])
-        rival = max(taken, key=lambda slot: spoken[slot], default=slot)
-        if max(spoken[slot], spoken[rival]) < LEAST_SPEECH_S:
-            raise no_voice(name)
-        if spoken[rival] > spoken[slot]:
-            raise InputError(
-                f"the clip of '{name}' sounds like '{taken[rival]}': give longer clips with one voice only, or leave "
-                "one of the two out"
-            )
+        slot = slot_of_clip(name, (probs > 0.5).sum(axis=0) * self.step_s, free, taken)
         if clustering is not None:  # it may have taken most of the clip for another than the known voice
             memory = moved(memory, here.channels[free[0]], here.channels[slot])
         self._position = replace(here, memory=memory, turns=name_slot(here.turns, slot, name))
         return slot
 
+    @one_at_a_time
     def push(self, samples: Any, sample_rate: int | None = None) -> Update:
         """Process any number of samples, even none, and return what has become final.
 
@@ -203,6 +200,7 @@ class Session:
         advance([self])
         return self._update()
 
+    @one_at_a_time
     def flush(self) -> Update:
         """End the stream: return the frames and turns that waited for more audio.
 
@@ -212,12 +210,13 @@ class Session:
         self._require_open()
         advance([self])
         here = self._position
-        front, memory, probs = self._to_the_end(here.front, here.memory, _joined(self._waiting))
+        front, memory, probs = self._to_the_end(here.front, here.memory, joined(self._waiting))
         probs = probs[: self._grid.output_frames(front.received) - here.frames]  # the last 80 ms may be incomplete
         self._commit(front, memory, probs, np.zeros(0, np.float32), last=True)
         self._ended = True
         return self._update()
 
+    @one_at_a_time
     def finish(self) -> Diarization:
         """End the stream, unless it has ended, and return all its turns; a second call returns the same.
 
@@ -233,6 +232,7 @@ class Session:
         origin = self.origin and replace(self.origin, time_axis=TimeAxis(0.0, self.step_s, self.num_frames))
         return Diarization(tuple(self._turns), self.duration_s, self.uri, origin)
 
+    @one_at_a_time
     def reset_slot(self, slot: int) -> None:
         """Free the slot of a speaker who has left: the turns end, and the next to speak there is a new speaker.
 
@@ -254,6 +254,7 @@ class Session:
         self._position = replace(here, memory=memory, turns=turns, channels=tuple(channels))
         self._keep([], given)
 
+    @one_at_a_time
     def snapshot(self) -> bytes:
         """Return the state of the session, without the model, as bytes."""
         return to_bytes(
@@ -264,7 +265,7 @@ class Session:
                 "uri": self.uri,
                 "origin": self.origin and (self.origin.model, self.origin.version, dict(self.origin.settings)),
                 "position": plain(self._position),
-                "waiting": plain(_joined(self._waiting)),
+                "waiting": plain(joined(self._waiting)),
                 "given": plain(self._turns),
                 "new_probs": plain(self._new_probs),
                 "new_turns": plain(self._new_turns),
@@ -318,7 +319,7 @@ class Session:
         if self.missing_samples > 0:
             return None
         if len(self._waiting) > 1:
-            self._waiting = [_joined(self._waiting)]
+            self._waiting = [joined(self._waiting)]
         wave, need = self._waiting[0], missing_samples(self.config, here.front)
         heard = hear(self._log_mel, here.front, wave[:need])
         front, chunk = next_chunk(self._log_mel, self.model.encoder, self.config, heard)
@@ -394,7 +395,3 @@ def _step(ready: Sequence[tuple[Session, Front, Chunk, np.ndarray]]) -> None:
     for index, (session, front, chunk, rest) in enumerate(ready):
         count = int(chunk.length) * session.model.config.head.upsampling
         session._commit(front, row(memory, index), session._by_slot(probs[index, :count]), rest)
-
-
-def _joined(pieces: list[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.zeros(0, np.float32), *pieces])
