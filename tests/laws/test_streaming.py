@@ -84,6 +84,20 @@ def test_frames_and_turns_once_given_are_those_of_the_end(model, wave, config, d
     assert [turn.confidence for turn in session.finish()] == pytest.approx([turn.confidence for turn in offline])
 
 
+@given(model=models, seed=st.integers(0, 99), config=stream_configs)
+@few
+def test_who_spoke_is_known_when_the_delay_of_turns_has_passed(model, seed, config):
+    session, final, known = Session(model, config, POSTPROCESS), (), []
+    for block in noise(60_000, seed=seed).reshape(-1, 1_000):
+        update = session.push(block)
+        final += update.turns
+        until_s = max(0.0, update.time_s - POSTPROCESS.turn_delay_s)
+        known.append((until_s, Diarization(final + update.tentative, session.duration_s)))
+    for until_s, so_far in known:
+        result = session.finish().crop(0, until_s)
+        assert _without_confidence(so_far.crop(0, until_s)) == _without_confidence(result)
+
+
 @given(model=models, count=st.integers(0, 30_000), config=stream_configs)
 @few
 def test_a_frame_is_final_when_its_latency_has_passed(model, count, config):
