@@ -18,6 +18,7 @@ from sortformer.errors import Cancelled, SortformerError
 from sortformer.serve.form import REQUEST_BODY
 from sortformer.serve.pages import OwnPages, check_origin
 from sortformer.serve.recordings import RESPONSES, Recordings
+from sortformer.serve.refusals import STOPPING, later
 from sortformer.serve.streams import WRONG, Streams, refuse
 
 __all__ = ["application"]
@@ -104,9 +105,11 @@ def application(
         await refuse(websocket, WRONG, "there is no stream at this path: streams are at /v1/stream")
 
     @app.head("/healthz", include_in_schema=False)  # HTTP requires HEAD wherever there is GET
-    @app.get("/healthz")
+    @app.get("/healthz", responses={503: {"description": "The server is stopping."}})
     async def healthz() -> Health:
         """Return the version, model and current load of the server."""
+        if recordings.stopping:
+            raise later(STOPPING)
         return Health(
             status="ok",
             version=sortformer.__version__,

@@ -20,16 +20,15 @@ from sortformer.formats.json import document
 from sortformer.formats.kinds import FORMATS
 from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, asked
 from sortformer.serve.options import LONGEST_CLIP_S, check_clip
+from sortformer.serve.refusals import STOPPING, later
 from sortformer.serve.warned import warned
 from sortformer.words import Word, assign_speakers
 
 __all__ = ["RESPONSES", "Recordings"]
 
 _MOST = 8  # requests at once: uploading, queued or being processed
-_RETRY_S = 10
 _SILENCE_S = 60.0  # timeout of an upload without new data
 _NO_BOUNDARY = "the form's Content-Type has no boundary: leave that header to the HTTP client, which adds one"
-_STOPPING = "the server is stopping: try again later"
 
 _WARNED = {"X-Warnings": {"description": "Warnings, as JSON.", "schema": {"type": "string"}}}
 _RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}
@@ -62,7 +61,7 @@ class Recordings:
         self.diarizer = diarizer
         self.most_bytes = most_bytes
         self._tasks = set[asyncio.Task[Any] | None]()
-        self._stopping = False
+        self.stopping = False
         self._worker = ThreadPoolExecutor(1)
 
     @property
@@ -81,11 +80,10 @@ class Recordings:
             Cancelled: when the client has disconnected.
             ClientDisconnect: when it did so before the upload was complete.
         """
-        if self._stopping:
-            raise HTTPException(503, _STOPPING)
+        if self.stopping:
+            raise later(STOPPING)
         if self.here >= _MOST:
-            sentence = f"the limit of {_MOST} recordings at once is reached: try again later"
-            raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)})
+            raise later(f"the limit of {_MOST} recordings at once is reached: try again later")
         if request.query_params:
             raise InputError("options must be form fields, like the file, not query parameters")
         kind = request.headers.get("content-type", "").lower()
@@ -98,14 +96,14 @@ class Recordings:
             async with self._form(request) as form:
                 answer = await self._heard(request, await asked(form))
         except asyncio.CancelledError:
-            raise HTTPException(503, _STOPPING) from None
+            raise later(STOPPING) from None
         finally:
             self._tasks.discard(task)
         return answer
 
     def stop(self) -> None:
         """Cancel all requests."""
-        self._stopping = True  # before the worker is free, or it would begin the next in the queue
+        self.stopping = True  # before the worker is free, or it would begin the next in the queue
         for task in self._tasks:
             assert task is not None
             task.cancel()
@@ -116,8 +114,8 @@ class Recordings:
         kind, wanted = wish.options.response_format, wish.options.model_dump(exclude={"response_format"})
 
         def hear() -> Response:
-            if self._stopping:
-                raise Cancelled(_STOPPING)
+            if self.stopping:
+                raise Cancelled(STOPPING)
             with warned() as warnings:
                 voices = {name: read_clip(name, clip, longest_s=LONGEST_CLIP_S) for name, clip in wish.clips.items()}
                 for name, clip in voices.items():
@@ -153,7 +151,7 @@ class Recordings:
         except OSError as error:  # of its temporary files
             reason = error.strerror or error
             sentence = f"the server cannot store the upload ({reason}): try again later, or ask who runs it"
-            raise HTTPException(503, sentence, {"Retry-After": str(_RETRY_S)}) from error
+            raise later(sentence) from error
         try:
             yield form
         finally:

@@ -16,6 +16,7 @@ from sortformer.errors import InputError, SortformerError, counted
 from sortformer.formats.names import check_person
 from sortformer.serve.batch import Batch
 from sortformer.serve.options import check_clip, given_once
+from sortformer.serve.refusals import STOPPING
 from sortformer.serve.samples import Samples
 from sortformer.streaming import Session, SessionPool
 from sortformer.streaming.messages import done_message, update_message
@@ -48,6 +49,9 @@ class Streams:
     async def answer(self, websocket: WebSocket) -> None:
         """Serve one client until its stream ends or it disconnects."""
         await websocket.accept()
+        if self._stopping.is_set():
+            await refuse(websocket, _LATER, STOPPING)
+            return
         if self.open >= self.most:
             await refuse(websocket, _LATER, f"all {counted(self.most, 'stream')} are in use: try again later")
             return

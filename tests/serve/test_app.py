@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator, MutableMapping
 from typing import Any
 
 import httpx
 import pytest
+from fastapi import FastAPI
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
@@ -16,6 +17,8 @@ from sortformer.annotation import Diarization
 from sortformer.errors import Cancelled
 from sortformer.serve import application
 from tests.serve.running import Running, running
+
+_STOPPING = 503, "10", "the server is stopping: try again later"
 
 
 class Stubborn:
@@ -55,7 +58,7 @@ def test_where_no_stream_is_that_is_said(server: Running, path: str, caplog: pyt
     assert not caplog.records  # visitors must not fill the log
 
 
-def test_the_work_on_a_recording_is_waited_for():
+def test_the_work_on_a_recording_is_waited_for_and_who_comes_meanwhile_is_told():
     stubborn = Stubborn()
     app = application(stubborn, max_streams=1, max_upload_mb=1)  # pyright: ignore[reportArgumentType]
 
@@ -66,11 +69,32 @@ def test_the_work_on_a_recording_is_waited_for():
             stopping = asyncio.create_task(app.state.stop())
             await asyncio.sleep(0.2)
             assert not stopping.done()
+            assert await _error(client.get("/healthz")) == await _error(client.post("/v1/diarize")) == _STOPPING
+            assert await _stream(app) == [_STOPPING[2], 1013]
             stubborn.may_end.set()
-            assert (await answer).status_code == 503
+            assert await _error(answer) == _STOPPING
             await stopping
 
     asyncio.run(talk())
+
+
+async def _error(answer: Awaitable[httpx.Response]) -> tuple[int, str, str]:
+    found = await answer
+    return found.status_code, found.headers["retry-after"], found.json()["error"]
+
+
+async def _stream(app: FastAPI) -> list[str | int]:
+    """Open a stream, and return the error and the code with which it is closed."""
+    said: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(each: MutableMapping[str, Any]) -> None:
+        said.append(dict(each))
+
+    await app({"type": "websocket", "path": "/v1/stream", "query_string": b"", "headers": []}, receive, send)
+    return [json.loads(said[1]["text"])["error"], said[2]["code"]]
 
 
 def _until_closed(stream: ClientConnection) -> Iterator[str | bytes]:
