@@ -68,8 +68,11 @@ def application(
                 while recordings.here or streams.open:
                     await asyncio.sleep(0.05)
 
-    # FastAPI's documentation pages would load scripts from other hosts; /openapi.json stays.
-    app = FastAPI(title="sortformer", version=sortformer.__version__, docs_url=None, redoc_url=None)
+    # FastAPI's documentation pages would load scripts from other hosts; /openapi.json stays. Redirections from paths
+    # with a slash at the end would lack the prefix that a proxy has removed.
+    app = FastAPI(
+        title="sortformer", version=sortformer.__version__, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
     app.state.stop = stop
     app.add_middleware(
         CORSMiddleware,
@@ -126,9 +129,15 @@ def _sentence(status: int, sentence: str, headers: Any = None) -> Response:
     return JSONResponse({"error": sentence}, status, headers)
 
 
-def _refused(_: Request, error: Exception) -> Response:
+def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _sentence(error.status_code, error.detail, error.headers)
+    sentence = error.detail
+    if error.status_code in (404, 405):  # the path as it arrives here: proxies may change it
+        sentence = (
+            f"there is no {request.method} {request.url.path}: recordings are for POST /v1/diarize, streams for the "
+            "WebSocket /v1/stream, and GET /healthz tells the server's state"
+        )
+    return _sentence(error.status_code, sentence, error.headers)
 
 
 def _failed(request: Request, error: Exception) -> Response:

@@ -58,6 +58,16 @@ def test_where_no_stream_is_that_is_said(server: Running, path: str, caplog: pyt
     assert not caplog.records  # visitors must not fill the log
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [("GET", "/", 404), ("POST", "/v1/diarize/", 404), ("POST", "/api/v1/diarize", 404), ("GET", "/v1/diarize", 405)],
+)
+def test_where_nothing_is_that_is_said_with_the_path(server: Running, method: str, path: str, status: int):
+    answer = httpx.request(method, f"http://{server.address}{path}", timeout=60)
+    assert answer.status_code == status
+    assert answer.json()["error"].startswith(f"there is no {method} {path}: recordings are for POST /v1/diarize")
+
+
 def test_the_work_on_a_recording_is_waited_for_and_who_comes_meanwhile_is_told():
     stubborn = Stubborn()
     app = application(stubborn, max_streams=1, max_upload_mb=1)  # pyright: ignore[reportArgumentType]
