@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Coroutine, Iterator, Mapping
 from pathlib import Path
@@ -125,7 +124,15 @@ def _seekable(file: BinaryIO, name: str, stack: contextlib.ExitStack) -> BinaryI
     if file.seekable():
         return file
     copy = stack.enter_context(tempfile.SpooledTemporaryFile(SPOOLED_BYTES))  # noqa: SIM115
-    shutil.copyfileobj(file, copy)
+    while content := file.read(1 << 16):
+        try:
+            copy.write(content)
+            copy.flush()
+        except OSError as error:
+            raise InputError(
+                f"a copy of {name}, which comes through a pipe, cannot be written to the folder of temporary files "
+                f"({error.strerror or error}): set TMPDIR to a folder with room for it"
+            ) from error
     return cast(BinaryIO, copy)
 
 

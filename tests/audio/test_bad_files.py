@@ -12,6 +12,7 @@ import pytest
 import soundfile
 
 from sortformer import audio
+from sortformer.audio import files
 from sortformer.errors import InputError
 from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, live_mp3, write
 
@@ -53,6 +54,19 @@ def test_nothing_guesses_the_rate_of_what_has_no_header(tmp_path, suffix):
     path.write_bytes(NOISE)
     with pytest.raises(InputError, match="it has no header that tells its sample rate"):
         audio.probe(path)
+
+
+def test_no_room_for_the_copy_of_a_pipe_is_not_an_error_of_the_pipe(tmp_path, monkeypatch):
+    class Pipe(io.BytesIO):
+        name = "talk.wav"
+
+        def seekable(self) -> bool:
+            return False
+
+    monkeypatch.setattr(files, "SPOOLED_BYTES", 1_000)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "missing"))
+    with pytest.raises(InputError, match=r"a copy of talk\.wav.* cannot be written .*: set TMPDIR to a folder"):
+        audio.read(Pipe(NOISE))
 
 
 @pytest.mark.parametrize("content", [PLAYLIST, CONCATENATION])
