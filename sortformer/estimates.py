@@ -31,19 +31,25 @@ _SLACK_S = 0.5
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Probabilities:
-    """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``start_s + t * step_s`` on."""
+    """Speaker probabilities: row ``t`` covers ``step_s`` seconds from ``start_s + t * step_s`` on.
+
+    Attributes:
+        start_s: 0, the start of the recording.
+        data: (T, S) float32; slots, or voices if the post-processing clusters, in order of arrival: by the first frame
+            above 1/2, which may differ from the order of the turns after post-processing.
+        step_s: seconds from one row to the next.
+        duration: of the recording, in seconds.
+        layers: blocks of the head that were run, for a recording processed whole.
+        uri: the recording's id in the turns.
+    """
 
     start_s: ClassVar[float] = 0.0
-    """The first row is the start of the recording."""
 
-    data: np.ndarray  # (T, S) float32; slots, or voices if the post-processing clusters, in order of arrival: by the
-    # first frame above 1/2, which may differ from the order of the turns after post-processing
+    data: np.ndarray
     step_s: float
     duration: float
     layers: int | None = None
-    """Blocks of the head that were run, for a recording processed whole."""
     uri: str = "audio"
-    """The recording's id in the turns."""
 
     def __repr__(self) -> str:
         shape, duration = self.data.shape, f"{self.duration:.2f}"
@@ -85,15 +91,23 @@ class Probabilities:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LayerEstimate:
-    """The estimate after ``layer`` blocks of the head; its classes (K) are in any order."""
+    """The estimate after ``layer`` blocks of the head; its classes (K) are in any order.
+
+    Attributes:
+        layer: blocks of the head that were run.
+        data: (T, K) float32 probabilities.
+        arrival_frames: (K,) first frame in which a class is active; T if it never is.
+        ranks: (K,) 0 for the class that arrives first.
+        ordered: (T, K) ``data`` with its classes in order of arrival: the output of an early exit.
+        confidence: agreement of the speech in this estimate, ordered, with the one before; None for the first.
+    """
 
     layer: int
-    data: np.ndarray  # (T, K) float32 probabilities
-    arrival_frames: np.ndarray  # (K,) first frame in which a class is active; T if it never is
-    ranks: np.ndarray  # (K,) 0 for the class that arrives first
-    ordered: np.ndarray  # (T, K) ``data`` with its classes in order of arrival: the output of an early exit
+    data: np.ndarray
+    arrival_frames: np.ndarray
+    ranks: np.ndarray
+    ordered: np.ndarray
     confidence: float | None
-    """Agreement of the speech in this estimate, ordered, with the one before; None for the first."""
 
     def __repr__(self) -> str:
         sure = None if self.confidence is None else f"{self.confidence:.4f}"
@@ -110,9 +124,15 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embeddings:
-    """The encoder's embeddings of a recording, one row for each frame of its grid, and the final output."""
+    """The encoder's embeddings of a recording.
 
-    data: np.ndarray  # (T, D) float32
+    Attributes:
+        data: (T, D) float32, one row for each frame of the ``grid``.
+        grid: the frames; ``grid.step_s`` is the number of seconds from one to the next.
+        output: the final output for the same recording.
+    """
+
+    data: np.ndarray
     grid: FrameGrid
     output: Probabilities
 

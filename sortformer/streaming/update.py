@@ -9,15 +9,27 @@ from sortformer.annotation import Turn
 __all__ = ["Update"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Update:
-    """The changes since the last update. Frames and turns are final; tentative turns may still change."""
+    """The changes since the last update. Frames and turns are final; tentative turns may still change.
+
+    Attributes:
+        first_frame: the first of the new frames, counted from 0.
+        probs: (t, S) float32, the probabilities of the new frames; 0 for slots beyond the speaker limit.
+        turns: those that have become final.
+        tentative: further turns if the stream ended now.
+        time_s: the end of the last final frame, in seconds.
+    """
 
     first_frame: int
-    probs: np.ndarray  # (t, S) float32: frames from `first_frame` on; 0 for slots beyond the speaker limit
+    probs: np.ndarray
     turns: tuple[Turn, ...]
-    tentative: tuple[Turn, ...]  # further turns if the stream ended now
-    time_s: float  # end of the last final frame
+    tentative: tuple[Turn, ...]
+    time_s: float
+
+    def __repr__(self) -> str:
+        counts = f"turns={len(self.turns)}, tentative={len(self.tentative)}"
+        return f"Update(time_s={self.time_s:.2f}, probs={self.probs.shape}, {counts}, speaking={self.speaking})"
 
     @property
     def speaking(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Sessions: every misuse is refused with a reason, and nothing is lost."""
 
 import dataclasses
+import re
 import warnings
 
 import numpy as np
@@ -40,6 +41,16 @@ def test_updates_say_where_they_are(session):
     assert repr(session) == f"Session(uri='meeting', duration_s=2.50, names={session.names})"
     np.testing.assert_array_equal(np.concatenate([first.probs, second.probs, session.flush().probs]), EXPECTED)
     assert session.finish().uri == "meeting"
+
+
+def test_updates_can_be_compared_and_are_printed_in_a_line(session):
+    updates = [session.push(WAVE[:20_000]), session.push(WAVE[20_000:])]
+    assert [updates.index(each) for each in updates] == [0, 1]
+    assert dataclasses.replace(updates[0]) != updates[0]  # as with arrays, of which it holds one: by identity
+    assert len({*updates}) == 2
+    assert re.fullmatch(
+        r"Update\(time_s=\d+\.\d\d, probs=\(\d+, 3\), turns=\d+, tentative=\d+, speaking=\(.*\)\)", repr(updates[0])
+    )
 
 
 def test_chunks_wait_for_what_is_missing_and_for_no_more(session):
