@@ -27,7 +27,7 @@ from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_est
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
 from sortformer.inference import OFFLINE, Inference, preset_of, stream_config
-from sortformer.model import Sortformer
+from sortformer.model import Sortformer, check_model
 from sortformer.model.early_exit import check_exits
 from sortformer.offline import MAX_OFFLINE_S, in_windows, probabilities, whole_output
 from sortformer.speaker_count import keep_slots, speaker_range, warn_if_full
@@ -52,7 +52,7 @@ class Diarizer:
             guarantees nothing for turns by voice, where the post-processing clusters.
 
     Raises:
-        InputError: when the model is in training mode.
+        InputError: when the model is not a ``Sortformer`` in evaluation mode.
         ConfigError: when ``exit_confidence`` is given, and invalid or the model cannot exit early.
     """
 
@@ -63,8 +63,7 @@ class Diarizer:
     exit_confidence: float | None = None
 
     def __post_init__(self) -> None:
-        if self.model.training:
-            raise InputError("the model is in training mode, where dropout is active: call model.eval() first")
+        check_model(self.model)
         object.__setattr__(self, "postprocess", as_postprocess(self.postprocess))
         if self.exit_confidence is not None:
             check_exits(self.model, self.exit_confidence)
@@ -242,8 +241,8 @@ class Diarizer:
             uri: the recording's id in the result.
 
         Raises:
-            ConfigError: when the model has no such preset, or cannot stream.
-            InputError: when ``max_speakers`` is not an integer of 1 or more.
+            ConfigError: when there is no such preset or post-processing, or the model cannot stream.
+            InputError: when ``max_speakers`` is not an integer of 1 or more, or ``uri`` not a non-empty string.
         """
         return self.pool(preset, postprocess=postprocess, max_speakers=max_speakers).open(uri)
 

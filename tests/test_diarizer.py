@@ -416,6 +416,8 @@ def test_probabilities_are_of_slots_where_one_wishes(diarizer: Diarizer, wav: Pa
 def test_a_model_in_training_mode_is_refused():
     with pytest.raises(InputError, match="training mode"):
         Diarizer(small_model(small_config()).train(), PostprocessConfig(), "small")
+    with pytest.raises(InputError, match=r"a Sortformer is needed, such as diarizer\.model, got str"):
+        Diarizer("small", PostprocessConfig(), "small")  # type: ignore[arg-type]
 
 
 def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):

@@ -14,12 +14,13 @@ from torch import Tensor, nn
 from sortformer.attention import add_losses
 from sortformer.config.carrying import check_carries
 from sortformer.config.model import ModelConfig
+from sortformer.errors import InputError
 from sortformer.features import LogMel
 from sortformer.masks import length_mask
 from sortformer.model.encoder import Encoder
 from sortformer.model.head import Head, HeadState
 
-__all__ = ["ModelState", "Sortformer", "SortformerOutput"]
+__all__ = ["ModelState", "Sortformer", "SortformerOutput", "check_model"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,3 +119,15 @@ class Sortformer(nn.Module):
         losses = add_losses(encoded.losses, found.losses)
         output = SortformerOutput(found.logits, found.estimates, encoded.out, finer, losses)
         return output, ModelState(encoded.state, found.state)
+
+
+def check_model(value: Any) -> None:
+    """Refuse a value that is not a model in evaluation mode.
+
+    Raises:
+        InputError: naming its type, or what to do.
+    """
+    if not isinstance(value, Sortformer):
+        raise InputError(f"a Sortformer is needed, such as diarizer.model, got {type(value).__name__}")
+    if value.training:
+        raise InputError("the model is in training mode, where dropout is active: call model.eval() first")

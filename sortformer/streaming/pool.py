@@ -39,7 +39,7 @@ class SessionPool:
         """Start a stream.
 
         Raises:
-            ConfigError: as for a single session.
+            ConfigError, InputError: as for a single session.
         """
         return Session(self.model, self.config, self.postprocess, uri=uri, origin=self.origin)
 

@@ -20,11 +20,11 @@ from sortformer.config.presets import as_postprocess
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.enrolled import read_clip
-from sortformer.errors import ConfigError, InputError
+from sortformer.errors import InputError
 from sortformer.features import LogMel
 from sortformer.formats.names import check_person
 from sortformer.grid import SAMPLE_RATE
-from sortformer.model import Sortformer
+from sortformer.model import Sortformer, check_model
 from sortformer.model.identity import identity
 from sortformer.postprocess import only_slots
 from sortformer.speaker_count import warn_if_full
@@ -61,6 +61,12 @@ class Session:
     result. The session stays usable whatever a call raises: a refused block is ignored, and where the model failed
     in the middle of a block, the next call resumes there and returns what that one could not. A call waits for one
     that another thread has begun.
+
+    Attributes:
+        model, config, postprocess: what it was started with; ``config.latency_s`` and ``postprocess.turn_delay_s`` are
+            the seconds until frames and turns are final.
+        uri: the recording's id in the result.
+        origin: the provenance in the result, without its time axis.
     """
 
     def __init__(
@@ -77,22 +83,16 @@ class Session:
         Raises:
             ConfigError: if the model cannot stream, the configuration is for another kind of model, or the speaker
                 cache is too small for the slots of the stream.
-            InputError: if the model is in training mode, or ``uri`` (the recording's id) is empty or not a string.
+            InputError: if an argument is of another type, the model in training mode, or ``uri`` (the recording's id)
+                empty.
         """
-        if model.training:
-            raise InputError("a session needs a model in evaluation mode: call model.eval()")
-        if model.config.features.normalize == "per_feature":
-            raise ConfigError(
-                "this model normalises its features over the whole recording, which a stream cannot do: "
-                "use a model with features.normalize = 'none' or 'fixed'"
-            )
+        self._memory = stream_memory(model, config)
         self.model = model
         self.config = config
         self.postprocess = PostprocessConfig() if postprocess is None else as_postprocess(postprocess)
         self.uri = Diarization((), 0.0, uri).uri  # raises at the start of a call, not at its end
         self.origin = origin
         self._lock = Lock()
-        self._memory = stream_memory(model, config)
         self._grid = model.config.grid
         self._limit = config.speaker_limit(model.config.head.num_slots)
         self._frame_ticks = round(self._grid.step_s * 100)
@@ -281,8 +281,7 @@ class Session:
             InputError: if ``model`` is not a model, or the snapshot is damaged, or was taken with a model of other
                 weights or another configuration.
         """
-        if not isinstance(model, Sortformer):
-            raise InputError(f"a session is restored with diarizer.model, a Sortformer, got {type(model).__name__}")
+        check_model(model)
         values = from_bytes(data)
         if values["model"] != identity(model, model.config):
             raise InputError("the snapshot was taken with another model: restore it with the original one")

@@ -15,7 +15,7 @@ from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig, StreamC
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
 from sortformer.model.identity import identity
-from sortformer.streaming import Session, StreamState, stream_probabilities
+from sortformer.streaming import Session, SessionPool, StreamState, stream_probabilities
 from sortformer.streaming.forget import forget
 from tests.small_models import small_config, small_model
 from tests.streaming.tiny import hearing_model, noise, normalized, tiny_model
@@ -269,7 +269,7 @@ def test_snapshots_that_do_not_fit_are_refused(session):
     for place in range(0, len(data), len(data) // 50):
         with pytest.raises(InputError, match="snapshot"):
             Session.restore(MODEL, data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
-    with pytest.raises(InputError, match=r"restored with diarizer\.model, a Sortformer, got str"):
+    with pytest.raises(InputError, match=r"a Sortformer is needed, such as diarizer\.model, got str"):
         Session.restore("tiny", data)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="another model"):
         Session.restore(tiny_model(num_slots=4), data)
@@ -326,8 +326,23 @@ def test_a_cache_too_small_for_the_slots_is_refused():
         Session(MODEL, dataclasses.replace(CONFIG, speaker_cache=SpeakerCacheConfig(5, 1)))
 
 
+@pytest.mark.parametrize(
+    ("model", "config", "told"),
+    [
+        (None, CONFIG, "a Sortformer is needed, such as diarizer.model, got NoneType"),
+        (CONFIG, MODEL, "a Sortformer is needed, such as diarizer.model, got StreamConfig"),
+        (MODEL, "1s", "a stream needs a StreamConfig, such as one of diarizer.presets, got '1s'"),
+        (MODEL, None, "a stream needs a StreamConfig, such as one of diarizer.presets, got None"),
+    ],
+)
+@pytest.mark.parametrize("start", [Session, lambda *given: SessionPool(*given).open()])
+def test_what_is_no_model_or_no_configuration_is_refused(start, model, config, told: str):
+    with pytest.raises(InputError, match=told):
+        start(model, config)
+
+
 def test_a_model_in_training_mode_is_refused():
-    with pytest.raises(InputError, match="evaluation mode"):
+    with pytest.raises(InputError, match="training mode"):
         Session(tiny_model().train(), CONFIG)
 
 
