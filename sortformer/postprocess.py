@@ -46,15 +46,16 @@ def turns(
 
     Raises:
         InputError: when the probabilities are not a finite (T, S) array, the step is not a multiple of 10 ms,
-            ``exclusive`` is neither True nor False, or there is no slot with one of the ``names``.
+            ``exclusive`` is neither True nor False, or ``names`` or ``slots`` has a slot that does not exist.
     """
     exclusive = switch("exclusive", exclusive)
     spans = _spoken(probs, config, step_s, slots)
     ticks = np.repeat(probs, _ticks(step_s), axis=0)
     if exclusive:
         spans = _exclusive(spans, ticks)
-    if outside := [slot for slot in names if slot not in range(len(spans))]:
-        raise InputError(f"names has the slot {outside[0]}, but there are {len(spans)} slots, counted from 0")
+    for what, asked in (("names", names), ("slots", slots or ())):
+        if outside := [slot for slot in asked if slot not in range(len(spans))]:
+            raise InputError(f"{what} has the slot {outside[0]}, but there are {len(spans)} slots, counted from 0")
     heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own) and slot not in names)
     free = (label for label in map(arrival_name, count()) if label not in names.values())
     speakers = dict(names) | {slot: label for (_, slot), label in zip(heard, free, strict=False)}

@@ -66,9 +66,11 @@ def test_a_label_that_is_given_as_a_name_is_nobody_elses():
 
 
 @pytest.mark.parametrize("slot", [-1, 3, "0"])
-def test_a_name_of_no_slot_is_refused(slot: Any):
-    with pytest.raises(InputError, match=f"names has the slot {slot}, but there are 3 slots, counted from 0"):
-        turns(np.repeat(np.eye(3), 10, axis=0), PostprocessConfig(), STEP, names={slot: "Ada"})
+@pytest.mark.parametrize("choice", [lambda slot: {"names": {slot: "Ada"}}, lambda slot: {"slots": [0, slot]}])
+def test_a_name_or_choice_of_no_slot_is_refused(slot: Any, choice: Any):
+    asked = choice(slot)
+    with pytest.raises(InputError, match=f"{next(iter(asked))} has the slot {slot}, but there are 3 slots, counted"):
+        turns(np.repeat(np.eye(3), 10, axis=0), PostprocessConfig(), STEP, **asked)
 
 
 @given(probabilities(), configs)
