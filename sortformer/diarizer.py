@@ -95,10 +95,6 @@ class Diarizer:
         """Number of slots, the output channels of the model."""
         return self.model.config.head.num_slots
 
-    def takes_whole(self, preset: str | StreamConfig | None = None) -> bool:
-        """Return whether a call with this preset processes a recording whole, unless too long, and not as a stream."""
-        return preset_of(self.model.config, preset) == OFFLINE
-
     def speaker_limit(
         self, preset: str | StreamConfig | None = None, postprocess: PostprocessConfig | str | None = None
     ) -> int:

@@ -77,6 +77,7 @@ def tune(
 
     from sortformer import checkpoint
     from sortformer.diarizer import Diarizer
+    from sortformer.inference import OFFLINE, preset_of
     from sortformer.tune import tune as search
     from sortformer.tune import voices_by_distance
 
@@ -84,11 +85,12 @@ def tune(
     with usage_errors():
         check_preset(diarizer, preset)
         diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
+    whole = preset_of(diarizer.model.config, preset) == OFFLINE
     with bar(quiet=False) as shown:
         task = shown.add_task("running the model", total=len(found))
         probabilities, voices, own = {}, {}, diarizer.postprocess.clustering
         for recording in found:
-            if clustering is None and own is not None and diarizer.takes_whole(preset):
+            if clustering is None and own is not None and whole:
                 voices[recording.id] = voices_by_distance(diarizer, **recording.heard(channel))
                 probabilities[recording.id] = voices[recording.id][own.threshold]
             else:
