@@ -5,6 +5,7 @@ from pathlib import Path
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.loading import read
 from sortformer.checkpoint.native import save
+from sortformer.config.checks import switch
 from sortformer.errors import InputError, refusal
 
 __all__ = ["convert"]
@@ -24,10 +25,10 @@ def convert(source: str | Path, out: str | Path, *, overwrite: bool = False) -> 
 
     Raises:
         InputError: if the source cannot be read; if ``out`` cannot be written, exists without ``overwrite``, is a file
-            instead of a folder or vice versa, or has the suffix of another format; or if the format cannot express the
-            model or needs a package that is missing.
+            instead of a folder or vice versa, or has the suffix of another format; if ``overwrite`` is neither True nor
+            False; or if the format cannot express the model or needs a package that is missing.
     """
-    out = Path(out)
+    out, overwrite = Path(out), switch("overwrite", overwrite)
     folder = out.suffix not in (".nemo", ".onnx")
     if out.suffix in _OTHERS:
         raise InputError(f"cannot write a model as {out.suffix}: end {out} in .nemo or .onnx, or give a folder")

@@ -4,6 +4,7 @@ import os
 import uuid
 from pathlib import Path
 
+from sortformer.config.checks import switch
 from sortformer.draft import drafted
 from sortformer.errors import InputError, refusal
 
@@ -57,9 +58,10 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, overwrite: bool
     """Write a file atomically: under another name in its folder first, then renamed. Missing folders are created.
 
     Raises:
-        InputError: when the file exists and ``overwrite`` is not set, or it cannot be written.
+        InputError: when the file exists and ``overwrite`` is not set, or is neither True nor False, or it cannot be
+            written.
     """
-    target = Path(path)
+    target, overwrite = Path(path), switch("overwrite", overwrite)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         try:

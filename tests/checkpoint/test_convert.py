@@ -154,6 +154,8 @@ def test_nothing_is_overwritten(tmp_path):
             (out / "notes.txt").write_text("mine")
         with pytest.raises(InputError, match="exists already"):
             checkpoint.convert(GOLDEN / "tiny_v1.nemo", out)
+        with pytest.raises(InputError, match="overwrite must be True or False, got 'no'"):
+            checkpoint.convert(GOLDEN / "tiny_v1.nemo", out, overwrite="no")  # type: ignore[arg-type]
     assert (tmp_path / "there.nemo").read_text() == "mine"
 
 

@@ -22,6 +22,8 @@ def test_an_existing_file_stays_unless_asked(tmp_path):
     write_text(path, "first")
     with pytest.raises(InputError, match="exists already"):
         write_text(path, "second")
+    with pytest.raises(InputError, match="overwrite must be True or False, got 'no'"):
+        write_text(path, "second", overwrite="no")  # type: ignore[arg-type]
     assert path.read_text() == "first"
     write_text(path, "second", overwrite=True)
     assert path.read_text() == "second"
