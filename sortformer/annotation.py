@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from sortformer.errors import InputError
-from sortformer.intervals import union
+from sortformer.intervals import number, union
 
 if TYPE_CHECKING:
     from pyannote.core import Annotation
@@ -53,13 +53,6 @@ def is_given_name(name: str) -> bool:
     return name.removeprefix(_ARRIVAL).removeprefix(_CHANNEL).isdigit()
 
 
-def _number(what: str, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{what} must be a number, got {reprlib.repr(value)}") from None
-
-
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A time interval in which one speaker speaks; times in seconds; turns sort by start, end, speaker.
@@ -78,10 +71,10 @@ class Turn:
     confidence: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "start", _number("the start of a turn", self.start))
-        object.__setattr__(self, "end", _number("the end of a turn", self.end))
+        object.__setattr__(self, "start", number("the start of a turn", self.start))
+        object.__setattr__(self, "end", number("the end of a turn", self.end))
         if self.confidence is not None:
-            object.__setattr__(self, "confidence", _number("the confidence of a turn", self.confidence))
+            object.__setattr__(self, "confidence", number("the confidence of a turn", self.confidence))
             if not math.isfinite(self.confidence):
                 raise InputError(f"the confidence of a turn must be a finite number, got {self.confidence}")
         if not (0 <= self.start < self.end < math.inf):
@@ -92,6 +85,8 @@ class Turn:
             )
 
     def __lt__(self, other: Turn) -> bool:
+        if not isinstance(other, Turn):
+            return NotImplemented
         return (self.start, self.end, self.speaker) < (other.start, other.end, other.speaker)
 
     @property
@@ -137,11 +132,13 @@ class Diarization:
     origin: Origin | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "duration", _number("the duration of a recording", self.duration))
+        object.__setattr__(self, "duration", number("the duration of a recording", self.duration))
         if not 0 <= self.duration < math.inf:
             raise InputError(f"the duration of a recording must be a number of seconds >= 0, got {self.duration}")
         if not (isinstance(self.uri, str) and self.uri):
             raise InputError(f"the id of a recording (uri) must be a non-empty string, got {self.uri!r}")
+        if not isinstance(self.turns, Iterable):
+            raise InputError(f"a diarization needs its turns, then its duration, got {reprlib.repr(self.turns)} first")
         turns = tuple(self.turns)
         if others := [each for each in turns if not isinstance(each, Turn)]:
             raise InputError(f"a diarization holds Turn(start, end, speaker), got {reprlib.repr(others[0])}")
@@ -190,7 +187,7 @@ class Diarization:
         Raises:
             InputError: when the times are not numbers with ``0 <= start_s <= end_s``, or the start is infinite.
         """
-        start_s, end_s = _number("the start of a crop", start_s), _number("the end of a crop", end_s)
+        start_s, end_s = number("the start of a crop", start_s), number("the end of a crop", end_s)
         if not (0 <= start_s <= end_s and start_s < math.inf):
             raise InputError(f"a crop needs 0 <= start <= end in seconds, got {start_s} to {end_s}")
         end_s = max(start_s, min(end_s, self.duration))
@@ -204,7 +201,7 @@ class Diarization:
         Raises:
             InputError: when the seconds are not a number >= 0.
         """
-        seconds = _number("a shift", seconds)
+        seconds = number("a shift", seconds)
         if not 0 <= seconds < math.inf:
             raise InputError(f"a shift must be 0 s or more, got {seconds}")
         origin = self.origin
@@ -240,7 +237,7 @@ class Diarization:
         """
         if not isinstance(mapping, Mapping):
             raise InputError(f"relabel needs a mapping of names to new names, got {type(mapping).__name__}")
-        if absent := sorted(set(mapping) - set(self.speakers)):
+        if absent := sorted(set(mapping) - set(self.speakers), key=str):
             raise InputError(f"{self.uri} has no speaker {absent[0]!r}, only {', '.join(self.speakers) or 'silence'}")
         return replace(
             self, turns=tuple(replace(turn, speaker=mapping.get(turn.speaker, turn.speaker)) for turn in self.turns)
@@ -271,6 +268,8 @@ class Diarization:
         """
         from sortformer.formats import names, rttm
 
+        if not isinstance(uri, str | None):
+            raise InputError(f"the id of a recording (uri) must be a string, got {uri!r}; duration= is its duration")
         uri = None if uri is None else names.without_white_space(uri)
         found = rttm.read(path) or {uri or Path(path).stem: ()}
         if uri is None and len(found) == 1:

@@ -1,4 +1,4 @@
-"""Intervals of time: their union, their parts within another, and the moments at which they begin and end."""
+"""Intervals of time: the numbers in them, their union and parts, and the moments at which they begin and end."""
 
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator
@@ -6,18 +6,32 @@ from typing import Any
 
 from sortformer.errors import InputError
 
-__all__ = ["Regions", "clipped", "moments", "union"]
+__all__ = ["Regions", "clipped", "moments", "number", "union"]
 
 Regions = tuple[tuple[float, float], ...]
 """Regions of a recording, each from a start to an end in seconds."""
+
+
+def number(what: str, value: Any) -> float:
+    """Return a caller's number, including numpy's, as a float.
+
+    Raises:
+        InputError: when it is something else.
+    """
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{what} must be a number, got {reprlib.repr(value)}") from None
 
 
 def union(regions: Iterable[tuple[float, float]]) -> Regions:
     """Return the regions (start, end) sorted, joined where they touch or overlap, without empty ones.
 
     Raises:
-        InputError: when a region is not two numbers, or ends before it starts.
+        InputError: when they are not regions, one is not two numbers, or it ends before it starts.
     """
+    if not isinstance(regions, Iterable):
+        raise InputError(f"regions must be pairs (start, end) in seconds, got {reprlib.repr(regions)}")
     joined: list[tuple[float, float]] = []
     for start, end in sorted(map(_region, regions)):
         if joined and start <= joined[-1][1]:

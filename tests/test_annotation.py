@@ -116,6 +116,8 @@ def test_of_an_rttm_file_about_several_recordings_one_is_named(tmp_path):
         Diarization.from_rttm(path)
     with pytest.raises(InputError, match=r"calls\.rttm has turns of a, b: not of 'c'"):
         Diarization.from_rttm(path, "c")
+    with pytest.raises(InputError, match=r"the id of a recording \(uri\) must be a string, got 3\.0; duration= is"):
+        Diarization.from_rttm(path, 3.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("read", [Diarization.from_rttm, Diarization.from_json])
@@ -211,6 +213,17 @@ def test_a_tuple_is_no_turn():
     turns: Any = [Turn(0, 1, "a"), (1, 2, "a")]
     with pytest.raises(InputError, match=r"holds Turn\(start, end, speaker\), got \(1, 2, 'a'\)"):
         Diarization(turns, 3)
+
+
+@pytest.mark.parametrize("turns", [None, 3.0, Turn(0, 1, "a")])
+def test_what_holds_no_turns_is_refused(turns: Any):
+    with pytest.raises(InputError, match="needs its turns, then its duration, got"):
+        Diarization(turns, 3)
+
+
+def test_a_turn_is_before_turns_only():
+    with pytest.raises(TypeError, match="'<' not supported between instances of 'Turn' and 'int'"):
+        sorted([5, Turn(0, 1, "a")])  # type: ignore[type-var]
 
 
 def test_turns_are_indexed_and_sliced():

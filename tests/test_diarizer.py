@@ -136,6 +136,8 @@ def test_with_a_confidence_it_stops_in_the_head_and_says_where(diarizer: Diarize
 def test_a_confidence_that_cannot_be_reached_or_is_none_is_refused(diarizer: Diarizer):
     with pytest.raises(ConfigError, match="at most 1, got"):
         replace(diarizer, exit_confidence=1.5)
+    with pytest.raises(ConfigError, match=r"at most 1, got '0\.9'"):
+        replace(diarizer, exit_confidence="0.9")
 
 
 def test_the_result_says_what_made_it_and_survives_json(diarizer: Diarizer, wav: Path):
@@ -215,6 +217,8 @@ def test_what_cannot_be_obeyed_is_refused(diarizer: Diarizer, wav: Path, wish: d
 def test_an_unknown_preset_is_refused_by_name(diarizer: Diarizer):
     with pytest.raises(ConfigError, match="'psychic'; known: 30s, 10s"):
         diarizer("absent.wav", preset="psychic")
+    with pytest.raises(ConfigError, match=r"no streaming preset '\['1s'\]'"):
+        diarizer("absent.wav", preset=["1s"])  # type: ignore[arg-type]
 
 
 def test_a_stream_with_one_chunk_for_all_is_the_whole_recording(diarizer: Diarizer):

@@ -44,6 +44,12 @@ def test_what_is_no_region_is_refused_and_shown(region: Any):
         union([(0, 1), region])
 
 
+@pytest.mark.parametrize("regions", [None, 5])
+def test_what_are_no_regions_is_refused_and_shown(regions: Any):
+    with pytest.raises(InputError, match=rf"regions must be pairs \(start, end\) in seconds, got {regions}"):
+        union(regions)
+
+
 @given(regions, st.integers(0, 20), st.integers(0, 20))
 def test_what_is_clipped_is_what_lies_within(parts, first, last):
     assert cells(clipped(parts, first, last)) == cells(parts) & set(range(first, last))

@@ -17,6 +17,7 @@ from sortformer.audio.sources import AudioSource, Recording, recording_in, recor
 from sortformer.config.checks import whole
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
+from sortformer.intervals import number
 
 __all__ = [
     "SHORTEST_S",
@@ -90,7 +91,7 @@ def opened(
     source: AudioSource, sample_rate: int | None = None, channel: int | None = None, *, block_s: float = 10.0
 ) -> Iterator[tuple[float | None, Iterator[np.ndarray]]]:
     """Open a recording; yield its duration in seconds (None if it is not known beforehand) and its ``blocks``."""
-    samples = block_s * SAMPLE_RATE
+    samples = number("block_s", block_s) * SAMPLE_RATE
     if not 0.5 < samples < math.inf:
         raise InputError(f"block_s must be positive and finite, got {block_s}")
     with recording_in(source, sample_rate) as recording:
@@ -135,6 +136,8 @@ def crop(
     if not is_file(source):
         got = type(source).__name__
         raise InputError(f"crop needs a path or a binary file object, got {got}: slice the samples of `read` otherwise")
+    start_s = number("the start of an excerpt", start_s)
+    duration_s = None if duration_s is None else number("the duration of an excerpt", duration_s)
     if not (0 <= start_s < math.inf and 0 <= (duration_s or 0.0) < math.inf):
         raise InputError(f"an excerpt needs a start and a duration of 0 s or more, got {start_s} and {duration_s}")
     end_s = math.inf if duration_s is None else start_s + duration_s

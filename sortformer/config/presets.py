@@ -86,7 +86,7 @@ def model_preset(model: ModelConfig, name: str) -> StreamConfig:
         ConfigError: if the model cannot stream, or the name is unknown; the message lists the known ones.
     """
     presets = _presets(model)
-    if name not in presets:
+    if not isinstance(name, str) or name not in presets:
         known = f"known: {', '.join(presets)}; offline is for recordings"
         raise ConfigError(f"this model has no streaming preset '{name}'; {known}")
     return presets[name]

@@ -10,6 +10,7 @@ sorted by arrival, as the model's own output is.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -39,8 +40,8 @@ def check_exits(model: Sortformer, confidence: float) -> None:
     """
     if len(model.config.head.estimate_layers) < 2:
         raise ConfigError("early exit compares estimates, but fewer than two layers of this model's head make any")
-    if not 0 < confidence <= 1:
-        raise ConfigError(f"the confidence of an early exit must be above 0 and at most 1, got {confidence}")
+    if not (isinstance(confidence, Real) and 0 < confidence <= 1):
+        raise ConfigError(f"the confidence of an early exit must be above 0 and at most 1, got {confidence!r}")
 
 
 @torch.inference_mode()

@@ -2,6 +2,7 @@
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,4 +140,11 @@ def test_past_the_end_there_is_nothing_and_no_file_is_one_sentence(tmp_path: Pat
 def test_what_is_no_stretch_is_refused(tmp_path: Path, times: tuple[float, float]):
     path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
     with pytest.raises(InputError, match="an excerpt needs a start and a duration"):
+        audio.crop(path, *times)
+
+
+@pytest.mark.parametrize(("times", "which"), [((None, 1.0), "start"), ((0.0, "1:00"), "duration")])
+def test_a_time_that_is_no_number_is_refused_by_its_name(tmp_path: Path, times: Any, which: str):
+    path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
+    with pytest.raises(InputError, match=f"the {which} of an excerpt must be a number, got"):
         audio.crop(path, *times)

@@ -274,6 +274,8 @@ def test_blocks_must_have_a_length():
     for block_s in (0.0, -1.0, 0.5 / 16_000, np.nan, np.inf, 1e308):
         with pytest.raises(InputError, match="block_s must be positive and finite"):
             next(audio.blocks(np.zeros(16_000, np.float32), 16_000, block_s=block_s))
+    with pytest.raises(InputError, match="block_s must be a number, got None"):
+        next(audio.blocks(np.zeros(16_000, np.float32), 16_000, block_s=None))  # type: ignore[arg-type]
 
 
 def test_how_long_an_array_is_is_known_before_it_is_read():
