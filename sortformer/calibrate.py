@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sortformer.annotation import Turn
+from sortformer.annotation import Turn, Turns
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.estimates import Estimates, LayerEstimate
@@ -34,7 +34,7 @@ class ExitCalibration:
 def calibrate_exit(
     estimates: Mapping[str, Estimates],
     postprocess: PostprocessConfig,
-    references: Mapping[str, tuple[Turn, ...]] | None = None,
+    references: Mapping[str, Turns] | None = None,
     *,
     tolerance: float = 0.05,
     error: float = 0.05,
@@ -50,7 +50,7 @@ def calibrate_exit(
     Args:
         estimates: the results of ``Diarizer.estimates``, by recording.
         postprocess: how probabilities become turns.
-        references: who spoke when.
+        references: who spoke when, by recording: turns, or diarizations.
 
     Raises:
         InputError: when there are too few recordings for the guarantee, or one has no reference.
@@ -90,7 +90,7 @@ def _losses(
     estimates: Mapping[str, Estimates],
     exits: Mapping[str, tuple[LayerEstimate, ...]],
     postprocess: PostprocessConfig,
-    references: Mapping[str, tuple[Turn, ...]] | None,
+    references: Mapping[str, Turns] | None,
 ) -> np.ndarray:
     """Return the loss (recordings, exits), recordings sorted by name; the last exit is the end."""
 

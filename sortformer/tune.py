@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sortformer.annotation import Turn, shifted
+from sortformer.annotation import Turn, Turns, shifted
 from sortformer.audio import AudioSource
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -85,7 +85,7 @@ def voices_by_distance(
 
 def tune(
     probabilities: Mapping[str, Probabilities],
-    references: Mapping[str, tuple[Turn, ...]],
+    references: Mapping[str, Turns],
     start: PostprocessConfig,
     *,
     by_distance: Mapping[str, Mapping[float, Probabilities]] | None = None,
