@@ -23,4 +23,4 @@ def sounding(feats: Tensor, valid: Tensor) -> Tensor:
 
 def is_narrow(counts: Tensor) -> Tensor:
     """Return whether recordings with these ``counts`` (B, 2) are narrow-band, (B,); silence is not."""
-    return (counts[:, 0] > 0) & (counts[:, 1] <= _FEW * counts[:, 0])
+    return (counts[:, 0] > 0) & (counts[:, 1] <= _FEW * counts[:, 0].float())

@@ -48,7 +48,7 @@ class LogMel(nn.Module):
     def __init__(self, config: FeatureConfig) -> None:
         super().__init__()
         self.config = config
-        window = torch.hann_window(WINDOW_SAMPLES, periodic=False)
+        window = torch.hann_window(WINDOW_SAMPLES, periodic=False, dtype=torch.float32, device="cpu")
         margin = (FFT_SAMPLES - WINDOW_SAMPLES) // 2
         self.window: Tensor
         self.filterbank: Tensor
@@ -93,7 +93,7 @@ class LogMel(nn.Module):
     def start(self, rows: int = 1) -> FeatureState:
         """Return the state before the first sample of ``rows`` streams."""
         half = FFT_SAMPLES // 2
-        tail = torch.zeros(rows, half + 1, device=self.window.device)
+        tail = torch.zeros(rows, half + 1, dtype=torch.float32, device=self.window.device)
         return FeatureState(tail, -half - 1, 0)
 
     def step(self, state: FeatureState, samples: Tensor, *, last: bool = False) -> tuple[FeatureState, Tensor]:

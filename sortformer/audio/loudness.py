@@ -142,7 +142,8 @@ def levelled(samples: np.ndarray, level: float) -> np.ndarray:
 
     The gain is 30 dB at most, so that silence stays silent.
     """
-    return samples * np.float32(min(_MOST, _WANTED / max(level, np.finfo(np.float32).tiny)))
+    with np.errstate(under="ignore"):
+        return samples * np.float32(min(_MOST, _WANTED / max(level, np.finfo(np.float32).tiny)))
 
 
 def alike_loud(samples: np.ndarray, level: float | None = None) -> np.ndarray:

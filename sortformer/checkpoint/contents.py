@@ -70,8 +70,8 @@ def _check_plain(path: Path, weights: Mapping[str, Tensor]) -> None:
 def _needed(path: Path, config: ModelConfig) -> dict[str, Tensor]:
     """Return the names and shapes of a model's weights, as tensors without memory."""
     try:
-        with _WithoutDraws(_WITHOUT_MEMORY):
-            return Sortformer(config).state_dict()
+        with torch.device("cpu"), _WithoutDraws(_WITHOUT_MEMORY):
+            return Sortformer(config).float().state_dict()
     except (RuntimeError, TypeError) as error:  # the number of bytes overflows
         raise InputError(f"the config of {path} describes a model that is too large") from error
 
@@ -85,9 +85,9 @@ _WITHOUT_MEMORY = (torch.empty, torch.zeros, torch.ones, torch.full, torch.randn
 
 
 def blank(config: ModelConfig) -> Sortformer:
-    """Return a model without random initialisation, whose weights are to be replaced."""
-    with _WithoutDraws():
-        return Sortformer(config)
+    """Return a model on the CPU without random initialisation, whose weights are to be replaced, in float32."""
+    with torch.device("cpu"), _WithoutDraws():  # not where, or in the precision, in which other models are created
+        return Sortformer(config).float()
 
 
 class _WithoutDraws(TorchFunctionMode):

@@ -24,8 +24,10 @@ class LabelMemory:
     """Stored frames and their labels, in any order."""
 
     config: LabelConfig = field(default_factory=LabelConfig)
-    key: Tensor = field(default_factory=lambda: torch.zeros(0, 0))  # (M, D) normalised to length one
-    label: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))  # (M,)
+    key: Tensor = field(  # (M, D) normalised to length one
+        default_factory=lambda: torch.zeros(0, 0, dtype=torch.float32, device="cpu")
+    )
+    label: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64, device="cpu"))  # (M,)
 
     def add(self, frames: Tensor, label: int) -> "LabelMemory":
         """Return a memory that also holds frames (n, D) of a label."""
@@ -58,7 +60,7 @@ class LabelMemory:
         score = -(2 - 2 * near) / self.config.temperature
         stranger = math.log(count) - self.config.stranger / self.config.temperature
         weight = torch.cat((score, score.new_full((len(score), 1), stranger)), dim=-1).softmax(dim=-1)
-        return found.scatter_add(1, self.label[index], weight[:, :-1])
+        return found.scatter_add(1, self.label[index], weight[:, :-1].to(found.dtype))
 
 
 def interpolate(labels: Tensor, model: Tensor, lam: float) -> Tensor:

@@ -39,7 +39,7 @@ class Arrivals:
         """Return the state before the first frame."""
         clock = torch.zeros(rows, dtype=torch.int64, device=device)
         frames = torch.full((rows, classes), _NEVER, device=device)
-        return cls(clock, frames, torch.zeros(rows, classes, device=device))
+        return cls(clock, frames, torch.zeros(rows, classes, dtype=torch.float32, device=device))
 
     def after(self, probs: Tensor) -> "Arrivals":
         """Return the state after frames of probabilities ``probs`` (B, T, K); known arrivals stay."""
@@ -63,7 +63,7 @@ class Arrivals:
         at_once = other_frame == frame
         before = (other_frame < frame) | at_once & (other_prob > prob)
         alike = at_once & (other_prob == prob)  # a class is like itself
-        return before.sum(dim=2) + (alike.sum(dim=2) - 1) / 2
+        return before.sum(dim=2) + (alike.sum(dim=2) - 1).float() / 2
 
 
 def arrival_frames(probs: Tensor) -> Tensor:

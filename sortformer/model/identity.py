@@ -36,5 +36,5 @@ def identity(module: nn.Module, *configs: Any) -> str:
 def _sums(tensor: Tensor) -> tuple[float, float]:
     """Return the sum of the values, which detects changes, and a sum weighted by index, which detects moved values."""
     values = tensor.detach().float().flatten()
-    places = torch.arange(1.0, len(values) + 1, device=values.device)
+    places = torch.arange(1, len(values) + 1, dtype=values.dtype, device=values.device)
     return values.sum().item(), torch.dot(values, places).item()

@@ -19,7 +19,7 @@ class AlibiPosition(Position):
         super().__init__()
         self.slopes: Tensor
         # Scores are divided by sqrt(d) after the bias is added; the paper's bias is not divided.
-        slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads) * head_dim**0.5
+        slopes = 2.0 ** (-8.0 * torch.arange(1, heads + 1, dtype=torch.float32) / heads) * head_dim**0.5
         if heads > 1:
             slopes[-1] = 0.0
         self.register_buffer("slopes", slopes, persistent=False)

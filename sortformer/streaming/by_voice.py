@@ -116,9 +116,10 @@ def by_known_voice(
         alternating=_ALTERNATING,
         known=np.stack([*people.values()]) if people else None,
     )[:, :most]
-    common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
-    # If a voice has used several columns, prefer the first: the one with most frames may change from step to step.
-    claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
+    with np.errstate(under="ignore"):
+        common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
+        # If a voice has used several columns, prefer the first: the one with most frames may change from step to step.
+        claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
     worth = common + claims * len(common) * (1 + common.max(initial=0.0)) * np.arange(most, 0, -1)
     owned = names_of_voices(voices, emb, people, apart.threshold)
     worth[[*owned], [*owned.values()]] = 1.0 + worth.sum()

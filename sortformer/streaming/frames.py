@@ -21,7 +21,7 @@ class Frames:
     @classmethod
     def none(cls, rows: int, frames: int, dim: int, num_slots: int, device: torch.device | None = None) -> "Frames":
         """Return no frames yet of ``rows`` streams, with room for ``frames``."""
-        emb, probs = (torch.zeros(rows, frames, size, device=device) for size in (dim, num_slots))
+        emb, probs = (torch.zeros(rows, frames, size, dtype=torch.float32, device=device) for size in (dim, num_slots))
         return cls(emb, probs, torch.zeros(rows, dtype=torch.int64, device=device))
 
     def then(self, other: "Frames", room: int | None = None) -> "Frames":

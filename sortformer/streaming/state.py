@@ -46,8 +46,8 @@ def start(
         cache=cache,
         compressed=torch.zeros(rows, dtype=torch.bool, device=device),
         fifo=fifo,
-        silence_mean=torch.zeros(rows, dim, device=device),
+        silence_mean=torch.zeros(rows, dim, dtype=torch.float32, device=device),
         silence_count=torch.zeros(rows, dtype=torch.int64, device=device),
         voices=voices,
-        known=torch.zeros(rows, num_slots, dim, device=device),
+        known=torch.zeros(rows, num_slots, dim, dtype=torch.float32, device=device),
     )

@@ -115,3 +115,11 @@ def test_interpolation_lies_between_and_ends_at_both(seed: int, lam: float):
 def test_a_config_that_cannot_be_is_refused(wrong):
     with pytest.raises(ConfigError, match=r"neighbour|temperature|stranger"):
         LabelConfig(**wrong)
+
+
+def test_it_reads_under_autocast_in_the_type_of_its_frames():
+    frames = torch.randn(9, 4, generator=torch.Generator().manual_seed(0))
+    memory = LabelMemory().add(frames[:5], 0).add(frames[5:], 1)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = memory.read(frames, 2)
+    torch.testing.assert_close(found, memory.read(frames, 2), atol=0.1, rtol=0.0)
