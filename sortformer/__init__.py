@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sortformer.voices import VoiceStore
     from sortformer.words import Word, assign_speakers
 
-    __version__: str
+__version__ = "0.1.0"  # not from the package's metadata, which PyInstaller leaves out
 
 # Imported when asked for (PEP 562), so that `sortformer score` and `import sortformer` do not wait for torch.
 _HOMES = {
@@ -64,8 +64,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return import_module("importlib.metadata").version("sortformer")
     if name not in _HOMES:
         raise AttributeError(f"module 'sortformer' has no attribute {name!r}")
     return getattr(import_module(f"sortformer.{_HOMES[name]}"), name)

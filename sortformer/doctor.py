@@ -14,6 +14,7 @@ import numpy as np
 import soundfile
 import torch
 
+import sortformer
 from sortformer.audio import read
 from sortformer.config.clustering import MOST_SPEAKERS
 from sortformer.device import device_named
@@ -55,7 +56,7 @@ def examine(model: str | Path | None = None, device: str = "auto") -> Iterator[F
 
 
 def _versions() -> str:
-    found = [f"sortformer {metadata.version('sortformer')}", f"Python {platform.python_version()}"]
+    found = [f"sortformer {sortformer.__version__}", f"Python {platform.python_version()}"]
     found.append(f"torch {torch.__version__}")  # which also shows the CUDA version of the build
     for package in _PACKAGES:
         try:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -92,3 +93,14 @@ def test_audio_far_below_hearing_is_no_error_where_numpy_raises():
     softest = np.full(2_000, 1e-38, np.float32) * np.sin(np.arange(2_000), dtype=np.float32)
     with np.errstate(all="raise"):
         assert np.abs(levelled(centred(softest)[0], 1e4)).max() < 1e-40
+
+
+def test_results_need_no_metadata_of_the_package_which_a_frozen_program_lacks(monkeypatch, diarizer):
+    def absent(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    version = metadata.version("sortformer")
+    monkeypatch.setattr(metadata, "version", absent)
+    origin = diarizer(WAVE, sample_rate=16_000).origin
+    assert origin is not None
+    assert origin.version == version
