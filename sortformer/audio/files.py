@@ -42,7 +42,7 @@ def can_be_read_again(source: Any) -> bool:
         return can_be_read_again(file_in(source))
     if _is_path(source):
         return not os.path.exists(source) or os.path.isfile(source)
-    return not is_file(source) or source.seekable()
+    return not is_file(source) or _can_seek(source)
 
 
 def name_of(source: Any) -> str:
@@ -78,6 +78,10 @@ def decoder(source: Any) -> Iterator[Decoder]:
         yield found
 
 
+def _can_seek(file: Any) -> bool:
+    return hasattr(file, "seekable") and file.seekable()
+
+
 def _is_path(source: Any) -> bool:
     return isinstance(source, str | os.PathLike)
 
@@ -111,6 +115,8 @@ def _opened(source: str | os.PathLike[str], name: str) -> BinaryIO:
 
 def _seekable(file: BinaryIO, name: str, stack: contextlib.ExitStack) -> BinaryIO:
     """Return the file itself or, if it cannot seek (a pipe), a copy that can."""
+    if getattr(file, "closed", False):
+        raise InputError(f"{name} is closed: read it before it is, or wrap its bytes in io.BytesIO")
     nothing = file.read(0)
     if isinstance(nothing, str):
         raise InputError(f'{name} is open in text mode: open it with mode "rb"')
@@ -121,7 +127,7 @@ def _seekable(file: BinaryIO, name: str, stack: contextlib.ExitStack) -> BinaryI
             f"a {type(file).__name__} returns {type(nothing).__name__}, not bytes: pass a path or a binary file "
             "object, such as the one that it wraps"
         )
-    if file.seekable():
+    if _can_seek(file):
         return file
     copy = stack.enter_context(tempfile.SpooledTemporaryFile(SPOOLED_BYTES))  # noqa: SIM115
     while content := file.read(1 << 16):

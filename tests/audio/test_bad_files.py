@@ -6,6 +6,7 @@ import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -467,3 +468,33 @@ def test_no_damaged_byte_gives_another_error_or_a_word_on_the_terminal(tmp_path,
             with contextlib.suppress(InputError):
                 assert np.isfinite(audio.read(io.BytesIO(damaged))).all()
     assert capfd.readouterr() == ("", "")
+
+
+class Breaking(io.BytesIO):
+    """A file whose owner fails, or closes it, while it is read."""
+
+    def read(self, count: int | None = -1, /) -> bytes:
+        if self.tell() > 20_000:
+            raise RuntimeError("the storage has gone")
+        return super().read(count)
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.mp3"])
+def test_the_error_of_a_file_object_is_raised_not_taken_for_the_end(tmp_path, name):
+    path = write(tmp_path / name, chirp(20.0, 16_000), 16_000)
+    with pytest.raises(RuntimeError, match="the storage has gone"):
+        audio.read(Breaking(path.read_bytes()))
+
+
+def test_a_closed_file_is_refused(tmp_path):
+    with write(tmp_path / "a.wav", chirp(1.0, 16_000), 16_000).open("rb") as file:
+        pass
+    with pytest.raises(InputError, match=r"a\.wav is closed"):
+        audio.read(file)
+
+
+def test_a_file_object_that_can_only_be_read_is_read_like_a_pipe(tmp_path):
+    path = write(tmp_path / "a.wav", chirp(1.0, 16_000), 16_000)
+    with path.open("rb") as file:
+        found = audio.read(SimpleNamespace(read=file.read))
+    assert np.array_equal(found, audio.read(path))
