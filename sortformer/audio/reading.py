@@ -68,10 +68,7 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
         UserWarning: if the file has several audio tracks, of which only one is read.
     """
     with recording_in(source, sample_rate) as recording:
-        held = bytearray()  # it grows in place, while NumPy copies arrays that grow from its version 2.5 on
-        for piece in _signal(recording, channel):
-            held += piece.tobytes()
-    return np.frombuffer(held, np.float32)
+        return _joined(_signal(recording, channel))
 
 
 def blocks(
@@ -121,8 +118,8 @@ def crop(
     """Read an excerpt of a file (None: to its end), as (n,) float32 at 16 kHz; it is shorter if the file ends early.
 
     The samples are those of ``read``: bit for bit at 16 kHz, and with differences below -80 dB at other sample rates.
-    Nothing after the excerpt is decoded, and nothing before it in most wav, flac and ogg files. ``channel`` is that of
-    ``read``.
+    Nothing after the excerpt is decoded, and nothing before it in most wav, flac and ogg files. ``channel`` and memory
+    are those of ``read``.
 
     Raises:
         InputError: if ``source`` is not a file, start or duration is negative or not finite, or the file is missing,
@@ -153,7 +150,7 @@ def crop(
         begin = max(0, int((start_s - margin) * rate)) // beat * beat
         end = math.inf if duration_s is None else math.ceil((end_s + margin) * rate)
         stretch = _stretch(found, begin, end, name)
-        wave = np.concatenate([*_mono(stretch, rate, channel, name, begin), np.zeros(0, np.float32)])
+        wave = _joined(_mono(stretch, rate, channel, name, begin))
     offset = begin * SAMPLE_RATE // rate
     return wave[first - offset : None if last is None else last - offset]
 
@@ -161,6 +158,14 @@ def crop(
 def signal_of(found: Decoder, name: str, channel: int | None) -> Iterator[np.ndarray]:
     """Yield all audio of an open decoder, as (n,) float32 pieces at 16 kHz; errors and warnings as for ``read``."""
     return _signal(recording_of(found, name), channel)
+
+
+def _joined(pieces: Iterable[np.ndarray]) -> np.ndarray:
+    """Return (n,) float32 pieces as one array, which is all that memory holds."""
+    held = bytearray()  # it grows in place, while NumPy copies arrays that grow from its version 2.5 on
+    for piece in pieces:
+        held += piece.tobytes()
+    return np.frombuffer(held, np.float32)
 
 
 def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.ndarray]:

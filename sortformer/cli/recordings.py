@@ -74,7 +74,8 @@ class Recording:
 
         each = channel == EACH
         wanted: Any = range(1, num_channels(self.source) + 1) if each else [channel]
-        wave = np.stack([crop(self.source, self.offset_s, self.duration_s, one) for one in wanted], axis=1)
+        waves = [crop(self.source, self.offset_s, self.duration_s, one) for one in wanted]
+        wave = np.stack(waves, axis=1) if each else waves[0]  # not a copy of what may be hours
         if not len(wave):
             raise InputError(f"{self.source} ends before {self.offset_s:g} s, where {self.name!r} starts")
         if len(wave) < SHORTEST_S * SAMPLE_RATE:

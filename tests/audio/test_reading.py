@@ -298,6 +298,15 @@ def test_a_recording_is_in_memory_once(tmp_path):
         assert peak < wave.nbytes + 4_000_000
 
 
+def test_an_excerpt_is_in_memory_once(tmp_path):
+    path = write(tmp_path / "long.wav", np.tile(chirp(60, 16_000), 5), 16_000)
+    tracemalloc.start()
+    wave = audio.crop(path, 1.0, None)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < wave.nbytes + 4_000_000
+
+
 def test_probe_tells_what_the_header_says(tmp_path):
     path = write(tmp_path / "clip.flac", chirp(3, 44_100, channels=2), 44_100)
     assert audio.probe(path) == audio.AudioInfo(duration_s=3.0, sample_rate=44_100, channels=2, codec="flac")
