@@ -119,7 +119,7 @@ def _labels(
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
         # A speaker who surely has a slot counts, however little speech there is.
         labels, least = _cut(tree, size, wanted, least if wanted == fewest else 0.0)
-    if known is not None and len(known) > 1:
+    if known is not None:
         labels = _one_each(points, labels, known)
     mass = np.bincount(labels, weights=size)
     spoken = np.flatnonzero(mass >= least)

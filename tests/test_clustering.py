@@ -154,6 +154,14 @@ def test_who_is_asked_for_may_say_little():
     assert by_voice(probs, np.eye(DIM)[who], CONFIG, 3).shape[1] == 3
 
 
+def test_of_known_voices_that_both_say_too_little_the_one_that_says_more_is_found():
+    who = np.repeat([0, 1], [7, 7])
+    voices = np.eye(DIM)[:2] + 2 * np.eye(DIM)[2]  # one cluster
+    probs = slots_at_random(0, len(who))
+    probs[6] = 0.0
+    assert by_voice(probs, voices[who], CONFIG, known=unit_rows(voices)).shape[1] == 1
+
+
 def test_who_is_asked_for_is_no_odd_stretch():
     who = np.repeat([0, 1, 2, 0, 1], [200, 180, 7, 100, 90])
     voices = np.eye(DIM)[:3]
