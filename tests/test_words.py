@@ -164,7 +164,9 @@ def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_the
     assert [(word.text, word.speaker) for word in found] == [("two", "ann"), ("three", "bob"), ("four", "ann")]
     with pytest.warns(UserWarning, match="none of the 6 words lies in the selected regions of audio"):
         assert assign_speakers(said, recording, within=[(6.5, 7)]) == []
-    assert assign_speakers([], recording, within=[(6.5, 7)]) == []
+    with pytest.warns(UserWarning, match="no words were given for audio, which has speech") as caught:
+        assert assign_speakers([], recording, within=[(6.5, 7)]) == []
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize("tenth", range(1, 40))
