@@ -4,7 +4,6 @@ import errno
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -229,9 +228,9 @@ def test_without_network_it_says_so_at_once(tmp_path, monkeypatch):
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         point_to(monkeypatch, f"http://127.0.0.1:{closed.getsockname()[1]}", tmp_path)
-        started = time.perf_counter()
+        waits: list[float] = []
+        monkeypatch.setattr("time.sleep", waits.append)
         with pytest.raises(InputError, match="it cannot be downloaded") as caught:
             checkpoint.load("acme/nemotron")
-    # huggingface-hub's own retries take 24 s; this leaves room for its import on a busy machine.
-    assert time.perf_counter() - started < 15
+    assert not waits  # huggingface-hub's own retries take 24 s
     assert "\n" not in str(caught.value)
