@@ -6,16 +6,14 @@ import threading
 import numpy as np
 import pytest
 
-from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import InputError
 from sortformer.serve.batch import Batch
 from sortformer.streaming import Session, SessionPool
-from tests.streaming.tiny import noise, tiny_model
+from tests.streaming.tiny import CONFIG, noise, tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
 
 MODEL = tiny_model(gain=5.0)
-CONFIG = StreamConfig(5, 2, 1, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
 WAVE = noise(30_000)
 
 

@@ -10,22 +10,13 @@ import torch
 
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.errors import InputError
 from sortformer.postprocess import turns
 from sortformer.streaming import Session, stream_probabilities
-from tests.streaming.tiny import hearing_model, noise, tiny_model
+from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise, tiny_model
 
-MODEL = tiny_model()
-CONFIG = StreamConfig(5, 2, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
-WAVE = noise(40_000, seed=3)
 CLIP = noise(30_000, seed=7)
 EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
-
-
-@pytest.fixture
-def session():
-    return Session(MODEL, CONFIG, uri="meeting")
 
 
 def test_an_enrolled_voice_keeps_its_name_and_slot():
@@ -111,10 +102,7 @@ def test_a_name_that_is_taken_can_be_written(session):
 
 
 def test_a_clip_of_a_voice_that_is_known_already_is_refused():
-    model = tiny_model()
-    with torch.no_grad():
-        model.head.out.weight.zero_()
-        model.head.out.bias.copy_(torch.tensor([3.0, -3.0, -3.0]))
+    model = hearing_model(3.0, -3.0, -3.0)
     session = Session(model, CONFIG)
     assert session.enroll("chair", CLIP) == 0
     with pytest.raises(InputError, match="the clip of 'guest' sounds like 'chair'"):

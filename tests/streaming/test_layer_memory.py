@@ -90,17 +90,9 @@ def test_one_speaker_cannot_be_taken_out_and_the_stream_goes_on():
     np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
 
 
-def test_a_failure_in_the_middle_of_a_step_loses_nothing(monkeypatch):
-    session, step, calls = Session(MODEL, CONFIG), Sortformer.step, 0
-
-    def failing(*arguments):
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise MemoryError
-        return step(*arguments)
-
-    monkeypatch.setattr(Sortformer, "step", failing)
+def test_a_failure_in_the_middle_of_a_step_loses_nothing(fail_once):
+    session = Session(MODEL, CONFIG)
+    fail_once("step", 2, MemoryError)
     with pytest.raises(MemoryError):
         session.push(WAVE)
     assert session.num_frames == 2 * CONFIG.chunk_frames

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.config.stream import StreamConfig
 from sortformer.errors import InputError
 from sortformer.streaming import Session, SessionPool, stream_probabilities
-from tests.streaming.tiny import noise, remembering_model, tiny_model
+from tests.streaming.tiny import CONFIG, noise, remembering_model, tiny_model
 
 MODEL = tiny_model(gain=5.0)
-CONFIG = StreamConfig(5, 2, 1, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
 WAVES = [noise(count, seed=count) for count in (60_000, 25_000, 47_111)]
 
 

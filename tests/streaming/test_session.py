@@ -11,24 +11,12 @@ import torch
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig, StreamConfig
+from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.model import Sortformer
-from sortformer.model.identity import identity
 from sortformer.streaming import Session, SessionPool, StreamState, stream_probabilities
-from sortformer.streaming.forget import forget
 from tests.small_models import small_config, small_model
-from tests.streaming.tiny import hearing_model, noise, normalized, tiny_model
-
-MODEL = tiny_model()
-CONFIG = StreamConfig(5, 2, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
-WAVE = noise(40_000, seed=3)
-
-
-@pytest.fixture
-def session():
-    return Session(MODEL, CONFIG, uri="meeting")
-
+from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise, normalized, tiny_model
 
 EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
 
@@ -161,69 +149,20 @@ def test_an_empty_stream_is_an_empty_diarization(session):
 
 
 @pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt, MemoryError])
-def test_a_failure_in_the_middle_of_a_step_loses_nothing(session, monkeypatch, failure):
-    whole, calls = MODEL.forward_frames, 0
-
-    def failing(*arguments):
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise failure
-        return whole(*arguments)
-
-    monkeypatch.setattr(MODEL, "forward_frames", failing)
+def test_a_failure_in_the_middle_of_a_step_loses_nothing(session, fail_once, failure):
+    fail_once("forward_frames", 2, failure)
     with pytest.raises(failure):
         session.push(WAVE)
     assert session.num_frames == 2 * CONFIG.chunk_frames
     np.testing.assert_array_equal(stream_probabilities(session, []), EXPECTED)
 
 
-def test_snapshots_keep_what_a_failed_push_had_found(session, monkeypatch):
-    whole = MODEL.forward_frames
-    monkeypatch.setattr(MODEL, "forward_frames", _failing_after(1, whole))
+def test_a_reset_forgets_what_a_failed_push_had_found(session, fail_once):
+    fail_once("forward_frames", 1, RuntimeError)
     with pytest.raises(RuntimeError):
         session.push(WAVE)
-    monkeypatch.setattr(MODEL, "forward_frames", whole)
-    np.testing.assert_array_equal(stream_probabilities(Session.restore(MODEL, session.snapshot()), []), EXPECTED)
-
-
-def test_a_reset_forgets_what_a_failed_push_had_found(session, monkeypatch):
-    monkeypatch.setattr(MODEL, "forward_frames", _failing_after(1, MODEL.forward_frames))
-    with pytest.raises(RuntimeError):
-        session.push(WAVE)
-    monkeypatch.undo()
     session.reset()
     np.testing.assert_array_equal(stream_probabilities(session, [WAVE]), EXPECTED)
-
-
-def _failing_after(good, forward):
-    results = iter([forward] * good)
-
-    def call(*arguments):
-        function = next(results, None)
-        if function is None:
-            raise RuntimeError
-        return function(*arguments)
-
-    return call
-
-
-def test_a_snapshot_of_an_ended_stream_has_ended(session):
-    session.push(WAVE)
-    diarization = session.finish()
-    restored = Session.restore(MODEL, session.snapshot())
-    assert restored.finish() == diarization
-    with pytest.raises(InputError, match="has ended"):
-        restored.push(WAVE)
-
-
-def test_a_restored_session_knows_where_it_is(session):
-    session.push(WAVE[:20_000])
-    restored = Session.restore(MODEL, session.snapshot())
-    assert (restored.num_frames, restored.duration_s) == (session.num_frames, session.duration_s)
-    update = restored.push(WAVE[20_000:])
-    assert update.first_frame == session.num_frames > 0
-    assert update.time_s == restored.num_frames * restored.step_s
 
 
 def test_a_finer_output_has_all_its_frames_in_any_cut():
@@ -253,66 +192,6 @@ def test_a_stream_has_the_precision_of_its_model(dtype, most, clustering):
     found = np.concatenate([first, stream_probabilities(restored, [WAVE[20_000:]])])
     assert found.dtype == np.float32
     assert 0 < np.abs(found - expected).mean() < most
-
-
-@pytest.mark.parametrize("kind", [bytearray, memoryview])
-def test_a_snapshot_may_come_in_whatever_holds_bytes(session, kind):
-    session.push(WAVE)
-    assert Session.restore(MODEL, kind(session.snapshot())).finish() == session.finish()
-
-
-def test_snapshots_that_do_not_fit_are_refused(session):
-    data = session.snapshot()
-    for broken in (None, b"", b"nonsense", b"abc", data[:100], data[: len(data) // 2]):
-        with pytest.raises(InputError, match="snapshot"):
-            Session.restore(MODEL, broken)
-    for place in range(0, len(data), len(data) // 50):
-        with pytest.raises(InputError, match="snapshot"):
-            Session.restore(MODEL, data[:place] + bytes([data[place] ^ 4]) + data[place + 1 :])
-    with pytest.raises(InputError, match=r"a Sortformer is needed, such as diarizer\.model, got str"):
-        Session.restore("tiny", data)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InputError, match="another model"):
-        Session.restore(tiny_model(num_slots=4), data)
-    with pytest.raises(InputError, match="another model"):
-        Session.restore(tiny_model(seed=1), data)
-
-
-def test_a_snapshot_of_another_version_is_not_called_something_else(session):
-    data = session.snapshot()
-    head = data[: data.index(b"/") + 1]
-    assert head == b"sortformer-session/"
-    with pytest.raises(InputError, match=r"from another version of the toolkit .*: restore it with that version"):
-        Session.restore(MODEL, head + b"9\n" + data[len(head) :])
-
-
-def test_weights_are_looked_at_once_for_all_that_is_moved_and_again_when_they_change(monkeypatch):
-    model, looked = tiny_model(seed=2), []
-    monkeypatch.setattr(torch.Tensor, "numpy", lambda tensor, own=torch.Tensor.numpy: looked.append(0) or own(tensor))
-    first = identity(model, model.config)
-    count = len(looked)
-    assert identity(model, model.config) == first
-    assert len(looked) == count > 0
-    next(model.parameters()).data.mul_(1.5)
-    assert identity(model, model.config) != first
-    first = identity(model, model.config)
-    weights = model.head.out.weight.data
-    weights.copy_(weights.flip(0))  # their sum stays
-    assert identity(model, model.config) != first
-    fresh = tiny_model(seed=2)
-    fresh.load_state_dict(model.state_dict())
-    assert identity(model, model.config) == identity(fresh, fresh.config)
-    wide = torch.nn.Linear(1000, 1000)
-    first = identity(wide)
-    wide.weight.data[0, 0] += 0.01  # negligible in a sum weighted by position
-    assert identity(wide) != first
-
-
-def test_a_model_that_was_loaded_for_inference_has_snapshots():
-    with torch.inference_mode():
-        model = tiny_model(seed=3)
-        session = Session(model, CONFIG)
-        session.push(WAVE)
-        assert Session.restore(model, session.snapshot()).num_frames == session.num_frames
 
 
 def test_a_model_that_needs_the_whole_recording_is_refused():
@@ -365,134 +244,13 @@ def test_nothing_that_was_processed_stays_in_memory():
         assert tensor.untyped_storage().nbytes() == tensor.nbytes
 
 
-def test_a_reset_slot_is_somebody_new():
-    session = Session(MODEL, CONFIG, PostprocessConfig())
-    before = session.push(WAVE)
-    slot = int(before.probs.mean(axis=0).argmax())
-    known = {turn.speaker for turn in (*before.turns, *before.tentative)}
-    session.reset_slot(slot)
-    memory = session._position.memory
-    assert sorted(session._position.channels) == [0, 1, 2]
-    assert session._position.channels[slot] == 2
-    assert not memory.cache.probs[..., 2].any()
-    assert not memory.fifo.probs[..., 2].any()
-    session.push(noise(60_000, seed=4))
-    names = {turn.speaker for turn in session.finish()}
-    assert len(names - known) >= 1
-
-
-def test_names_say_whose_slot_to_reset():
-    session = Session(hearing_model(-3.0, -3.0, 3.0), CONFIG)
-    assert session.names == (None, None, None)
-    slot = session.enroll("Ada", WAVE)
-    session.push(WAVE)
-    assert (slot, session.names) == (2, (None, None, "Ada"))
-    assert Session.restore(session.model, session.snapshot()).names == session.names
-    session.reset_slot(session.names.index("Ada"))
-    assert session.names == (None, None, None)
-    session.push(WAVE)
-    assert session.finish().speakers == ("Ada", "speaker_0")
-    assert session.names == (None, None, "speaker_0")
-
-
-def test_the_turns_of_a_reset_slot_come_with_the_next_update():
-    session = Session(hearing_model(3.0, 3.0, -3.0), CONFIG)
-    session.push(WAVE)
-    session.reset_slot(0)
-    restored = Session.restore(session.model, session.snapshot())
-    end = round(session.num_frames * session.step_s - 0.01, 2)
-    for each in (session, restored):
-        assert [(turn.start, turn.end, turn.speaker) for turn in each.push([]).turns] == [(0, end, "speaker_0")]
-        assert each.push([]).turns == ()
-    session.reset_slot(1)
-    session.reset()
-    assert session.push([]).turns == ()
-
-
-def test_whoever_stays_keeps_the_slot_when_others_leave():
-    session = Session(hearing_model(3.0, -3.0, -3.0), CONFIG)
-    for slot in range(2):  # remaining slots move up a channel, and the first channel is the active one
-        session.reset_slot(slot)
-    session = Session.restore(session.model, session.snapshot())
-    speaking = session.push(WAVE).probs > 0.5
-    assert speaking.all(axis=0).tolist() == speaking.any(axis=0).tolist() == [False, False, True]
-
-
 @pytest.mark.parametrize("samples", [32_000, 32_200, 33_279])
 def test_the_turns_of_the_updates_are_those_of_the_end(samples):
-    model = tiny_model()
-    with torch.no_grad():
-        model.head.out.weight.zero_()
-        model.head.out.bias.fill_(3.0)
+    model = hearing_model(3.0, 3.0, 3.0)
     session = Session(model, CONFIG, PostprocessConfig(pad_off_s=0.3))
     given = [*session.push(noise(samples)).turns, *session.flush().turns]
     assert sorted(given) == list(session.finish())
     assert max(turn.end for turn in given) <= samples / 16_000
-
-
-@pytest.mark.parametrize("slot", [0, 1, 2])
-def test_a_reset_slot_is_free_again_where_not_all_may_speak(slot):
-    model = tiny_model()
-    with torch.no_grad():
-        model.head.out.weight.zero_()
-        model.head.out.bias.fill_(3.0)
-    session = Session(model, dataclasses.replace(CONFIG, max_speakers=2))
-    session.push(WAVE)
-    session.reset_slot(slot)
-    probs = session.push(noise(60_000, seed=4)).probs
-    assert (probs[:, :2] > 0.9).all()
-    assert not probs[:, 2:].any()
-    memory = session._position.memory
-    assert not memory.cache.probs[..., 2:].any()
-    assert not memory.fifo.probs[..., 2:].any()
-    assert len(session.finish().speakers) == (2 if slot == 2 else 3)
-
-
-def test_what_may_not_speak_is_heard_in_what_may():
-    """A voice split over two slots is one speaker, the first slot's, also where the others may not speak."""
-    model = tiny_model()
-    with torch.no_grad():
-        model.head.out.weight.zero_()
-        model.head.out.bias.copy_(torch.tensor([0.1, -0.1, -3.0]))
-    least_error = PostprocessConfig(decision="least_error")
-    free, one = (Session(model, dataclasses.replace(CONFIG, max_speakers=most), least_error) for most in (None, 1))
-    for session in (free, one):
-        session.push(WAVE)
-    assert one.finish().turns == free.finish().turns != ()
-
-
-def test_a_slot_that_does_not_exist_is_refused(session):
-    with pytest.raises(InputError, match="slot must be between 0 and 2, got 3"):
-        session.reset_slot(3)
-
-
-def test_forgetting_a_channel_drops_its_frames_and_moves_the_later_ones_up(session):
-    session.push(noise(60_000, seed=5))
-    memory = session._position.memory
-    after = forget(memory, 0)
-    for before, found in ((memory.cache, after.cache), (memory.fifo, after.fifo)):
-        count = int(before.length)
-        old = before.probs[0, :count]
-        kept = old[:, 0] <= 0.5
-        assert 0 < kept.sum() < len(old)
-        assert int(found.length) == kept.sum()
-        expected = torch.cat([old[kept][:, 1:], torch.zeros(int(kept.sum()), 1)], dim=1)
-        assert torch.equal(found.probs[0, : len(expected)], expected)
-        assert torch.equal(found.emb[0, : len(expected)], before.emb[0, :count][kept])
-        assert not found.emb[0, len(expected) :].any()
-
-
-def test_where_every_slot_has_a_speaker_there_may_be_more():
-    model = tiny_model()
-    with torch.no_grad():
-        model.head.out.weight.zero_()
-        model.head.out.bias.fill_(3.0)
-    session, told = (Session(model, dataclasses.replace(CONFIG, max_speakers=most), uri="hall") for most in (None, 3))
-    session.push(WAVE)
-    told.push(WAVE)
-    with pytest.warns(UserWarning, match="hall has 3 speakers, the maximum, and any further one is merged") as caught:
-        assert len(session.finish().speakers) == len(told.finish().speakers) == 3
-    assert len(caught) == 1
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,22 @@ from sortformer.config.cores import (
 )
 from sortformer.config.memories import CompressiveMemory, NearestMemory, TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.model import Sortformer
 from tests.small_models import small_config, small_model
 
-__all__ = ["MEMORY_CHUNK", "REMEMBERING", "hearing_model", "noise", "normalized", "remembering_model", "tiny_model"]
+__all__ = [
+    "CONFIG",
+    "MEMORY_CHUNK",
+    "MODEL",
+    "REMEMBERING",
+    "WAVE",
+    "hearing_model",
+    "noise",
+    "normalized",
+    "remembering_model",
+    "tiny_model",
+]
 
 MEMORY_CHUNK = 5
 
@@ -42,9 +54,9 @@ def tiny_model(
         return _centred(Sortformer(config).eval(), gain)
 
 
-def hearing_model(*logits: float) -> Sortformer:
-    """Return a model in evaluation mode whose slots have constant logits."""
-    model = tiny_model(num_slots=len(logits))
+def hearing_model(*logits: float, model: Sortformer | None = None) -> Sortformer:
+    """Return a model in evaluation mode, if not given a tiny one, whose slots have constant logits."""
+    model = model or tiny_model(num_slots=len(logits))
     with torch.no_grad():
         model.head.out.weight.zero_()
         model.head.out.bias.copy_(torch.tensor(logits))
@@ -140,3 +152,9 @@ def noise(samples: int, seed: int = 0) -> np.ndarray:
         parts.append(part)
         count += len(part)
     return np.concatenate([np.zeros(0), *parts])[:samples].astype(np.float32)
+
+
+MODEL = tiny_model()
+CONFIG = StreamConfig(5, 2, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1))
+"""Steps of five frames with a cache that is full after a second."""
+WAVE = noise(40_000, seed=3)
