@@ -12,23 +12,17 @@ from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
 from sortformer.attention import MultiHeadAttention, full_attention
-from sortformer.config.attention import AttentionConfig, Position
-from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, ReformerCore, SpanCore
+from sortformer.config.attention import Position
+from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, ReformerCore
 from sortformer.config.mechanisms import MEMORIES
 from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory, NoMemory, TransformerXLMemory
 from tests.draws import draw
+from tests.memory.cases import CHUNK, DIM, FRAMES, HEADS, build, compressive, streamed
 from tests.oracles.memory_loops import ListMemory, attention_over, compress, nearest
 from tests.position.cases import CASES
 
-DIM, HEADS, CHUNK, FRAMES = 8, 2, 3, 14
 LAST = FRAMES // CHUNK * CHUNK  # where the last chunk begins
 COMPRESSIONS = get_args(get_type_hints(CompressiveMemory)["compression"])
-
-
-def compressive(compression: str, loss: str = "none") -> CompressiveMemory:
-    return CompressiveMemory(
-        frames=4, compressed_frames=3, ratio=2, compression=compression, loss=loss, chunk_frames=CHUNK
-    )
 
 
 WITH_FRAMES: list[Memory] = [
@@ -40,15 +34,6 @@ KNN = NearestMemory(frames=7, neighbours=2, chunk_frames=CHUNK)
 
 def label(memory: Memory) -> str:
     return memory.kind + (f"-{memory.compression}" if isinstance(memory, CompressiveMemory) else "")
-
-
-def build(memory: Memory, core: Core | None = None, position: Position = "none", seed: int = 0) -> MultiHeadAttention:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        layer = MultiHeadAttention(DIM, HEADS, AttentionConfig(core or FullCore(), position, memory)).double()
-        for parameter in layer.parameters():
-            torch.nn.init.normal_(parameter, std=0.4)
-    return layer
 
 
 def projected(layer: MultiHeadAttention, frames: np.ndarray) -> list[np.ndarray]:
@@ -224,12 +209,9 @@ def test_what_comes_later_changes_no_chunk(memory: Memory):
 def test_a_recording_at_once_is_its_chunks_one_by_one(memory: Memory):
     layer, x = build(memory, position="rope"), draw(5, 1, FRAMES, DIM)
     with torch.no_grad():
-        state, chunks = layer.init_state(x), []
-        for chunk in x.split(CHUNK, dim=1):
-            step = layer(chunk, None, state)
-            state = step.state
-            chunks.append(step.out)
-        torch.testing.assert_close(torch.cat(chunks, dim=1), layer(x).out, atol=1e-9, rtol=0)
+        torch.testing.assert_close(
+            torch.cat([step.out for step in streamed(layer, x)], dim=1), layer(x).out, atol=1e-9, rtol=0
+        )
 
 
 @pytest.mark.parametrize("compression", ["max", "mean", "conv"])
@@ -238,11 +220,8 @@ def test_groups_do_not_depend_on_where_the_stream_is_cut(compression: str):
     layer, x = build(compressive(compression)), draw(6, 1, 12, DIM)
     recalled = []
     for sizes in ((12,), (1,) * 12, (5, 3, 4)):
-        state = layer.init_state(x)
         with torch.no_grad():
-            for chunk in x.split(sizes, dim=1):
-                state = layer(chunk, None, state).state
-            recalled.append(layer.memory.recall(state.memory))
+            recalled.append(layer.memory.recall(streamed(layer, x, sizes)[-1].state.memory))
     for other in recalled[1:]:
         torch.testing.assert_close(other.frames, recalled[0].frames, atol=1e-12, rtol=0)
         torch.testing.assert_close(other.at, recalled[0].at, atol=0, rtol=0)
@@ -346,54 +325,6 @@ def test_the_compressive_performer_is_the_performer_over_what_is_remembered():
 
 
 @pytest.mark.parametrize(
-    ("compression", "loss"),
-    [("conv", "attention"), ("dilated_conv", "attention"), ("conv", "autoencoding"), ("autoencoder", "autoencoding")],
-)
-def test_a_loss_trains_the_compression_and_nothing_else(compression: str, loss: str):
-    layer, x = build(compressive(compression, loss)), draw(12, 1, FRAMES, DIM)
-    state, losses = layer.init_state(x), []
-    for chunk in x.split(CHUNK, dim=1):
-        step = layer(chunk, None, state)
-        state = step.state
-        losses += step.losses.values()
-    torch.stack(losses).sum().backward()
-    for name, parameter in layer.named_parameters():
-        touched = parameter.grad is not None and bool(parameter.grad.abs().sum() > 0)
-        assert touched == name.startswith("memory."), name
-
-
-def test_without_a_loss_the_task_trains_the_compression():
-    layer, x = build(compressive("conv")), draw(13, 1, FRAMES, DIM)
-    layer(x).out.square().sum().backward()
-    for name, parameter in layer.named_parameters():
-        assert parameter.grad is not None, name
-        assert parameter.grad.abs().sum() > 0, name
-
-
-@pytest.mark.parametrize("loss", ["attention", "autoencoding"])
-def test_with_a_loss_the_task_does_not_train_the_compression(loss: str):
-    layer, x = build(compressive("conv", loss)), draw(14, 1, FRAMES, DIM)
-    layer(x).out.square().sum().backward()
-    assert all(parameter.grad is None for parameter in layer.memory.parameters())
-
-
-def test_what_is_rebuilt_without_error_costs_nothing():
-    memory = CompressiveMemory(
-        frames=2, compressed_frames=4, ratio=1, compression="conv", loss="autoencoding", chunk_frames=CHUNK
-    )
-    layer, x = build(memory), draw(15, 1, FRAMES, DIM)
-    eye = torch.eye(DIM, dtype=torch.float64)[..., None]
-    with torch.no_grad():
-        for name, parameter in layer.memory.named_parameters():
-            parameter.copy_(eye if name.endswith("weight") else torch.zeros(DIM))
-    state = layer.init_state(x)
-    for chunk in x.split(CHUNK, dim=1):
-        step = layer(chunk, None, state)
-        state = step.state
-    assert step.losses["memory_autoencoding"].item() == pytest.approx(0, abs=1e-20)
-
-
-@pytest.mark.parametrize(
     ("core", "position"),
     [
         (FavorCore(features=6, causal=True), "none"),
@@ -404,38 +335,10 @@ def test_what_is_rebuilt_without_error_costs_nothing():
 def test_a_core_with_a_state_streams_without_a_memory(core: Core, position: Position):
     layer, x = build(NoMemory(), core, position), draw(16, 1, FRAMES, DIM)
     with torch.no_grad():
-        state, outs = layer.init_state(x), []
-        for chunk in x.split((1, 5, 6, 2), dim=1):
-            step = layer(chunk, None, state)
-            state = step.state
-            outs.append(step.out)
+        outs = [step.out for step in streamed(layer, x, (1, 5, 6, 2))]
         torch.testing.assert_close(torch.cat(outs, dim=1), layer(x).out, atol=1e-6, rtol=0)
 
 
 def test_what_carries_nothing_refuses_to_stream():
     with pytest.raises(ValueError, match="no memory, and its core no state"):
         build(NoMemory()).init_state(draw(0, 1, 2, DIM))
-
-
-def test_the_loss_of_a_recording_is_the_mean_over_its_frames_of_those_of_its_chunks():
-    layer, x = build(compressive("conv", "attention")), draw(17, 1, FRAMES, DIM)
-    state, total = layer.init_state(x), torch.zeros((), dtype=x.dtype)
-    for chunk in x.split(CHUNK, dim=1):
-        step = layer(chunk, None, state)
-        state = step.state
-        total += step.losses.get("memory_attention", 0.0) * chunk.shape[1]
-    torch.testing.assert_close(layer(x).losses, {"memory_attention": total / FRAMES})
-    layer.eval()
-    assert layer(x).losses == {}
-
-
-@pytest.mark.parametrize("loss", ["attention", "autoencoding", "span"])
-def test_neither_padding_nor_what_else_is_in_the_batch_changes_a_loss(loss: str):
-    core = SpanCore(max_frames=8, ramp_frames=3) if loss == "span" else FullCore()
-    memory = TransformerXLMemory(frames=5, chunk_frames=CHUNK) if loss == "span" else compressive("conv", loss)
-    layer, lengths = build(memory, core), (FRAMES, FRAMES - 2, FRAMES - CHUNK - 1, 1)
-    x, valid = draw(20, 4, FRAMES + 3 * CHUNK, DIM), torch.arange(FRAMES + 3 * CHUNK) < torch.tensor(lengths)[:, None]
-    (together,) = layer(x.masked_fill(~valid[..., None], torch.nan), valid).losses.values()
-    alone = [sum(layer(x[row : row + 1, :length]).losses.values()) for row, length in enumerate(lengths)]
-    expected = sum(length * loss for length, loss in zip(lengths, alone, strict=True)) / sum(lengths)
-    torch.testing.assert_close(together, expected, atol=1e-12, rtol=0)
