@@ -4,6 +4,7 @@ import pytest
 
 from sortformer.config.train import TrainConfig
 from sortformer.data import Sources
+from sortformer.train import train
 from tests.simulate.makers import make_bank_folder
 from tests.train.runs import small_run
 
@@ -26,3 +27,11 @@ def run_config(bank_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> T
 @pytest.fixture(scope="session")
 def sources(run_config: TrainConfig) -> Sources:
     return Sources.load(run_config.data)
+
+
+@pytest.fixture(scope="session")
+def whole(run_config: TrainConfig, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An uninterrupted run of all six steps."""
+    folder = tmp_path_factory.mktemp("whole")
+    train(run_config, folder)
+    return folder
