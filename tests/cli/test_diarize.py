@@ -1,8 +1,6 @@
-"""``sortformer diarize``: formats, destinations, batches, and Ctrl-C."""
+"""``sortformer diarize``: sources, options, warnings, and Ctrl-C."""
 
 import contextlib
-import csv
-import io
 import itertools
 import json
 import os
@@ -18,9 +16,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sortformer import Diarization, Turn, checkpoint
-from sortformer.cli.recordings import Recording
-from sortformer.cli.results import Results
+from sortformer import checkpoint
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.formats import json as json_format
@@ -29,40 +25,6 @@ from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
 from tests.processes import started
 from tests.tiny import tiny_model
-
-
-def test_rttm_of_several_files_goes_to_stdout_in_their_order(cli: Cli, model: Path, make: Callable[..., Path]):
-    outcome = cli("diarize", make("b.wav"), make("a.wav"), "--model", model)
-    assert outcome.code == 0
-    assert [line.split()[1] for line in outcome.out.splitlines()] == ["b", "b", "a", "a"]
-    assert outcome.err == "2 recordings diarized\n"
-    assert list(rttm.parse(outcome.out)) == ["b", "a"]
-
-
-def test_a_blank_line_divides_texts_on_stdout(cli: Cli, model: Path, make: Callable[..., Path]):
-    texts = [cli("diarize", make(name), "--model", model, "-f", "txt").out for name in ("b.wav", "a.wav")]
-    assert cli("diarize", make("b.wav"), make("a.wav"), "--model", model, "-f", "txt").out == "\n".join(texts)
-
-
-def test_one_file_on_stdout_leaves_stderr_empty(cli: Cli, model: Path, wav: Path):
-    assert cli("diarize", wav, "--model", model).err == ""
-
-
-def test_all_formats_go_into_a_folder(cli: Cli, model: Path, wav: Path, tmp_path: Path):
-    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / "new" / "out", "-f", "rttm, json,txt,html,rttm")
-    assert (outcome.code, outcome.out, outcome.err) == (0, "", "1 recording diarized\n")
-    folder = tmp_path / "new" / "out"
-    assert sorted(path.suffix for path in folder.glob("meeting.*")) == [".html", ".json", ".rttm", ".txt"]
-    recording = json_format.read(folder / "meeting.json")
-    assert rttm.format(recording) == (folder / "meeting.rttm").read_text()
-    assert "2 speakers" in (folder / "meeting.txt").read_text()
-    assert (folder / "meeting.html").read_text() == cli("diarize", wav, "--model", model, "-f", "html").out
-
-
-def test_pages_of_several_recordings_want_a_folder(cli: Cli, model: Path, make: Callable[..., Path]):
-    outcome = cli("diarize", make("b.wav"), make("a.wav"), "--model", model, "-f", "html")
-    assert (outcome.code, outcome.out) == (1, "")
-    assert outcome.errors == ["only one recording can be written to stdout as html: give a folder with -o"]
 
 
 def test_each_channel_is_a_speaker(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
@@ -111,33 +73,6 @@ def test_each_option_is_its_setting(cli: Cli, model: Path, wav: Path):
     assert (found, settings["decision"], asked["preset"]) == (given, "least_error", "1s")
 
 
-@pytest.mark.parametrize(("format", "name"), [("TextGrid", "meeting.TextGrid"), ("audacity", "meeting.labels.txt")])
-def test_files_for_other_programs_have_the_names_that_these_look_for(
-    cli: Cli, model: Path, wav: Path, tmp_path: Path, format: str, name: str
-):
-    cli("diarize", wav, "--model", model, "-f", f"{format},txt", "-o", tmp_path / "out")
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted([name, "meeting.txt"])
-    assert (tmp_path / "out" / name).read_text() == cli("diarize", wav, "--model", model, "-f", format).out
-
-
-def test_json_of_several_recordings_on_stdout_is_json_lines(cli: Cli, model: Path, make: Callable[..., Path]):
-    alone = cli("diarize", make("b.wav"), "--model", model, "-f", "json").out
-    both = cli("diarize", make("b.wav"), make("my a.wav"), "--model", model, "-f", "json").out
-    lines = both.splitlines()
-    assert [json.loads(line)["uri"] for line in lines] == ["b", "my a"]
-    assert json_format.parse(lines[0]) == json_format.parse(alone)
-    assert len(cli("diarize", make("b.wav"), "absent.wav", "--model", model, "-f", "json").out.splitlines()) == 1
-
-
-def test_csv_of_several_recordings_on_stdout_has_one_header(cli: Cli, model: Path, make: Callable[..., Path]):
-    alone = [cli("diarize", make(name), "--model", model, "-f", "csv").out for name in ("b.wav", "my a.wav")]
-    both = cli("diarize", make("b.wav"), make("my a.wav"), "--model", model, "-f", "csv").out
-    assert both == alone[0] + alone[1].split("\n", 1)[1]
-    rows = list(csv.DictReader(both.splitlines()))
-    assert list(dict.fromkeys(row["recording"] for row in rows)) == ["b", "my a"]
-    assert 0.9 < float(rows[0]["confidence"]) < 1
-
-
 @pytest.mark.parametrize(("distance", "expected"), [(0.4, {"threshold": 0.4, "max_speakers": 8}), (0, None)])
 def test_the_distance_of_voices_can_be_set_and_clustering_left_out(cli, wav, model, distance, expected):
     document = json.loads(cli("diarize", wav, "--model", model, "-f", "json", "--clustering", distance).out)
@@ -176,12 +111,6 @@ def test_a_licence_is_said_once_however_many_recordings(cli: Cli, wav: Path, tmp
     assert outcome.err.count("CC-BY-NC-4.0") == 1
 
 
-def test_json_keeps_the_white_space_that_rttm_cannot_hold(cli: Cli, model: Path, make: Callable[..., Path]):
-    outcome = cli("diarize", make("my meeting.wav"), "--model", model, "-f", "json")
-    assert json.loads(outcome.out)["uri"] == "my meeting"
-    assert outcome.err == ""
-
-
 def test_a_folder_means_the_audio_files_in_it(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
     make("talks/two.WAV")
     make("talks/one.flac")
@@ -209,19 +138,17 @@ def test_one_file_under_two_names_has_two_results(cli: Cli, model: Path, wav: Pa
     assert sorted(path.stem for path in (tmp_path / "out").iterdir()) == ["A", "B", "x1", "x2"]
 
 
-def test_a_pipe_is_a_recording(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
-    piped = SimpleNamespace(buffer=io.BytesIO(wav.read_bytes()), isatty=lambda: False)
-    monkeypatch.setattr(sys, "stdin", piped)
+def test_a_pipe_is_a_recording(cli: Cli, model: Path, wav: Path, pipe: Callable[..., None]):
+    pipe(wav.read_bytes())
     outcome = cli("diarize", "-", "--model", model)
     assert outcome.code == 0
     assert outcome.out == cli("diarize", wav, "--model", model).out.replace("meeting", "stdin")
 
 
 def test_a_recording_may_be_given_its_name(
-    cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path: Path, pipe: Callable[..., None]
 ):
-    piped = SimpleNamespace(buffer=io.BytesIO(wav.read_bytes()), isatty=lambda: False)
-    monkeypatch.setattr(sys, "stdin", piped)
+    pipe(wav.read_bytes())
     assert cli("diarize", "-", "--uri", "call 7", "--model", model, "-f", "json,rttm", "-o", tmp_path / "out").code == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["call 7.json", "call 7.rttm"]
     assert json.loads((tmp_path / "out" / "call 7.json").read_text())["uri"] == "call 7"
@@ -246,80 +173,28 @@ def test_a_real_pipe_that_cannot_seek(model: Path, wav: Path):
 
 
 @pytest.fixture
-def pipe(tmp_path: Path) -> Path:
+def fifo(tmp_path: Path) -> Path:
     os.mkfifo(tmp_path / "pipe")
     return tmp_path / "pipe"
 
 
-def test_a_named_pipe_is_read_once(model: Path, wav: Path, pipe: Path):
-    with started("diarize", pipe, "--model", model) as process:
-        pipe.write_bytes(wav.read_bytes())
+def test_a_named_pipe_is_read_once(model: Path, wav: Path, fifo: Path):
+    with started("diarize", fifo, "--model", model) as process:
+        fifo.write_bytes(wav.read_bytes())
         out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert out.startswith("SPEAKER pipe 1 0.000 ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_pipe_through_which_nothing_comes_can_be_left(model: Path, pipe: Path, number: signal.Signals):
-    with started("diarize", pipe, "--model", model) as process, pipe.open("wb") as unused:
+def test_a_pipe_through_which_nothing_comes_can_be_left(model: Path, fifo: Path, number: signal.Signals):
+    with started("diarize", fifo, "--model", model) as process, fifo.open("wb") as unused:
         time.sleep(0.3)
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
         assert not unused.closed
     assert process.returncode == 130
     assert err.endswith("interrupted: 0 of 1 recording finished\n")
-
-
-def test_results_are_not_replaced_unless_asked(cli: Cli, model: Path, wav: Path, tmp_path: Path):
-    there = tmp_path / "meeting.rttm"
-    there.write_text("mine")
-    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path)
-    assert (outcome.code, there.read_text()) == (1, "mine")
-    assert "--overwrite" in outcome.errors[0]
-    assert cli("diarize", wav, "--model", model, "-o", tmp_path, "--overwrite").code == 0
-    assert there.read_text().startswith("SPEAKER meeting ")
-
-
-@pytest.mark.parametrize("option", [[], ["--overwrite"], ["--skip-existing"]])
-def test_a_name_too_long_for_a_result_is_known_before_the_work(
-    cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path, option: list[str]
-):
-    wav = make(f"{'n' * 245}.wav")
-    to = (wav, "-o", tmp_path / "out", "-f", "rttm,seglst", *option)
-    outcome = cli("diarize", *to, "--model", "absent")
-    assert (outcome.code, len(outcome.errors), list((tmp_path / "out").iterdir())) == (1, 1, [])
-    assert "seglst.json: File name too long; rename the recording, or name it with --uri" in outcome.errors[0]
-    assert cli("diarize", *to, "--model", model, "--uri", "talk").code == 0
-    assert len(list((tmp_path / "out").iterdir())) == 2
-
-
-def test_skipping_writes_only_what_is_missing(cli: Cli, model: Path, wav: Path, make: Callable[..., Path], tmp_path):
-    there = tmp_path / "out" / "meeting.rttm"
-    there.parent.mkdir()
-    there.write_text("mine")
-    arguments = ("diarize", wav, make("other.wav"), "--model", model, "-o", there.parent, "--skip-existing")
-    outcome = cli(*arguments)
-    assert (outcome.code, outcome.err) == (0, "1 recording diarized, 1 skipped\n")
-    assert there.read_text() == "mine"
-    assert cli(*arguments, "-f", "rttm,txt").err == "2 recordings diarized\n"
-    assert there.read_text() == "mine"
-    assert (there.parent / "meeting.txt").exists()
-
-
-def test_no_model_is_loaded_when_all_is_there(cli: Cli, wav: Path, tmp_path: Path):
-    (tmp_path / "meeting.rttm").touch()
-    arguments = ("diarize", wav, "--model", tmp_path / "absent", "-o", tmp_path, "--skip-existing")
-    assert cli(*arguments).code == 0
-    assert cli(*arguments, "-f", "txt").code == 1
-
-
-def test_regions_in_which_nobody_speaks_are_named(capsys: pytest.CaptureFixture[str]):
-    results = Results(None, ("rttm",), regions={"talk": ((5, 6),)})
-    with pytest.warns(UserWarning, match="nobody speaks in the regions of the UEM of talk"):
-        results.write(
-            Recording(Path("talk.wav"), "talk"), Diarization((Turn(0, 1, "ann"),), 9.0, uri="talk"), ("rttm",)
-        )
-    assert capsys.readouterr().out == ""
 
 
 def test_a_uem_bounds_the_turns(cli: Cli, model: Path, wav: Path, tmp_path: Path):
@@ -355,16 +230,6 @@ def test_exclusive_is_one_speaker_at_a_time(cli: Cli, model: Path, wav: Path):
 )
 def test_options_reach_the_model(cli: Cli, model: Path, wav: Path, options: list, lines: int):
     assert len(cli("diarize", wav, "--model", model, *options).out.splitlines()) == lines
-
-
-@pytest.mark.parametrize("name", ["out.rttm", "talk.JSON"])
-def test_a_folder_is_not_named_as_a_file(cli: Cli, model: Path, wav: Path, tmp_path: Path, name: str):
-    outcome = cli("diarize", wav, "--model", model, "-o", tmp_path / name)
-    assert outcome.code == 2
-    assert f"leave out -o, and add > {tmp_path / name}" in " ".join(outcome.err.split())
-    assert not (tmp_path / name).exists()
-    (tmp_path / name).mkdir()  # an existing folder is intended
-    assert cli("diarize", wav, "--model", model, "-o", tmp_path / name).code == 0
 
 
 def test_fewer_speakers_than_asked_for_is_a_warning(cli: Cli, model: Path, wav: Path):
