@@ -20,6 +20,7 @@ from sortformer.data import Crop, Crops, Recordings
 from sortformer.data.sources import Sources
 from sortformer.errors import InputError
 from sortformer.losses import align
+from sortformer.manifests.entry import SLACK_S
 from sortformer.simulate.rerecord import rerecord
 from tests.audio.makers import chirp, piped_flac
 from tests.data.corpora import corpus
@@ -141,6 +142,14 @@ def test_crops_stay_inside_the_uem(tmp_path):
     assert {round(crop.duration_s, 6) for crop in drawn} == {2.0, 0.5}
 
 
+def test_no_hop_of_a_uem_is_lost_to_floating_point(tmp_path):
+    found = Recordings.read(corpus(tmp_path, {"a": (2.0, SHORT)}, parts={"a": [(0.07, 0.57)]}))
+    crop = Crops(found, 2.0, 2, MODEL).draw(np.random.default_rng(0))
+    assert (crop.start_s, crop.duration_s) == pytest.approx(
+        (0.07, 0.5)
+    )  # in hops: 7.000000000000001, 56.99999999999999
+
+
 def test_a_window_outside_its_uem_has_nothing_to_draw_and_no_second_counts_twice(tmp_path):
     manifest = corpus(tmp_path, {"a": (12.0, MEETING)}, parts={"a": [(1.0, 4.0), (2.0, 4.5)]})
     assert Recordings.read(manifest).parts == (((1.0, 4.5),),)
@@ -173,6 +182,7 @@ def test_windows_of_a_recording_and_other_rates(tmp_path):
         ('"a.wav"', '"absent.wav"', "absent.wav does not exist"),
         ('"rttm/a.rttm"', '"absent.rttm"', "absent.rttm"),
         ('"duration": 2.0', '"duration": 2.2', r"a.wav lasts until 2\.20 s, but it ends at 2\.00 s"),
+        ('"duration": 2.0', '"offset": 2.0', r"starts .*a.wav at 2\.00 s, but it ends at 2\.00 s"),
         ('"duration": 2.0', '"offset": 3.0', r"starts .*a.wav at 3\.00 s, but it ends at 2\.00 s"),
     ],
 )
@@ -181,6 +191,12 @@ def test_what_is_missing_is_one_sentence_before_training(tmp_path, old, new, mes
     manifest.write_text(manifest.read_text().replace(old, new))
     with pytest.raises(InputError, match=message):
         Recordings.read(manifest)
+
+
+def test_the_duration_in_a_manifest_may_be_rounded_up(tmp_path):
+    manifest = corpus(tmp_path, {"a": (2.0, SHORT)})
+    manifest.write_text(manifest.read_text().replace('"duration": 2.0', f'"duration": {2.0 + 0.9 * SLACK_S}'))
+    assert len(Recordings.read(manifest).entries) == 1
 
 
 def test_models_of_ours_hear_crops_as_loud_as_diarize_does_whatever_their_level(tmp_path: Path):
