@@ -60,8 +60,8 @@ def test_the_loss_of_a_recording_is_the_mean_over_its_frames_of_those_of_its_chu
 def test_neither_padding_nor_what_else_is_in_the_batch_changes_a_loss(loss: str):
     core = SpanCore(max_frames=8, ramp_frames=3) if loss == "span" else FullCore()
     memory = TransformerXLMemory(frames=5, chunk_frames=CHUNK) if loss == "span" else compressive("conv", loss)
-    layer, lengths = build(memory, core), (FRAMES, FRAMES - 2, FRAMES - CHUNK - 1, 1)
-    x, valid = draw(20, 4, FRAMES + 3 * CHUNK, DIM), torch.arange(FRAMES + 3 * CHUNK) < torch.tensor(lengths)[:, None]
+    layer, lengths = build(memory, core), (FRAMES, FRAMES - 2, FRAMES - 3, FRAMES - CHUNK - 1, 1)
+    x, valid = draw(20, 5, FRAMES + 3 * CHUNK, DIM), torch.arange(FRAMES + 3 * CHUNK) < torch.tensor(lengths)[:, None]
     (together,) = layer(x.masked_fill(~valid[..., None], torch.nan), valid).losses.values()
     alone = [sum(layer(x[row : row + 1, :length]).losses.values()) for row, length in enumerate(lengths)]
     expected = sum(length * loss for length, loss in zip(lengths, alone, strict=True)) / sum(lengths)
