@@ -51,8 +51,8 @@ def test_a_streaming_model_has_no_gain():
         ("preprocessor.n_window_size", 320, "n_window_size is 320"),
         ("encoder.global_tokens", 1, "does not support"),
         ("encoder.d_model", 128, "must be 128"),
-        ("encoder.d_model", "64", "whole number"),
-        ("encoder.n_layers", True, "whole number"),
+        ("encoder.d_model", "64", "d_model must be a whole number, but is '64'"),
+        ("encoder.n_layers", True, "n_layers must be a whole number, but is True"),
         ("encoder.dropout", "much", "a number"),
         ("encoder.dropout", 2.0, "dropout must be"),
         ("encoder.n_layers", "${model.nowhere}", "cannot be resolved"),
@@ -153,7 +153,12 @@ def test_as_many_subsampling_channels_as_the_encoder_has():
 
 @pytest.mark.parametrize(("mode", "gain"), [(True, "none"), (False, "peak")])
 def test_the_streaming_mode_may_be_a_reference(mode, gain):
-    values = recorded_parts()[0] | {"live": mode, "streaming_mode": "${model.live}"}
+    values = recorded_parts()[0] | {
+        "mode": mode,
+        "live": "${mode}",
+        "stream": "${live}",
+        "streaming_mode": "${model.stream}",
+    }
     assert model_config(values).features.gain == gain
 
 
