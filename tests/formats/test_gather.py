@@ -7,7 +7,7 @@ import pytest
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid
-from sortformer.formats.gather import turns_in
+from sortformer.formats.gather import files_in, turns_in
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,9 @@ def test_json_lines_with_a_recording_twice_are_refused(tmp_path: Path):
     (tmp_path / "all.jsonl").write_text("".join(json.format(each, one_line=True) for each in found))
     with pytest.raises(InputError, match=r"all.jsonl contains the recording 'my_talk' twice: keep only one"):
         turns_in(tmp_path / "all.jsonl")
+
+
+def test_hidden_files_of_a_folder_are_left_alone(tmp_path: Path):
+    for name in ("two.RTTM", "one.rttm", "._one.rttm", "one.stm"):  # the third as macOS leaves it on other disks
+        (tmp_path / name).touch()
+    assert files_in(tmp_path, ".rttm", ".stm") == [tmp_path / "one.rttm", tmp_path / "two.RTTM"]

@@ -109,3 +109,9 @@ def test_a_new_striding_stack_passes_its_input_on() -> None:
     emb, _ = stack(feats, torch.full((8,), 64))
     varying = (emb - emb.mean(dim=(0, 1))).std()
     assert varying > 0.3 * emb.square().mean().sqrt()
+
+
+def test_before_training_nothing_but_the_signal_comes_out():
+    with torch.no_grad():
+        out, _ = build("dw_striding")(torch.zeros(1, 16, MELS), torch.tensor([16]))
+    assert not out.any()

@@ -109,6 +109,8 @@ def test_what_is_inside_goes_before_the_file_name_and_two_of_one_name_compete(tm
         truth(tmp_path / "both" / name / f"{name}.rttm", (0, 1, "a")).rename(tmp_path / "both" / name / "one.rttm")
     with pytest.raises(InputError, match=r"hyp/one\.rttm and .*ref/one\.rttm are both for 'one', by their names"):
         from_folder(tmp_path / "wav", tmp_path / "both")
+    best = truth(tmp_path / "both" / "one.rttm", (0, 2, "a"))
+    assert from_folder(tmp_path / "wav", tmp_path / "both")[0].entry.rttm == best
 
 
 def test_a_name_with_a_microphone_goes_with_the_meeting(tmp_path: Path):

@@ -69,8 +69,11 @@ def test_the_fields_are_nemos_and_the_name(tmp_path: Path):
     assert (fields["audio_filepath"], fields["duration"], fields["label"]) == ("audio/call.wav", 3.5, "infer")
 
 
-def test_a_path_elsewhere_is_absolute_and_a_relative_one_starts_at_the_manifest(tmp_path: Path):
-    write(tmp_path / "lists" / "m.jsonl", [Entry("call", tmp_path / "call.wav")])
+def test_a_path_elsewhere_is_absolute_and_a_relative_one_starts_at_the_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "lists" / "m.jsonl", [Entry("call", Path("call.wav"))])
     written = json.loads((tmp_path / "lists" / "m.jsonl").read_text())["audio_filepath"]
     assert written == str((tmp_path / "call.wav").resolve())
     (tmp_path / "lists" / "m.jsonl").write_text('{"audio_filepath": "../call.wav"}\n')

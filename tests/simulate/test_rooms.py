@@ -3,7 +3,7 @@ import pytest
 
 from sortformer.errors import InputError
 from sortformer.simulate import Rooms
-from sortformer.simulate.rooms import ROOM_SAMPLES
+from sortformer.simulate.rooms import ROOM_SAMPLES, _talker
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +20,12 @@ def test_responses_have_unit_energy_and_start_with_the_direct_sound(made):
     before = (responses[..., :4] ** 2).sum(-1)
     assert before.max() < 0.05
     assert np.abs(responses[..., 8]).min() > 0.05
+    assert not responses[..., -1].any()
+
+
+def test_nobody_sits_on_the_microphone():
+    rng, size, microphone = np.random.default_rng(0), np.array([3.0, 3.0, 2.4]), np.array([1.5, 1.5, 1.0])
+    assert min(np.linalg.norm(_talker(rng, size, microphone) - microphone) for _ in range(200)) > 0.5
 
 
 def test_longer_reverberation_times_keep_more_energy_late(made):
