@@ -138,7 +138,7 @@ def _laughter(rng: np.random.Generator) -> np.ndarray:
     period = SAMPLE_RATE / rng.uniform(*_LAUGHTER_HZ)
     gaps = period * rng.lognormal(0.0, 0.1, size=round(log_uniform(rng, _LAUGHTER_COUNT)))
     syllable, count = np.cumsum(gaps) - gaps[0], int(gaps.sum()) + 1
-    number = np.minimum(np.searchsorted(syllable, np.arange(count), side="right") - 1, len(gaps) - 1)
+    number = np.searchsorted(syllable, np.arange(count), side="right") - 1
     position = (np.arange(count) - syllable[number]) / (gaps[number] * rng.uniform(*_LAUGHTER_SOUND))
     fall_db = rng.uniform(*_LAUGHTER_FALL_DB) * np.arange(len(gaps)) + 2.0 * rng.normal(size=len(gaps))
     envelope = np.where(position < 1, np.sin(np.pi * np.minimum(position, 1)), 0.0) * 10 ** (-fall_db[number] / 20)
