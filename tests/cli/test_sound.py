@@ -181,11 +181,13 @@ def test_without_sounddevice_one_sentence_says_what_to_install(cli: Cli, model: 
     ]
 
 
-@pytest.mark.parametrize("sent", [True, False])
-def test_who_pipes_sound_to_the_microphone_is_told_so(model: Path, sent: bool):
-    with started("stream", "--model", model, stdin=subprocess.PIPE if sent else subprocess.DEVNULL) as process:
-        _, err = process.communicate()
-    assert ("note: listening to the microphone; '-' reads from stdin instead" in err) == sent
+@pytest.mark.parametrize("stdin", ["pipe", "file", "nothing"])
+def test_who_sends_sound_to_the_microphone_is_told_so(model: Path, wav: Path, stdin: str):
+    with wav.open() as file:
+        given = {"pipe": subprocess.PIPE, "file": file, "nothing": subprocess.DEVNULL}[stdin]
+        with started("stream", "--model", model, stdin=given) as process:
+            _, err = process.communicate()
+    assert ("note: listening to the microphone; '-' reads from stdin instead" in err) == (stdin != "nothing")
 
 
 def test_a_keyboard_is_no_stream(cli: Cli, monkeypatch: pytest.MonkeyPatch):
