@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from sortformer.audio.signal import INAUDIBLE
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -265,6 +266,12 @@ def test_that_nobody_was_found_to_speak_is_said_and_how_quiet_it_was(wave, words
     session.push(wave)
     with pytest.warns(UserWarning, match=f"no speech found in hall: {words}"):
         session.finish()
+
+
+@pytest.mark.parametrize(("peak", "heard"), [(0.9 * INAUDIBLE, False), (1.1 * INAUDIBLE, True)])
+def test_what_nobody_can_hear_is_no_speech_whatever_the_model_says(peak, heard):
+    session = Session(hearing_model(3.0, 3.0, 3.0), CONFIG)
+    assert session.push(WAVE * (peak / np.abs(WAVE).max())).probs.any() == heard
 
 
 def test_of_a_stream_of_nothing_nothing_is_said():
