@@ -63,6 +63,11 @@ def test_json_holds_the_same_numbers(folders):
     assert document["files"][0]["scored_region"] == {"basis": "extent", "duration_s": 9.0}
 
 
+def test_json_has_no_noise_of_floating_point():
+    found = Diarization((Turn(0.1, 0.3, "a"), Turn(0.5, 0.6, "a")), 10)
+    assert '"total_s": 0.3,' in as_json(score_recordings({"one": found}, {"one": found}))
+
+
 def test_json_says_which_error_and_which_side_is_which():
     one = Diarization((Turn(0, 5, "x"),), 10)
     text = as_json(score_recordings({"übung": ONE, "two": TWO}, {"übung": one, "two": TWO}))
