@@ -142,19 +142,16 @@ def test_a_stream_is_of_one_channel(cli: Cli, model: Path, wav: Path, channel: s
     assert f"the channel must be one number, 1 or more, got '{channel}'" in outcome.err
 
 
-def test_a_terminal_shows_who_speaks_now(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(("columns", "shown"), [(80, "speaker_0, speaker_1\r"), (24, "speaker_0, \r")])
+def test_a_terminal_shows_who_speaks_now_in_a_line_that_is_no_longer(
+    cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch, columns: int, shown: str
+):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", str(columns))
     outcome = cli("stream", wav, "--model", model, "--preset", "0.3s")
-    assert "0:00:00.80  speaker_0, speaker_1" in outcome.err
+    assert f"\r\x1b[K0:00:00.80  {shown}\x1b[K" in outcome.err
     assert outcome.err.endswith("\r\x1b[K")
     assert turns(outcome.out) == EXPECTED
-
-
-def test_a_line_of_who_speaks_now_is_never_longer_than_the_terminal(cli: Cli, model: Path, wav: Path, monkeypatch):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setenv("COLUMNS", "24")
-    outcome = cli("stream", wav, "--model", model, "--preset", "0.3s")
-    assert "\r\x1b[K0:00:00.80  speaker_0, \r\x1b[K" in outcome.err
 
 
 def test_a_model_that_falls_behind_what_is_live_is_said_once(cli: Cli, model: Path, wav: Path, pipe, monkeypatch):
