@@ -25,3 +25,11 @@ def test_large_queries_and_keys_stay_finite(causal: bool, dtype: torch.dtype):
     out = core(30 * query, 30 * key, value, Context())
     assert torch.isfinite(out).all()
     assert out.abs().max() <= value.abs().max() * 1.1
+
+
+def test_keys_of_little_weight_are_not_drowned_by_those_that_come_later():
+    core = FavorAttention(8, 16, "softmax", causal=True)
+    query, key, value = torch.randn(3, 1, 2, 40, 8, generator=torch.Generator().manual_seed(4)).unbind()
+    key[:, :, :20] *= 30
+    first = (x[:, :, :20] for x in (query, key, value))
+    torch.testing.assert_close(core(query, key, value, Context())[:, :, :20], core(*first, Context()))
