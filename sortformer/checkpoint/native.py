@@ -30,7 +30,7 @@ FORMAT = "sortformer/1"
 
 
 @dataclass(frozen=True, slots=True)
-class _Description:
+class ModelFile:
     """The contents of ``config.json``."""
 
     format: str
@@ -83,8 +83,10 @@ def read_native(folder: Path, values: Mapping[str, Any]) -> Checkpoint:
         InputError: if a file is absent or damaged, or if weights and config do not match exactly.
     """
     try:
-        told = from_dict(_Description, values)
+        told = from_dict(ModelFile, values)
     except (ConfigError, OverflowError) as error:
-        raise InputError(f"{folder / 'config.json'} does not describe a model: {error}") from error
+        raise InputError(
+            f"{folder / 'config.json'} does not describe a model that this version of the toolkit supports: {error}"
+        ) from error
     path = folder / "model.safetensors"
     return Checkpoint(build(path, told.model, read_weights(path)), told.postprocess, told.licence)
