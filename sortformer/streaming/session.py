@@ -29,10 +29,10 @@ from sortformer.model.identity import identity
 from sortformer.postprocess import only_slots
 from sortformer.speaker_count import warn_if_full
 from sortformer.streaming.blocks import block_of, joined
-from sortformer.streaming.calls import Lock, one_at_a_time
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front, told
 from sortformer.streaming.known import introduced, moved, slot_of_clip
+from sortformer.streaming.lock import Lock
 from sortformer.streaming.protocol import Chunk, together
 from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
@@ -134,19 +134,18 @@ class Session:
         """The speaker of each slot, a column of the probabilities; None: nobody, or their order is not yet known."""
         return tuple(slot.name for slot in self._position.turns.slots)
 
-    @one_at_a_time
     def reset(self) -> None:
         """Discard all state and start another stream."""
-        front, slots = start_front(self._log_mel), self.num_slots
-        self._position = _Position(front, self._memory.start(), start_turns(slots), tuple(range(slots)))
-        self._heard = 0  # samples
-        self._waiting: list[np.ndarray] = []  # the last of them, less than a chunk
-        self._turns: list[Turn] = []
-        self._new_probs: list[np.ndarray] = []
-        self._new_turns: list[Turn] = []
-        self._ended = False
+        with self._lock:
+            front, slots = start_front(self._log_mel), self.num_slots
+            self._position = _Position(front, self._memory.start(), start_turns(slots), tuple(range(slots)))
+            self._heard = 0  # samples
+            self._waiting: list[np.ndarray] = []  # the last of them, less than a chunk
+            self._turns: list[Turn] = []
+            self._new_probs: list[np.ndarray] = []
+            self._new_turns: list[Turn] = []
+            self._ended = False
 
-    @one_at_a_time
     def enroll(self, name: str, audio: AudioSource, sample_rate: int | None = None) -> int:
         """Enroll a person: assign a slot, whose turns then have that name; return the slot.
 
@@ -164,28 +163,30 @@ class Session:
         Warns:
             UserWarning: by voice, if it sounds like somebody else's.
         """
-        self._require_open()
-        here, taken = self._position, {slot: name for slot, name in enumerate(self.names) if name is not None}
-        free = [slot for slot in range(self._limit) if slot not in taken]
-        if self.duration_s:
-            raise InputError(f"it is too late to enroll '{name}': do so before the first samples, or after reset()")
-        check_person(name, taken.values())
-        if not free:
-            voices = MOST_SPEAKERS if self.config.clustering else 0
-            more = f"; max_speakers may be {voices}" if self._limit < voices else ""
-            raise InputError(f"there is no free slot for '{name}': all are taken, by {', '.join(taken.values())}{more}")
-        wave, memory = read_clip(name, audio, sample_rate), here.memory
-        if (clustering := self.config.clustering) is not None:
-            others = {other: here.channels[slot] for slot, other in taken.items()}
-            memory = introduced(memory, self.model, clustering, name, wave, here.channels[free[0]], others)
-        _, memory, probs = self._to_the_end(start_front(self._log_mel, UNHEARD), memory, wave)
-        slot = slot_of_clip(name, (probs > 0.5).sum(axis=0) * self.step_s, free, taken)
-        if clustering is not None:  # it may have taken most of the clip for another than the known voice
-            memory = moved(memory, here.channels[free[0]], here.channels[slot])
-        self._position = replace(here, memory=memory, turns=name_slot(here.turns, slot, name))
-        return slot
+        with self._lock:
+            self._require_open()
+            here, taken = self._position, {slot: name for slot, name in enumerate(self.names) if name is not None}
+            free = [slot for slot in range(self._limit) if slot not in taken]
+            if self.duration_s:
+                raise InputError(f"it is too late to enroll '{name}': do so before the first samples, or after reset()")
+            check_person(name, taken.values())
+            if not free:
+                voices = MOST_SPEAKERS if self.config.clustering else 0
+                more = f"; max_speakers may be {voices}" if self._limit < voices else ""
+                raise InputError(
+                    f"there is no free slot for '{name}': all are taken, by {', '.join(taken.values())}{more}"
+                )
+            wave, memory = read_clip(name, audio, sample_rate), here.memory
+            if (clustering := self.config.clustering) is not None:
+                others = {other: here.channels[slot] for slot, other in taken.items()}
+                memory = introduced(memory, self.model, clustering, name, wave, here.channels[free[0]], others)
+            _, memory, probs = self._to_the_end(start_front(self._log_mel, UNHEARD), memory, wave)
+            slot = slot_of_clip(name, (probs > 0.5).sum(axis=0) * self.step_s, free, taken)
+            if clustering is not None:  # it may have taken most of the clip for another than the known voice
+                memory = moved(memory, here.channels[free[0]], here.channels[slot])
+            self._position = replace(here, memory=memory, turns=name_slot(here.turns, slot, name))
+            return slot
 
-    @one_at_a_time
     def push(self, samples: Any, sample_rate: int | None = None) -> Update:
         """Process any number of samples, even none, and return what has become final.
 
@@ -196,43 +197,43 @@ class Session:
             InputError: if a sample is NaN, infinite or far out of scale, if the sample rate is another one, or after
                 the end of the stream. The block is then ignored.
         """
-        self._take(self._checked(samples, sample_rate))
-        advance([self])
-        return self._update()
+        with self._lock:
+            self._take(self._checked(samples, sample_rate))
+            advance([self])
+            return self._update()
 
-    @one_at_a_time
     def flush(self) -> Update:
         """End the stream: return the frames and turns that waited for more audio.
 
         Raises:
             InputError: if the stream has ended before.
         """
-        self._require_open()
-        advance([self])
-        here = self._position
-        front, memory, probs = self._to_the_end(here.front, here.memory, joined(self._waiting))
-        probs = probs[: self._grid.output_frames(front.received) - here.frames]  # the last 80 ms may be incomplete
-        self._commit(front, memory, probs, np.zeros(0, np.float32), last=True)
-        self._ended = True
-        return self._update()
+        with self._lock:
+            self._require_open()
+            advance([self])
+            here = self._position
+            front, memory, probs = self._to_the_end(here.front, here.memory, joined(self._waiting))
+            probs = probs[: self._grid.output_frames(front.received) - here.frames]  # the last 80 ms may be incomplete
+            self._commit(front, memory, probs, np.zeros(0, np.float32), last=True)
+            self._ended = True
+            return self._update()
 
-    @one_at_a_time
     def finish(self) -> Diarization:
         """End the stream, unless it has ended, and return all its turns; a second call returns the same.
 
         Warns:
             UserWarning: when no speech was found, or every slot has a speaker and there is no ``max_speakers``.
         """
-        if not self._ended:
-            self.flush()
-        if self.duration_s and not self._turns:
-            warnings.warn(f"no speech found in {self.uri}{how_quiet(self._position.front.peak)}", stacklevel=2)
-        if self.config.max_speakers is None:
-            warn_if_full(self.uri, sum(map(bool, self.names)), self._limit, self.config.clustering)
-        origin = self.origin and replace(self.origin, time_axis=TimeAxis(0.0, self.step_s, self.num_frames))
-        return Diarization(tuple(self._turns), self.duration_s, self.uri, origin)
+        with self._lock:
+            if not self._ended:
+                self.flush()
+            if self.duration_s and not self._turns:
+                warnings.warn(f"no speech found in {self.uri}{how_quiet(self._position.front.peak)}", stacklevel=2)
+            if self.config.max_speakers is None:
+                warn_if_full(self.uri, sum(map(bool, self.names)), self._limit, self.config.clustering)
+            origin = self.origin and replace(self.origin, time_axis=TimeAxis(0.0, self.step_s, self.num_frames))
+            return Diarization(tuple(self._turns), self.duration_s, self.uri, origin)
 
-    @one_at_a_time
     def reset_slot(self, slot: int) -> None:
         """Free the slot of a speaker who has left: the turns end, and the next to speak there is a new speaker.
 
@@ -240,38 +241,39 @@ class Session:
             InputError: if there is no such slot, after the end of the stream, or if the model's layers carry state,
                 from which a speaker cannot be removed.
         """
-        self._require_open()
-        here = self._position
-        if not (isinstance(slot, int | np.integer) and 0 <= slot < len(here.channels)):
-            raise InputError(f"slot must be between 0 and {len(here.channels) - 1}, got {slot}")
-        gone = here.channels[slot]
-        # Those who arrived later move up, and the free channel is the last of those that may speak.
-        last = self._limit - 1 if gone < self._limit else len(here.channels) - 1
-        channels = [channel - (gone < channel <= last) for channel in here.channels]
-        channels[slot] = last
-        turns, given = free_slot(self.postprocess, here.turns, slot, self._frame_ticks)
-        memory = self._memory.forget(here.memory, gone)
-        self._position = replace(here, memory=memory, turns=turns, channels=tuple(channels))
-        self._keep([], given)
+        with self._lock:
+            self._require_open()
+            here = self._position
+            if not (isinstance(slot, int | np.integer) and 0 <= slot < len(here.channels)):
+                raise InputError(f"slot must be between 0 and {len(here.channels) - 1}, got {slot}")
+            gone = here.channels[slot]
+            # Those who arrived later move up, and the free channel is the last of those that may speak.
+            last = self._limit - 1 if gone < self._limit else len(here.channels) - 1
+            channels = [channel - (gone < channel <= last) for channel in here.channels]
+            channels[slot] = last
+            turns, given = free_slot(self.postprocess, here.turns, slot, self._frame_ticks)
+            memory = self._memory.forget(here.memory, gone)
+            self._position = replace(here, memory=memory, turns=turns, channels=tuple(channels))
+            self._keep([], given)
 
-    @one_at_a_time
     def snapshot(self) -> bytes:
         """Return the state of the session, without the model, as bytes."""
-        return to_bytes(
-            {
-                "model": identity(self.model, self.model.config),
-                "stream": to_dict(self.config),
-                "postprocess": to_dict(self.postprocess),
-                "uri": self.uri,
-                "origin": self.origin and (self.origin.model, self.origin.version, dict(self.origin.settings)),
-                "position": plain(self._position),
-                "waiting": plain(joined(self._waiting)),
-                "given": plain(self._turns),
-                "new_probs": plain(self._new_probs),
-                "new_turns": plain(self._new_turns),
-                "ended": self._ended,
-            }
-        )
+        with self._lock:
+            return to_bytes(
+                {
+                    "model": identity(self.model, self.model.config),
+                    "stream": to_dict(self.config),
+                    "postprocess": to_dict(self.postprocess),
+                    "uri": self.uri,
+                    "origin": self.origin and (self.origin.model, self.origin.version, dict(self.origin.settings)),
+                    "position": plain(self._position),
+                    "waiting": plain(joined(self._waiting)),
+                    "given": plain(self._turns),
+                    "new_probs": plain(self._new_probs),
+                    "new_turns": plain(self._new_turns),
+                    "ended": self._ended,
+                }
+            )
 
     @classmethod
     def restore(cls, model: Sortformer, data: bytes) -> "Session":

@@ -117,8 +117,9 @@ def test_voices_that_sound_alike_are_both_enrolled():
     session = Session(hearing_model(3.0, -3.0, -3.0), by_voice)
     clips = [np.sin(np.arange(30_000) * tone).astype(np.float32) / 2 for tone in (0.2, 1.5)]
     assert session.enroll("chair", clips[0]) == 0
-    with pytest.warns(UserWarning, match="the clips of 'chair' and 'guest' sound like one voice"):
+    with pytest.warns(UserWarning, match="the clips of 'chair' and 'guest' sound like one voice") as caught:
         assert session.enroll("guest", clips[1]) == 1
+    assert caught[0].filename == __file__
     restored = Session.restore(session.model, session.snapshot())
     for each in (session, restored):
         each.push(np.concatenate([clips[1], clips[0], clips[1]]))

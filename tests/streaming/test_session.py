@@ -264,8 +264,9 @@ def test_the_turns_of_the_updates_are_those_of_the_end(samples):
 def test_that_nobody_was_found_to_speak_is_said_and_how_quiet_it_was(wave, words):
     session = Session(hearing_model(-9.0, -9.0), CONFIG, uri="hall")
     session.push(wave)
-    with pytest.warns(UserWarning, match=f"no speech found in hall: {words}"):
+    with pytest.warns(UserWarning, match=f"no speech found in hall: {words}") as caught:
         session.finish()
+    assert caught[0].filename == __file__  # the line of the caller
 
 
 @pytest.mark.parametrize(("peak", "heard"), [(0.9 * INAUDIBLE, False), (1.1 * INAUDIBLE, True)])
