@@ -1,7 +1,8 @@
 """Files for decoders in C, which report their errors afterwards."""
 
 import io
-from typing import BinaryIO
+from collections.abc import Callable
+from typing import Any, BinaryIO
 
 from sortformer.audio.decoder import Damaged
 from sortformer.errors import refusal
@@ -10,25 +11,29 @@ __all__ = ["Steady"]
 
 
 class Steady:
-    """A file whose ``read`` and ``seek`` raise no OSError, for C libraries, which would print exceptions and lose them.
+    """A file whose methods raise nothing, for C libraries, which would print exceptions and lose them.
 
     A seek to an invalid position, as from a broken header, returns -1, as in C, and does not move. A read error ends
-    the file, as does any exception of a file object, for example one that is closed meanwhile; ``check`` raises it
-    afterwards.
+    the file, as does any exception of a file object, for example one that is closed meanwhile, or an interruption;
+    ``check`` raises it afterwards.
     """
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._fault: Exception | None = None
-        self.tell, self.seekable = file.tell, file.seekable
+        self._fault: BaseException | None = None
+        self.seekable = file.seekable
 
     def read(self, count: int) -> bytes:
         """Return up to ``count`` bytes; none at the end or after an error."""
-        try:
-            return self._file.read(count)
-        except Exception as error:
-            self._fault = error
-            return b""
+        return self._attempt(b"", self._file.read, count)
+
+    def tell(self) -> int:
+        """Return the position, or -1 after an error."""
+        return self._attempt(-1, self._file.tell)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Seek to a position and return it, or -1 if it is invalid."""
+        return self._attempt(-1, self._file.seek, offset, whence, invalid=(ValueError, OSError))
 
     def check(self) -> None:
         """Raise ``Damaged`` if a read failed, or what else the file raised."""
@@ -37,9 +42,12 @@ class Steady:
         if self._fault is not None:
             raise self._fault
 
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Seek to a position and return it, or -1 if it is invalid."""
+    def _attempt(self, failed: Any, call: Callable[..., Any], *args: int, invalid: Any = ()) -> Any:
+        """Return what a call returns, or ``failed`` and, unless the error is one of ``invalid`` arguments, keep it."""
         try:
-            return self._file.seek(offset, whence)
-        except (ValueError, OSError):
-            return -1
+            return call(*args)
+        except invalid:
+            return failed
+        except BaseException as error:
+            self._fault = error
+            return failed

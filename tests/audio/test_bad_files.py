@@ -257,19 +257,36 @@ def test_a_rate_that_no_recording_has_is_refused(tmp_path, rate):
 
 
 class Breaking(io.BytesIO):
-    """A file whose owner fails, or closes it, while it is read."""
+    """A file whose owner fails, closes it, or gives up, while it is read."""
+
+    def __init__(self, content: bytes, error: BaseException) -> None:
+        super().__init__(content)
+        self.error = error
 
     def read(self, count: int | None = -1, /) -> bytes:
         if self.tell() > 20_000:
-            raise RuntimeError("the storage has gone")
+            raise self.error
         return super().read(count)
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.mp3"])
-def test_the_error_of_a_file_object_is_raised_not_taken_for_the_end(tmp_path, name):
+@pytest.mark.parametrize("error", [RuntimeError("the storage has gone"), KeyboardInterrupt()])
+def test_the_error_of_a_file_object_is_raised_not_taken_for_the_end(tmp_path, name, error):
     path = write(tmp_path / name, chirp(20.0, 16_000), 16_000)
-    with pytest.raises(RuntimeError, match="the storage has gone"):
-        audio.read(Breaking(path.read_bytes()))
+    with pytest.raises(type(error)) as caught:
+        audio.read(Breaking(path.read_bytes(), error))
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.mp3"])
+def test_a_file_that_is_closed_while_it_is_read_has_not_ended(tmp_path, capfd, name):
+    file = io.BytesIO(write(tmp_path / name, chirp(20.0, 16_000), 16_000).read_bytes())
+    blocks = audio.blocks(file, block_s=0.1)
+    next(blocks)
+    file.close()
+    with pytest.raises(ValueError, match="closed file"):
+        list(blocks)
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_closed_file_is_refused(tmp_path):
