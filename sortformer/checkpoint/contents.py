@@ -80,7 +80,8 @@ def _needed(path: Path, config: ModelConfig) -> dict[str, Tensor]:
 _DRAWS = (nn.init.kaiming_uniform_, nn.init.uniform_, nn.init.normal_, Tensor.uniform_, Tensor.normal_)
 
 
-# The functions that allocate weights. (PyTorch's device context covers torch.arange too, and takes two seconds for it.)
+# The functions that allocate weights. (PyTorch's context of the meta device covers torch.arange too, and takes two
+# seconds for it; that of the CPU takes 0.1 s for 110 million weights.)
 _WITHOUT_MEMORY = (torch.empty, torch.zeros, torch.ones, torch.full, torch.randn, torch.eye)
 
 
