@@ -118,7 +118,7 @@ def in_windows(model: Sortformer, blocks: Iterable[np.ndarray], exit_confidence:
         start, heard = start + window.length, end
         found, first = at_once(model, [window.samples], exit_confidence, level=level.value), window.before // step
         count = grid.output_frames(window.length)
-        with np.errstate(under="ignore"):
+        with np.errstate(under="ignore"):  # also where a program lets numpy raise
             emb = found.emb[first : first - (-count // finer)].astype(np.float16)  # 17 MB an hour
         parts.append(Whole(found.probs[first * finer : first * finer + count], emb, found.layers))
     probs, emb = (np.concatenate([getattr(part, name) for part in parts]) for name in ("probs", "emb"))

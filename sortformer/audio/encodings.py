@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sortformer.audio.arrays import float_pieces
+from sortformer.audio.signal import joined
 from sortformer.errors import InputError
 
 __all__ = ["ENCODINGS", "Encoding", "encoding_named"]
@@ -25,7 +26,7 @@ class Encoding:
         if self.table is not None:
             numbers = self.table[numbers]
         pieces = float_pieces(numbers[:, None])
-        return np.concatenate([np.zeros(0, np.float32), *(piece[:, 0] for piece in pieces)]), rest
+        return joined(piece[:, 0] for piece in pieces), rest
 
 
 def _mu_law() -> np.ndarray:

@@ -142,7 +142,7 @@ def levelled(samples: np.ndarray, level: float) -> np.ndarray:
 
     The gain is 30 dB at most, so that silence stays silent.
     """
-    with np.errstate(under="ignore"):
+    with np.errstate(under="ignore"):  # also where a program lets numpy raise
         return samples * np.float32(min(_MOST, _WANTED / max(level, np.finfo(np.float32).tiny)))
 
 

@@ -26,6 +26,6 @@ def centred(
     for start in range(0, len(samples), _BLOCK):
         part = steps[start : start + _BLOCK]
         swing = (last + np.cumsum(part * _GROWTH[: len(part)])) * _DECAY[: len(part)]
-        with np.errstate(under="ignore"):
+        with np.errstate(under="ignore"):  # also where a program lets numpy raise
             found[start : start + _BLOCK], last = swing, swing[-1]
     return found, (float(samples[-1]), float(last))

@@ -12,7 +12,7 @@ import numpy as np
 
 from sortformer.audio.decoder import AudioInfo, AudioWarning, Damaged, Decoder, NotDecodable
 from sortformer.audio.files import decoder, is_file, name_of
-from sortformer.audio.signal import checked, mixed, rechunked, resampled
+from sortformer.audio.signal import checked, joined, mixed, rechunked, resampled
 from sortformer.audio.sources import AudioSource, Recording, recording_in, recording_of
 from sortformer.config.checks import whole
 from sortformer.errors import InputError
@@ -68,7 +68,7 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
         UserWarning: if the file has several audio tracks, of which only one is read.
     """
     with recording_in(source, sample_rate) as recording:
-        return _joined(_signal(recording, channel))
+        return joined(_signal(recording, channel))
 
 
 def blocks(
@@ -150,7 +150,7 @@ def crop(
         begin = max(0, int((start_s - margin) * rate)) // beat * beat
         end = math.inf if duration_s is None else math.ceil((end_s + margin) * rate)
         stretch = _stretch(found, begin, end, name)
-        wave = _joined(_mono(stretch, rate, channel, name, begin))
+        wave = joined(_mono(stretch, rate, channel, name, begin))
     offset = begin * SAMPLE_RATE // rate
     return wave[first - offset : None if last is None else last - offset]
 
@@ -158,14 +158,6 @@ def crop(
 def signal_of(found: Decoder, name: str, channel: int | None) -> Iterator[np.ndarray]:
     """Yield all audio of an open decoder, as (n,) float32 pieces at 16 kHz; errors and warnings as for ``read``."""
     return _signal(recording_of(found, name), channel)
-
-
-def _joined(pieces: Iterable[np.ndarray]) -> np.ndarray:
-    """Return (n,) float32 pieces as one array, which is all that memory holds."""
-    held = bytearray()  # it grows in place, while NumPy copies arrays that grow from its version 2.5 on
-    for piece in pieces:
-        held += piece.tobytes()
-    return np.frombuffer(held, np.float32)
 
 
 def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.ndarray]:

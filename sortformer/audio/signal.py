@@ -8,7 +8,17 @@ import soxr
 from sortformer.errors import InputError, counted
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["FASTEST_RATE", "INAUDIBLE", "SLOWEST_RATE", "check_channel", "checked", "mixed", "rechunked", "resampled"]
+__all__ = [
+    "FASTEST_RATE",
+    "INAUDIBLE",
+    "SLOWEST_RATE",
+    "check_channel",
+    "checked",
+    "joined",
+    "mixed",
+    "rechunked",
+    "resampled",
+]
 
 SLOWEST_RATE, FASTEST_RATE = 1_000, 768_000  # in Hz; a rate outside is a mistake or a broken header
 LOUDEST = 64.0  # float audio spans -1 to 1; more than 36 dB above that, the numbers were scaled as integers
@@ -31,6 +41,14 @@ def mixed(pieces: Iterable[np.ndarray], channel: int | None, name: str) -> Itera
         for other in range(1, count):  # in a fixed order, so that the cut into pieces does not change a single bit
             total = total + piece[:, other]
         yield total / np.float32(count) if count > 1 else total
+
+
+def joined(pieces: Iterable[np.ndarray]) -> np.ndarray:
+    """Return (n,) float32 pieces, of which there may be none, as one array, which is all that memory holds."""
+    held = bytearray()  # it grows in place, while NumPy copies arrays that grow from its version 2.5 on
+    for piece in pieces:
+        held += piece.tobytes()
+    return np.frombuffer(held, np.float32)
 
 
 def check_channel(channel: int, count: int, name: str) -> None:

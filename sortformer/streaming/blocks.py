@@ -10,7 +10,7 @@ from sortformer.audio.signal import checked, mixed
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
 
-__all__ = ["block_of", "joined"]
+__all__ = ["block_of"]
 
 
 def block_of(samples: Any, sample_rate: int | None, uri: str, start_s: float) -> list[np.ndarray]:
@@ -33,8 +33,3 @@ def block_of(samples: Any, sample_rate: int | None, uri: str, start_s: float) ->
             return []
     pieces = mixed(float_pieces(as_samples(samples, block=True)), None, uri)
     return list(checked(pieces, SAMPLE_RATE, f"the block pushed to {uri} at {start_s:.2f} s"))
-
-
-def joined(pieces: list[np.ndarray]) -> np.ndarray:
-    """Return pieces (n,) as one array, float32 (0,) without any."""
-    return np.concatenate([np.zeros(0, np.float32), *pieces])

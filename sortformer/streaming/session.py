@@ -13,7 +13,7 @@ from torch import Tensor
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.audio import AudioSource
 from sortformer.audio.loudness import UNHEARD, how_quiet
-from sortformer.audio.signal import INAUDIBLE
+from sortformer.audio.signal import INAUDIBLE, joined
 from sortformer.config.clustering import MOST_SPEAKERS
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import as_postprocess
@@ -28,7 +28,7 @@ from sortformer.model import Sortformer, check_model
 from sortformer.model.identity import identity
 from sortformer.postprocess import only_slots
 from sortformer.speaker_count import warn_if_full
-from sortformer.streaming.blocks import block_of, joined
+from sortformer.streaming.blocks import block_of
 from sortformer.streaming.choice import stream_memory
 from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front, told
 from sortformer.streaming.known import introduced, moved, slot_of_clip
