@@ -46,7 +46,7 @@ class CombinerAxial(Core):
             asked = query[:, :, rows]
             terms = [self._own_rows(asked, key[:, :, rows], value[:, :, rows], there[:, :, rows])]
             if self.plan != "rowmajor":
-                terms.append(self._columns(asked, key, value, there, first))
+                terms.append(self._other_rows(asked, Groups(key, value, there), first))
             if by_row is not None:
                 terms.append(self._other_rows(asked, by_row, first))
             if self.plan in ("vertical", "joint"):
@@ -59,32 +59,22 @@ class CombinerAxial(Core):
         allowed = torch.ones(row, row, dtype=torch.bool, device=query.device)
         return Terms(scores(query, key), (allowed.tril() if self.causal else allowed) & valid[..., None, :], value)
 
-    def _columns(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, first: int) -> Terms:
-        """Return the terms (B, H, r, m, n) of the column of each query (B, H, r, m, d), without its own row."""
-        by_column = scores(query.transpose(2, 3), key.transpose(2, 3)).transpose(2, 3)
-        allowed = self._foreign(query, key, first)[:, None] & valid.transpose(2, 3)[:, :, None]
-        return Terms(by_column, allowed, value.transpose(2, 3), by_column=True)
-
-    def _foreign(self, query: Tensor, key: Tensor, first: int) -> Tensor:
-        """Return which other rows each row of queries may see, (r, n)."""
-        mine = torch.arange(first, first + query.shape[2], device=query.device)[:, None]
-        every = torch.arange(key.shape[2], device=query.device)
-        return every < mine if self.causal else every != mine
-
     def _other_rows(self, query: Tensor, groups: Groups, first: int) -> Terms:
-        """Return the terms of the groups (B, H, n, m) of other rows, those of the query's column."""
+        """Return the terms of the groups, or single keys, (B, H, n, m) of other rows in each query's own column."""
         by_row = scores(query.transpose(2, 3), groups.key.transpose(2, 3)).transpose(2, 3)
-        allowed = self._foreign(query, groups.key, first)[:, None] & groups.valid.transpose(2, 3)[:, :, None]
+        mine = torch.arange(first, first + query.shape[2], device=query.device)[:, None]
+        every = torch.arange(groups.key.shape[2], device=query.device)
+        foreign = every < mine if self.causal else every != mine  # (r, n)
+        allowed = foreign[:, None] & groups.valid.transpose(2, 3)[:, :, None]
         return Terms(by_row, allowed, groups.value.transpose(2, 3), by_column=True)
 
     def _row_groups(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Groups:
         """Return one group (B, H, n, m, d) for each row and each column of queries."""
-        others, row = valid[..., None, :], query.shape[3]
+        others = valid[..., None, :]
         if self.plan == "rowmajor":
-            return Groups(
-                expectation(query, key, key, others), expectation(query, key, value, others), _any(others, row)
-            )
-        others = others & ~torch.eye(row, dtype=torch.bool, device=query.device)
+            keys, values = (expectation(query, key, x, others) for x in (key, value))
+            return Groups(keys, values, others.any(-1).expand(valid.shape))
+        others = others & ~torch.eye(query.shape[3], dtype=torch.bool, device=query.device)
         keys, queries = (self.abstraction.others(x, valid) for x in self.abstraction.elements(key, query))
         return Groups(keys, expectation(queries, key, value, others), others.any(-1))
 
@@ -119,7 +109,3 @@ class CombinerMixture(Core):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         return torch.stack([plan(query, key, value, context) for plan in self.plans]).mean(dim=0)
-
-
-def _any(valid: Tensor, columns: int) -> Tensor:
-    return valid.any(-1).expand(*valid.shape[:-2], columns)
