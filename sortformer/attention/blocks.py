@@ -1,4 +1,4 @@
-"""Splitting the time axis into blocks of equal length, zero-padded at the end, and joining them again."""
+"""Splitting the time axis into blocks of equal length, padded at the end, and joining them again."""
 
 from torch import Tensor, nn
 
@@ -10,12 +10,12 @@ def fitting(size: int, frames: int) -> int:
     return max(1, min(size, frames))
 
 
-def cut(x: Tensor, size: int) -> Tensor:
-    """Split (B, H, T, d) into blocks (B, H, n, size, d), or (B, 1, T) into (B, 1, n, size); the last is zero-padded."""
-    tail = -x.shape[2] % size
-    return nn.functional.pad(x, (0, tail) if x.dim() == 3 else (0, 0, 0, tail)).unflatten(2, (-1, size))
+def cut(x: Tensor, size: int, fill: float = 0) -> Tensor:
+    """Split (B, H, T, d) or (B, H, T) into blocks (B, H, n, size, d) or (B, H, n, size); pad the last with ``fill``."""
+    tail = (0, -x.shape[2] % size)
+    return nn.functional.pad(x, tail if x.dim() == 3 else (0, 0, *tail), value=fill).unflatten(2, (-1, size))
 
 
 def joined(blocks: Tensor, frames: int) -> Tensor:
-    """Concatenate blocks (B, H, n, size, d) and return their first ``frames``: (B, H, T, d)."""
+    """Concatenate blocks (B, H, n, size, ...) and return their first ``frames``: (B, H, T, ...)."""
     return blocks.flatten(2, 3)[:, :, :frames]

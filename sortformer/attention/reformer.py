@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.blocks import fitting
+from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.protocol import Context, Core
 from sortformer.attention.softmax import masked_score, scores, validity
 
@@ -53,23 +53,17 @@ class ReformerAttention(Core):
         bucket = self.bucket(query, number).masked_fill(~valid, self.buckets)  # padding is sorted last
         order = bucket.argsort(dim=-1, stable=True)
         chunk = fitting(self.chunk, frames)
-        tail = -frames % chunk
 
         def chunks(x: Tensor, fill: int = 0) -> Tensor:
-            """Sort (B, H, T, ...) and split it into chunks (B, H, n, chunk, ...)."""
-            index = order if x.dim() == 3 else order[..., None].expand(x.shape)
-            padding = (0, tail) if x.dim() == 3 else (0, 0, 0, tail)
-            return nn.functional.pad(x.gather(2, index), padding, value=fill).unflatten(2, (-1, chunk))
+            """Sort (B, H, T, ...), and return its chunks after the ones before them, (B, H, n, 2 chunk, ...)."""
+            x = x.gather(2, order if x.dim() == 3 else order[..., None].expand(x.shape))
+            blocks = cut(torch.cat((torch.full_like(x[:, :, :chunk], fill), x), dim=2), chunk, fill)
+            return torch.cat((blocks[:, :, :-1], blocks[:, :, 1:]), dim=3)
 
         at = torch.arange(frames, device=query.device).expand(bucket.shape)
-        asked, mine, when = chunks(query), chunks(bucket, self.buckets), chunks(at, -1)
-        keys, values, theirs, then = (
-            torch.cat((_previous(x), x), dim=3) for x in (chunks(unit), chunks(value), mine, when)
-        )
-        first = torch.zeros(keys.shape[2], keys.shape[3], dtype=torch.bool, device=query.device)
-        first[0, :chunk] = True  # the first chunk has no previous one
+        keys, values, theirs, then = chunks(unit), chunks(value), chunks(bucket, self.buckets), chunks(at, -1)
+        asked, mine, when = (x[:, :, :, chunk:] for x in (chunks(query), theirs, then))
         allowed = (mine[..., None] == theirs[..., None, :]) & (theirs < self.buckets)[..., None, :]
-        allowed = allowed & ~first[:, None]
         logits = scores(asked, keys)
         nothing = masked_score(logits)
         logits = logits.masked_fill(when[..., None] == then[..., None, :], max(_SELF_SCORE, nothing / 2))
@@ -77,10 +71,5 @@ class ReformerAttention(Core):
         total = logits.logsumexp(dim=-1)
         mixed = (logits - total[..., None]).exp() @ values
         back = order.argsort(dim=-1)
-        mixed = mixed.flatten(2, 3)[:, :, :frames].gather(2, back[..., None].expand(value.shape))
-        return mixed, total.flatten(2, 3)[:, :, :frames].gather(2, back)
-
-
-def _previous(x: Tensor) -> Tensor:
-    """Return the chunks (B, H, n, c, ...) shifted by one, with zeros before the first."""
-    return torch.cat((torch.zeros_like(x[:, :, :1]), x[:, :, :-1]), dim=2)
+        mixed, total = (joined(x, frames) for x in (mixed, total))
+        return mixed.gather(2, back[..., None].expand(value.shape)), total.gather(2, back)
