@@ -1,8 +1,9 @@
 """Splitting the time axis into blocks of equal length, padded at the end, and joining them again."""
 
+import torch
 from torch import Tensor, nn
 
-__all__ = ["cut", "fitting", "joined"]
+__all__ = ["cut", "fitting", "joined", "pairs_within"]
 
 
 def fitting(size: int, frames: int) -> int:
@@ -19,3 +20,9 @@ def cut(x: Tensor, size: int, fill: float = 0) -> Tensor:
 def joined(blocks: Tensor, frames: int) -> Tensor:
     """Concatenate blocks (B, H, n, size, ...) and return their first ``frames``: (B, H, T, ...)."""
     return blocks.flatten(2, 3)[:, :, :frames]
+
+
+def pairs_within(size: int, causal: bool, device: torch.device) -> Tensor:
+    """Return which frames of a block may be seen by which (size, size): all or, if causal, those up to itself."""
+    every = torch.ones(size, size, dtype=torch.bool, device=device)
+    return every.tril() if causal else every

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.blocks import cut, fitting, joined
+from sortformer.attention.blocks import cut, fitting, joined, pairs_within
 from sortformer.attention.combiner import Abstraction, Groups, Terms, join
 from sortformer.attention.protocol import Context, Core
 from sortformer.attention.softmax import expectation, scores, validity
@@ -55,9 +55,8 @@ class CombinerAxial(Core):
         return joined(torch.cat(tiles, dim=2), frames)
 
     def _own_rows(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Terms:
-        row = query.shape[3]
-        allowed = torch.ones(row, row, dtype=torch.bool, device=query.device)
-        return Terms(scores(query, key), (allowed.tril() if self.causal else allowed) & valid[..., None, :], value)
+        allowed = pairs_within(query.shape[3], self.causal, query.device) & valid[..., None, :]
+        return Terms(scores(query, key), allowed, value)
 
     def _other_rows(self, query: Tensor, groups: Groups, first: int) -> Terms:
         """Return the terms of the groups, or single keys, (B, H, n, m) of other rows in each query's own column."""

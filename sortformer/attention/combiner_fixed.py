@@ -5,7 +5,7 @@ import sys
 import torch
 from torch import Tensor
 
-from sortformer.attention.blocks import cut, fitting, joined
+from sortformer.attention.blocks import cut, fitting, joined, pairs_within
 from sortformer.attention.combiner import Terms, join
 from sortformer.attention.combiner_hierarchical import CombinerHierarchical
 from sortformer.attention.protocol import Context
@@ -33,8 +33,7 @@ class CombinerFixed(CombinerHierarchical):
         groups = self.abstraction(key, query, value, there)
         number = torch.arange(query.shape[2], device=query.device)
         foreign = number[:, None] > number if self.causal else number[:, None] != number
-        within = torch.ones(block, block, dtype=torch.bool, device=query.device)
-        within = within.tril() if self.causal else within
+        within = pairs_within(block, self.causal, query.device)
         tiles = []
         for start in range(0, len(number), _TILE_BLOCKS):
             rows = slice(start, start + _TILE_BLOCKS)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from sortformer.attention.blocks import pairs_within
 from sortformer.attention.clusters import Clusters, members, take
 from sortformer.attention.combiner import Abstraction, Groups
 from sortformer.attention.protocol import Context, Core
@@ -49,9 +50,7 @@ class CombinerRouting(Core):
 
     def _direct(self, key: Tensor, query: Tensor, value: Tensor, there: Tensor) -> tuple[Tensor, Tensor]:
         """Attend among the members (B, H, w, d) of a cluster; return log-sum-exps (B, H, w) of scores, and outputs."""
-        allowed = there[..., None, :]
-        if self.causal:
-            allowed = allowed & torch.ones(*allowed.shape[-1:] * 2, dtype=torch.bool, device=key.device).tril()
+        allowed = pairs_within(there.shape[-1], self.causal, key.device) & there[..., None, :]
         logits = masked(scores(query, key), allowed)
         return logits.logsumexp(dim=-1), logits.softmax(dim=-1) @ value
 

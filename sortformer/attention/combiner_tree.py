@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from sortformer.attention.blocks import cut, fitting, joined
+from sortformer.attention.blocks import cut, fitting, joined, pairs_within
 from sortformer.attention.combiner import Abstraction, Groups
 from sortformer.attention.protocol import Context, Core
 from sortformer.attention.softmax import expectation, masked, scores, validity
@@ -37,16 +37,17 @@ class CombinerTree(Core):
         block = fitting(self.block, frames)
         there = validity(key, context.valid)[:, None]  # (B, 1, T)
         asked, keys, values, valid = (cut(x, block) for x in (query, key, value, there))
-        within = torch.ones(block, block, dtype=torch.bool, device=query.device)
-        logits = [joined(masked(scores(asked, keys), self._until(within) & valid[..., None, :]), frames)]
+        within = pairs_within(block, self.causal, query.device)
+        logits = [joined(masked(scores(asked, keys), within & valid[..., None, :]), frames)]
         groups, size = self.abstraction(keys, asked, values, valid), block
         siblings = []
         while (nodes := groups.key.shape[2]) > 1:
             fan = min(self.fan_out, nodes)
             parts = Groups(*(cut(x, fan) for x in (groups.key, groups.value, groups.valid)))
-            other = ~torch.eye(fan, dtype=torch.bool, device=query.device).repeat_interleave(size, dim=0)
+            own = torch.eye(fan, dtype=torch.bool, device=query.device)
+            others = (pairs_within(fan, self.causal, query.device) & ~own).repeat_interleave(size, dim=0)
             family = scores(cut(query, size * fan), parts.key)  # (B, H, n, size * fan, fan)
-            logits.append(joined(masked(family, self._until(other, size) & parts.valid[..., None, :]), frames))
+            logits.append(joined(masked(family, others & parts.valid[..., None, :]), frames))
             siblings.append((parts.value, size * fan))
             size *= fan
             if nodes == fan:
@@ -57,13 +58,6 @@ class CombinerTree(Core):
         for weight, (mixed, span) in zip(weights[1:], siblings, strict=True):
             out = out + joined(cut(weight, span) @ mixed, frames)
         return out
-
-    def _until(self, allowed: Tensor, size: int = 1) -> Tensor:
-        """Restrict ``allowed`` (frames, parts of ``size`` frames), if causal, to the parts up to each frame's own."""
-        if not self.causal:
-            return allowed
-        at = torch.arange(allowed.shape[0], device=allowed.device)[:, None] // size
-        return allowed & (torch.arange(allowed.shape[1], device=allowed.device) <= at)
 
     def _parents(self, parts: Groups, query: Tensor, key: Tensor, value: Tensor, valid: Tensor) -> Groups:
         """Return one group (B, H, n, d) for each family of parts (B, H, n, fan out, d), given its frames."""

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from sortformer.attention.blocks import cut, fitting, joined
+from sortformer.attention.blocks import cut, fitting, joined, pairs_within
 from sortformer.attention.protocol import Context, Core
 from sortformer.attention.softmax import expectation, masked, validity
 from sortformer.precision import wide
@@ -52,8 +52,7 @@ class SinkhornAttention(Core):
             keys, values, seen = keys.flatten(2, 3), values.flatten(2, 3), seen[:, :, : self.cut].flatten(2, 3)
             return expectation(query.flatten(2, 3), keys, values, seen[:, :, None])[:, :, :frames]
         keys, values = torch.cat((key, keys), dim=3), torch.cat((value, values), dim=3)
-        within = torch.ones(block, block, dtype=torch.bool, device=query.device)
-        own = (within.tril() if self.causal else within) & there[..., None, :]
+        own = pairs_within(block, self.causal, query.device) & there[..., None, :]
         allowed = torch.cat((own, seen[..., None, :].expand_as(own)), dim=-1)
         return joined(expectation(query, keys, values, allowed), frames)
 
