@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.memory.compression import build_compression
-from sortformer.memory.protocol import LayerChunk, Memory, Recall
+from sortformer.memory.protocol import LayerChunk, Memory
 from sortformer.memory.transformer_xl import Queue, empty_queue, pushed
 from sortformer.precision import wide
 
@@ -50,10 +50,9 @@ class Compressive(Memory):
         """Return two empty queues."""
         return CompressiveState(empty_queue(frames), empty_queue(frames))
 
-    def recall(self, state: CompressiveState) -> Recall:
+    def recall(self, state: CompressiveState) -> Queue:
         """Return the compressed frames and the recent ones."""
-        both = state.compressed.then(state.recent)
-        return Recall(both.frames, both.valid, both.at)
+        return state.compressed.then(state.recent)
 
     def update(self, state: CompressiveState, chunk: LayerChunk) -> tuple[CompressiveState, dict[str, Tensor]]:
         """Append the chunk, compress the oldest recent frames, and drop the oldest compressed ones."""

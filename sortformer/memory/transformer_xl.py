@@ -12,12 +12,9 @@ __all__ = ["Queue", "TransformerXL", "empty_queue", "pushed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class Queue(Recall):
     """The last frames, oldest first."""
 
-    frames: Tensor  # (B, M, D)
-    valid: Tensor  # (B, M)
-    at: Tensor  # (B, M)
     usage: Tensor  # (B, M) the attention that each has received so far
 
     def part(self, where: slice) -> "Queue":
@@ -49,9 +46,9 @@ class TransformerXL(Memory):
         """Return an empty queue."""
         return empty_queue(frames)
 
-    def recall(self, state: Queue) -> Recall:
+    def recall(self, state: Queue) -> Queue:
         """Return the frames of the queue."""
-        return Recall(state.frames, state.valid, state.at)
+        return state
 
     def update(self, state: Queue, chunk: LayerChunk) -> tuple[Queue, dict[str, Tensor]]:
         """Append the chunk and drop the oldest frames."""
