@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sortformer.errors import InputError
 
-__all__ = ["KeyTable", "check_weights"]
+__all__ = ["KeyTable", "check_weights", "of_blocks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +18,12 @@ class KeyTable:
     Attributes:
         parts: their name of a module or parameter -> ours; the names inside a module are the same.
         dropped: name of a tensor in the checkpoint that our model does not need -> why.
-        pointwise: their names of parts with convolution kernels (C, D, 1) where ours are matrices (C, D).
+        pointwise: endings of their names of parts with convolution kernels (C, D, 1) where ours are matrices (C, D).
     """
 
     parts: Mapping[str, str]
     dropped: Mapping[str, str]
-    pointwise: frozenset[str] = frozenset()
+    pointwise: tuple[str, ...] = ()
 
     def to_ours(self, path: Path, weights: Mapping[str, Tensor], needed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Rename the weights of the file ``path`` to ours and check that they match ``needed`` exactly.
@@ -38,7 +38,7 @@ class KeyTable:
             part = _longest_part(name, self.parts)
             if part is None:
                 raise InputError(f"{path} holds weights that this version does not support: '{name}'")
-            if part in self.pointwise and tensor.ndim == 3 and tensor.shape[2] == 1:
+            if part.endswith(self.pointwise) and tensor.ndim == 3 and tensor.shape[2] == 1:
                 tensor = tensor[..., 0]
             renamed[self.parts[part] + name.removeprefix(part)] = tensor
         check_weights(path, renamed, needed)
@@ -57,10 +57,17 @@ class KeyTable:
             if part is None:
                 raise KeyError(name)
             theirs = back[part]
-            if theirs in self.pointwise and tensor.ndim == 2:
+            if theirs.endswith(self.pointwise) and tensor.ndim == 2:
                 tensor = tensor[..., None]
             renamed[theirs + name.removeprefix(part)] = tensor
         return renamed
+
+
+def of_blocks(count: int, theirs: str, ours: str, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of the parts of ``count`` blocks: ``theirs`` and ``ours``, the number, and one of ``names``."""
+    return {
+        f"{theirs}.{block}.{name}": f"{ours}.{block}.{own}" for block in range(count) for name, own in names.items()
+    }
 
 
 def _longest_part(name: str, parts: Mapping[str, str]) -> str | None:

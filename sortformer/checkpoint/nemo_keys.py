@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from sortformer.checkpoint.keys import KeyTable
+from sortformer.checkpoint.keys import KeyTable, of_blocks
 from sortformer.config.model import ModelConfig
 from sortformer.features import FFT_SAMPLES, WINDOW_SAMPLES, LogMel
 
@@ -73,15 +73,9 @@ _DROPPED = {
 
 def key_table(config: ModelConfig) -> KeyTable:
     """Return NeMo's names for a model with the blocks of ``config``."""
-    parts = _ENCODER | _HEAD
-    for block in range(config.encoder.layers):
-        for theirs, ours in _CONFORMER_BLOCK.items():
-            parts[f"encoder.layers.{block}.{theirs}"] = f"encoder.blocks.{block}.{ours}"
-    for block in range(config.head.layers):
-        for theirs, ours in _TRANSFORMER_BLOCK.items():
-            parts[f"transformer_encoder.layers.{block}.{theirs}"] = f"head.blocks.{block}.{ours}"
-    pointwise = {f"encoder.layers.{block}.{name}" for block in range(config.encoder.layers) for name in _POINTWISE}
-    return KeyTable(parts, _DROPPED, frozenset(pointwise))
+    encoder = of_blocks(config.encoder.layers, "encoder.layers", "encoder.blocks", _CONFORMER_BLOCK)
+    head = of_blocks(config.head.layers, "transformer_encoder.layers", "head.blocks", _TRANSFORMER_BLOCK)
+    return KeyTable(_ENCODER | encoder | head | _HEAD, _DROPPED, _POINTWISE)
 
 
 def front_end(features: LogMel) -> dict[str, Tensor]:

@@ -7,7 +7,7 @@ from typing import Any
 from sortformer.checkpoint.cache_settings import read_speaker_cache
 from sortformer.checkpoint.contents import Checkpoint, build
 from sortformer.checkpoint.files import read_weights
-from sortformer.checkpoint.keys import KeyTable
+from sortformer.checkpoint.keys import KeyTable, of_blocks
 from sortformer.checkpoint.licences import licence_of
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -119,11 +119,8 @@ def read_nemotron(folder: Path, values: Mapping[str, Any], name: str) -> Checkpo
 
 def key_table(config: ModelConfig) -> KeyTable:
     """Return transformers' names for a model with the blocks of ``config``."""
-    parts = dict(_PARTS)
-    for block in range(config.encoder.layers):
-        for theirs, ours in _BLOCK.items():
-            parts[f"model.audio_tower.layers.{block}.{theirs}"] = f"encoder.blocks.{block}.{ours}"
-    return KeyTable(parts, dropped={})
+    blocks = of_blocks(config.encoder.layers, "model.audio_tower.layers", "encoder.blocks", _BLOCK)
+    return KeyTable(_PARTS | blocks, dropped={})
 
 
 def model_config(values: Mapping[str, Any]) -> ModelConfig:
