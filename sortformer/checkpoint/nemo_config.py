@@ -198,7 +198,10 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
 
 def _section(values: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a section after checking that all of its settings are supported."""
-    section = _resolved(values, name)
+    written = values.get(name)
+    if not isinstance(written, Mapping):
+        raise ConfigError(f"it has no section '{name}'")
+    section = _DEFAULTS.get(name, {}) | {str(key): _resolve(value, values) for key, value in written.items()}
     kind = str(section.get("_target_", "")).rpartition(".")[2]
     if kind != _CLASSES[name]:
         raise ConfigError(f"{name} is NeMo's '{kind}', but '{_CLASSES[name]}' is expected")
@@ -214,14 +217,6 @@ def _check_fixed(name: str, value: Any, only: Any) -> None:
     off = value is None and (not only or name.rpartition(".")[2] in _NULLABLE)
     if not off and value != only:
         raise ConfigError(f"{name} is {value!r}, but only {only!r} is supported")
-
-
-def _resolved(values: Mapping[str, Any], name: str) -> dict[str, Any]:
-    section = values.get(name)
-    if not isinstance(section, Mapping):
-        raise ConfigError(f"it has no section '{name}'")
-    written = {str(key): _resolve(value, values) for key, value in section.items()}
-    return _DEFAULTS.get(name, {}) | written
 
 
 def _resolve(value: Any, root: Mapping[str, Any], depth: int = 0) -> Any:

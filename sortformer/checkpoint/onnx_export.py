@@ -115,9 +115,7 @@ def _check_expressible(config: ModelConfig) -> None:
 
 def _exported(model: Sortformer) -> Any:
     inputs = _inputs(model.config)
-    sizes = {
-        name: dict(enumerate(("rows", f"{name}_frames")[: min(tensor.dim(), 2)])) for name, tensor in inputs.items()
-    }
+    sizes = {name: dict(enumerate(("rows", f"{name}_frames")[: tensor.dim()])) for name, tensor in inputs.items()}
     step = _Step(model).eval()
     with torch.no_grad():
         names = list(step(**inputs))
