@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,23 +24,17 @@ counts steps, as ``turns`` does. Returning False, or raising, cancels the work.
 """
 
 
+@dataclass(eq=False, repr=False)
 class Heard:
     """The input of a call, and what is known about it once it has been read."""
 
-    def __init__(
-        self,
-        source: AudioSource,
-        sample_rate: int | None = None,
-        channel: Channel | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self.source = source
-        self.sample_rate = sample_rate
-        self.channel = channel
-        self.progress = progress
-        self.total_s: float | None = None
-        self.num_samples = 0
-        self.peak = 0.0
+    source: AudioSource
+    sample_rate: int | None = None
+    channel: Channel | None = None
+    progress: Progress | None = None
+    total_s: float | None = field(default=None, init=False)
+    num_samples: int = field(default=0, init=False)
+    peak: float = field(default=0.0, init=False)
 
     @property
     def seconds(self) -> float:
