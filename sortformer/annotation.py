@@ -345,10 +345,7 @@ def last_end(turns: Iterable[Turn]) -> float:
 
 def speakers(turns: Iterable[Turn]) -> tuple[str, ...]:
     """Return the speakers in order of their earliest start; ties are sorted by name."""
-    arrival: dict[str, float] = {}
-    for turn in turns:
-        arrival[turn.speaker] = min(turn.start, arrival.get(turn.speaker, math.inf))
-    return tuple(sorted(arrival, key=lambda speaker: (arrival[speaker], speaker)))
+    return tuple(dict.fromkeys(each.speaker for each in sorted(turns, key=lambda turn: (turn.start, turn.speaker))))
 
 
 def merged(turns: Iterable[Turn], gap_s: float = 0.0) -> tuple[Turn, ...]:
