@@ -39,17 +39,12 @@ def activity(
     by_speaker: dict[str, list[Turn]] = {}
     for turn in merged(turns):
         by_speaker.setdefault(turn.speaker, []).append(turn)
-    arrivals: list[tuple[int, float, str]] = []
-    columns: dict[str, np.ndarray] = {}
-    for speaker, own in by_speaker.items():
-        active = _LABELLINGS[labelling](own, num_frames, grid)
-        if active.any():
-            columns[speaker] = active
-            arrivals.append((int(active.argmax()), own[0].start, speaker))
-    speakers = tuple(speaker for _, _, speaker in sorted(arrivals))
+    active = {speaker: _LABELLINGS[labelling](own, num_frames, grid) for speaker, own in by_speaker.items()}
+    heard = [speaker for speaker, frames in active.items() if frames.any()]
+    speakers = tuple(sorted(heard, key=lambda who: (active[who].argmax(), by_speaker[who][0].start, who)))
     result = np.zeros((num_frames, num_slots), dtype=np.float32)
     for slot, speaker in enumerate(speakers[:num_slots]):
-        result[:, slot] = columns[speaker]
+        result[:, slot] = active[speaker]
     return result, speakers
 
 
