@@ -128,10 +128,9 @@ class MultiHeadAttention(nn.Module):
 
     def _project(self, asking: Tensor, asked: Tensor, places: Places) -> tuple[Tensor, Tensor, Tensor]:
         """Return query (B, H, T, d), key and value (B, H, S, d)."""
-        if self.how == "embed":
-            alike = asking is asked
-            asking = self.position.embed(asking, places.query)
-            asked = asking if alike else self.position.embed(asked, places.key)
+        alike = asking is asked
+        asking = self.position.embed(asking, places.query)
+        asked = asking if alike else self.position.embed(asked, places.key)
         query, value = self._heads(self.query, asking), self._heads(self.value, asked)
         return query, query if self.core.shares_queries else self._heads(self.key, asked), value
 
