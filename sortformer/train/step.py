@@ -96,12 +96,7 @@ def _descend(
     # Dropout draws from the global generator; seeding it by step and row makes a resumed run draw the same.
     with torch.random.fork_rng([] if device.type == "cpu" else [device], device_type=device.type):
         torch.manual_seed(mixed_seed(config.seed, state.step, rows.start))
-        with torch.no_grad():
-            feats, lengths = state.model.features(batch.wave, batch.num_samples)
-            grid, length = state.model.config.grid, batch.activity.shape[1]
-            counts = None if count_teacher is None else count_teacher(batch.wave, length, grid)
-        with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
-            output, activity, counts = _forward(state, feats, lengths, batch.activity, counts, config, rows)
+        output, activity, counts = _forward(state, batch, rows, config, count_teacher)
         losses = objective(
             output,
             replace(batch, activity=activity),
@@ -117,20 +112,19 @@ def _descend(
 
 
 def _forward(
-    state: TrainState,
-    feats: Tensor,
-    lengths: Tensor,
-    activity: Tensor,
-    counts: Tensor | None,
-    config: TrainConfig,
-    rows: range,
+    state: TrainState, batch: Conversations, rows: range, config: TrainConfig, count_teacher: CountTeacher | None
 ) -> tuple[SortformerOutput, Tensor, Tensor | None]:
     """Run the model on a part, whole or as a step of a stream; return output, labels and counts of its frames."""
+    model, activity, device = state.model, batch.activity, batch.wave.device
+    with torch.no_grad():
+        feats, lengths = model.features(batch.wave, batch.num_samples)
+        counts = None if count_teacher is None else count_teacher(batch.wave, activity.shape[1], model.config.grid)
     generator = torch.Generator().manual_seed(seed_of(config.seed, state.step))
     stage = config.stage(state.step)
-    if float(torch.rand((), generator=generator)) >= stage.streamed_probability:
-        return state.model.forward_features(feats, lengths), activity, counts
-    stream, device = draw_stream(generator, activity.shape[2]), activity.device
-    heard = torch.rand(stage.batch_size, generator=generator)[list(rows)].to(device)
-    order = torch.randperm(activity.shape[2], generator=generator).to(device)
-    return streamed(state.model, feats, lengths, activity, stream, heard, order, counts)
+    with torch.autocast(device.type, torch.bfloat16, enabled=config.precision == "bf16"):
+        if float(torch.rand((), generator=generator)) >= stage.streamed_probability:
+            return model.forward_features(feats, lengths), activity, counts
+        stream = draw_stream(generator, activity.shape[2])
+        heard = torch.rand(stage.batch_size, generator=generator)[list(rows)].to(device)
+        order = torch.randperm(activity.shape[2], generator=generator).to(device)
+        return streamed(model, feats, lengths, activity, stream, heard, order, counts)
