@@ -130,17 +130,15 @@ def _build(
     """Write the files of a bank; voices are ordered by speaker, then by speed and formants as given."""
     # Before they are read: so a change in the meantime is noticed later.
     stamps = _stamps(folder, sorted({row["file"] for row in rows}))
-    speakers = sorted({row["speaker"] for row in rows})
-    first = {row["speaker"]: row for row in reversed(rows)}
-    voices = [
-        Voice(speaker, speed, height, speaker.split("_")[0], first[speaker]["gender"])
-        for speaker in speakers
-        for speed in speeds
-        for height in formants
-    ]
     said = defaultdict(list)
     for row in rows:
         said[row["speaker"]].append(row)
+    voices = [
+        Voice(speaker, speed, height, speaker.split("_")[0], own[0]["gender"])
+        for speaker, own in said.items()
+        for speed in speeds
+        for height in formants
+    ]
     order = [(row, v) for v, voice in enumerate(voices) for row in said[voice.speaker]]
     hops = np.array([_stored_hops(row, voices[v].speed) for row, v in order], dtype=np.int64)
     ends = np.cumsum(hops)
