@@ -102,8 +102,7 @@ class Crops:
 
     def draw(self, rng: np.random.Generator) -> Crop:
         """Draw a crop."""
-        place = int(np.searchsorted(self._edges, rng.random() * self._edges[-1], side="right"))
-        run = self._runs[min(place, len(self._runs) - 1)]
+        run = self._runs[int(np.searchsorted(self._edges, rng.random() * self._edges[-1], side="right"))]
         return Crop(run.recording, (run.first + int(rng.integers(run.count))) * _HOP_S, run.length * _HOP_S)
 
     def read(self, crop: Crop) -> Conversations:
