@@ -58,9 +58,7 @@ class TrainState:
         if not any(parameter.requires_grad for parameter in model.parameters()):
             raise ConfigError("the whole model is frozen: leave a part of it to train")
         average = copy.deepcopy(model).eval().requires_grad_(False)
-        modules: list[nn.Module] = [model]
-        if teacher is not None:
-            modules.append(teacher.to(device))
+        modules = [model] if teacher is None else [model, teacher.to(device)]
         optimizer = torch.optim.AdamW(parameter_groups(modules, config), config.learning_rate, config.betas)
         return cls(model, average, teacher, optimizer, begun_as=begun_as)
 
@@ -155,7 +153,7 @@ def _freeze(model: Sortformer, name: str) -> None:
     parts[name].requires_grad_(False).eval()
 
 
-def parameter_groups(modules: list[nn.Module], config: OptimizerConfig) -> list[dict[str, list[Tensor] | float]]:
+def parameter_groups(modules: Sequence[nn.Module], config: OptimizerConfig) -> list[dict[str, list[Tensor] | float]]:
     """Return two groups: matrices with weight decay, and vectors (biases, norms, gates) without."""
     parameters = [parameter for module in modules for parameter in module.parameters() if parameter.requires_grad]
     return [

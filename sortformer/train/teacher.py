@@ -27,7 +27,7 @@ class VoiceTeacher(nn.Module):
         super().__init__()
         self.scale = scale
         self.table: Tensor
-        self.register_buffer("table", _centre(table), persistent=False)
+        self.register_buffer("table", nn.functional.normalize(table - table.mean(0), dim=1), persistent=False)
         self.projection = nn.Linear(input_dim, table.shape[1])
 
     @classmethod
@@ -67,8 +67,3 @@ class VoiceTeacher(nn.Module):
         cosine = nn.functional.normalize(self.projection(emb[speech]), dim=-1) @ self.table.T
         nats = -(share * (self.scale * cosine).log_softmax(-1).gather(1, voice[batch].clamp(min=0))).sum(-1)
         return nats.sum() / max(1, len(nats) if frames is None else frames) / math.log(len(self.table))
-
-
-def _centre(table: Tensor) -> Tensor:
-    """Subtract the mean of all voices, and scale each row to unit length."""
-    return nn.functional.normalize(table - table.mean(0), dim=1)
