@@ -42,13 +42,10 @@ def _chunk_lengths(model: ModelConfig) -> list[int]:
 
 def _obstacles(model: ModelConfig) -> Iterator[str]:
     encoder, head = model.encoder, model.head
-    for place, depth, layers in (
-        ("encoder", encoder.depth, encoder.layer_attention),
-        ("head", head.depth, head.layer_attention),
-    ):
-        if depth.kind != "stacked":
-            yield f"the depth '{depth.kind}' of its {place} needs whole recordings: set it to 'stacked'"
-        for number, layer in enumerate(layers, 1):
+    for place, stack in (("encoder", encoder), ("head", head)):
+        if stack.depth.kind != "stacked":
+            yield f"the depth '{stack.depth.kind}' of its {place} needs whole recordings: set it to 'stacked'"
+        for number, layer in enumerate(stack.layer_attention, 1):
             if not layer.carries:
                 cores = ", ".join(f"'{facts.name}'" for facts in CORES.values() if facts.state)
                 yield (

@@ -72,13 +72,11 @@ class DataConfig:
         as_annotated(self)
         if self.pool is not None and self.pool < 1:
             raise ConfigError(f"pool of data must be at least one speaker, got {self.pool}")
-        if self.pool_seed < 0:
-            raise ConfigError(f"pool_seed of data must be at least 0, got {self.pool_seed}")
         for name in ("speeds", "formants"):
             factors = getattr(self, name)
             if not factors or not all(0 < factor < math.inf for factor in factors):
                 raise ConfigError(f"{name} of data must be one or more positive numbers, got {factors}")
-        for name in ("rooms", "bursts"):
+        for name in ("pool_seed", "rooms", "bursts"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} of data must be at least 0, got {getattr(self, name)}")
         if self.exclude and not self.turns:
