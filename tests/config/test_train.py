@@ -218,11 +218,6 @@ def test_a_pool_of_nobody_is_refused():
         DataConfig("bank", pool=0)
 
 
-def test_a_pool_needs_a_seed_that_is_none_below_zero():
-    with pytest.raises(ConfigError, match="pool_seed of data must be at least 0, got -2"):
-        DataConfig("bank", pool=1, pool_seed=-2)
-
-
 @pytest.mark.parametrize("name", ["speeds", "formants"])
 @pytest.mark.parametrize("factors", [(), (1.0, 0.0), (float("inf"),)])
 def test_impossible_voices_are_refused(name, factors):
@@ -235,8 +230,8 @@ def test_recordings_to_leave_out_are_those_of_turns():
         DataConfig("bank", exclude=("TS300*",))
 
 
-@pytest.mark.parametrize("name", ["rooms", "bursts"])
-def test_fewer_rooms_or_bursts_than_none_are_refused(name):
+@pytest.mark.parametrize("name", ["pool_seed", "rooms", "bursts"])
+def test_a_seed_of_the_pool_and_numbers_of_rooms_and_bursts_are_not_below_zero(name):
     with pytest.raises(ConfigError, match=f"{name} of data must be at least 0, got -1"):
         DataConfig("bank", **{name: -1})
 
