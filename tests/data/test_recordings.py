@@ -1,6 +1,6 @@
 """Crops of real recordings: their samples and turns, in order of arrival, with a slot for every speaker."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +21,7 @@ from sortformer.data.sources import Sources
 from sortformer.errors import InputError
 from sortformer.losses import align
 from sortformer.manifests.entry import SLACK_S
+from sortformer.simulate.channel import CLEAN
 from sortformer.simulate.rerecord import rerecord
 from tests.audio.makers import chirp, piped_flac
 from tests.data.corpora import corpus
@@ -249,9 +250,7 @@ def test_another_channel_leaves_labels_and_padding(recordings):
 
 @pytest.mark.parametrize(("spoken", "snr_db"), [(0.0, 10.0), (1.0, 10.0), (0.5, 7.0)])
 def test_noise_is_measured_against_speech_and_where_there_is_none_against_the_recording(recordings, spoken, snr_db):
-    probabilities = [field.name for field in fields(ChannelConfig) if field.name.endswith("_probability")]
-    still = ChannelConfig(equaliser_db=0.0, **dict.fromkeys(probabilities, 0.0))
-    noisy = replace(still, noise_probability=1.0, snr_db=(10.0, 10.0), noise_swing_db=(0.0, 0.0))
+    noisy = replace(CLEAN, noise_probability=1.0, snr_db=(10.0, 10.0), noise_swing_db=(0.0, 0.0))
     batch = Crops(recordings, 3.0, 2, MODEL).read(Crop(0, 1.0, 3.0))
     active = (torch.arange(batch.activity.shape[1]) < spoken * batch.activity.shape[1]).float()
     batch = replace(batch, activity=active[None, :, None].expand_as(batch.activity))

@@ -1,27 +1,21 @@
 """The channel of a conversation is as often, as loud and as narrow as its ranges say."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from sortformer.config.simulation import ChannelConfig
 from sortformer.simulate import Rooms
-from sortformer.simulate.channel import FILTER_BINS, ChannelPlan, draw_channel
+from sortformer.simulate.channel import CLEAN, FILTER_BINS, ChannelPlan, draw_channel
 
 SLOTS = 3
 HERTZ = np.linspace(0, 8000, FILTER_BINS)
-NOTHING = replace(
-    ChannelConfig(),
-    equaliser_db=0.0,
-    **{field.name: 0.0 for field in fields(ChannelConfig) if field.name.endswith("_probability")},
-)
 
 
 def drawn(rooms: Rooms | None = None, count: int = 300, **changes: Any) -> list[ChannelPlan]:
     """Draw channels in which there is nothing but what is asked for."""
-    config = replace(NOTHING, **changes)
+    config = replace(CLEAN, **changes)
     return [draw_channel(np.random.default_rng(seed), config, SLOTS, rooms) for seed in range(count)]
 
 

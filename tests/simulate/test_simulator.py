@@ -14,28 +14,14 @@ from hypothesis import strategies as st
 from sortformer.config.simulation import CastingConfig, ChannelConfig, SimulationConfig, TurnTakingConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import BurstPool, Pauses, Simulator, TurnPatterns, VoiceBank, dev_set
+from sortformer.simulate.channel import CLEAN
 from sortformer.simulate.events import Delivery
 from sortformer.simulate.outline import Outline, parametric_outline
 from sortformer.simulate.stage import Stage
 from tests.simulate.makers import PITCHES_HZ
 
 REAL = Path(__file__).resolve().parents[2] / "../shared/data"
-STILL = ChannelConfig(
-    equaliser_db=0,
-    room_probability=0,
-    near_probability=0,
-    noise_probability=0,
-    hum_probability=0,
-    burst_probability=0,
-    babble_probability=0,
-    telephone_probability=0,
-    low_pass_probability=0,
-    high_pass_probability=0,
-    mu_law_probability=0,
-    coarse_probability=0,
-    clip_probability=0,
-)
-DRY = SimulationConfig(channel=STILL, casting=CastingConfig(voice_gain_db=3))
+DRY = SimulationConfig(channel=CLEAN, casting=CastingConfig(voice_gain_db=3))
 
 
 def seeded(seed: int) -> torch.Generator:
@@ -184,7 +170,7 @@ def _pauses(activity: torch.Tensor) -> list[int]:
 
 def test_each_slot_is_the_voice_it_names(bank):
     """The voices of this bank are harmonic: a frame with one speaker must have that voice's pitch."""
-    alone = SimulationConfig(channel=STILL, turn_taking=TurnTakingConfig(turn_median_s=(2.0, 3.0)))
+    alone = SimulationConfig(channel=CLEAN, turn_taking=TurnTakingConfig(turn_median_s=(2.0, 3.0)))
     made = Simulator(bank, alone).batch(seeded(4), 3, 15.0)
     checked = 0
     for row, slot in np.ndindex(3, 4):
@@ -211,7 +197,7 @@ def test_speaker_counts_follow_the_weights(bank):
 
 
 def test_without_speech_there_are_sounds_and_no_labels(bank):
-    noisy = replace(STILL, clean_probability=0.0, noise_probability=1.0, burst_probability=1.0)
+    noisy = replace(CLEAN, noise_probability=1.0, burst_probability=1.0)
     made = Simulator(bank, replace(DRY, channel=noisy, speechless_probability=0.4)).batch(seeded(0), 40, 4.0)
     empty = ~made.activity.any(2).any(1)
     assert 8 <= empty.sum() <= 24
@@ -220,7 +206,7 @@ def test_without_speech_there_are_sounds_and_no_labels(bank):
 
 
 def test_a_bystander_talks_far_away_now_and_then_and_is_not_labelled(bank):
-    standing = replace(STILL, bystander_probability=1.0, bystander_snr_db=(30.0, 30.0))
+    standing = replace(CLEAN, bystander_probability=1.0, bystander_snr_db=(30.0, 30.0))
     simulator = Simulator(bank, replace(DRY, channel=standing, shortest_pause_s=0.0, speechless_probability=0.2))
     made = simulator.batch(seeded(3), 12, 30.0)
     level = _frame_levels_db(made.wave, made.activity.shape[1])
@@ -278,7 +264,7 @@ def test_who_murmurs_is_nobody_of_the_conversation(bank, monkeypatch, bystander,
         heard[row].add(int(bank.utterance_voice[utterance]))
 
     monkeypatch.setattr(Stage, "murmur", note)
-    channel = replace(STILL, babble_probability=1.0, babble_voices=(1, 2), bystander_probability=bystander)
+    channel = replace(CLEAN, babble_probability=1.0, babble_voices=(1, 2), bystander_probability=bystander)
     script = Simulator(bank, replace(DRY, channel=channel)).script(seeded(0), 30, 20.0)
     assert max(map(len, heard.values())) == most
     assert len(heard) > 15
