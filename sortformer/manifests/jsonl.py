@@ -69,7 +69,8 @@ def read_lines(path: str | os.PathLike[str]) -> list[Entry]:
         return _entry(fields, source.parent), bool(fields.get("uniq_id"))
 
     found = json_lines(read_text(source), source, "a manifest, with an object on each line", read)
-    windows = Counter(entry.audio for entry, named in found if not named)
+    unnamed = {(entry.audio, entry.offset, entry.duration) for entry, named in found if not named}
+    windows = Counter(audio for audio, _, _ in unnamed)  # a line that is there twice is one window
     return [entry if named or windows[entry.audio] == 1 else _named_by_times(entry) for entry, named in found]
 
 

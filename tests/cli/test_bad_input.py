@@ -210,11 +210,30 @@ def test_two_files_of_one_name_are_nothing_to_tune_on(cli: Cli, make: Callable[.
     assert f"{first} and {second} are both named 'meeting'" in outcome.errors[0]
 
 
+def test_an_empty_manifest_is_an_error(cli: Cli, tmp_path: Path):
+    (tmp_path / "calls.jsonl").touch()
+    outcome = cli("diarize", tmp_path / "calls.jsonl")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.errors[0].endswith("calls.jsonl has no recordings")
+
+
 def test_two_files_of_one_name_have_ids_in_a_manifest(cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path):
     lines = [{"audio_filepath": str(make(f"{day}/meeting.wav")), "uniq_id": f"{day}-meeting"} for day in "ab"]
     (tmp_path / "calls.jsonl").write_text("\n".join(map(json.dumps, lines)))
     assert cli("diarize", tmp_path / "calls.jsonl", "--model", model, "-o", tmp_path / "out").code == 0
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["a-meeting.rttm", "b-meeting.rttm"]
+
+
+def test_two_of_one_name_in_a_manifest_do_not_stop_the_others(
+    cli: Cli, model: Path, make: Callable[..., Path], tmp_path: Path
+):
+    paths = [make(name) for name in ("a/meeting.wav", "b/meeting.wav", "call.wav")]
+    lines = [json.dumps({"audio_filepath": str(path)}) for path in [*paths, paths[-1]]]
+    (tmp_path / "calls.jsonl").write_text("\n".join(lines))
+    outcome = cli("diarize", tmp_path / "calls.jsonl", "--model", model, "-o", tmp_path / "out")
+    assert outcome.code == 1
+    assert sum("are both named 'meeting'" in line for line in outcome.errors) == 2
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["call.rttm"]  # a line that is there twice is one
 
 
 def test_names_that_differ_only_in_white_space_are_one_name_in_rttm(cli: Cli, model: Path, make: Callable[..., Path]):
