@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from sortformer.errors import InputError
-from sortformer.intervals import number, union
+from sortformer.intervals import between, number, union
 
 if TYPE_CHECKING:
     from pyannote.core import Annotation
@@ -216,8 +216,8 @@ class Diarization:
             InputError: when a region is not two numbers, or ends before it starts.
         """
         parts = union(regions)
-        cut = ((max(turn.start, start), min(turn.end, end), turn) for start, end in parts for turn in self.turns)
-        return replace(self, turns=tuple(replace(turn, start=low, end=high) for low, high, turn in cut if low < high))
+        cut = ((turn, part) for turn in self.turns for part in between(parts, turn.start, turn.end))
+        return replace(self, turns=tuple(replace(turn, start=start, end=end) for turn, (start, end) in cut))
 
     def merge(self, gap_s: float = 0.0) -> Diarization:
         """Join overlapping and touching turns of one speaker, and those at most ``gap_s`` seconds apart.

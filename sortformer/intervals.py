@@ -1,12 +1,14 @@
 """Intervals of time: the numbers in them, their union and parts, and the moments at which they begin and end."""
 
 import reprlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Iterator
+from operator import itemgetter
 from typing import Any
 
 from sortformer.errors import InputError
 
-__all__ = ["Regions", "clipped", "moments", "number", "union"]
+__all__ = ["Regions", "between", "clipped", "moments", "number", "union"]
 
 Regions = tuple[tuple[float, float], ...]
 """Regions of a recording, each from a start to an end in seconds."""
@@ -57,6 +59,12 @@ def clipped(regions: Iterable[tuple[float, float]], first: float, last: float) -
     """Return the regions (start, end) cut to ``first`` to ``last``, in their order, without empty ones."""
     cut = ((max(first, start), min(last, end)) for start, end in regions)
     return tuple((start, end) for start, end in cut if start < end)
+
+
+def between(regions: Regions, first: float, last: float) -> Regions:
+    """Return what ``clipped`` does, of regions in the order of ``union``: only those that are cut are visited."""
+    begin, end = bisect_right(regions, first, key=itemgetter(1)), bisect_left(regions, last, key=itemgetter(0))
+    return clipped(regions[begin:end], first, last)
 
 
 def moments(stretches: Iterable[tuple[float, float, Hashable]]) -> Iterator[tuple[float, float, set[Any]]]:

@@ -61,6 +61,14 @@ def test_a_window_is_shifted_back_into_its_recording(recording, one, other):
     assert spoken(moved) == spoken(recording.within([(start, end)]))
 
 
+@given(diarizations(), st.lists(st.tuples(st.integers(0, CELLS), st.integers(0, 300)), max_size=6))
+def test_within_regions_is_said_what_the_whole_says_there(recording, parts):
+    kept = recording.within([(start / 100, (start + length) / 100) for start, length in parts])
+    inside = {cell for start, length in parts for cell in range(start, start + length)}
+    expected = {name: cells & inside for name, cells in spoken(recording).items()}
+    assert spoken(kept) == {name: cells for name, cells in expected.items() if cells}
+
+
 def test_the_frames_of_a_window_that_is_shifted_go_with_it():
     recording = Diarization((Turn(0, 1, "a"),), 2, origin=Origin(time_axis=TimeAxis(0.5, 0.08, 25)))
     moved = recording.shift(3)

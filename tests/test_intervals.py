@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.errors import InputError
-from sortformer.intervals import clipped, moments, union
+from sortformer.intervals import between, clipped, moments, union
 
 regions = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 5)).map(lambda given: (given[0], sum(given))))
 
@@ -53,6 +53,19 @@ def test_what_are_no_regions_is_refused_and_shown(regions: Any):
 @given(regions, st.integers(0, 20), st.integers(0, 20))
 def test_what_is_clipped_is_what_lies_within(parts, first, last):
     assert cells(clipped(parts, first, last)) == cells(parts) & set(range(first, last))
+
+
+@given(regions, st.integers(0, 20), st.integers(0, 20))
+def test_what_is_between_two_times_is_what_is_clipped(parts, first, last):
+    assert between(union(parts), first, last) == clipped(union(parts), first, last)
+
+
+def test_of_many_regions_only_those_between_two_times_are_visited():
+    class Many(tuple[tuple[float, float], ...]):
+        def __iter__(self):
+            raise AssertionError("all regions are visited")
+
+    assert between(Many((time, time + 0.5) for time in range(1000)), 7.25, 8.25) == ((7.25, 7.5), (8, 8.25))
 
 
 def test_between_borders_it_is_known_who_is_active():
