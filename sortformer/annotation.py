@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from sortformer.errors import InputError
-from sortformer.intervals import between, number, union
+from sortformer.intervals import between, moments, number, union
 
 if TYPE_CHECKING:
     from pyannote.core import Annotation
@@ -218,6 +218,11 @@ class Diarization:
         parts = union(regions)
         cut = ((turn, part) for turn in self.turns for part in between(parts, turn.start, turn.end))
         return replace(self, turns=tuple(replace(turn, start=start, end=end) for turn, (start, end) in cut))
+
+    def alone(self) -> Diarization:
+        """Return the turns cut to where exactly one speaker speaks, unlike ``exclusive``, which shares overlap out."""
+        speech = ((turn.start, turn.end, turn.speaker) for turn in merged(self.turns))
+        return self.within((start, end) for start, end, active in moments(speech) if len(active) == 1)
 
     def merge(self, gap_s: float = 0.0) -> Diarization:
         """Join overlapping and touching turns of one speaker, and those at most ``gap_s`` seconds apart.

@@ -69,6 +69,20 @@ def test_within_regions_is_said_what_the_whole_says_there(recording, parts):
     assert spoken(kept) == {name: cells for name, cells in expected.items() if cells}
 
 
+@given(diarizations())
+def test_alone_is_whoever_speaks_while_nobody_else_does(recording):
+    everybody = spoken(recording)
+    others = {name: [everybody[other] for other in everybody if other != name] for name in everybody}
+    expected = {name: cells.difference(*others[name]) for name, cells in everybody.items()}
+    assert spoken(recording.alone()) == {name: cells for name, cells in expected.items() if cells}
+
+
+def test_turns_of_one_speaker_that_touch_or_overlap_are_alone():
+    turns = Turn(0, 2, "a", 0.9), Turn(1, 3, "a"), Turn(3, 5, "b"), Turn(4, 6, "c"), Turn(6, 7, "c")
+    kept = Turn(0, 2, "a", 0.9), Turn(1, 3, "a"), Turn(3, 4, "b"), Turn(5, 6, "c"), Turn(6, 7, "c")
+    assert Diarization(turns, 8).alone() == Diarization(kept, 8)
+
+
 def test_the_frames_of_a_window_that_is_shifted_go_with_it():
     recording = Diarization((Turn(0, 1, "a"),), 2, origin=Origin(time_axis=TimeAxis(0.5, 0.08, 25)))
     moved = recording.shift(3)
