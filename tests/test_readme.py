@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from onnxruntime.quantization import quantize_dynamic
 
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.onnx_export import write_onnx
@@ -69,12 +70,13 @@ def test_the_python_runs(checkout: Path, page: Path):
 
 
 def write_graph(path: Path) -> None:
-    """Write a graph with the inputs of the package's own, which would take a minute or more, but with fewer layers."""
+    """Write an int8 graph with the inputs of the package's own, which would take a minute or more, but fewer layers."""
     model = Diarizer.load(device="cpu").model.config
     encoder = replace(model.encoder, layers=1, attention=model.encoder.attention[:1])
     head = replace(model.head, layers=1, estimate_layers=(), permutation="none", attention=())
     small = Sortformer(replace(model, encoder=encoder, head=head)).eval()
     write_onnx(path, Checkpoint(small, PostprocessConfig()))
+    quantize_dynamic(path, path)  # which adds metadata of its own
 
 
 @with_weights
