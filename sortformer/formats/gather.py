@@ -36,7 +36,7 @@ def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
 
 
 def results_in(path: Path) -> dict[str, Turns]:
-    """Return what is known by recording id: as for turns, but JSON of ``Diarization.to_json`` is returned whole."""
+    """Return what is known by recording id: as for turns, but JSON of ``Diarization.to_json`` and TextGrids whole."""
     return _gather(path, TURN_SUFFIXES, lambda file: _results(file) or {_own_name(file): ()})
 
 
@@ -78,7 +78,7 @@ def _stem(file: Path) -> str:
     return in_unicode(file.name[: len(file.name) - len(_suffix(file))])
 
 
-def _by_file_name(read: Callable[[Path], tuple[Turn, ...]]) -> Callable[[Path], dict[str, tuple[Turn, ...]]]:
+def _by_file_name(read: Callable[[Path], Turns]) -> Callable[[Path], dict[str, Turns]]:
     """Return a reader of a format that does not contain the id of the recording."""
     return lambda file: {_own_name(file): read(file)}
 

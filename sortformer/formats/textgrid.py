@@ -21,11 +21,12 @@ import os
 import re
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 
-from sortformer.annotation import Diarization, Turn, arrival_name
+from sortformer.annotation import Diarization, Turn, arrival_name, last_end
 from sortformer.errors import InputError
 from sortformer.formats.milliseconds import in_milliseconds, last_millisecond
-from sortformer.formats.names import one_line, renamed
+from sortformer.formats.names import in_unicode, one_line, renamed
 from sortformer.formats.source import quoted, read_text
 from sortformer.formats.write import write_text
 
@@ -38,10 +39,10 @@ _VALUE = rf'"(?:[^"]|"")*"|(?:{_NUMBER}|<exists>|<absent>)(?!\S)'
 _TOKEN = re.compile(rf'(?P<value>{_VALUE})|(?P<open>")|![^\n]*|[^\s"]+')
 
 
-def parse(text: str, source: str = "TextGrid") -> tuple[Turn, ...]:
-    """Return the turns in a TextGrid in the long or the short format, sorted: each interval with a text.
+def parse(text: str, source: str = "TextGrid", uri: str = "audio") -> Diarization:
+    """Return the recording in a TextGrid in the long or the short format: each interval with a text is a turn.
 
-    The speaker is the name of the tier. Point tiers are ignored.
+    The speaker is the name of the tier. Point tiers are ignored. The recording is as long as the TextGrid.
 
     Raises:
         InputError: with source and line number, when it is not a TextGrid, is cut off, an interval with a text has no
@@ -50,7 +51,7 @@ def parse(text: str, source: str = "TextGrid") -> tuple[Turn, ...]:
     values = _Values(text, source)
     if values.next() not in ('"ooTextFile"', '"ooTextFile short"') or values.next() != '"TextGrid"':
         raise values.error('a TextGrid must begin with "ooTextFile" and "TextGrid"; is this one?')
-    values.span()
+    _, end_s = values.span()
     turns = list[Turn]()
     for _ in range(values.count() if values.next() == "<exists>" else 0):
         kind, speaker = values.text(), values.text().strip()
@@ -68,7 +69,7 @@ def parse(text: str, source: str = "TextGrid") -> tuple[Turn, ...]:
             if not speaker:
                 raise values.error("the tier has no name, so its speaker is unknown; name it in Praat")
             turns.append(Turn(start, end, speaker))
-    return tuple(sorted(turns))
+    return Diarization(tuple(turns), max(end_s, last_end(turns)), uri)
 
 
 class _Values:
@@ -116,9 +117,9 @@ class _Values:
         return int(number)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[Turn, ...]:
-    """Read a TextGrid file (see :func:`parse`) in UTF-8, or in UTF-16, which Praat writes where it has to."""
-    return parse(read_text(path), os.fspath(path))
+def read(path: str | os.PathLike[str]) -> Diarization:
+    """Read a TextGrid (see :func:`parse`), named after its file; Praat writes UTF-8, or UTF-16 where it has to."""
+    return parse(read_text(path), os.fspath(path), in_unicode(Path(path).stem))
 
 
 def format(recording: Diarization) -> str:

@@ -49,6 +49,15 @@ def test_turns_are_the_same_in_every_format_that_is_read(cli: Cli, tmp_path: Pat
         assert [(turn.start, turn.end, turn.speaker) for turn in found] == [(0.5, 2.0, "Ada"), (1.5, 3.25, "Bob")]
 
 
+def test_a_text_grid_tells_how_long_its_recording_is(cli: Cli, tmp_path: Path):
+    textgrid.write(tmp_path / "my talk.TextGrid", TALK)
+    assert cli("export", tmp_path, "-f", "txt").out.splitlines()[:2] == (
+        ["my talk  0:00:04.00  2 speakers", "  Ada  0:00:01.50   37.5 %"]
+    )
+    outcome = cli("export", tmp_path / "my talk.TextGrid", "-f", "textgrid")
+    assert outcome.out == (tmp_path / "my talk.TextGrid").read_text()
+
+
 def test_corrected_turns_get_the_words_of_a_transcript_that_goes_on_after_them(cli: Cli, corrected: Path, said: Path):
     outcome = cli("export", corrected, "--words", said, "-f", "srt")
     subtitles = ["1\n00:00:00,600 --> 00:00:01,000\nAda: Hello\n", "2\n00:00:06,000 --> 00:00:06,500\nBob: Ada.\n"]

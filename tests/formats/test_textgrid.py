@@ -132,23 +132,27 @@ b"
 
 
 @given(diarizations(grid=1000), names)
-def test_reading_back_gives_the_merged_turns(recording, names):
+def test_reading_back_gives_the_recording_with_its_length_and_merged_turns(recording, names):
     turns = tuple(Turn(turn.start, turn.end, in_one_line(names["abcd".index(turn.speaker)])) for turn in recording)
     original = Diarization(turns, recording.duration).merge()
-    assert textgrid.parse(textgrid.format(original)) == original.turns
+    assert textgrid.parse(textgrid.format(original)) == original
 
 
 def test_the_short_format_comments_and_points_are_read():
-    assert textgrid.parse(SHORT) == (Turn(1, 2.5, 'Ada "K"'),)
+    assert textgrid.parse(SHORT) == Diarization((Turn(1, 2.5, 'Ada "K"'),), 2.5)
     remarked = SHORT.replace("\n0\n2.5\n<exists>", "\n! 1 comment\nxmin = 0 seconds xmax = 2.5 <exists>")
     assert textgrid.parse(remarked) == textgrid.parse(SHORT)
-    assert textgrid.parse(SHORT[: SHORT.index("<")] + "<absent>") == ()
+    assert textgrid.parse(SHORT[: SHORT.index("<")] + "<absent>") == Diarization((), 2.5)
+
+
+def test_a_turn_after_the_end_of_the_grid_is_whole():
+    assert textgrid.parse(SHORT.replace("\n2.5\n<", "\n2\n<")).duration == 2.5
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_every_encoding_of_praat_is_read(tmp_path: Path, encoding: str):
     (tmp_path / "x.TextGrid").write_text(SHORT.replace("Ada", "会議"), encoding=encoding, newline="\r\n")
-    assert textgrid.read(tmp_path / "x.TextGrid") == (Turn(1, 2.5, '会議 "K"'),)
+    assert textgrid.read(tmp_path / "x.TextGrid") == Diarization((Turn(1, 2.5, '会議 "K"'),), 2.5, "x")
 
 
 @pytest.mark.parametrize(
@@ -186,4 +190,4 @@ def test_what_praat_saves_is_read(tmp_path: Path, form: str, name: str):
     call(grid, "Insert point", 2, 0.5, "dong")
     call(grid, "Set interval text", 1, 2, 'she said "yes"\nand no')
     call(grid, f"Save as {form} file", str(tmp_path / "x.TextGrid"))
-    assert textgrid.read(tmp_path / "x.TextGrid") == (Turn(0.7, 2.5, name),)
+    assert textgrid.read(tmp_path / "x.TextGrid") == Diarization((Turn(0.7, 2.5, name),), 2.5, "x")
