@@ -26,7 +26,7 @@ def segments(recording: Diarization, words: Iterable[Said] | None) -> Iterator[S
 
     Words are joined until the speaker changes or pauses for a second; words without a speaker, in a recording in which
     nobody speaks, get the speaker ``unknown``. Touching turns of one speaker are joined. Times are clipped to the
-    recording, and words that start at its end or later are omitted.
+    recording; words that start at its end or later, where recognisers hear some, are moved to its last millisecond.
 
     Raises:
         InputError: when an item is not such a word.
@@ -37,6 +37,6 @@ def segments(recording: Diarization, words: Iterable[Said] | None) -> Iterator[S
         return
     last = last_millisecond(recording)
     for passage in passages(words):
-        start, end = round(1000 * passage[0][0]), min(round(1000 * max(word[1] for word in passage)), last)
-        if start < last:
-            yield Segment(start / 1000, end / 1000, passage[0][3] or _NOBODY, text(passage))
+        start = max(0, min(round(1000 * passage[0][0]), last - 1))
+        end = min(round(1000 * max(word[1] for word in passage)), last)
+        yield Segment(start / 1000, end / 1000, passage[0][3] or _NOBODY, text(passage))

@@ -46,10 +46,12 @@ def test_every_word_is_in_one_segment_of_its_speaker_and_time(words):
     assert not left
 
 
-def test_words_behind_the_end_are_left_out():
+def test_words_after_the_end_are_moved_into_the_recording():
     words = [Word(1.5, 2.2, "last", "Ada"), Word(2.0, 2.3, "then", "Zoe"), Word(2.5, 2.9, "late", "Bob")]
-    (segment,) = json.loads(seglst.format(Diarization((), 2), words))
-    assert (segment["words"], segment["start_time"], segment["end_time"]) == ("last", 1.5, 2.0)
+    found = json.loads(seglst.format(Diarization((), 2), words))
+    assert [(each["words"], each["start_time"], each["end_time"]) for each in found] == (
+        [("last", 1.5, 2.0), ("then", 1.999, 2.0), ("late", 1.999, 2.0)]
+    )
 
 
 def test_a_pause_of_a_second_divides_segments_and_each_lasts_until_all_of_its_words_have_ended():
