@@ -7,8 +7,9 @@ Schema 1::
      "model": str or null, "version": str or null, "settings": {...}}
 
 If words are given, there is also ``"words": [{"start": s, "end": s, "text": str, "speaker": str or null}]``, which is
-ignored when a document is read. Times are in seconds, those of turns and words in whole milliseconds. Keys may be added
-within a schema version, so readers ignore unknown keys; a key whose meaning changes needs a new version.
+ignored when a document is read. A recording lasts at least until its last turn ends. Times are in seconds, those of
+turns and words in whole milliseconds. Keys may be added within a schema version, so readers ignore unknown keys; a key
+whose meaning changes needs a new version.
 """
 
 import json
@@ -17,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from sortformer.annotation import Diarization, Origin, TimeAxis, Turn, speakers
+from sortformer.annotation import Diarization, Origin, TimeAxis, Turn, last_end, speakers
 from sortformer.errors import InputError
 from sortformer.formats.milliseconds import rounded
 from sortformer.formats.passages import Said, said
@@ -148,12 +149,10 @@ def _recording(found: dict[str, Any]) -> Diarization:
         )
     model, version = (None if found[key] is None else text_of(found[key], key) for key in ("model", "version"))
     origin = Origin(model, version, dict(found["settings"]), time_axis)
-    return Diarization(
-        turns,
-        number_of(found["duration"], "duration"),
-        text_of(found["uri"], "uri"),
-        None if origin == Origin() else origin,
-    )
+    duration, uri = number_of(found["duration"], "duration"), text_of(found["uri"], "uri")
+    recording = Diarization((), duration, uri, None if origin == Origin() else origin)
+    # A turn that was added by hand after the end must not be lost: the recording is longer then.
+    return replace(recording, turns=turns, duration=max(recording.duration, last_end(turns)))
 
 
 def read(path: str | os.PathLike[str]) -> Diarization:

@@ -48,6 +48,8 @@ def parse(text: str, source: str = "TextGrid", uri: str = "audio") -> Diarizatio
         InputError: with source and line number, when it is not a TextGrid, is cut off, an interval with a text has no
             length, runs backwards or begins before 0, or a tier with a turn has no name.
     """
+    if text.startswith("ooBinaryFile"):
+        raise InputError(f"{source} is a binary TextGrid: save it as a text file in Praat")
     values = _Values(text, source)
     if values.next() not in ('"ooTextFile"', '"ooTextFile short"') or values.next() != '"TextGrid"':
         raise values.error('a TextGrid must begin with "ooTextFile" and "TextGrid"; is this one?')

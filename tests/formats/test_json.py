@@ -71,6 +71,12 @@ def test_times_are_those_of_rttm(recording):
     assert rttm.format(json.parse(json.format(recording))) == rttm.format(recording)
 
 
+def test_a_turn_that_was_added_after_the_end_is_kept():
+    document = standard.loads(json.format(Diarization((Turn(0, 1, "a"),), 2)))
+    document["turns"].append({"start": 2.5, "end": 3, "speaker": "b", "confidence": None})
+    assert json.parse(standard.dumps(document)) == Diarization((Turn(0, 1, "a"), Turn(2.5, 3, "b")), 3)
+
+
 def test_a_later_key_is_ignored_and_a_later_schema_refused():
     document = standard.loads(json.format(Diarization((), 2)))
     assert json.parse(standard.dumps({**document, "new": 1})) == Diarization((), 2)

@@ -149,6 +149,11 @@ def test_a_turn_after_the_end_of_the_grid_is_whole():
     assert textgrid.parse(SHORT.replace("\n2.5\n<", "\n2\n<")).duration == 2.5
 
 
+def test_a_binary_grid_is_refused_with_what_to_do():
+    with pytest.raises(InputError, match=r"^x.TextGrid is a binary TextGrid: save it as a text file in Praat$"):
+        textgrid.parse("ooBinaryFile\x08TextGrid\0\0", "x.TextGrid")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_every_encoding_of_praat_is_read(tmp_path: Path, encoding: str):
     (tmp_path / "x.TextGrid").write_text(SHORT.replace("Ada", "会議"), encoding=encoding, newline="\r\n")
