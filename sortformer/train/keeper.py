@@ -48,8 +48,8 @@ class Keeper:
         if passed_over >= max(2, state.step - self.step):
             raise InputError(
                 f"training is stuck: the gradients of the last {passed_over} steps are not finite, and changed no "
-                f"weight; {self.out} keeps what was saved before. Look for broken data, or lower the weights of the "
-                "losses"
+                f"weight; {self.out} keeps what was saved before. Lower the learning rate or the weights of the losses"
+                ", or look for broken data"
             )
         self.step = state.step
         # The state last: a run that is interrupted between the two repeats these steps, and writes both again.

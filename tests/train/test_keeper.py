@@ -52,6 +52,6 @@ def test_training_is_stuck_where_all_steps_since_the_last_state_were_skipped(sta
         kept.keep(state, passed_over)
         assert kept.step == step
     state.step = 10
-    with pytest.raises(InputError, match="training is stuck: the gradients of the last 2 steps are not finite"):
+    with pytest.raises(InputError, match=r"stuck: the gradients of the last 2 steps .* Lower the learning rate"):
         kept.keep(state, 2)
     assert kept.step == 8
