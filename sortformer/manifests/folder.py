@@ -64,7 +64,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         raise InputError(f"{folder} and its subfolders have no recordings")
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
         if not turns:
-            raise InputError(f"{references} and its subfolders have no RTTM, TextGrid, STM, SegLST or Audacity labels")
+            kinds = "RTTM, TextGrid, STM, SegLST or Audacity labels (.labels.txt)"
+            raise InputError(f"{references} and its subfolders have no {kinds}")
         raise InputError(f"{references} matches none of the recordings in {folder} by name")
     return drafts
 
@@ -98,7 +99,7 @@ def _kind(place: Path) -> str:
     if len(there) > 1:  # RTTM beside a manifest in the folder is what it was before it was corrected elsewhere
         warnings.warn(
             f"{place} has references in {' and '.join(there)}: using only those in {there[0]}; for others, give a "
-            "folder without these",
+            "folder without these, or convert them with `sortformer export`",
             stacklevel=3,
         )
     return there[0] if there else ".rttm"
