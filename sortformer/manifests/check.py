@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import warnings
@@ -51,12 +52,14 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
 
     Problems are: a missing or broken recording, RTTM or UEM; a recording without a reference, or without a turn in it;
     turns, scored parts or a window that end after the file; a UEM with nothing of the recording; a number of speakers
-    that is not the manifest's; a duplicate id or window; silent or damaged audio; a recording, file or speaker in two
-    splits; no recording at all. Names that only number speakers (``spk01``, ``A``) are assumed to mean different people
-    in each recording. A doubt is an RTTM or UEM about one recording with another name: it may be the wrong file.
+    that is not the manifest's; a duplicate id or window; silent or damaged audio, or the same in two files; a
+    recording, file or speaker in two splits; no recording at all. Names that only number speakers (``spk01``, ``A``)
+    are assumed to mean different people in each recording. A doubt is an RTTM or UEM about one recording with another
+    name, or with the turns of another: it may be the wrong file; and a speaker in two turns at once: one may be
+    somebody else's.
 
     Args:
-        listen: decode the recordings, which finds silence and damage; else only their headers are read.
+        listen: decode the recordings, which finds silence, damage and copies; else only their headers are read.
 
     Raises:
         InputError: when a manifest itself cannot be read.
@@ -65,6 +68,7 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     doubts: list[Problem] = []
     statistics: dict[Path, Statistics] = {}
     owner: dict[str, Path] = {}
+    files: dict[bytes | tuple[Turn, ...], Path] = {}  # the first with such samples, and with such turns
     for path in map(Path, manifests):
         entries = read_lines(path)
         if not entries:
@@ -76,6 +80,11 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
             total += Statistics.of(look.turns, look.length_s)
             found += [(entry.id, what) for what in look.problems]
             doubts += [Problem(path, entry.id, doubt) for doubt in look.doubts]
+            here = Path(os.path.realpath(entry.audio))
+            if look.samples and (other := files.setdefault(look.samples, here)) != here:
+                found.append((entry.id, f"{entry.audio} has the same audio as {other}"))
+            elif len(look.own) > 1 and (other := files.setdefault(look.own, here)) != here:
+                doubts.append(Problem(path, entry.id, f"its turns are those of {other}: is the reference its own?"))
             for what in _belongings(entry, look.turns or ()):
                 if owner.setdefault(what, path) != path:
                     found.append((entry.id, f"{what} is also in {owner[what]}"))
@@ -113,27 +122,31 @@ class _Look:
     problems: tuple[str, ...]
     length_s: float | None
     turns: tuple[Turn, ...] | None
+    own: tuple[Turn, ...]
+    """All turns of its file; ``turns`` are those of a window."""
+    samples: bytes | None
+    """Hash of the audio, None if it is silent or was not decoded."""
     doubts: tuple[str, ...]
 
 
 def _look(entry: Entry, listen: bool) -> _Look:
     problems: list[str] = []
-    whole_s = None
+    whole_s = samples = None
     try:
         # The header of some MP3 files has only an estimate of the duration.
-        whole_s, fault = _heard(entry.audio) if listen else (duration_of(entry.audio), None)
+        whole_s, samples, fault = _heard(entry.audio) if listen else (duration_of(entry.audio), None, None)
         problems += [fault] if fault else []
     except InputError as error:
         problems.append(str(error))
     if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + SLACK_S:
         problems.append(f"it ends at {entry.offset + (entry.duration or 0.0):.2f} s, its file at {whole_s:.2f} s")
-    turns = None
+    turns, own = None, ()
     if entry.rttm is None:
         problems.append("it has no reference ('rttm_filepath')")
     else:
         try:
-            turns = reference_of(entry)
-            problems += _turn_problems(entry, own_turns(entry), turns, whole_s)
+            turns, own = reference_of(entry), own_turns(entry)
+            problems += _turn_problems(entry, own, turns, whole_s)
         except InputError as error:
             problems.append(str(error))
     try:
@@ -145,9 +158,21 @@ def _look(entry: Entry, listen: bool) -> _Look:
             problems.append(f"the UEM ends at {last:.2f} s, the recording at {whole_s:.2f} s")
     except InputError as error:
         problems.append(str(error))
-    doubts = (f"{file} is for {name!r}: does it belong to this recording?" for file, name in other_names(entry))
+    doubts = [f"{file} is for {name!r}: does it belong to this recording?" for file, name in other_names(entry)]
+    doubts += _twice_at_once(own)
     rest_s = None if whole_s is None else max(0.0, whole_s - entry.offset)
-    return _Look(tuple(problems), rest_s if entry.duration is None else entry.duration, turns, tuple(doubts))
+    length_s = rest_s if entry.duration is None else entry.duration
+    return _Look(tuple(problems), length_s, turns, own, samples, tuple(doubts))
+
+
+def _twice_at_once(turns: Sequence[Turn]) -> Iterator[str]:
+    """Yield the first turn that begins well before the last one of its speaker ends."""
+    ends: dict[str, float] = {}
+    for turn in sorted(turns):
+        if min(ends.get(turn.speaker, 0.0), turn.end) > turn.start + SLACK_S:
+            yield f"two turns of {turn.speaker!r} overlap at {turn.start:.2f} s: is one somebody else's?"
+            return
+        ends[turn.speaker] = max(ends.get(turn.speaker, 0.0), turn.end)
 
 
 def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], whole_s: float | None) -> list[str]:
@@ -163,14 +188,15 @@ def _turn_problems(entry: Entry, own: Sequence[Turn], turns: Sequence[Turn], who
     return problems
 
 
-def _heard(path: Path) -> tuple[float, str | None]:
-    """Return the duration of a recording in seconds, and the problems of its audio."""
-    heard = Heard(path)
+def _heard(path: Path) -> tuple[float, bytes | None, str | None]:
+    """Return the duration of a recording in seconds, a hash of its samples if it has sound, and its problems."""
+    heard, samples = Heard(path), hashlib.blake2b()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AudioWarning)
-        for _ in heard.blocks():
-            pass
+        for block in heard.blocks():
+            samples.update(block.tobytes())
     faults = [str(warning.message) for warning in caught if issubclass(warning.category, AudioWarning)]
-    if heard.peak < _SILENCE:
+    silent = heard.peak < _SILENCE
+    if silent:
         faults.append("it is silent: no sample reaches -60 dBFS")
-    return heard.seconds, "; ".join(faults) or None
+    return heard.seconds, None if silent else samples.digest(), "; ".join(faults) or None

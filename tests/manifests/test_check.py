@@ -156,6 +156,42 @@ def test_what_comes_twice_in_a_manifest_is_found(tmp_path: Path, entry: Entry):
     assert [each.what for each in check([tmp_path / "m.jsonl"]).problems] == ["another recording has the same id"]
 
 
+def test_the_same_audio_in_two_files_is_found(tmp_path: Path, entry: Entry):
+    (tmp_path / "copy.wav").write_bytes(entry.audio.read_bytes())
+    copy = replace(entry, id="copy", audio=tmp_path / "copy.wav", uem=None)
+    write(tmp_path / "train.jsonl", [entry])
+    write(
+        tmp_path / "test.jsonl", [replace(copy, rttm=trees.truth(tmp_path / "copy.rttm", (0, 0.5, "1"), (0, 1, "2")))]
+    )
+    splits = [tmp_path / "train.jsonl", tmp_path / "test.jsonl"]
+    assert [str(each) for each in check(splits).problems] == [
+        f"{splits[1]}: copy: {copy.audio} has the same audio as {entry.audio}"
+    ]
+    assert check(splits, listen=False).problems == ()
+
+
+def test_the_turns_of_another_recording_are_doubted_but_not_those_of_another_window(tmp_path: Path, entry: Entry):
+    two = replace(entry, id="two", audio=trees.sound(tmp_path / "two.wav"), uem=None)
+    two = replace(two, rttm=trees.truth(tmp_path / "two.rttm", (0.1, 0.6, "anna"), (0.5, 0.9, "bert")))
+    part = replace(entry, id="part", offset=0.5, duration=0.5, uem=None)
+    write(tmp_path / "m.jsonl", [entry, part, two])
+    found = check([tmp_path / "m.jsonl"])
+    assert found.problems == ()
+    assert [(doubt.recording, doubt.what) for doubt in found.doubts] == [
+        ("two", f"its turns are those of {entry.audio}: is the reference its own?")
+    ]
+
+
+def test_a_speaker_in_two_turns_at_once_is_doubted(tmp_path: Path, entry: Entry):
+    turns = (0.0, 0.6, "anna"), (0.55, 0.15, "anna"), (0.2, 0.7, "bert"), (0.5, 0.45, "bert")
+    lines = [f"SPEAKER one 1 {start} {length} <NA> <NA> {name} <NA> <NA>\n" for start, length, name in turns]
+    (tmp_path / "one.rttm").write_text("".join(lines))
+    write(tmp_path / "m.jsonl", [entry])
+    found = check([tmp_path / "m.jsonl"])
+    assert found.problems == ()
+    assert [doubt.what for doubt in found.doubts] == ["two turns of 'bert' overlap at 0.50 s: is one somebody else's?"]
+
+
 def test_what_is_in_two_splits_is_found_but_numbers_are_no_names(tmp_path: Path, entry: Entry):
     other = replace(entry, id="two", audio=trees.sound(tmp_path / "two.wav"), uem=None)
     other = replace(other, rttm=trees.truth(tmp_path / "two.rttm", (0, 0.5, "bert"), (0.5, 1, "spk00")))

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from zlib import crc32
+
+import numpy as np
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.formats import rttm, uem
@@ -14,9 +17,9 @@ AMI = {"train": ("ES2002a", "IS1003b", "IS1007d"), "dev": ("ES2011a",), "test": 
 
 
 def sound(path: Path, seconds: float = 1.0, rate: int = 8_000, **options: str) -> Path:
-    """Write a recording."""
+    """Write a recording; those of other names are louder or softer, as copies are found."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    return write(path, chirp(seconds, rate), rate, **options)
+    return write(path, chirp(seconds, rate) * np.float32(1 - crc32(path.name.encode()) / 2**33), rate, **options)
 
 
 def truth(path: Path, *turns: tuple[float, float, str], uri: str | None = None) -> Path:

@@ -3,7 +3,9 @@
 import re
 import runpy
 from pathlib import Path
+from zlib import crc32
 
+import numpy as np
 import pytest
 import soundfile
 
@@ -108,7 +110,8 @@ def own_data(root: Path) -> Path:
         for day in days:
             folder, name = root / "own" / split / day, f"{split}_{day}"
             folder.mkdir(parents=True)
-            soundfile.write(folder / f"{name}.wav", [*sound[0], *sound[1]], 16_000)
+            level = 1 - crc32(name.encode()) / 2**33  # copies of one recording would be a problem
+            soundfile.write(folder / f"{name}.wav", level * np.concatenate(sound), 16_000)
             turns = (0.2, 5.9, f"{split}_bass"), (6.2, 11.9, f"{split}_alto")
             trees.truth(folder / "ref.rttm", *turns, uri=name)
     return root / "own"
