@@ -16,7 +16,6 @@ from sortformer.errors import InputError, listed
 from sortformer.estimates import Probabilities
 from sortformer.evaluate import Report, score_recordings
 from sortformer.heard import Heard, Progress, report
-from sortformer.metrics.bootstrap import ratio_interval
 from sortformer.metrics.calibration import fitted, judged
 from sortformer.metrics.protocol import FULL, Protocol
 from sortformer.metrics.region import Parts
@@ -46,17 +45,14 @@ class Tuned:
     @property
     def gain(self) -> float:
         """The reduction of the DER, as a fraction of the reference speech."""
-        return self.before.der.rate - self.after.der.rate
+        return self.after.gain(self.before)
 
     def spread(self) -> tuple[float, float] | None:
         """Return the 95 % interval of the gain by a paired bootstrap over recordings; None for fewer than two.
 
         It shows how the gain varies with the choice of recordings, not how much of it is due to overfitting them.
         """
-        if len(self.before.rows) < 2:
-            return None
-        saved = [a.der.errors - b.der.errors for a, b in zip(self.before.rows, self.after.rows, strict=True)]
-        return ratio_interval(saved, [row.der.total for row in self.before.rows])
+        return self.after.gain_interval(self.before)
 
 
 def voices_by_distance(

@@ -36,12 +36,13 @@ fi
 cp "$out/bank/segments.tsv" "$out/trained_on.tsv"
 sortformer train "$out/recipe.toml" -o "$out/run" --device "$device"
 
+baseline=
 for stage in before after; do
-    [ "$stage" = after ] && model=$out/run/model
+    [ "$stage" = after ] && model=$out/run/model && baseline=$out/before/found
     sortformer tune "$out/dev.jsonl" -o "$out/$stage/model" --overwrite --device "$device" --model "$model"
     # Remove output of an earlier run, which may lack a reference now.
     rm -rf "$out/$stage/found"
     sortformer diarize "$out/test.jsonl" -o "$out/$stage/found" --overwrite --quiet --device "$device" --model "$out/$stage/model"
     echo "== $stage fine-tuning"
-    sortformer score "$out/test.jsonl" "$out/$stage/found" | tee "$out/$stage/score.txt"
+    sortformer score "$out/test.jsonl" "$out/$stage/found" ${baseline:+--baseline "$baseline"} | tee "$out/$stage/score.txt"
 done

@@ -52,6 +52,10 @@ def score(
             show_default=False,
         ),
     ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="HYP", help="Another hypothesis: print the gain over it, with its 95 % interval."),
+    ] = None,
     table: Annotated[str, typer.Option("--format", "-f", metavar="|".join(_TABLES), help="Output format.")] = "text",
     breakdown: Annotated[
         bool, typer.Option("--breakdown", help="Also by number of speakers, and by number of simultaneous speakers.")
@@ -77,7 +81,9 @@ def score(
         if overwrite and errors is None:
             raise InputError("--overwrite replaces files in the folder of --errors: give that, too")
     said = evaluate.STDIN if hypothesis == Path("-") else hypothesis
-    report = evaluate.score(reference, said, uem=uem, protocol=chosen, errors=errors, overwrite=overwrite)
+    report = evaluate.score(
+        reference, said, uem=uem, protocol=chosen, baseline=baseline, errors=errors, overwrite=overwrite
+    )
     if uem is None and (unused := _beside(reference)):
         say(f"note: scored whole recordings, though there is a UEM: give --uem {unused} to score only its regions")
     typer.echo(_TABLES[table](report, breakdown), nl=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from sortformer.errors import InputError
 from sortformer.metrics.bootstrap import ratio_interval
 from sortformer.metrics.compared import Comparison
 from sortformer.metrics.counts import DerCounts, JerCounts
@@ -38,6 +39,8 @@ class Report:
 
     protocol: Protocol
     rows: tuple[Row, ...]
+    baseline: Report | None = field(default=None, repr=False)
+    """Another hypothesis for the same recordings, to compare with."""
 
     @property
     def der(self) -> DerCounts:
@@ -79,6 +82,27 @@ class Report:
             return None
         return ratio_interval([row.der.errors for row in self.rows], [row.der.total for row in self.rows])
 
+    def gain(self, baseline: Report) -> float:
+        """Return how much lower the DER is than that of another hypothesis for the same recordings, a fraction.
+
+        Raises:
+            InputError: when the recordings are others.
+        """
+        _check_paired(self, baseline)
+        return baseline.der.rate - self.der.rate
+
+    def gain_interval(self, baseline: Report) -> tuple[float, float] | None:
+        """Return the 95 % interval of the gain by a paired bootstrap over recordings; None for fewer than two.
+
+        Raises:
+            InputError: when the recordings are others.
+        """
+        _check_paired(self, baseline)
+        if len(self.rows) < 2:
+            return None
+        saved = [theirs.der.errors - own.der.errors for theirs, own in zip(baseline.rows, self.rows, strict=True)]
+        return ratio_interval(saved, [row.der.total for row in self.rows])
+
     @property
     def basis(self) -> str:
         """A sentence that says which parts were scored."""
@@ -89,3 +113,8 @@ class Report:
         }
         used = [said[basis] for basis in said if any(row.region.basis == basis for row in self.rows)]
         return f"Scored: {'; '.join(used) or 'nothing'}."
+
+
+def _check_paired(report: Report, baseline: Report) -> None:
+    if [row.uri for row in report.rows] != [row.uri for row in baseline.rows]:
+        raise InputError("a gain needs two reports about the same recordings")

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from sortformer.annotation import Turn, Turns
@@ -35,6 +36,7 @@ def score(
     *,
     uem: str | os.PathLike[str] | None = None,
     protocol: str | Protocol = "full",
+    baseline: str | os.PathLike[str] | None = None,
     errors: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
 ) -> Report:
@@ -43,9 +45,9 @@ def score(
     Turns are RTTM, or in another format that ``turns_in`` reads. The reference may also be a manifest of RTTM and UEM
     files; without a UEM, its durations define the scored parts. Recordings that are not in a UEM are not scored, as in
     dscore. A file without a turn means silence: in a folder, in the recording of its name; alone, in all recordings of
-    the other side. A pipe without a turn is an error, because the sending command may have failed. ``errors`` is a
-    folder for inspecting the errors (see ``evaluate.errors``), in which files are replaced only if ``overwrite`` is
-    set.
+    the other side. A pipe without a turn is an error, because the sending command may have failed. ``baseline`` is
+    another hypothesis, to compare with. ``errors`` is a folder for inspecting the errors (see ``evaluate.errors``), in
+    which files are replaced only if ``overwrite`` is set.
 
     Raises:
         InputError: when an argument is not a path, a path is missing or broken, no turn comes through a pipe, a
@@ -57,7 +59,8 @@ def score(
             a reference is not in the UEM; or when a UEM begins after the last turn of both sides and so may be that of
             another recording.
     """
-    for given in (reference, hypothesis, "" if uem is None else uem, "" if errors is None else errors):
+    optional = ("" if given is None else given for given in (uem, baseline, errors))
+    for given in (reference, hypothesis, *optional):
         if not isinstance(given, str | os.PathLike):
             raise InputError(
                 f"score takes paths of files or folders, got {type(given).__name__}: "
@@ -65,21 +68,24 @@ def score(
             )
     chosen = protocol_named(protocol)
     truth = truth_in(reference, uem)
-    hypotheses = _received() if Path(hypothesis) == STDIN else turns_in(Path(hypothesis))
+    paths = [Path(each) for each in (hypothesis, baseline) if each is not None]
+    sides: list[Mapping[str, Turns]] = [_received() if path == STDIN else turns_in(path) for path in paths]
     _check_sent(Path(reference), truth.turns)
-    _check_sent(Path(hypothesis), hypotheses)
-    if not hypotheses and any(truth.turns.values()):
-        silent = listed(sorted(truth.turns))
-        warnings.warn(f"{hypothesis} has no turns: it counts as silence in {silent}", stacklevel=2)
-    names = truth.turns or hypotheses or {without_white_space(Path(reference).stem): ()}
+    for path, side in zip(paths, sides, strict=True):
+        _check_sent(path, side)
+        if not side and any(truth.turns.values()):
+            silent = listed(sorted(truth.turns))
+            warnings.warn(f"{path} has no turns: it counts as silence in {silent}", stacklevel=2)
+    names = truth.turns or sides[0] or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())
-    hypotheses = hypotheses or dict.fromkeys(names, ())
-    references, hypotheses = _listed_in(truth.uem, references, hypotheses)
-    silence = "" if Path(hypothesis).is_dir() else " in a folder, as `diarize -o` writes it,"
-    _check_same(references, hypotheses, str(reference), str(hypothesis), silence)
+    references, *sides = _listed_in(truth.uem, references, *(side or dict.fromkeys(names, ()) for side in sides))
+    for path, side in zip(paths, sides, strict=True):
+        silence = "" if path.is_dir() else " in a folder, as `diarize -o` writes it,"
+        _check_same(references, side, str(reference), str(path), silence)
     if errors is not None:
         check_free(Path(errors), references, overwrite=overwrite)
-    report = score_recordings(references, hypotheses, uem=truth.uem, protocol=chosen)
+    report, *others = (score_recordings(references, side, uem=truth.uem, protocol=chosen) for side in sides)
+    report, hypotheses = replace(report, baseline=others[0] if others else None), sides[0]
     for row in report.rows:
         if row.uri in truth.windows or row.region.basis != "uem" or not row.region.parts:
             continue
@@ -146,18 +152,17 @@ def _check_sent(path: Path, turns: Collection[str]) -> None:
 
 
 def _listed_in(
-    uem: Collection[str] | None, references: Mapping[str, Turns], hypotheses: Mapping[str, Turns]
-) -> tuple[Mapping[str, Turns], Mapping[str, Turns]]:
-    """Return the recordings that are in a UEM, if there is one; warn of other references."""
+    uem: Collection[str] | None, references: Mapping[str, Turns], *hypotheses: Mapping[str, Turns]
+) -> list[Mapping[str, Turns]]:
+    """Return the recordings of each side that are in a UEM, if there is one; warn of other references."""
     if uem is None:
-        return references, hypotheses
+        return [references, *hypotheses]
     others = sorted(set(references) - set(uem))
     if len(others) == len(references):
         raise InputError(f"the UEM has no regions of {listed(others)}; add them, or score without it")
     if others:
         warnings.warn(f"not scored, as the UEM has no regions of them: {listed(others)}", stacklevel=3)
-    inside, found = ({uri: turns for uri, turns in side.items() if uri in uem} for side in (references, hypotheses))
-    return inside, found
+    return [{uri: turns for uri, turns in side.items() if uri in uem} for side in (references, *hypotheses)]
 
 
 def _check_same(

@@ -48,7 +48,16 @@ def as_markdown(report: Report, breakdown: bool = False) -> str:
 
 
 def _notes(report: Report, line_break: str) -> str:
-    lines = [f"Protocol: {report.protocol}. {report.basis}"]
+    lines = []
+    if report.interval is not None:
+        basis = f"bootstrap over {len(report.rows)} recordings"
+        lines.append(f"DER {_percent(report.der.rate)} %; 95 % interval {_spread(report.interval)} % ({basis}).")
+    if (baseline := report.baseline) is not None:
+        spread = report.gain_interval(baseline)
+        interval = "" if spread is None else f"; 95 % interval {_spread(spread)} (paired bootstrap)"
+        gain = f"{_percent(report.gain(baseline))} points{interval}"
+        lines.append(f"Gain over the baseline (DER {_percent(baseline.der.rate)} %): {gain}.")
+    lines.append(f"Protocol: {report.protocol}. {report.basis}")
     if report.protocol.collar_s or report.protocol.skip_overlap:
         lines.append("JER has no collar and includes overlap under any protocol.")
     if without := [row.uri for row in report.rows if not row.der.total]:
@@ -56,11 +65,6 @@ def _notes(report: Report, line_break: str) -> str:
             f"No reference speech is scored in {listed(without)}: errors there are given in seconds, "
             "and the rates are 0 % without errors and 100 % with any."
         )
-    if report.interval is not None:
-        low, high = report.interval
-        interval = f"95 % interval {_percent(low)} to {_percent(high)} %"
-        basis = f"bootstrap over {len(report.rows)} recordings"
-        lines.insert(0, f"DER {_percent(report.der.rate)} %; {interval} ({basis}).")
     return line_break.join(lines) + "\n"
 
 
@@ -84,7 +88,7 @@ def _cells(name: str, counts: DerCounts, jaccard: JerCounts, speakers: str) -> t
 def _by_speakers(report: Report) -> Table:
     body = []
     for number, group in report.by_speakers.items():
-        spread = "-" if group.interval is None else " to ".join(map(_percent, group.interval))
+        spread = "-" if group.interval is None else _spread(group.interval)
         body.append(
             (
                 *(str(number), str(len(group.rows)), _percent(group.der.rate), spread, *_shares(group.der)),
@@ -122,6 +126,10 @@ def _percent(rate: float) -> str:
     return f"{100 * rate:.2f}"
 
 
+def _spread(interval: tuple[float, float]) -> str:
+    return " to ".join(map(_percent, interval))
+
+
 def _aligned(table: Table) -> str:
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = [
@@ -156,6 +164,7 @@ def as_json(report: Report) -> str:
             for row in report.rows
         ],
         "total": _whole(report),
+        **({} if report.baseline is None else {"baseline": _compared(report, report.baseline)}),
         "by_speakers": {str(number): _whole(group) for number, group in report.by_speakers.items()},
         "by_overlap": {str(number): _seconds(counts) for number, counts in report.by_overlap.items()},
     }
@@ -169,6 +178,10 @@ def _whole(report: Report) -> dict[str, Any]:
         "der_interval": report.interval,
         "speaker_count_error": report.speaker_count_error,
     }
+
+
+def _compared(report: Report, baseline: Report) -> dict[str, Any]:
+    return {**_whole(baseline), "gain": report.gain(baseline), "gain_interval": report.gain_interval(baseline)}
 
 
 def _measures(counts: DerCounts, jaccard: JerCounts) -> dict[str, Any]:
@@ -188,7 +201,8 @@ def _seconds(counts: DerCounts) -> dict[str, float]:
 def as_csv(report: Report) -> str:
     """Return CSV: one line per recording, then the total and the breakdowns; ``group`` is the kind of a line.
 
-    Times in seconds, rates as fractions; cells without meaning are empty. Each line has the protocol and, as ``basis``,
+    If there is a baseline, its total and the gain have lines, too. Times in seconds, rates as fractions; cells without
+    meaning are empty. Each line has the protocol and, as ``basis``,
     the source of the scored parts: ``uem``, ``duration`` or ``extent``, or several joined by ``+``.
     """
     lines = [
@@ -198,10 +212,16 @@ def as_csv(report: Report) -> str:
         for row in report.rows
     ]
     groups = {("total", "TOTAL"): report, **{("speakers", str(n)): part for n, part in report.by_speakers.items()}}
+    if report.baseline is not None:
+        groups["baseline", "TOTAL"] = report.baseline
     for (group, name), part in groups.items():
         low, high = part.interval or ("", "")
         measures = _measures(part.der, part.jer) | {"der_low": low, "der_high": high}
         lines.append({"group": group, "name": name, "recordings": len(part.rows), **measures, **_conditions(part)})
+    if report.baseline is not None:
+        low, high = report.gain_interval(report.baseline) or ("", "")
+        gain = {"der": report.gain(report.baseline), "der_low": low, "der_high": high}
+        lines.append({"group": "gain", "name": "TOTAL", **gain, **_conditions(report)})
     for number, counts in report.by_overlap.items():
         rate = {"der": counts.rate} if number else {}
         lines.append({"group": "overlap", "name": str(number), **rate, **_seconds(counts), **_conditions(report)})

@@ -32,6 +32,12 @@ def test_the_table_has_the_parts_and_the_protocol(cli: Cli, files: tuple[Path, P
     assert "full (no collar, overlap scored)" in protocol
 
 
+def test_it_says_how_much_is_gained_over_a_baseline(cli: Cli, files: tuple[Path, Path]):
+    outcome = cli("score", files[0], files[0], "--baseline", files[1])
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.splitlines()[3] == "Gain over the baseline (DER 30.00 %): 30.00 points."
+
+
 def test_where_the_errors_are_is_shown_in_a_page_and_in_labels(cli: Cli, files: tuple[Path, Path], tmp_path: Path):
     pages = tmp_path / "wrong"
     plain, outcome = cli("score", *files), cli("score", *files, "--errors", pages)

@@ -128,6 +128,8 @@ def test_what_is_no_path_is_refused(folders):
             score(*given)  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="got dict"):
         score(*folders, uem={"one": [(0, 4)]})  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="got Report"):
+        score(*folders, baseline=score(*folders))  # pyright: ignore[reportArgumentType]
 
 
 def test_errors_are_in_seconds_where_the_reference_has_no_speech(folders):
@@ -142,6 +144,25 @@ def test_errors_are_in_seconds_where_the_reference_has_no_speech(folders):
     nobody = score(*folders)
     assert (nobody.der.rate, nobody.jer.rate, nobody.interval) == (1, 1, (1, 1))
     assert "in 'one', 'two': " in as_text(nobody)
+
+
+def test_a_baseline_is_scored_as_the_hypothesis_is(folders, tmp_path):
+    reference, hypothesis = folders
+    parts = {"one": [(0.0, 6.0)], "two": [(0.0, 2.0)]}
+    uem.write(tmp_path / "all.uem", parts)
+    report = score(reference, hypothesis, baseline=reference, uem=tmp_path / "all.uem", protocol="fair")
+    assert report.baseline == score(reference, reference, uem=tmp_path / "all.uem", protocol="fair")
+    (tmp_path / "silence.rttm").touch()
+    with pytest.warns(UserWarning, match=r"silence\.rttm has no turns: it counts as silence in 'one', 'two'"):
+        silent = score(reference, hypothesis, baseline=tmp_path / "silence.rttm").baseline
+    assert silent is not None
+    assert silent.der == DerCounts(10, 10, 0, 0)
+
+
+def test_a_baseline_of_other_recordings_is_refused(folders, tmp_path):
+    other = folder(tmp_path / "other", ONE)
+    with pytest.raises(InputError, match=re.escape(f"missing in {other}: 'two' of {folders[0]}")):
+        score(*folders, baseline=other)
 
 
 def test_a_recording_on_one_side_only_is_refused(folders):

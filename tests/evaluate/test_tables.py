@@ -2,13 +2,14 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import pytest
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.evaluate import as_csv, as_json, as_markdown, as_text, score, score_recordings
 from sortformer.metrics.protocol import FULL, changed
-from tests.evaluate.recordings import ONE, ONE_FOUND, TWO, TWO_FOUND
+from tests.evaluate.recordings import ONE, ONE_FOUND, TWO, TWO_FOUND, folder
 
 
 def test_a_report_names_every_way_in_which_parts_were_found():
@@ -61,6 +62,27 @@ def test_json_holds_the_same_numbers(folders):
     assert document["total"]["der"] == pytest.approx(0.3)
     assert document["total"]["speaker_count_error"] == 0
     assert document["files"][0]["scored_region"] == {"basis": "extent", "duration_s": 9.0}
+
+
+def test_the_gain_over_a_baseline_is_in_every_form(folders, tmp_path):
+    compared = score(*folders, baseline=folder(tmp_path / "other", TWO_FOUND, replace(TWO, uri="one")))
+    assert as_text(compared).splitlines()[5] == (
+        "Gain over the baseline (DER 70.00 %): 40.00 points; 95 % interval 0.00 to 50.00 (paired bootstrap)."
+    )
+    document = json.loads(as_json(compared))["baseline"]
+    assert (document["recordings"], document["der"], document["gain"]) == pytest.approx((2, 0.7, 0.4))
+    assert document["gain_interval"] == pytest.approx([0, 0.5])
+    lines = {line["group"]: line for line in csv.DictReader(as_csv(compared).splitlines())}
+    assert float(lines["baseline"]["der"]) == pytest.approx(0.7)
+    assert [float(lines["gain"][key]) for key in ("der", "der_low", "der_high")] == pytest.approx([0.4, 0, 0.5])
+    assert "baseline" not in as_text(score(*folders)) + as_json(score(*folders)) + as_csv(score(*folders))
+
+
+def test_over_one_recording_a_gain_has_no_interval(tmp_path):
+    reference, found = folder(tmp_path / "ref", ONE), folder(tmp_path / "hyp", ONE_FOUND)
+    assert as_text(score(reference, reference, baseline=found)).splitlines()[3] == (
+        "Gain over the baseline (DER 25.00 %): 25.00 points."
+    )
 
 
 def test_json_has_no_noise_of_floating_point():

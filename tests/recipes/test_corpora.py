@@ -127,6 +127,8 @@ def test_finetune_own_data(tmp_path: Path, model: Path):
     before, after = out.split("== after fine-tuning")
     assert total(before) > 0
     assert total(after) > 0
+    assert "baseline" not in before
+    assert "Gain over the baseline" in after
     assert sorted(path.name for path in (run / "turns").iterdir()) == ["train_monday.rttm", "train_tuesday.rttm"]
     assert len((run / "run/log.jsonl").read_text().splitlines()) == 4  # an evaluation, two steps, and an evaluation
     first, learned, before, after = map(weights, (model, run / "run/model", run / "before/model", run / "after/model"))
