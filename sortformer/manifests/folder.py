@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sortformer.annotation import Diarization, Turn, last_end
-from sortformer.errors import InputError
+from sortformer.errors import InputError, listed
 from sortformer.formats import rttm, uem
 from sortformer.formats.folders import AUDIO_SUFFIXES
 from sortformer.formats.gather import TURN_SUFFIXES, is_rttm, turns_in
@@ -40,7 +40,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
             references of a recording differ, or there are none in ``references``, or none about the recordings.
 
     Warns:
-        UserWarning: when the folder ``references`` has references of several kinds.
+        UserWarning: when the folder ``references`` has references of several kinds, or a file is about no recording.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
@@ -67,6 +67,11 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
             kinds = "RTTM, TextGrid, STM, SegLST or Audacity labels (.labels.txt)"
             raise InputError(f"{references} and its subfolders have no {kinds}")
         raise InputError(f"{references} matches none of the recordings in {folder} by name")
+    used = {turns[draft.entry.id][0] for draft in drafts if draft.entry.id in turns}
+    if unused := sorted({path for path, _ in turns.values()} - used):
+        warnings.warn(
+            f"these references belong to no recording in {folder}: {listed([*map(str, unused)])}", stacklevel=2
+        )
     return drafts
 
 

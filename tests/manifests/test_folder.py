@@ -1,5 +1,6 @@
 """Manifests from folders: matching of recordings with their references, and errors."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,8 @@ def test_rttm_of_the_recordings_name_may_call_it_otherwise(tmp_path: Path):
     found = {draft.entry.id: draft.entry.rttm for draft in from_folder(tmp_path / "wav", tmp_path / "refs")}
     assert found == {"one": reference, "two": None}
     inside = truth(tmp_path / "refs" / "x" / "one.rttm", (0, 1, "a"))
-    assert from_folder(tmp_path / "wav", tmp_path / "refs")[0].entry.rttm == inside
+    with pytest.warns(UserWarning, match=re.escape(f"these references belong to no recording in {tmp_path / 'wav'}: ")):
+        assert from_folder(tmp_path / "wav", tmp_path / "refs")[0].entry.rttm == inside
     sound(tmp_path / "other" / "three.wav")
     with pytest.raises(InputError, match=r"refs matches none of the recordings in .*other"):
         from_folder(tmp_path / "other", tmp_path / "refs")
@@ -110,7 +112,17 @@ def test_what_is_inside_goes_before_the_file_name_and_two_of_one_name_compete(tm
     with pytest.raises(InputError, match=r"hyp/one\.rttm and .*ref/one\.rttm are both for 'one', by their names"):
         from_folder(tmp_path / "wav", tmp_path / "both")
     best = truth(tmp_path / "both" / "one.rttm", (0, 2, "a"))
-    assert from_folder(tmp_path / "wav", tmp_path / "both")[0].entry.rttm == best
+    with pytest.warns(UserWarning, match=r"belong to no recording in .*'.*hyp/one\.rttm', '.*ref/one\.rttm'$"):
+        assert from_folder(tmp_path / "wav", tmp_path / "both")[0].entry.rttm == best
+
+
+def test_a_reference_of_a_recording_that_is_gone_is_named(tmp_path: Path):
+    for name in ("here", "gone"):
+        sound(tmp_path / f"{name}.wav")
+        truth(tmp_path / f"{name}.rttm", (0, 1, "a"))
+    (tmp_path / "gone.wav").unlink()
+    with pytest.warns(UserWarning, match=r"belong to no recording in .*: '.*gone\.rttm'$"):
+        assert [draft.entry.id for draft in from_folder(tmp_path)] == ["here"]
 
 
 def test_a_name_with_a_microphone_goes_with_the_meeting(tmp_path: Path):
