@@ -1,7 +1,6 @@
 """Files that cannot be read: one sentence each, with the file's name and what to do."""
 
 import io
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -221,6 +220,7 @@ def test_a_bad_sample_in_another_channel_does_not_matter(tmp_path):
         audio.read(path)
 
 
+@pytest.mark.filterwarnings("error")
 def test_channels_that_cancel_each_other_out_are_said(tmp_path):
     """As from a balanced microphone in a stereo socket."""
     wave = chirp(1, 16_000)
@@ -228,11 +228,9 @@ def test_channels_that_cancel_each_other_out_are_said(tmp_path):
     with pytest.warns(audio.AudioWarning, match=r"balanced\.wav cancel each other out .* in Python, channel=1"):
         audio.read(path)
     unrelated = np.random.default_rng(0).standard_normal((16_000, 8)) * 0.1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        np.testing.assert_allclose(audio.read(path, channel=1), wave, atol=1e-4)
-        for whole in (unrelated, np.stack([wave, 0 * wave], axis=1), np.zeros((16_000, 2))):
-            audio.read(write(tmp_path / "whole.wav", whole, 16_000))
+    np.testing.assert_allclose(audio.read(path, channel=1), wave, atol=1e-4)
+    for whole in (unrelated, np.stack([wave, 0 * wave], axis=1), np.zeros((16_000, 2))):
+        audio.read(write(tmp_path / "whole.wav", whole, 16_000))
 
 
 def test_a_video_without_sound_is_refused(tmp_path):

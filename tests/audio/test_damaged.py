@@ -204,8 +204,6 @@ def test_no_damaged_byte_gives_another_error_or_a_word_on_the_terminal(tmp_path,
         places = rng.integers(0, min(len(content), int(rng.choice([64, 1_000, len(content)]))), 3)
         for place in places:
             damaged[place] = rng.integers(256)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", audio.AudioWarning)
-            with contextlib.suppress(InputError):
-                assert np.isfinite(audio.read(io.BytesIO(damaged))).all()
+        with warnings.catch_warnings(action="ignore", category=audio.AudioWarning), contextlib.suppress(InputError):
+            assert np.isfinite(audio.read(io.BytesIO(damaged))).all()
     assert capfd.readouterr() == ("", "")

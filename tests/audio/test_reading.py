@@ -5,7 +5,6 @@ import os
 import struct
 import threading
 import tracemalloc
-import warnings
 from fractions import Fraction
 
 import av
@@ -139,12 +138,11 @@ def test_tracks_side_by_side_in_an_ogg_are_no_chain(tmp_path):
 
 
 @pytest.mark.parametrize("seconds", [0.2, 3.0])
+@pytest.mark.filterwarnings("error")
 def test_a_flac_from_a_pipe_is_read_to_its_end(tmp_path, seconds):
     wave = chirp(seconds, 16_000)
     path = piped_flac(tmp_path / "piped.flac", wave, 16_000)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        np.testing.assert_allclose(audio.read(path), wave, atol=1e-4)
+    np.testing.assert_allclose(audio.read(path), wave, atol=1e-4)
     assert audio.probe(path).duration_s is None
 
 

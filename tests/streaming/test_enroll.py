@@ -144,8 +144,7 @@ def test_the_next_voice_of_a_slot_is_not_compared_with_the_one_that_left():
     by_voice = dataclasses.replace(CONFIG, clustering=ClusteringConfig(1.99), voice_frames=60)
     session = Session(hearing_model(3.0, -3.0, -3.0), by_voice)
     for name, tone in (("chair", 0.2), ("guest", 1.5)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             session.enroll(name, np.sin(np.arange(30_000) * tone).astype(np.float32) / 2)
     second = session._position.memory.known[0, 1]
     session.reset_slot(0)

@@ -122,7 +122,6 @@ def test_diarizer_and_saved_model_stream_by_it(tmp_path):
         diarizer.probabilities(WAVE, sample_rate=16_000, preset="0.4s").data, EXPECTED, atol=1e-6
     )
     np.testing.assert_allclose(whole, EXPECTED, atol=2e-4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         named = diarizer(WAVE, sample_rate=16_000, enroll={"chair": CLIP})
     assert set(named.speakers) <= {"chair", *(f"speaker_{number}" for number in range(3))}

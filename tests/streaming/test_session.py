@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -275,10 +274,9 @@ def test_what_nobody_can_hear_is_no_speech_whatever_the_model_says(peak, heard):
     assert session.push(WAVE * (peak / np.abs(WAVE).max())).probs.any() == heard
 
 
+@pytest.mark.filterwarnings("error")
 def test_of_a_stream_of_nothing_nothing_is_said():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Session(MODEL, CONFIG).finish().turns == ()
+    assert Session(MODEL, CONFIG).finish().turns == ()
 
 
 def test_the_state_is_a_value():
