@@ -1,5 +1,6 @@
 """Make recordings for tests: signals, and files of every kind, with the encoders of the decoders' own wheels."""
 
+import io
 from fractions import Fraction
 from pathlib import Path
 
@@ -7,7 +8,19 @@ import av
 import numpy as np
 import soundfile
 
-__all__ = ["FFMPEG_FORMATS", "SOUNDFILE_FORMATS", "chirp", "delay", "encode", "lag", "live_mp3", "piped_flac", "write"]
+__all__ = [
+    "FFMPEG_FORMATS",
+    "SOUNDFILE_FORMATS",
+    "Breaking",
+    "chirp",
+    "delay",
+    "encode",
+    "lag",
+    "live_mp3",
+    "made",
+    "piped_flac",
+    "write",
+]
 
 SOUNDFILE_FORMATS = {
     "wav": {},
@@ -33,6 +46,13 @@ def write(path: Path, samples: np.ndarray, rate: int, **options: str) -> Path:
     """Write with soundfile."""
     soundfile.write(path, samples, rate, **options)
     return path
+
+
+def made(path: Path, samples: np.ndarray, rate: int, **options: str) -> Path:
+    """Write in the format of the suffix; ``options`` are those of :func:`encode`."""
+    if (extension := path.suffix[1:]) in FFMPEG_FORMATS:
+        return encode(path, samples, rate, FFMPEG_FORMATS[extension], **options)
+    return write(path, samples, rate, **SOUNDFILE_FORMATS[extension])
 
 
 def live_mp3(path: Path) -> Path:
@@ -81,6 +101,19 @@ def encode(path: Path, samples: np.ndarray, rate: int, codec: str, kind: str | N
             container.mux(stream.encode(part))
         container.mux(stream.encode(None))
     return path
+
+
+class Breaking(io.BytesIO):
+    """A file whose owner fails, closes it, or gives up, while it is read."""
+
+    def __init__(self, content: bytes, error: BaseException) -> None:
+        super().__init__(content)
+        self.error = error
+
+    def read(self, count: int | None = -1, /) -> bytes:
+        if self.tell() > 20_000:
+            raise self.error
+        return super().read(count)
 
 
 def lag(later: np.ndarray, earlier: np.ndarray) -> int:

@@ -12,7 +12,7 @@ import soundfile
 from sortformer import audio
 from sortformer.audio import files
 from sortformer.errors import InputError
-from tests.audio.makers import chirp, encode, write
+from tests.audio.makers import Breaking, chirp, encode, write
 
 NOISE = np.random.default_rng(7).integers(0, 256, 20_000, np.uint8).tobytes()
 TEXT = b"Minutes of the meeting: nobody recorded it.\n" * 50
@@ -252,19 +252,6 @@ def test_a_rate_that_no_recording_has_is_refused(tmp_path, rate):
     path = write(tmp_path / "odd.wav", chirp(1, 16_000), rate)
     with pytest.raises(InputError, match=rf"odd\.wav has an invalid header \(a sample rate of {rate} Hz\)"):
         audio.read(path)
-
-
-class Breaking(io.BytesIO):
-    """A file whose owner fails, closes it, or gives up, while it is read."""
-
-    def __init__(self, content: bytes, error: BaseException) -> None:
-        super().__init__(content)
-        self.error = error
-
-    def read(self, count: int | None = -1, /) -> bytes:
-        if self.tell() > 20_000:
-            raise self.error
-        return super().read(count)
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.mp3"])

@@ -10,19 +10,14 @@ import pytest
 
 from sortformer import audio
 from sortformer.errors import InputError
-from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, live_mp3, write
+from tests.audio.makers import SOUNDFILE_FORMATS, Breaking, chirp, encode, live_mp3, made, write
 
 NOISE = np.random.default_rng(7).integers(0, 256, 20_000, np.uint8).tobytes()
 
 
 @pytest.mark.parametrize("extension", [*SOUNDFILE_FORMATS, "webm", "mkv"])
 def test_a_file_that_was_cut_gives_what_is_left_and_a_warning(tmp_path, extension):
-    wave = chirp(5, 48_000)
-    path = tmp_path / f"cut.{extension}"
-    if extension in SOUNDFILE_FORMATS:
-        write(path, wave, 48_000, **SOUNDFILE_FORMATS[extension])
-    else:
-        encode(path, wave, 48_000, FFMPEG_FORMATS[extension])
+    path = made(tmp_path / f"cut.{extension}", chirp(5, 48_000), 48_000)
     whole = audio.read(path)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) * 7 // 10])
@@ -88,8 +83,7 @@ def test_what_follows_a_damaged_part_keeps_its_time(tmp_path):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("extension", SOUNDFILE_FORMATS)
 def test_a_whole_file_gives_no_warning(tmp_path, extension):
-    path = write(tmp_path / f"whole.{extension}", chirp(3, 48_000), 48_000, **SOUNDFILE_FORMATS[extension])
-    audio.read(path)
+    audio.read(made(tmp_path / f"whole.{extension}", chirp(3, 48_000), 48_000))
 
 
 @pytest.mark.filterwarnings("error")
@@ -156,16 +150,9 @@ def test_what_follows_the_samples_is_left_out(tmp_path):
 
 @pytest.mark.parametrize("extension", ["wav", "flac", "mp3"])
 def test_a_disk_that_fails_gives_what_is_before_and_a_warning(tmp_path, capfd, extension):
-    path = write(tmp_path / f"talk.{extension}", chirp(30, 16_000), 16_000, **SOUNDFILE_FORMATS[extension])
-
-    class Failing(io.BytesIO):
-        def read(self, count=-1):
-            if self.tell() > len(self.getvalue()) // 2:
-                raise OSError(5, "Input/output error")
-            return super().read(count)
-
+    path = made(tmp_path / f"talk.{extension}", chirp(30, 16_000), 16_000)
     with pytest.warns(audio.AudioWarning, match=r"damaged or truncated \(Input/output error\): using"):
-        audio.read(Failing(path.read_bytes()))
+        audio.read(Breaking(path.read_bytes(), OSError(5, "Input/output error")))
     assert capfd.readouterr() == ("", "")
 
 
@@ -193,11 +180,8 @@ def test_a_chunk_that_ends_beyond_any_file_is_refused_without_a_word_on_the_term
 
 @pytest.mark.parametrize("extension", ["wav", "flac", "opus", "mp3", "m4a", "webm"])
 def test_no_damaged_byte_gives_another_error_or_a_word_on_the_terminal(tmp_path, capfd, extension):
-    path = tmp_path / f"clip.{extension}"
-    if extension in SOUNDFILE_FORMATS:
-        write(path, chirp(0.5, 16_000), 16_000, **SOUNDFILE_FORMATS[extension])
-    else:
-        encode(path, chirp(0.5, 48_000), 48_000, FFMPEG_FORMATS[extension])
+    rate = 16_000 if extension in SOUNDFILE_FORMATS else 48_000
+    path = made(tmp_path / f"clip.{extension}", chirp(0.5, rate), rate)
     content, rng = path.read_bytes(), np.random.default_rng(3)
     for _ in range(60):
         damaged = bytearray(content)

@@ -22,7 +22,7 @@ import soundfile
 from sortformer import audio
 from sortformer.audio.live import microphone, piped
 from sortformer.errors import InputError
-from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, write
+from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, made, write
 
 DEMO = Path(__file__).parents[2] / "demos" / "meeting.wav"
 
@@ -54,14 +54,6 @@ def sent(content: bytes, **options: int) -> np.ndarray:
             sending.join()
 
 
-def made(path: Path, samples: np.ndarray, rate: int) -> Path:
-    extension = path.suffix[1:]
-    if extension in FFMPEG_FORMATS:
-        options = {"movflags": "faststart"} if extension in LATE else {}
-        return encode(path, samples, rate, FFMPEG_FORMATS[extension], **options)
-    return write(path, samples, rate, **SOUNDFILE_FORMATS[extension])
-
-
 def test_a_pause_of_what_does_not_block_is_not_the_end():
     with pipe() as (hearer, sender):
         os.set_blocking(hearer.fileno(), False)
@@ -81,7 +73,8 @@ def test_where_pipes_always_block_there_is_no_way_to_ask_for_it(monkeypatch: pyt
 
 @pytest.mark.parametrize("extension", sorted({*SOUNDFILE_FORMATS, *FFMPEG_FORMATS}))
 def test_what_comes_through_a_pipe_is_what_the_file_holds(tmp_path: Path, extension: str):
-    path = made(tmp_path / f"meeting.{extension}", chirp(3, 24_000, channels=2), 24_000)
+    options = {"movflags": "faststart"} if extension in LATE else {}
+    path = made(tmp_path / f"meeting.{extension}", chirp(3, 24_000, channels=2), 24_000, **options)
     heard, held = sent(path.read_bytes()), audio.read(path)
     assert len(heard) == pytest.approx(len(held), abs=0.05 * 16_000)  # some formats are trimmed in files only
     shared = min(len(heard), len(held)) - 800
@@ -231,12 +224,16 @@ def test_a_broadcast_may_begin_more_tracks_while_it_is_heard(tmp_path: Path):
 
 
 class Failing(io.BytesIO):
-    """A pipe that fails at its end."""
+    """A pipe that fails, or whose hearer is interrupted, where it would end."""
+
+    def __init__(self, content: bytes, error: BaseException | None = None) -> None:
+        super().__init__(content)
+        self.error = error or ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
 
     def read1(self, size: int | None = -1, /) -> bytes:
         if content := super().read1(size):
             return content
-        raise ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")
+        raise self.error
 
 
 @pytest.mark.parametrize("header", [44, 0])
@@ -251,22 +248,13 @@ def test_what_came_before_a_pipe_fails_is_heard(tmp_path: Path, capfd: pytest.Ca
     assert capfd.readouterr().err == ""
 
 
-class Interrupted(io.BytesIO):
-    """A pipe whose hearer is interrupted where it would end."""
-
-    def read1(self, size: int | None = -1, /) -> bytes:
-        if content := super().read1(size):
-            return content
-        raise KeyboardInterrupt
-
-
 @pytest.mark.parametrize("header", [44, 0])
 @pytest.mark.filterwarnings("error")
 def test_what_came_before_an_interrupt_is_heard(tmp_path: Path, header: int):
     content = write(tmp_path / "meeting.wav", chirp(5, 16_000), 16_000).read_bytes()
     heard = []
     with pytest.raises(KeyboardInterrupt):
-        heard.extend(piped(Interrupted(content[44 - header :])))
+        heard.extend(piped(Failing(content[44 - header :], KeyboardInterrupt())))
     assert sum(map(len, heard)) >= 4 * 16_000
 
 

@@ -17,13 +17,13 @@ from sortformer.audio.files import can_be_read_again
 from sortformer.audio.reading import opened, up_to
 from sortformer.errors import InputError
 from sortformer.formats.folders import AUDIO_SUFFIXES
-from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, piped_flac, write
+from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, made, piped_flac, write
 
 
 @pytest.mark.parametrize("extension", SOUNDFILE_FORMATS)
 def test_formats_of_soundfile_are_read(tmp_path, extension):
     wave = chirp(2, 16_000)
-    path = write(tmp_path / f"clip.{extension}", wave, 16_000, **SOUNDFILE_FORMATS[extension])
+    path = made(tmp_path / f"clip.{extension}", wave, 16_000)
     _assert_heard(audio.read(path), wave)
     assert audio.probe(path).duration_s == pytest.approx(2.0, abs=0.1)
 
@@ -31,7 +31,7 @@ def test_formats_of_soundfile_are_read(tmp_path, extension):
 @pytest.mark.parametrize("extension", FFMPEG_FORMATS)
 def test_formats_of_ffmpeg_are_read(tmp_path, extension):
     wave = chirp(2, 48_000, channels=2)
-    path = encode(tmp_path / f"clip.{extension}", wave, 48_000, FFMPEG_FORMATS[extension])
+    path = made(tmp_path / f"clip.{extension}", wave, 48_000)
     _assert_heard(audio.read(path), audio.read(wave, 48_000))
     info = audio.probe(path)
     assert (info.sample_rate, info.channels) == (48_000, 2)
@@ -186,11 +186,7 @@ def test_an_encoded_file_gives_the_same_samples_from_path_and_file_object(tmp_pa
 
 @pytest.mark.parametrize("extension", ["wav", "m4a"])
 def test_a_file_object_is_read_from_its_beginning_and_left_open(tmp_path, extension):
-    path = tmp_path / f"clip.{extension}"
-    if extension == "wav":
-        write(path, chirp(1, 16_000), 16_000)
-    else:
-        encode(path, chirp(1, 16_000), 16_000, "aac")
+    path = made(tmp_path / f"clip.{extension}", chirp(1, 16_000), 16_000)
     with path.open("rb") as file:
         file.seek(17)
         first = audio.read(file)
@@ -213,11 +209,7 @@ class Pipe(io.RawIOBase):
 
 @pytest.mark.parametrize("extension", ["wav", "m4a"])
 def test_a_pipe_is_read(tmp_path, extension):
-    path = tmp_path / f"clip.{extension}"
-    if extension == "wav":
-        write(path, chirp(1, 16_000), 16_000)
-    else:
-        encode(path, chirp(1, 16_000), 16_000, "aac")
+    path = made(tmp_path / f"clip.{extension}", chirp(1, 16_000), 16_000)
     np.testing.assert_array_equal(audio.read(Pipe(path.read_bytes())), audio.read(path))
 
 
