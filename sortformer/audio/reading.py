@@ -16,7 +16,7 @@ from sortformer.audio.signal import checked, joined, mixed, rechunked, resampled
 from sortformer.audio.sources import AudioSource, Recording, recording_in, recording_of
 from sortformer.config.checks import whole
 from sortformer.errors import InputError
-from sortformer.grid import SAMPLE_RATE
+from sortformer.grid import LONGEST_S, SAMPLE_RATE
 from sortformer.intervals import number
 
 __all__ = [
@@ -137,8 +137,9 @@ def crop(
     duration_s = None if duration_s is None else number("the duration of an excerpt", duration_s)
     if not (0 <= start_s < math.inf and 0 <= (duration_s or 0.0) < math.inf):
         raise InputError(f"an excerpt needs a start and a duration of 0 s or more, got {start_s} and {duration_s}")
-    end_s = math.inf if duration_s is None else start_s + duration_s
-    first, last = round(start_s * SAMPLE_RATE), None if duration_s is None else round(end_s * SAMPLE_RATE)
+    end_s = LONGEST_S if duration_s is None else min(start_s + duration_s, LONGEST_S)
+    start_s = min(start_s, LONGEST_S)
+    first, last = round(start_s * SAMPLE_RATE), round(end_s * SAMPLE_RATE)
     name = name_of(source)
     with decoder(source) as found:
         recording = recording_of(found, name)
@@ -148,11 +149,10 @@ def crop(
         # The two sampling grids meet every `beat` samples: the resampler has to start there to hit the grid of `read`.
         beat = rate // math.gcd(rate, SAMPLE_RATE)
         begin = max(0, int((start_s - margin) * rate)) // beat * beat
-        end = math.inf if duration_s is None else math.ceil((end_s + margin) * rate)
-        stretch = _stretch(found, begin, end, name)
+        stretch = _stretch(found, begin, math.ceil((end_s + margin) * rate), name)
         wave = joined(_mono(stretch, rate, channel, name, begin))
     offset = begin * SAMPLE_RATE // rate
-    return wave[first - offset : None if last is None else last - offset]
+    return wave[first - offset : last - offset]
 
 
 def signal_of(found: Decoder, name: str, channel: int | None) -> Iterator[np.ndarray]:
@@ -160,13 +160,13 @@ def signal_of(found: Decoder, name: str, channel: int | None) -> Iterator[np.nda
     return _signal(recording_of(found, name), channel)
 
 
-def _stretch(found: Decoder, begin: int, end: float, name: str) -> Iterator[np.ndarray]:
+def _stretch(found: Decoder, begin: int, end: int, name: str) -> Iterator[np.ndarray]:
     """Yield the pieces that can be decoded between two samples, counted at the file's own rate."""
     at = 0
     try:
         at = found.seek(begin)
         for piece in found.pieces():
-            yield piece[max(0, begin - at) : int(max(0, min(end - at, len(piece))))]
+            yield piece[max(0, begin - at) : end - at]
             at += len(piece)
             if at >= end:
                 break
