@@ -17,6 +17,7 @@ from sortformer.audio.raw import RawDecoder
 from sortformer.audio.reading import SHORTEST_S, signal_of
 from sortformer.audio.signal import check_channel, resampled
 from sortformer.audio.sniffing import HEAD_BYTES, begins_recording, is_noise, is_text
+from sortformer.audio.sources import recording_of
 from sortformer.errors import InputError, refusal
 from sortformer.extras import require_extra
 from sortformer.grid import SAMPLE_RATE
@@ -134,7 +135,7 @@ def _recording(source: _Pipe, name: str, channel: int | None) -> Iterator[np.nda
     with contextlib.closing(found):
         if channel is not None:
             check_channel(channel, found.info.channels, name)
-        blocks = signal_of(found, name, channel)
+        blocks = signal_of(recording_of(found, name), channel)
         try:
             first = next(blocks)
         except InputError as error:

@@ -68,7 +68,7 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
         UserWarning: if the file has several audio tracks, of which only one is read.
     """
     with recording_in(source, sample_rate) as recording:
-        return joined(_signal(recording, channel))
+        return joined(signal_of(recording, channel))
 
 
 def blocks(
@@ -92,7 +92,7 @@ def opened(
     if not 0.5 < samples < math.inf:
         raise InputError(f"block_s must be positive and finite, got {block_s}")
     with recording_in(source, sample_rate) as recording:
-        yield recording.duration_s, rechunked(_signal(recording, channel), round(samples))
+        yield recording.duration_s, rechunked(signal_of(recording, channel), round(samples))
 
 
 def up_to(blocks: Iterator[np.ndarray], limit_s: float) -> deque[np.ndarray]:
@@ -155,9 +155,16 @@ def crop(
     return wave[first - offset : last - offset]
 
 
-def signal_of(found: Decoder, name: str, channel: int | None) -> Iterator[np.ndarray]:
-    """Yield all audio of an open decoder, as (n,) float32 pieces at 16 kHz; errors and warnings as for ``read``."""
-    return _signal(recording_of(found, name), channel)
+def signal_of(recording: Recording, channel: int | None) -> Iterator[np.ndarray]:
+    """Yield all audio of an open recording, as (n,) float32 pieces at 16 kHz; errors and warnings as for ``read``."""
+    _warn_of_tracks(recording)
+    count = 0
+    for piece in _mono(recording.pieces, recording.rate, channel, recording.name):
+        count += len(piece)
+        yield piece
+    if count < SHORTEST_S * SAMPLE_RATE:
+        length_s = count * 1000 // SAMPLE_RATE / 1000  # rounded down, so that it reads as less than the minimum
+        raise InputError(f"{recording.name} holds only {length_s:.3f} s of audio: at least {SHORTEST_S} s is needed")
 
 
 def _stretch(found: Decoder, begin: int, end: int, name: str) -> Iterator[np.ndarray]:
@@ -175,18 +182,6 @@ def _stretch(found: Decoder, begin: int, end: int, name: str) -> Iterator[np.nda
     except Damaged as error:
         place = f"after {at / found.info.sample_rate:.1f} s"
         warnings.warn(f"{name} is damaged {place} ({error}): using the audio before that", AudioWarning, stacklevel=2)
-
-
-def _signal(recording: Recording, channel: int | None) -> Iterator[np.ndarray]:
-    """Yield (n,) float32 pieces at 16 kHz."""
-    _warn_of_tracks(recording)
-    count = 0
-    for piece in _mono(recording.pieces, recording.rate, channel, recording.name):
-        count += len(piece)
-        yield piece
-    if count < SHORTEST_S * SAMPLE_RATE:
-        length_s = count * 1000 // SAMPLE_RATE / 1000  # rounded down, so that it reads as less than the minimum
-        raise InputError(f"{recording.name} holds only {length_s:.3f} s of audio: at least {SHORTEST_S} s is needed")
 
 
 def _warn_of_tracks(recording: Recording) -> None:
