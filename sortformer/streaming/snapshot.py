@@ -37,16 +37,14 @@ def from_bytes(data: bytes) -> dict[str, Any]:
     Raises:
         InputError: if the bytes are damaged, from another version, or not a snapshot of a session.
     """
-    data = bytes(data) if isinstance(data, bytearray | memoryview) else data
-    if isinstance(data, bytes) and re.match(_ANY_FORMAT, data) and not data.startswith(_FORMAT):
-        raise InputError(
-            "this snapshot is from another version of the toolkit (it does not begin with "
-            f"'{_FORMAT.decode().strip()}'): restore it with that version"
-        )
-    if not isinstance(data, bytes) or not data.startswith(_FORMAT):
-        raise InputError(
-            f"these bytes are not a snapshot of a session (they do not begin with '{_FORMAT.decode().strip()}')"
-        )
+    data, expected = bytes(data) if isinstance(data, bytes | bytearray | memoryview) else b"", _FORMAT.decode().strip()
+    if not data.startswith(_FORMAT):
+        if re.match(_ANY_FORMAT, data):
+            raise InputError(
+                f"this snapshot is from another version of the toolkit (it does not begin with '{expected}'): "
+                "restore it with that version"
+            )
+        raise InputError(f"these bytes are not a snapshot of a session (they do not begin with '{expected}')")
     content = data[_HEAD:]
     if hashlib.sha256(content).digest() != data[len(_FORMAT) : _HEAD]:
         raise InputError("the snapshot is damaged: take another one")
