@@ -17,7 +17,7 @@ from sortformer.model.encoder import Encoder
 from sortformer.streaming.level import NEW, StreamLevel
 from sortformer.streaming.protocol import Chunk
 
-__all__ = ["Front", "hear", "missing_samples", "next_chunk", "start_front", "told"]
+__all__ = ["Front", "hear", "needed_samples", "next_chunk", "start_front", "told"]
 
 _GRID = FrameGrid()
 # A feature frame needs the samples up to half a window after its centre; the last frame of a group of eight is centred
@@ -68,10 +68,10 @@ def start_front(log_mel: LogMel, level: StreamLevel | Level = NEW) -> Front:
     )
 
 
-def missing_samples(config: StreamConfig, front: Front) -> int:
-    """Return how many samples are missing for the next whole chunk."""
-    heard = front.next_frame + config.chunk_frames + config.right_context_frames
-    return heard * _GRID.step_samples + _LOOKAHEAD_SAMPLES - front.received
+def needed_samples(config: StreamConfig, front: Front) -> int:
+    """Return how many samples from the start of the stream on the next whole chunk needs."""
+    frames = front.next_frame + config.chunk_frames + config.right_context_frames
+    return frames * _GRID.step_samples + _LOOKAHEAD_SAMPLES
 
 
 def hear(log_mel: LogMel, front: Front, samples: np.ndarray, *, last: bool = False) -> Front:

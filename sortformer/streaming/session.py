@@ -30,7 +30,7 @@ from sortformer.postprocess import only_slots
 from sortformer.speaker_count import warn_if_full
 from sortformer.streaming.blocks import block_of
 from sortformer.streaming.choice import stream_memory
-from sortformer.streaming.front import Front, hear, missing_samples, next_chunk, start_front, told
+from sortformer.streaming.front import Front, hear, needed_samples, next_chunk, start_front, told
 from sortformer.streaming.known import introduced, moved, slot_of_clip
 from sortformer.streaming.lock import Lock
 from sortformer.streaming.protocol import Chunk, together
@@ -121,8 +121,7 @@ class Session:
     @property
     def missing_samples(self) -> int:
         """Samples missing for the next chunk: 0 or less if its step failed, and the next call will repeat it."""
-        here = self._position
-        return missing_samples(self.config, here.front) - (self._heard - here.front.received)
+        return needed_samples(self.config, self._position.front) - self._heard
 
     @property
     def num_frames(self) -> int:
@@ -321,7 +320,7 @@ class Session:
             return None
         if len(self._waiting) > 1:
             self._waiting = [joined(self._waiting)]
-        wave, need = self._waiting[0], missing_samples(self.config, here.front)
+        wave, need = self._waiting[0], needed_samples(self.config, here.front) - here.front.received
         heard = hear(self._log_mel, here.front, wave[:need])
         front, chunk = next_chunk(self._log_mel, self.model.encoder, self.config, heard)
         assert chunk is not None
