@@ -94,12 +94,11 @@ class Recordings:
         self._tasks.add(task := asyncio.current_task())
         try:
             async with self._form(request) as form:
-                answer = await self._heard(request, await asked(form))
+                return await self._heard(request, await asked(form))
         except asyncio.CancelledError:
             raise later(STOPPING) from None
         finally:
             self._tasks.discard(task)
-        return answer
 
     def stop(self) -> None:
         """Cancel all requests."""
