@@ -60,11 +60,17 @@ def test_where_no_stream_is_that_is_said(server: Running, path: str, caplog: pyt
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
-    [("GET", "/", 404), ("POST", "/v1/diarize/", 404), ("POST", "/api/v1/diarize", 404), ("GET", "/v1/diarize", 405)],
+    [
+        ("GET", "/", 404),
+        ("GET", "/docs", 404),
+        ("POST", "/v1/diarize/", 404),
+        ("POST", "/api/v1/diarize", 404),
+        ("GET", "/v1/diarize", 405),
+    ],
 )
 def test_where_nothing_is_that_is_said_with_the_path(server: Running, method: str, path: str, status: int):
     answer = httpx.request(method, f"http://{server.address}{path}", timeout=60)
-    assert answer.status_code == status
+    assert (answer.status_code, list(answer.json())) == (status, ["error"])
     assert answer.json()["error"].startswith(f"there is no {method} {path}: recordings are for POST /v1/diarize")
 
 

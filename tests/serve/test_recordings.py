@@ -259,12 +259,6 @@ def test_no_option_is_passed_over(server: Running, wav: Path, form: dict[str, An
     assert words in answer.json()["error"]
 
 
-def test_what_is_not_there_is_said_as_all_errors_are(server: Running):
-    for method, path, status in (("GET", "/", 404), ("GET", "/v1/diarize", 405), ("GET", "/docs", 404)):
-        answer = httpx.request(method, f"http://{server.address}{path}", timeout=60)
-        assert (answer.status_code, list(answer.json())) == (status, ["error"])
-
-
 def test_the_server_describes_itself(server: Running):
     assert server.state() == {
         "status": "ok",

@@ -77,5 +77,5 @@ def test_a_stream_has_no_peak_to_go_by():
 
 
 def test_the_statistics_of_a_recording_are_not():
-    with pytest.raises(ConfigError, match="over the whole recording"):
+    with pytest.raises(ConfigError, match="normalises its features over the whole recording"):
         Session(normalized("per_feature"), STREAM_PRESETS["1s"])

@@ -9,11 +9,9 @@ import torch
 
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.config.clustering import ClusteringConfig
-from sortformer.config.model import EncoderConfig, FeatureConfig, ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig
 from sortformer.errors import ConfigError, InputError
-from sortformer.model import Sortformer
 from sortformer.streaming import Session, SessionPool, StreamState, stream_probabilities
 from tests.small_models import small_config, small_model
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise, normalized, tiny_model
@@ -192,12 +190,6 @@ def test_a_stream_has_the_precision_of_its_model(dtype, most, clustering):
     found = np.concatenate([first, stream_probabilities(restored, [WAVE[20_000:]])])
     assert found.dtype == np.float32
     assert 0 < np.abs(found - expected).mean() < most
-
-
-def test_a_model_that_needs_the_whole_recording_is_refused():
-    config = ModelConfig(FeatureConfig(num_mels=16, normalize="per_feature"), EncoderConfig(subsampling_channels=4))
-    with pytest.raises(ConfigError, match="normalises its features over the whole recording"):
-        Session(Sortformer(config).eval(), CONFIG)
 
 
 def test_a_cache_too_small_for_the_slots_is_refused():
