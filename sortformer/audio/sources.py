@@ -38,6 +38,8 @@ class Recording:
 @contextlib.contextmanager
 def recording_in(source: AudioSource, sample_rate: int | None) -> Iterator[Recording]:
     """Open a source, with the ``sample_rate`` of an array; sources and errors are those of ``audio.read``."""
+    if isinstance(source, Mapping) and "channel" in source:
+        raise InputError("a mapping cannot select the channel: pass channel=, counted from 1")
     if is_file(source):
         name = name_of(source)
         if sample_rate is not None:
@@ -50,7 +52,6 @@ def recording_in(source: AudioSource, sample_rate: int | None) -> Iterator[Recor
     elif isinstance(source, Mapping) and is_array(wave := source.get("waveform", source.get("array"))):
         if sample_rate is not None:
             raise InputError("the waveform already has a sample rate: leave sample_rate out")
-        _check_mapping(source)
         with recording_in(wave, source.get("sample_rate", source.get("sampling_rate"))) as found:
             yield replace(found, name=name_of(source))
     elif callable(decode := getattr(source, "get_all_samples", None)):
@@ -58,7 +59,6 @@ def recording_in(source: AudioSource, sample_rate: int | None) -> Iterator[Recor
         with recording_in({"waveform": samples.data, "sample_rate": samples.sample_rate}, sample_rate) as found:
             yield found
     elif isinstance(source, Mapping) and (file := _file_in(source)) is not None:
-        _check_mapping(source)
         with recording_in(file, sample_rate) as found:
             yield found
     else:
@@ -81,11 +81,6 @@ def _file_in(source: Mapping[str, Any]) -> Any:
     """Return the file of a mapping, or its ``bytes`` as one (undecoded, from Hugging Face's datasets)."""
     content = source.get("bytes")
     return io.BytesIO(content) if isinstance(content, bytes) else file_in(source)
-
-
-def _check_mapping(source: Mapping[str, Any]) -> None:
-    if "channel" in source:
-        raise InputError("a mapping cannot select the channel: pass channel=, counted from 1")
 
 
 def _instead(source: Any) -> str:
