@@ -27,6 +27,7 @@ KEEP_START = {"mpegts", "mpeg"}  # those whose timestamps may jump later on, as 
 LONGEST_PACKET_S = 1.0  # a damaged packet may claim hours
 SHORTEST_GAP_S, LONGEST_GAP_S = 0.1, 3600.0  # less is an encoder's rounding or priming, more a broken timestamp
 LONGEST_START_S = 10.0
+CONTAINER_UNIT = Fraction(1, av.time_base)  # of the times of a container, in seconds
 # In microseconds and bytes: without need FFmpeg would read that far in every broadcast before it starts.
 UP_TO_LATE_SOUND = {"analyzeduration": "15000000", "probesize": "100000000"}
 TO_THE_END = {"ignore_length": "1"}
@@ -165,12 +166,10 @@ class FfmpegDecoder:
     def _stream_s(self) -> float | None:
         if self._format() == "matroska":  # has none, and FFmpeg gives the container's to a stream that starts late
             return None
-        duration, unit = self._stream.duration, self._stream.time_base
-        return float(duration * unit) if duration and duration > 0 and unit else None
+        return max(0.0, _seconds(self._stream.duration, self._stream.time_base)) or None
 
     def _container_s(self) -> float | None:
-        duration = self._container.duration
-        return duration / av.time_base if duration and duration > 0 else None
+        return max(0.0, _seconds(self._container.duration, CONTAINER_UNIT)) or None
 
     def _duration_s(self) -> float | None:
         """Return the seconds from the start of the file's first stream to the end of the audio, None if unknown."""
@@ -187,7 +186,7 @@ class FfmpegDecoder:
 
     def _origin_s(self) -> float:
         """Return the start time of the file's first stream; in an excerpt of a broadcast it is arbitrary."""
-        return _seconds(self._container.start_time, Fraction(1, av.time_base))
+        return _seconds(self._container.start_time, CONTAINER_UNIT)
 
     def _gap_s(self, frame: av.AudioFrame, given_s: float) -> float:
         """Return the seconds without audio between the samples so far and a frame; 0 if the gap is not credible."""
