@@ -59,13 +59,15 @@ def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
     White space in an id or a speaker's name becomes ``_``, because it separates the fields of STM.
 
     Raises:
-        InputError: when two speakers then have the same name, or one that of a gap, or an item is not a word in the
-            form of ``assign_speakers``.
+        InputError: when two speakers then have the same name, or one that of a gap, the id begins like a comment, or an
+            item is not a word in the form of ``assign_speakers``.
     """
     recording = renamed(recording, without_white_space, "STM")
     if _NOBODY in recording.speakers:
         raise InputError(f"a speaker of {recording.uri} is called {_NOBODY}, which is nobody in STM: rename that one")
     uri = without_white_space(recording.uri)
+    if uri.startswith(SCLITE):
+        raise InputError(f"an STM line that begins with {uri!r} would be a comment: give the recording another id")
     return "".join(
         f"{uri} 1 {without_white_space(speaker)} {start:.3f} {end:.3f} {said}".rstrip() + "\n"
         for start, end, speaker, said in segments(recording, words)

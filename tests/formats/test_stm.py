@@ -22,6 +22,11 @@ def test_what_was_written_is_read_again_as_rttm_would_be(recording, name, uri):
     assert stm.parse(stm.format(written)) == rttm.parse(rttm.format(written))
 
 
+def test_an_id_that_would_make_its_lines_comments_is_refused():
+    with pytest.raises(InputError, match="';;talk' would be a comment: give the recording another id"):
+        stm.format(Diarization((Turn(0, 1, "a"),), 2, ";;talk"))
+
+
 @given(said())
 def test_the_segments_are_those_of_seglst_in_order_of_time(words):
     recording = Diarization((), 3600, "S05")
