@@ -147,9 +147,8 @@ def _attributed(said: list[tuple[float, float, str]], diarization: Diarization) 
     turns, speakers = diarization.merge().turns, diarization.speakers
     if not turns:
         return [Word(*word, None) for word in said], 0
-    order = {speaker: rank for rank, speaker in enumerate(speakers)}
-    starts, ends = (np.array([getattr(turn, name) for turn in turns]) for name in ("start", "end"))
-    ranks = np.array([order[turn.speaker] for turn in turns])
+    starts, ends = np.array([(turn.start, turn.end) for turn in turns]).T
+    ranks = np.array([speakers.index(turn.speaker) for turn in turns])
     found, crossed = list[Word](), 0
     for start, end, text in said:
         # Negative values are distances. Rounded, so that floating-point noise does not break ties.
