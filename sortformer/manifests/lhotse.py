@@ -112,14 +112,10 @@ def _number(row: dict[str, Any], key: str) -> float:
 
 def _rows(path: str | Path, read: Callable[[dict[str, Any]], Value]) -> list[Value]:
     """Return the result of ``read`` for each line."""
-    return json_lines(_content(Path(path)), path, "from lhotse", read)
-
-
-def _content(path: Path) -> str:
     content = read_bytes(path)
-    if path.suffix == ".gz":
+    if Path(path).suffix == ".gz":
         try:
             content = gzip.decompress(content)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise InputError(f"{path} cannot be unpacked ({error}); copy it again") from error
-    return decoded(content, str(path))
+    return json_lines(decoded(content, str(path)), path, "from lhotse", read)
