@@ -31,8 +31,7 @@ def passages(words: Iterable[Said]) -> list[Passage]:
         if not said(word)[2].strip():
             continue
         last = found[-1] if found else None
-        goes_on = last and last[-1][0] - _PAUSE_S < word[0] < last[-1][1] + _PAUSE_S
-        if last and goes_on and word[3] == last[0][3]:
+        if last and word[3] == last[0][3] and last[-1][0] - _PAUSE_S < word[0] < last[-1][1] + _PAUSE_S:
             last.append(word)
         else:
             found.append([word])
