@@ -40,9 +40,9 @@ def parse(text: str, source: str, uris: Sequence[str] = ()) -> dict[str, Any] | 
     """
     suffix = Path(source).suffix.lower()
     if suffix in (".srt", ".vtt"):
-        return list(subtitles.parse(text, source))
+        return subtitles.parse(text, source)
     if suffix == ".ctm":
-        return list(words_of(ctm.parse(text, source), source, uris))
+        return words_of(ctm.parse(text, source), source, uris)
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
