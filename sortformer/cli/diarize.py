@@ -35,8 +35,8 @@ from sortformer.cli.options import (
     Start,
     Uri,
     Words,
-    check_preset,
     clips,
+    loaded,
     postprocessed,
 )
 from sortformer.cli.recordings import Recording
@@ -125,15 +125,13 @@ def diarize(
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
-        from sortformer.diarizer import Diarizer
         from sortformer.enrolled import read_clip
         from sortformer.speaker_count import speaker_range
 
         keep_freed_memory()
         voices = {name: read_clip(name, clip) for name, clip in named.items()}
-        diarizer = Diarizer.load(model, device)
+        diarizer = loaded(model, device, preset)
         with usage_errors():
-            check_preset(diarizer, preset)
             settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned).with_room_for(*wanted)
             speaker_range(diarizer.speaker_limit(preset, settings), *wanted)
 

@@ -46,9 +46,9 @@ __all__ = [
     "Uri",
     "Words",
     "as_options",
-    "check_preset",
     "clips",
     "clustered",
+    "loaded",
     "postprocessed",
 ]
 
@@ -226,17 +226,17 @@ def as_options(settings: PostprocessConfig) -> str:
     )
 
 
-def check_preset(diarizer: "Diarizer", preset: str | None) -> None:
-    """Check that the model has a preset; None and ``offline`` are always valid.
-
-    Raises:
-        ConfigError: when it has not.
-    """
+def loaded(model: str | None, device: str, preset: str | None) -> "Diarizer":
+    """Return the diarizer of a model that has the preset; None and ``offline`` are always valid."""
     from sortformer.config.presets import model_preset
+    from sortformer.diarizer import Diarizer
     from sortformer.inference import OFFLINE
 
+    diarizer = Diarizer.load(model, device)
     if preset not in (None, OFFLINE):
-        model_preset(diarizer.model.config, preset)
+        with usage_errors():
+            model_preset(diarizer.model.config, preset)
+    return diarizer
 
 
 def clips(enroll: Iterable[str] | None) -> dict[str, str]:

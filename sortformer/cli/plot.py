@@ -8,7 +8,7 @@ import typer
 
 from sortformer.annotation import Turns
 from sortformer.cli.console import usage_errors
-from sortformer.cli.options import Channel, Clustering, Device, Model, check_preset, clustered
+from sortformer.cli.options import Channel, Clustering, Device, Model, clustered, loaded
 from sortformer.cli.results import check_out
 from sortformer.errors import InputError, listed
 from sortformer.evaluate import truth_in
@@ -43,16 +43,14 @@ def plot(
     check_out(target, overwrite)
     known = None if reference is None else _turns_of(name, reference)
 
-    from sortformer.diarizer import Diarizer
     from sortformer.plot import FORMATS, figure, image
 
     format = target.suffix.removeprefix(".").lower()
     with usage_errors():
         if format not in FORMATS:
             raise InputError(f"a picture cannot be written as {target.name}: end its name in .{', .'.join(FORMATS)}")
-    diarizer = Diarizer.load(model, device)
+    diarizer = loaded(model, device, preset)
     with usage_errors():
-        check_preset(diarizer, preset)
         diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
     found = diarizer.probabilities(recording, channel=channel, preset=preset)
     result = found.turns(diarizer.postprocess)

@@ -17,8 +17,8 @@ from sortformer.cli.options import (
     Model,
     ProtocolName,
     as_options,
-    check_preset,
     clustered,
+    loaded,
 )
 from sortformer.cli.recordings import namesakes, once, recordings
 from sortformer.cli.results import check_out
@@ -76,14 +76,12 @@ def tune(
         raise InputError(f"{uem} has no regions for {listed(absent)}")
 
     from sortformer import checkpoint
-    from sortformer.diarizer import Diarizer
     from sortformer.inference import OFFLINE, preset_of
     from sortformer.tune import tune as search
     from sortformer.tune import voices_by_distance
 
-    diarizer = Diarizer.load(model, device)
+    diarizer = loaded(model, device, preset)
     with usage_errors():
-        check_preset(diarizer, preset)
         diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
     whole = preset_of(diarizer.model.config, preset) == OFFLINE
     with bar(quiet=False) as shown:
