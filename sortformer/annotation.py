@@ -220,7 +220,7 @@ class Diarization:
         return replace(self, turns=tuple(replace(turn, start=start, end=end) for turn, (start, end) in cut))
 
     def alone(self) -> Diarization:
-        """Return the turns cut to where exactly one speaker speaks, unlike ``exclusive``, which shares overlap out."""
+        """Return the turns cut to where exactly one speaker speaks; ``exclusive`` gives overlap to one instead."""
         speech = ((turn.start, turn.end, turn.speaker) for turn in merged(self.turns))
         return self.within((start, end) for start, end, active in moments(speech) if len(active) == 1)
 

@@ -18,7 +18,7 @@ from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.grid import SAMPLE_RATE
 from sortformer.manifests import is_manifest
 from sortformer.manifests.entry import SLACK_S
-from sortformer.manifests.jsonl import read_lines
+from sortformer.manifests.jsonl import read_some
 
 __all__ = ["Recording", "namesakes", "once", "recordings"]
 
@@ -134,11 +134,9 @@ def recordings(argument: str) -> Iterator[Recording]:
             raise InputError(f"the folder {path} has no audio files; {hint}")
         yield from (Recording(file, in_unicode(file.stem)) for file in files)
     elif is_manifest(path):
-        entries = read_lines(path)
-        if not entries:
-            raise InputError(f"the manifest {path} has no recordings")
         yield from (
-            Recording(entry.audio, entry.id, entry.offset, entry.duration, entry.num_speakers) for entry in entries
+            Recording(entry.audio, entry.id, entry.offset, entry.duration, entry.num_speakers)
+            for entry in read_some(path)
         )
     else:
         yield Recording(path, in_unicode(path.stem))

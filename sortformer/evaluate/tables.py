@@ -89,12 +89,8 @@ def _by_speakers(report: Report) -> Table:
     body = []
     for number, group in report.by_speakers.items():
         spread = "-" if group.interval is None else _spread(group.interval)
-        body.append(
-            (
-                *(str(number), str(len(group.rows)), _percent(group.der.rate), spread, *_shares(group.der)),
-                *(_percent(group.jer.rate), f"{group.speaker_count_error:.2f}", f"{group.der.total:.2f}"),
-            )
-        )
+        name, rate, *rest = _cells(str(number), group.der, group.jer, f"{group.speaker_count_error:.2f}")
+        body.append((name, str(len(group.rows)), rate, spread, *rest))
     return [_BY_SPEAKERS, *body]
 
 
@@ -202,8 +198,8 @@ def as_csv(report: Report) -> str:
     """Return CSV: one line per recording, then the total and the breakdowns; ``group`` is the kind of a line.
 
     If there is a baseline, its total and the gain have lines, too. Times in seconds, rates as fractions; cells without
-    meaning are empty. Each line has the protocol and, as ``basis``,
-    the source of the scored parts: ``uem``, ``duration`` or ``extent``, or several joined by ``+``.
+    meaning are empty. Each line has the protocol and, as ``basis``, the source of the scored parts: ``uem``,
+    ``duration`` or ``extent``, or several joined by ``+``.
     """
     lines = [
         {"group": "recording", "name": row.uri, **_measures(row.der, row.jer)}

@@ -25,7 +25,7 @@ from sortformer.json_values import json_lines, number_of, path_of, text_of, whol
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.references import with_speakers
 
-__all__ = ["is_manifest", "read", "read_lines", "write"]
+__all__ = ["is_manifest", "read", "read_lines", "read_some", "write"]
 
 _SUFFIXES = frozenset({".jsonl", ".json"})
 
@@ -41,9 +41,7 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
     Raises:
         InputError: when the file is missing, not a manifest or empty, or two entries have the same id.
     """
-    entries = read_lines(path)
-    if not entries:
-        raise InputError(f"the manifest {path} has no recordings")
+    entries = read_some(path)
     taken: dict[str, Entry] = {}
     for entry in entries:
         if entry.id in taken:
@@ -52,6 +50,18 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
                 f"{entry.audio}; give each its own 'uniq_id'"
             )
         taken[entry.id] = entry
+    return entries
+
+
+def read_some(path: str | os.PathLike[str]) -> list[Entry]:
+    """Return the entries of a manifest as :func:`read_lines` does.
+
+    Raises:
+        InputError: also when there are none.
+    """
+    entries = read_lines(path)
+    if not entries:
+        raise InputError(f"the manifest {path} has no recordings")
     return entries
 
 
