@@ -18,12 +18,14 @@ class Batch:
     """A session pool in a thread of its own, for the tasks of an event loop.
 
     A chunk that arrives while the pool is idle is processed at once, and those that arrive while it is busy form the
-    next batch: no chunk waits for others, or for more than the current step.
+    next batch: no chunk waits for others, or for more than the current step. A clip takes longer than many steps and
+    is nobody's live audio, so clips have a thread of their own.
     """
 
     def __init__(self, pool: SessionPool) -> None:
         self.pool = pool
         self._thread = ThreadPoolExecutor(1)
+        self._clips = ThreadPoolExecutor(1)
         self._waiting: dict[Session, tuple[np.ndarray, asyncio.Future[Update]]] = {}
         self._steps: asyncio.Task[None] | None = None
 
@@ -51,7 +53,7 @@ class Batch:
                 session.enroll(name, clip)
                 return warnings
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, enrolled)
+        return await asyncio.get_running_loop().run_in_executor(self._clips, enrolled)
 
     async def end(self, session: Session, block: np.ndarray) -> tuple[Update, Diarization, list[str]]:
         """End a stream with its last (n,) samples, less than a chunk.

@@ -9,7 +9,7 @@ from sortformer.grid import SAMPLE_RATE
 __all__ = ["LONGEST_CLIP_S", "check_clip", "given_once"]
 
 LONGEST_CLIP_S = 60
-"""Longest enrolment clip in seconds: others wait while it is processed."""
+"""Longest enrolment clip in seconds: other clips wait while it is processed."""
 
 Value = TypeVar("Value")
 

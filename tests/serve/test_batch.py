@@ -40,6 +40,21 @@ def test_what_comes_while_a_step_is_computed_makes_the_next_one(monkeypatch: pyt
     assert steps == [1, 4, 1]
 
 
+def test_chunks_do_not_wait_for_a_clip(monkeypatch: pytest.MonkeyPatch):
+    go_on = threading.Event()
+    monkeypatch.setattr(Session, "enroll", lambda *_: go_on.wait(60))
+
+    async def calls() -> None:
+        batch = Batch(SessionPool(MODEL, CONFIG))
+        known = asyncio.ensure_future(batch.enroll(batch.pool.open(), "Ada", WAVE))
+        await asyncio.wait_for(batch.push(batch.pool.open(), WAVE), 30)
+        assert not known.done()
+        go_on.set()
+        await known
+
+    asyncio.run(calls())
+
+
 def test_a_block_that_is_refused_hurts_nobody_else():
     pool, alone = SessionPool(MODEL, CONFIG), Session(MODEL, CONFIG)
 
