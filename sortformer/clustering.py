@@ -41,6 +41,7 @@ _ROUNDS = 3  # of assignments and means, as in k-means
 _SHARPNESS = 5.0  # log-likelihoods are this times the cosine times the speech in the frame
 _STAYS = 0.9  # probability that the next frame has the same voice
 _DOUBLINGS = 5  # a frame's voice depends on 2^5 = 32 frames on each side
+_PIECE_FRAMES = 2048  # smoothed at a time, which bounds the memory: a frame takes the square of the number of voices
 
 
 def by_voice(
@@ -220,12 +221,16 @@ def _up_to(near: np.ndarray) -> np.ndarray:
     voices = near.shape[1]
     moves = np.full((voices, voices), (1 - _STAYS) / max(1, voices - 1), dtype=near.dtype)
     np.fill_diagonal(moves, _STAYS)
-    # From voice i before some frames to voice j in the last; two of these give that of twice as many frames.
-    path = moves * near[:, None, :]
-    for length in 2 ** np.arange(_DOUBLINGS):
-        path[length:] = path[:-length] @ path[length:]
-        path /= path.sum(axis=(1, 2), keepdims=True)
-    return path.sum(axis=1)
+    given = np.empty_like(near)
+    for start in range(0, len(near), _PIECE_FRAMES):
+        first = max(0, start + 1 - 2**_DOUBLINGS)
+        # From voice i before some frames to voice j in the last; two of these give that of twice as many frames.
+        path = moves * near[first : start + _PIECE_FRAMES, None, :]
+        for length in 2 ** np.arange(_DOUBLINGS):
+            path[length:] = path[:-length] @ path[length:]
+            path /= path.sum(axis=(1, 2), keepdims=True)
+        given[start : start + _PIECE_FRAMES] = path[start - first :].sum(axis=1)
+    return given
 
 
 def shared_out(weight: np.ndarray, spoken: np.ndarray) -> np.ndarray:

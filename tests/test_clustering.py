@@ -274,6 +274,14 @@ def test_what_is_further_off_than_32_frames_says_nothing_of_who_speaks(seed, fra
     np.testing.assert_allclose(staying(near)[far], before[far], rtol=1e-6)
 
 
+@pytest.mark.parametrize("piece", [1, 31, 32, 100])
+def test_who_speaks_does_not_depend_on_the_pieces(monkeypatch: pytest.MonkeyPatch, piece: int):
+    near = np.random.default_rng(1).uniform(0.01, 1.0, (150, 3))
+    whole = staying(near)
+    monkeypatch.setattr("sortformer.clustering._PIECE_FRAMES", piece)
+    np.testing.assert_array_equal(staying(near), whole)
+
+
 def test_a_moment_that_sounds_like_another_voice_is_none():
     who = np.repeat([0, 1, 0, 1], [60, 2, 60, 60])
     emb = np.eye(DIM)[who] + 0.5 * np.eye(DIM)[1 - who]
