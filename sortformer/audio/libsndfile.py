@@ -22,7 +22,7 @@ CUT_CHUNK = re.compile(
 )  # of WAV, AIFF, SVX, W64, RF64 and AU
 NIST_COUNT = re.compile(rb"^sample_count -i (\d{1,18})", re.MULTILINE)
 NIST_HEADER_BYTES = 1024
-SIZES = re.compile(r"(?ms)^Length : (\d+)\nRIFF : (\d+)\n.*^  Bytes/sec +: (\d+)\n.*^data : (\d+)\n")
+SIZES = re.compile(r"(?ms)^Length : (\d+)\n.*^RIFF : (\d+)\n.*^  Bytes/sec +: (\d+)\n.*^data : (\d+)\n")
 OGG_BEFORE_S = 10  # after a seek, samples in the last page differ in libsndfile, and Opus needs time to converge
 UNCOUNTED_S = 10.0  # more than a picture or a tag after the samples takes
 
@@ -93,7 +93,7 @@ class LibsndfileDecoder:
         if re.search(r"without an End-Of-Stream|lacks an end-of-stream", self._file.extra_info):
             raise Damaged("the end of the file is missing")
         if self._uncounted_s() > UNCOUNTED_S:
-            raise Damaged("its header covers only part of it")
+            raise Damaged("its header covers only part of it, see ffmpeg -ignore_length 1")
 
     def close(self) -> None:
         self._file.close()
