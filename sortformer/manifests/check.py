@@ -56,7 +56,8 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     recording, file or speaker in two splits; no recording at all. Names that only number speakers (``spk01``, ``A``)
     are assumed to mean different people in each recording. A doubt is an RTTM or UEM about one recording with another
     name, or with the turns of another: it may be the wrong file; and a speaker in two turns at once: one may be
-    somebody else's.
+    somebody else's. A manifest without any reference is one problem, or a doubt if no manifest has any: these were
+    made to diarize.
 
     Args:
         listen: decode the recordings, which finds silence, damage and copies; else only their headers are read.
@@ -69,11 +70,18 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     statistics: dict[Path, Statistics] = {}
     owner: dict[str, Path] = {}
     files: dict[bytes | tuple[Turn, ...], Path] = {}  # the first with such samples, and with such turns
-    for path in map(Path, manifests):
-        entries = read_lines(path)
+    lists = [(path, read_lines(path)) for path in map(Path, manifests)]
+    to_diarize = all(entry.rttm is None for _, entries in lists for entry in entries)
+    for path, entries in lists:
+        found: list[tuple[str | None, str]] = [*_repeated(entries)]
+        without = [entry.id for entry in entries if entry.rttm is None]
         if not entries:
-            problems.append(Problem(path, None, "it has no recordings"))
-        found = list(_repeated(entries))
+            found.append((None, "it has no recordings"))
+        elif len(without) == len(entries):
+            bare = Problem(path, None, "it has no references ('rttm_filepath'): it can only be diarized")
+            (doubts if to_diarize else problems).append(bare)
+        else:
+            found += [(name, "it has no reference ('rttm_filepath')") for name in without]
         total = Statistics()
         for entry in entries:
             look = _look(entry, listen)
@@ -141,9 +149,7 @@ def _look(entry: Entry, listen: bool) -> _Look:
     if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + SLACK_S:
         problems.append(f"it ends at {entry.offset + (entry.duration or 0.0):.2f} s, its file at {whole_s:.2f} s")
     turns, own = None, ()
-    if entry.rttm is None:
-        problems.append("it has no reference ('rttm_filepath')")
-    else:
+    if entry.rttm is not None:
         try:
             turns, own = reference_of(entry), own_turns(entry)
             problems += _turn_problems(entry, own, turns, whole_s)

@@ -81,7 +81,6 @@ def test_a_manifest_without_recordings_is_a_problem(tmp_path: Path):
     ("change", "said"),
     [
         ({"audio": Path("absent.wav")}, "absent.wav does not exist"),
-        ({"rttm": None}, "it has no reference"),
         ({"rttm": Path("absent.rttm")}, "absent.rttm does not exist"),
         ({"uem": Path("absent.uem")}, "absent.uem does not exist"),
         ({"duration": 3.0}, "it ends at 3.00 s, its file at 1.00 s"),
@@ -94,6 +93,21 @@ def test_what_a_manifest_gets_wrong_is_found(tmp_path: Path, entry: Entry, chang
     found = problems(tmp_path, replace(entry, **change))
     assert len(found) == 1
     assert said in found[0]
+
+
+def test_recordings_without_a_reference_are_named_unless_none_has_one(tmp_path: Path, entry: Entry):
+    bare = [Entry(name, trees.sound(tmp_path / f"{name}.wav", seconds)) for name, seconds in (("two", 2), ("three", 3))]
+    each = "it has no reference ('rttm_filepath')"
+    none = "it has no references ('rttm_filepath'): it can only be diarized"
+    assert problems(tmp_path, entry, *bare) == [each, each]
+    write(tmp_path / "train.jsonl", [entry])
+    write(tmp_path / "test.jsonl", bare)
+    found = check([tmp_path / "train.jsonl", tmp_path / "test.jsonl"])
+    assert [(each.recording, each.what) for each in found.problems] == [(None, none)]
+    assert found.doubts == ()
+    found = check([tmp_path / "test.jsonl"])  # made to diarize
+    assert [(each.recording, each.what) for each in found.doubts] == [(None, none)]
+    assert found.problems == ()
 
 
 def test_a_reference_past_the_end_or_without_speech_is_found(tmp_path: Path, entry: Entry):
