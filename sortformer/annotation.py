@@ -106,12 +106,13 @@ class TimeAxis:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Provenance of a diarization: model, toolkit version, settings (plain JSON values), output frames."""
+    """Provenance: model, toolkit version, settings (plain JSON values), output frames; warnings, None if unknown."""
 
     model: str | None = None
     version: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     time_axis: TimeAxis | None = None
+    warnings: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -294,6 +295,10 @@ class Diarization:
         from sortformer.formats import json
 
         return json.read(path)
+
+    def warned(self, warnings: Iterable[str]) -> Diarization:
+        """Return it with these warnings in its ``origin``: those that were given while it was made."""
+        return replace(self, origin=replace(self.origin or Origin(), warnings=tuple(warnings)))
 
     def to_json(self) -> str:
         """Return a JSON document (see :mod:`sortformer.formats.json`)."""

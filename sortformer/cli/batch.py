@@ -101,7 +101,7 @@ def _work(
         job = load()
         for index, (recording, wanted) in enumerate(todo):
             progress = _progress(recording, shown, task, index, interrupt)
-            with tally.past_errors(recording.name), about(recording.name):
+            with tally.past_errors(recording.name), about(recording.name) as warned:
                 if results.skip_existing and not (wanted := results.wanted(recording)):
                     tally.skipped += 1  # another run with the same folder has done it in the meantime
                     continue
@@ -109,7 +109,7 @@ def _work(
                 result = job(recording, progress)
                 shown.stop()  # the result may be printed to the same terminal
                 try:
-                    results.write(recording, result, wanted, first=tally.finished == 0)
+                    results.write(recording, result, wanted, first=tally.finished == 0, warned=warned)
                     tally.finished += 1
                 finally:
                     shown.start()

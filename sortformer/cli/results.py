@@ -134,18 +134,31 @@ class Results:
         self._check_ours(recording, there)
         return missing
 
-    def write(self, recording: Recording, result: Diarization, formats: tuple[str, ...], *, first: bool = True) -> None:
-        """Write a result in these formats; on stdout, all but the first follow a separator, without a header."""
+    def write(
+        self,
+        recording: Recording,
+        result: Diarization,
+        formats: tuple[str, ...],
+        *,
+        first: bool = True,
+        warned: list[str] | None = None,
+    ) -> None:
+        """Write a result in these formats; on stdout, all but the first follow a separator, without a header.
+
+        ``warned`` lists the warnings given while it was made, and grows by those given here.
+        """
         regions = self._regions(recording)
         words, whole = None, result
         if regions is not None:
             result = _inside(result, regions)
+        if self._transcripts is not None and any(FORMATS[name].words for name in formats):
+            words = self._transcripts.words(recording, whole, regions)  # by all turns, even outside of regions
+        if warned is not None:
+            result = result.warned(map(recording.without_folder, warned))
         if "rttm" in formats:
             say_as_in_rttm(recording.name, *result.speakers)
         for name in formats:
             format = FORMATS[name]
-            if words is None and format.words and self._transcripts is not None:
-                words = self._transcripts.words(recording, whole, regions)  # by all turns, even outside of regions
             if self.folder is not None:
                 path = self._path(recording, name)
                 try:

@@ -6,10 +6,11 @@ Schema 1::
      "confidence": probability or null}], "time_axis": {"start_s": s, "step_s": s, "num_frames": n} or null,
      "model": str or null, "version": str or null, "settings": {...}}
 
-If words are given, there is also ``"words": [{"start": s, "end": s, "text": str, "speaker": str or null}]``, which is
-ignored when a document is read. A recording lasts at least until its last turn ends. Times are in seconds, those of
-turns and words in whole milliseconds. Keys may be added within a schema version, so readers ignore unknown keys; a key
-whose meaning changes needs a new version.
+The command line and the server add ``"warnings": [str]``, those given while the result was made: of a damaged file, for
+example. If words are given, there is also ``"words": [{"start": s, "end": s, "text": str, "speaker": str or null}]``,
+which is ignored when a document is read. A recording lasts at least until its last turn ends. Times are in seconds,
+those of turns and words in whole milliseconds. Keys may be added within a schema version, so readers ignore unknown
+keys; a key whose meaning changes needs a new version.
 """
 
 import json
@@ -76,6 +77,8 @@ def document(recording: Diarization, exact: bool = False, words: Iterable[Said] 
         "version": origin.version,
         "settings": dict(origin.settings),
     }
+    if origin.warnings is not None:
+        found["warnings"] = list(origin.warnings)
     if words is not None:
         found["words"] = [
             {"start": round(start, 3), "end": round(end, 3), "text": text.strip(), "speaker": speaker}
@@ -148,7 +151,9 @@ def _recording(found: dict[str, Any]) -> Diarization:
             whole_number_of(axis["num_frames"], "num_frames"),
         )
     model, version = (None if found[key] is None else text_of(found[key], key) for key in ("model", "version"))
-    origin = Origin(model, version, dict(found["settings"]), time_axis)
+    given = found.get("warnings")
+    warnings = None if given is None else tuple(text_of(each, "a warning") for each in given)
+    origin = Origin(model, version, dict(found["settings"]), time_axis, warnings)
     duration, uri = number_of(found["duration"], "duration"), text_of(found["uri"], "uri")
     recording = Diarization((), duration, uri, None if origin == Origin() else origin)
     # A turn that was added by hand after the end must not be lost: the recording is longer then.

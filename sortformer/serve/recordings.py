@@ -16,7 +16,6 @@ from sortformer.annotation import Diarization
 from sortformer.diarizer import Diarizer
 from sortformer.enrolled import read_clip
 from sortformer.errors import Cancelled, InputError
-from sortformer.formats.json import document
 from sortformer.formats.kinds import FORMATS
 from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, asked
 from sortformer.serve.options import LONGEST_CLIP_S, check_clip
@@ -121,7 +120,7 @@ class Recordings:
                     check_clip(name, len(clip))
                 result = self.diarizer(wish.recording, enroll=voices, progress=lambda *_: not stop.is_set(), **wanted)
                 words = None if wish.words is None else assign_speakers(wish.words, result)
-            return _written(result, words, warnings, kind)
+            return _written(result.warned(warnings), words, kind)
 
         work = self._worker.submit(hear)
         done, gone = asyncio.wrap_future(work), asyncio.ensure_future(request.receive())  # only a disconnect can follow
@@ -181,11 +180,8 @@ class Recordings:
         return HTTPException(413, f"the upload exceeds the limit of {self.most_bytes >> 20} MiB")
 
 
-def _written(result: Diarization, words: list[Word] | None, warnings: list[str], kind: str) -> Response:
+def _written(result: Diarization, words: list[Word] | None, kind: str) -> Response:
     """Return the response; warnings are in a header, as JSON, and also in a JSON result."""
+    warnings = result.origin and result.origin.warnings
     headers = {"X-Warnings": json.dumps(warnings)} if warnings else None
-    if kind == "json":
-        text = json.dumps(document(result, words=words) | {"warnings": warnings}, ensure_ascii=False, indent=1) + "\n"
-    else:
-        text = FORMATS[kind].text(result, words)
-    return Response(text, media_type=FORMATS[kind].media, headers=headers)
+    return Response(FORMATS[kind].text(result, words), media_type=FORMATS[kind].media, headers=headers)

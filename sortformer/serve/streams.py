@@ -94,9 +94,7 @@ class Streams:
                 await websocket.send_json(update_message(session, update))
             message = message if ended else await self._next(websocket)
         update, result, warnings = await batch.end(session, samples.take(len(samples)))
-        last = done_message(session, update, result)
-        last["result"]["warnings"] = warnings
-        await websocket.send_json(last)
+        await websocket.send_json(done_message(session, update, result.warned(warnings)))
         await websocket.close(_STOPPING if self._stopping.is_set() else _DONE)
 
     async def _enrolled(

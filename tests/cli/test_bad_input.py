@@ -69,6 +69,8 @@ def test_a_truncated_file_gives_what_there_is_and_a_warning(cli: Cli, model: Pat
     warnings = [line for line in outcome.err.splitlines() if line.startswith("warning: ")]
     assert len(warnings) == 1
     assert "1.0 s of the 2.0 s" in warnings[0]
+    document = json.loads(cli("diarize", wav, "--model", model, "-f", "json").out)
+    assert document["warnings"] == [warnings[0].removeprefix("warning: ").replace(str(wav), wav.name)]
 
 
 def test_silence_is_no_speech_and_says_so(cli: Cli, model: Path, make: Callable[..., Path]):

@@ -70,6 +70,14 @@ def test_json_and_text_have_the_words_where_they_are_given(cli: Cli, model: Path
     assert Diarization.from_json(tmp_path / "out" / "meeting.json").speakers == ("speaker_0", "speaker_1")
 
 
+def test_warnings_about_words_are_in_the_json(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    (tmp_path / "late.json").write_text('[{"start": 90, "end": 91, "text": "Ada"}]')
+    outcome = cli("diarize", wav, "--model", model, "--words", tmp_path / "late.json", "-f", "json")
+    (sentence,) = json.loads(outcome.out)["warnings"]
+    assert "1 of 1 words begin after the end of meeting" in sentence
+    assert outcome.err == f"warning: {sentence}\n"
+
+
 @pytest.mark.parametrize("option", [(), ("--overwrite",), ("--skip-existing",)])
 def test_a_transcript_is_no_result(cli: Cli, model: Path, wav: Path, tmp_path: Path, option: tuple[str, ...]):
     words = transcript(tmp_path / "said" / "meeting.json")

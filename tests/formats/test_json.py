@@ -20,6 +20,10 @@ def test_reading_back_gives_the_same_diarization(recording, origin, confidence, 
     turns = tuple(Turn(t.start, t.end, t.speaker + name, confidence / 10**4) for t in recording)
     original = Diarization(turns, recording.duration, name, origin)
     assert json.parse(json.format(original)) == original
+    for warnings in ([], ["a is damaged", name]):
+        document = json.format(original.warned(warnings))
+        assert standard.loads(document)["warnings"] == warnings
+        assert json.parse(document) == original.warned(warnings)
 
 
 def test_the_document_has_the_schema_that_is_promised(tmp_path):
@@ -101,6 +105,8 @@ def test_a_later_key_is_ignored_and_a_later_schema_refused():
         {"duration": 10**400},
         {"uri": "\ud800"},
         {"settings": ["a"]},
+        {"warnings": 5},
+        {"warnings": [5]},
     ],
 )
 def test_a_wrong_value_is_refused(change):
