@@ -243,7 +243,7 @@ class TrainConfig:
 
         Raises:
             InputError: if the file is missing or not valid TOML, or a setting is not KEY=VALUE.
-            ConfigError: if a key is unknown or a value is invalid.
+            ConfigError: if a key or an item of a list is unknown, or a value is invalid.
         """
         path = Path(path)
         try:

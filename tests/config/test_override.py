@@ -2,10 +2,15 @@
 
 import pytest
 
-from sortformer import InputError
+from sortformer import ConfigError, InputError
 from sortformer.config.override import overridden
 
-VALUES = {"steps": 10, "frozen": ["encoder"], "loss": {"sort_weight": 0.5, "pit_weight": 0.5}}
+VALUES = {
+    "steps": 10,
+    "frozen": ["encoder"],
+    "loss": {"sort_weight": 0.5, "pit_weight": 0.5},
+    "stages": [{"until_step": 5, "batch_size": 8}, {"until_step": 10, "batch_size": 4}],
+}
 
 
 @pytest.mark.parametrize(
@@ -20,6 +25,12 @@ VALUES = {"steps": 10, "frozen": ["encoder"], "loss": {"sort_weight": 0.5, "pit_
         (["frozen=[]"], {"frozen": []}),
         (["loss=3"], {"loss": 3}),
         (["steps.of=3"], {"steps": {"of": 3}}),
+        (["frozen.0=head"], {"frozen": ["head"]}),
+        (
+            ["stages.1.batch_size=2", "stages.1.until_step=20", "steps=20"],
+            {"stages": [{"until_step": 5, "batch_size": 8}, {"until_step": 20, "batch_size": 2}], "steps": 20},
+        ),
+        (["stages=[]"], {"stages": []}),
         (["init=runs/mine/model"], {"init": "runs/mine/model"}),
         (['init="a b"'], {"init": "a b"}),
         (['init=a="b" ü'], {"init": 'a="b" ü'}),
@@ -28,6 +39,14 @@ VALUES = {"steps": 10, "frozen": ["encoder"], "loss": {"sort_weight": 0.5, "pit_
 def test_settings_take_the_place_of_those_in_the_file(settings: list[str], changed: dict[str, object]):
     assert overridden(VALUES, settings) == VALUES | changed
     assert VALUES["loss"] == {"sort_weight": 0.5, "pit_weight": 0.5}
+    assert VALUES["stages"] == [{"until_step": 5, "batch_size": 8}, {"until_step": 10, "batch_size": 4}]
+
+
+@pytest.mark.parametrize("name", ["batch_size", "2", "-1", "00"])
+def test_an_item_that_a_list_lacks_is_named(name: str):
+    with pytest.raises(ConfigError) as refused:
+        overridden(VALUES, [f"stages.{name}.batch_size=4"])
+    assert str(refused.value) == f"stages has no {name!r}: it is a list of 2 items, numbered from 0, as in stages.0"
 
 
 @pytest.mark.parametrize("setting", ["steps", "", "=3", "# steps=3", "a b=3", "[loss]"])
