@@ -19,7 +19,18 @@ from sortformer.formats.names import in_unicode
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["TRACEBACK", "about", "bar", "named", "say", "sentence", "show_warning", "unforeseen", "usage_errors"]
+__all__ = [
+    "TRACEBACK",
+    "about",
+    "bar",
+    "named",
+    "say",
+    "sentence",
+    "show_warning",
+    "unforeseen",
+    "usage_errors",
+    "without_folder",
+]
 
 TRACEBACK = "SORTFORMER_TRACEBACK"
 """Environment variable that enables the traceback of unexpected errors."""
@@ -62,6 +73,11 @@ def show_warning(
 def named(message: str, name: str) -> str:
     """Return a message with the recording's name in front, unless it contains the name."""
     return message if in_unicode(name) in in_unicode(message) else f"{name}: {message}"
+
+
+def without_folder(message: str, path: str) -> str:
+    """Return a message with the name of a file in place of its path, for results: these name no folders."""
+    return in_unicode(message).replace(in_unicode(path), in_unicode(os.path.basename(path)))
 
 
 @contextlib.contextmanager

@@ -38,10 +38,6 @@ class Recording:
         """The path of its file, or its name if it has none."""
         return in_unicode(str(self.source)) if isinstance(self.source, Path) else self.name
 
-    def without_folder(self, message: str) -> str:
-        """Return a message with the name of its file in place of its path, for results: these name no folders."""
-        return in_unicode(message).replace(self.path, in_unicode(Path(self.path).name))
-
     @property
     def file_name(self) -> str:
         """The name of its file without suffix, or its name if it has none."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sortformer.annotation import Diarization
-from sortformer.cli.console import say
+from sortformer.cli.console import say, without_folder
 from sortformer.cli.recordings import Recording, namesakes
 from sortformer.cli.transcripts import Transcripts
 from sortformer.errors import InputError, refusal
@@ -154,7 +154,7 @@ class Results:
         if self._transcripts is not None and any(FORMATS[name].words for name in formats):
             words = self._transcripts.words(recording, whole, regions)  # by all turns, even outside of regions
         if warned is not None:
-            result = result.warned(map(recording.without_folder, warned))
+            result = result.warned(without_folder(each, recording.path) for each in warned)
         if "rttm" in formats:
             say_as_in_rttm(recording.name, *result.speakers)
         for name in formats:

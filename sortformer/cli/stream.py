@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sortformer.annotation import Diarization
-from sortformer.cli.console import say, usage_errors
+from sortformer.cli.console import about, say, usage_errors, without_folder
 from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts
 from sortformer.cli.options import (
     Channel,
@@ -175,8 +175,10 @@ def stream(
         told = _FORMS[form]
         if told is _RTTM:
             say_as_in_rttm(uri, *voices)
-        failure = _follow(session, sound, interrupt, told, wanted=out is None)
-        last, result = session.flush(), session.finish()
+        with about(uri) as warned:
+            failure = _follow(session, sound, interrupt, told, wanted=out is None)
+            last, result = session.flush(), session.finish()
+        result = result.warned(without_folder(each, sound.source or "") for each in warned)
         _show(told.last(session, last, result), wanted=out is None)
         _status("")
         if out is not None:

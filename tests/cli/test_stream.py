@@ -57,6 +57,14 @@ def test_programs_are_told_all_that_is_new_in_lines_of_json(
     assert turns(read(tmp_path / "meeting.json").to_rttm()) == EXPECTED
 
 
+def test_the_result_has_the_warnings_about_its_recording(cli: Cli, model: Path, wav: Path, tmp_path: Path):
+    wav.write_bytes(wav.read_bytes()[: wav.stat().st_size // 2])
+    outcome = cli("stream", wav, "--model", model, "-f", "json", "-o", tmp_path / "meeting.json")
+    (warning,) = json.loads(outcome.out.splitlines()[-1])["result"]["warnings"]
+    assert warning.startswith("meeting.wav is damaged or truncated")
+    assert outcome.err == f"warning: {wav.parent}/{warning}\n"
+
+
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
