@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sortformer.annotation import Diarization, Turn
+from sortformer.formats import json
 from tests.formats.opened_page import BROWSER, HANDS, MEETING, outcome
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
@@ -239,3 +240,14 @@ def test_without_a_reference_there_are_no_errors_to_go_through(tmp_path):
         "This page was made without a reference.",
         22,
     ]
+
+
+def test_warnings_are_shown_and_saved(tmp_path):
+    script = """function test() {
+      return [$("warnings").innerText, asJson(result, steps.state)];
+    }"""
+    sentence = "talk.mp3 is damaged <b>: using 1.0 s"
+    shown, saved = outcome(tmp_path, MEETING.warned([sentence]), script)
+    assert shown.strip() == f"Warning: {sentence}"
+    assert json.parse(saved) == MEETING.warned([sentence])
+    assert outcome(tmp_path, MEETING, script)[0] == ""

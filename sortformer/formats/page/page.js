@@ -62,6 +62,12 @@ function refreshNames(speakers) {
   }
 }
 
+function warningLine(sentence) {
+  const line = document.createElement("p");
+  line.textContent = `Warning: ${sentence}`;
+  return line;
+}
+
 function nameField() {
   const [label, field] = [document.createElement("label"), document.createElement("input")];
   field.onchange = () => rename(field.dataset.name, field.value.trim());
@@ -94,6 +100,7 @@ function takeFile(files) {
 
 function wire() {
   document.title = $("uri").textContent = result.uri;
+  $("warnings").append(...(result.warnings ?? []).map(warningLine));
   nameComparison();
   for (const [id, action] of Object.entries(CLICKS)) $(id).onclick = action;
   document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur()); // space plays
