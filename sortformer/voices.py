@@ -152,7 +152,7 @@ class VoiceStore:
         """
         check_diarization(diarization)
         _check_share("confidence", confidence)
-        if known := [each for each in diarization.speakers if any(_one(each, name) for name in self.names)]:
+        if known := [each for each in diarization.speakers if self._known(each)]:
             raise InputError(f"{diarization.uri} already has a speaker called '{known[0]}': pass turns without names")
         found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel)
         return diarization.relabel(self._names(found, self._read(found), diarization, confidence))
@@ -240,13 +240,13 @@ class VoiceStore:
             raise InputError(f"the voices in {path} were stored with another model: load that one, or store them again")
         try:
             config = from_dict(LabelConfig, json.loads(described["config"]))
-            memory = LabelMemory(config, tensors["key"], tensors["label"])
+            key, label = tensors["key"], tensors["label"]
             names = _names_in(described["names"])
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise InputError(f"{path} is damaged: store the voices again") from error
-        if not _fit(memory, len(names)):
+        if not _fit(key, label, len(names)):
             raise InputError(f"{path} is damaged, its frames and names do not match: store the voices again")
-        return cls(diarizer, memory, names)
+        return cls(diarizer, LabelMemory(config, (key,), (label,)), names)
 
     def _with(self, name: str, frames: np.ndarray) -> "VoiceStore":
         check_person(name)
@@ -255,8 +255,9 @@ class VoiceStore:
         return replace(self, memory=self.memory.add(torch.from_numpy(frames), names.index(known or name)), names=names)
 
     def _known(self, name: str) -> str | None:
-        """Return the stored name that counts as the same, if any."""
-        return next((each for each in self.names if _one(each, name)), None)
+        """Return the stored name that RTTM writes alike, if any: the same one, up to white space."""
+        written = without_white_space(name)
+        return next((each for each in self.names if without_white_space(each) == written), None)
 
     def _read(self, found: Embeddings) -> Tensor:
         """Return the memory's probabilities of the names in each frame, (T, names)."""
@@ -282,11 +283,6 @@ class VoiceStore:
         return {speakers[row]: self.names[column] for row, column in pairs if sure[row, column] > 0}
 
 
-def _one(name: str, other: str) -> bool:
-    """Return whether RTTM writes both names alike: they count as the same if they differ in white space only."""
-    return without_white_space(name) == without_white_space(other)
-
-
 def _names_in(text: str) -> tuple[str, ...]:
     """Return the names of a stored list; a ValueError if no store has them."""
     names = tuple(text_of(name, "a name") for name in json.loads(text))
@@ -297,9 +293,8 @@ def _names_in(text: str) -> tuple[str, ...]:
     return names
 
 
-def _fit(memory: LabelMemory, count: int) -> bool:
-    """Return whether a memory has a label for each frame, and frames of each of ``count`` labels."""
-    key, label = memory.key, memory.label
+def _fit(key: Tensor, label: Tensor, count: int) -> bool:
+    """Return whether there is a label for each frame, and frames of each of ``count`` labels."""
     if (key.ndim, key.dtype, label.dtype, label.shape) != (2, torch.float32, torch.int64, key.shape[:1]):
         return False
     return bool(key.isfinite().all()) and set(label.tolist()) == set(range(count))

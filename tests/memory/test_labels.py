@@ -1,6 +1,7 @@
 """Label memory: equal to a loop, its limit cases, and independent rows."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,10 +58,19 @@ def test_shares_are_probabilities_and_loudness_is_nothing(config: LabelConfig, s
 @given(config=configs, seed=seeds, order=st.permutations(range(9)))
 def test_the_order_of_what_is_stored_is_nothing_and_names_only_permute(config, seed, order):
     memory, frames = filled(config, seed), draw(seed + 9, 4, DIM)
-    shuffled = LabelMemory(config, memory.key[list(order)], memory.label[list(order)])
+    shuffled = LabelMemory(config, (memory.key[list(order)],), (memory.label[list(order)],))
     torch.testing.assert_close(shuffled.read(frames, LABELS), memory.read(frames, LABELS))
-    swapped = LabelMemory(config, memory.key, (memory.label + 1) % LABELS)
+    swapped = replace(memory, labels=tuple((label + 1) % LABELS for label in memory.labels))
     torch.testing.assert_close(swapped.read(frames, LABELS), memory.read(frames, LABELS).roll(1, dims=1))
+
+
+def test_what_is_stored_is_not_copied_to_add_to_it_and_does_not_change():
+    memory = filled(LabelConfig())
+    before = memory.key.clone()
+    more = memory.add(draw(7, 2, DIM), 1)
+    assert all(kept is old for kept, old in zip(more.keys[:-1], memory.keys, strict=True))
+    assert torch.equal(memory.key, before)
+    assert (len(memory.label), more.label.tolist()) == (9, [*memory.label.tolist(), 1, 1])
 
 
 def test_frames_do_not_know_each_other_however_many_there_are():
