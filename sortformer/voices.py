@@ -41,7 +41,7 @@ SHORTEST_VOICE_S = 1.0
 class VoiceStore:
     """Names, and embeddings, by the encoder of one model, of frames in which each of them speaks alone.
 
-    A store is immutable: ``add``, ``learn`` and ``without`` return a new one.
+    A store is immutable: ``add``, ``learn``, ``merge`` and ``without`` return a new one.
 
     Raises:
         InputError: when it is not given a ``Diarizer``.
@@ -112,6 +112,33 @@ class VoiceStore:
             if len(frames) and speaker in named:
                 store = store._with(speaker, found.data[frames])
         return store
+
+    def merge(self, other: "VoiceStore") -> "VoiceStore":
+        """Return a store with the voices of another added, as if by ``add`` of its clips.
+
+        Voices of one name, up to white space, are one person's, and combined. Frames that both stores have, as when one
+        began as a copy of the other, are kept once. Diarizer and thresholds stay those of this store.
+
+        Raises:
+            InputError: when the other is not a ``VoiceStore``, or was made with another encoder.
+        """
+        if not isinstance(other, VoiceStore):
+            got = type(other).__name__
+            raise InputError(f"another voice store is needed, got {got}: VoiceStore.load(path, diarizer) reads a file")
+        if _encoder_of(other.diarizer) != _encoder_of(self.diarizer):
+            raise InputError(
+                "the voice stores were made with different models, so their voices cannot be compared: store those of "
+                "one again, with the model of the other"
+            )
+        names = {without_white_space(name): name for name in self.names}
+        for name in other.names:
+            names.setdefault(without_white_space(name), name)
+        number = {written: label for label, written in enumerate(names)}
+        theirs = torch.tensor(
+            [number[without_white_space(name)] for name in other.names], dtype=torch.int64, device="cpu"
+        )
+        added = replace(other.memory, labels=tuple(theirs[piece] for piece in other.memory.labels))
+        return replace(self, memory=self.memory.merge(added), names=tuple(names.values()))
 
     def without(self, name: str) -> "VoiceStore":
         """Return a store without a voice, whose name may differ in white space.

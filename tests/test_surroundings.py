@@ -45,7 +45,7 @@ def results(diarizer: Diarizer, folder: Path) -> list[Any]:
     session = Session.restore(diarizer.model, session.snapshot())
     session.push(WAVE[48_000:])
     VoiceStore(diarizer).add("Ada", WAVE, sample_rate=16_000).save(folder / "voices", overwrite=True)
-    voices = VoiceStore.load(folder / "voices", diarizer)
+    voices = VoiceStore(diarizer).merge(VoiceStore.load(folder / "voices", diarizer))
     return [
         diarizer.probabilities(WAVE, sample_rate=16_000).data.tobytes(),
         diarizer.embeddings(WAVE, sample_rate=16_000).data.tobytes(),

@@ -6,6 +6,7 @@ the weight of as many frames; at an infinite distance this is the paper's equati
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -46,6 +47,12 @@ class LabelMemory:
         whose = torch.full((len(key),), label, dtype=torch.int64, device=key.device)
         return replace(self, keys=(*self.keys, key), labels=(*self.labels, whose))
 
+    def merge(self, other: "LabelMemory") -> "LabelMemory":
+        """Return a memory that also holds the frames of another under their labels, except those that it has."""
+        key, label, held = other.key, other.label, set(_rows(self))
+        new = torch.tensor([row not in held for row in _rows(other)], dtype=torch.bool, device="cpu")
+        return replace(self, keys=(*self.keys, key[new]), labels=(*self.labels, label[new]))
+
     def without(self, label: int) -> "LabelMemory":
         """Return a memory without the frames of a label; higher labels decrease by one."""
         key, whose = self.key, self.label
@@ -78,6 +85,11 @@ def _joined(pieces: tuple[Tensor, ...], empty: Tensor) -> Tensor:
     """Return the pieces as one tensor: the only one with rows itself, not a copy."""
     filled = [piece for piece in pieces if len(piece)] or [empty]
     return filled[0] if len(filled) == 1 else torch.cat(filled)
+
+
+def _rows(memory: LabelMemory) -> Iterator[tuple[int, bytes]]:
+    """Yield the label and the content of each frame."""
+    return zip(memory.label.tolist(), (row.tobytes() for row in memory.key.numpy()), strict=True)
 
 
 def interpolate(labels: Tensor, model: Tensor, lam: float) -> Tensor:
