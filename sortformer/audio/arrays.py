@@ -16,6 +16,10 @@ MAX_CHANNELS = 64
 _FEW_CHANNELS = 8  # up to this number, a block of a stream may have fewer samples than channels
 PIECE_SAMPLES = 1 << 16
 FULL_SCALE = {"int8": 2.0**7, "int16": 2.0**15, "int32": 2.0**31}
+# RMS of 8-bit samples. Speech with peaks at full scale has 0.26 at most, in 35 recordings of meetings and of reading;
+# their codes in mu-law or A-law, and their signed 8-bit or 16-bit samples, as bytes taken for samples, 0.507 or more.
+_LOUDEST_8_BIT = 0.5
+_EVERY = 17  # one of so many samples suffices; odd, so that both channels, and both bytes, are among them
 
 
 def is_array(source: Any) -> bool:
@@ -50,7 +54,7 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
 
     Raises:
         InputError: on other shapes, on empty arrays, on bytes, on dtypes without a scale (int64, bool, complex), and,
-            except in a block, on int32 that holds 16-bit samples.
+            except in a block, on int32 that holds 16-bit samples and uint8 that holds codes or bytes of others.
     """
     if isinstance(source, bytes | bytearray) or (isinstance(source, memoryview) and source.format in "Bbc"):
         raise InputError("bytes have no sample type: pass numpy.frombuffer(data, 'int16'), for example")
@@ -88,10 +92,17 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
 
 
 def _check_scale(array: np.ndarray) -> None:
-    """Refuse 16-bit samples in int32, which would be 96 dB too low, and so silence.
+    """Refuse 16-bit samples in int32, which would be 96 dB too low, and so silence, and bytes that are no samples.
 
     24-bit samples may be as low in a muted channel, but the lowest eight of their 32 bits are zero.
     """
+    if array.dtype == np.uint8:
+        rms = float(np.sqrt(np.mean(np.square(array.ravel("K")[::_EVERY] - 128.0)))) / 128
+        if rms > _LOUDEST_8_BIT:
+            raise InputError(
+                f"the RMS of these uint8 samples is {rms:.2f} of full scale, too much for 8-bit PCM, in which silence "
+                "is 128: if they are telephone codes (mu-law, A-law), or bytes of other samples, decode them first"
+            )
     if array.dtype != np.int32:
         return
     peak = max(int(array.max()), -int(array.min()))
@@ -103,7 +114,7 @@ def _check_scale(array: np.ndarray) -> None:
 
 
 def float_pieces(samples: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield (n, channels) float32 pieces of (samples, channels); integers are scaled to [-1, 1)."""
+    """Yield (n, channels) float32 pieces of (samples, channels); integers are scaled to [-1, 1), uint8 around 128."""
     for start in range(0, len(samples), PIECE_SAMPLES):
         piece = samples[start : start + PIECE_SAMPLES]
         if piece.dtype.kind == "f":

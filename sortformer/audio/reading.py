@@ -53,10 +53,11 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
     """Read a whole recording, as (N,) float32 at 16 kHz.
 
     ``source`` is a path, a binary file object (read from its beginning, left open), or an array: (samples,) or
-    (samples, channels), float in [-1, 1] or integers, with its ``sample_rate`` in Hz. It may also be a mapping, of
-    ``waveform`` and ``sample_rate`` or ``audio`` (a path or file object) as for pyannote.audio, or of ``array`` and
-    ``sampling_rate`` as in Hugging Face's datasets, or the torchcodec ``AudioDecoder`` of datasets from version 4 on.
-    ``channel`` picks one channel, counted from 1; without it, channels are averaged. Memory holds the samples once.
+    (samples, channels), float in [-1, 1] or integers (int8, int16, int32, or uint8 with silence at 128, as in WAV),
+    with its ``sample_rate`` in Hz. It may also be a mapping, of ``waveform`` and ``sample_rate`` or ``audio`` (a path
+    or file object) as for pyannote.audio, or of ``array`` and ``sampling_rate`` as in Hugging Face's datasets, or the
+    torchcodec ``AudioDecoder`` of datasets from version 4 on. ``channel`` picks one channel, counted from 1; without
+    it, channels are averaged. Memory holds the samples once.
 
     Raises:
         InputError: if the source is missing, not audio, shorter than 0.1 s, has NaN or infinite samples, or lacks the

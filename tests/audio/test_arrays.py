@@ -1,13 +1,16 @@
 """Arrays and tensors as sources."""
 
+import io
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.io import wavfile
 
 from sortformer import audio
 from sortformer.audio.arrays import as_samples, float_pieces
@@ -19,13 +22,32 @@ from tests.audio.makers import chirp, write
 @given(seed=st.integers(0, 2**32 - 1), dtype=st.sampled_from([np.int8, np.int16, np.int32, np.uint8]))
 def test_integers_span_minus_one_to_one(seed, dtype):
     limits = np.iinfo(dtype)
-    samples = np.random.default_rng(seed).integers(limits.min, limits.max, 2_000, dtype, endpoint=True)
+    middle = (limits.max + limits.min + 1) / 2
+    quarter = (limits.max - middle) // 2
+    samples = np.random.default_rng(seed).integers(middle - quarter, middle + quarter, 2_000).astype(dtype)
     samples[:2] = limits.min, limits.max
     wave = audio.read(samples, 16_000)
-    middle = (limits.max + limits.min + 1) / 2
     np.testing.assert_allclose(wave, (samples - middle) / (limits.max - middle + 1), atol=1e-7)
     assert wave[0] == -1.0
     assert wave.max() <= 1.0
+
+
+@pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE"])
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.filterwarnings("ignore:Chunk")
+def test_what_scipy_reads_of_a_wav_is_the_same_audio(tmp_path: Path, subtype: str, channels: int):
+    path = write(tmp_path / "talk.wav", chirp(0.5, 16_000, channels), 16_000, subtype=subtype)
+    rate, samples = wavfile.read(path)
+    np.testing.assert_array_equal(audio.read(samples, rate), audio.read(path))
+
+
+@pytest.mark.parametrize("subtype", ["ULAW", "ALAW", "PCM_S8", "PCM_16"])
+@pytest.mark.parametrize("gain", [0.05, 1.0, 3.0])
+def test_bytes_that_are_not_8_bit_samples_are_refused(subtype: str, gain: float):
+    file = io.BytesIO()
+    soundfile.write(file, gain * chirp(2.0, 8_000), 8_000, subtype, "LITTLE", "RAW")
+    with pytest.raises(InputError, match=r"RMS of these uint8 samples is 0\.\d\d of full scale, .* decode them first"):
+        audio.read(np.frombuffer(file.getvalue(), np.uint8), 8_000)
 
 
 @pytest.mark.parametrize("shape", [(2, 40), (1, 64), (8, 9)])
@@ -72,6 +94,12 @@ def test_tensors_are_read_through_the_array_protocol(tensor):
     np.testing.assert_allclose(audio.read(samples[None], 16_000), wave, atol=1e-4)
 
 
+def test_a_stream_takes_8_bit_samples_as_a_recording_does():
+    samples = (128 + 127 * chirp(0.5, 16_000, 2)).astype(np.uint8)
+    (block,) = float_pieces(as_samples(samples, block=True))
+    np.testing.assert_allclose(block.mean(axis=1), audio.read(samples, 16_000), atol=1e-7)
+
+
 def test_what_offers_the_older_array_protocol_is_read_too():
     wave = chirp(0.5, 16_000)
     older = SimpleNamespace(__array_interface__=wave.__array_interface__)
@@ -99,6 +127,10 @@ def test_quiet_samples_of_32_bits_are_of_32_bits_where_a_stream_brings_them():
         (np.zeros(16_000, np.float32), "16k", "whole number"),
         (np.zeros(16_000, np.float32), float("nan"), "whole number"),
         (np.zeros(16_000, np.int64), 16_000, "int64 has no full scale"),
+        (np.zeros(16_000, np.uint16), 16_000, "uint16 has no full scale"),
+        (np.zeros(16_000, np.uint32), 16_000, "uint32 has no full scale"),
+        (np.zeros(16_000, np.uint64), 16_000, "uint64 has no full scale"),
+        (np.zeros(16_000, np.uint8), 16_000, "in which silence is 128"),
         (np.zeros(16_000, bool), 16_000, "bool has no full scale"),
         (np.zeros(16_000, complex), 16_000, "complex128 has no full scale"),
         (np.array("hello"), 16_000, "no full scale"),
