@@ -8,16 +8,21 @@ import numpy as np
 from sortformer.audio.arrays import float_pieces
 from sortformer.audio.signal import joined
 from sortformer.errors import InputError
+from sortformer.grid import SAMPLE_RATE
 
 __all__ = ["ENCODINGS", "Encoding", "encoding_named"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoding:
-    """A sample encoding: the dtype of its numbers and, where these are codes, the table of their values."""
+    """A sample encoding: the dtype of its numbers and, where these are codes, the table of their values.
+
+    ``rate`` is its usual sample rate in Hz: ITU-T G.711, which defines mu-law and A-law, has 8000.
+    """
 
     kind: np.dtype
     table: np.ndarray | None = None
+    rate: int = SAMPLE_RATE
 
     def decoded(self, content: bytes) -> tuple[np.ndarray, bytes]:
         """Return the complete samples as (n,) float32, integers scaled to [-1, 1), and the remaining bytes."""
@@ -47,8 +52,8 @@ def _a_law() -> np.ndarray:
 ENCODINGS: Mapping[str, Encoding] = {
     "s16le": Encoding(np.dtype("<i2")),
     "f32le": Encoding(np.dtype("<f4")),
-    "mulaw": Encoding(np.dtype("u1"), _mu_law()),
-    "alaw": Encoding(np.dtype("u1"), _a_law()),
+    "mulaw": Encoding(np.dtype("u1"), _mu_law(), 8_000),
+    "alaw": Encoding(np.dtype("u1"), _a_law(), 8_000),
 }
 
 

@@ -70,7 +70,8 @@ def piped(
     Data with the header of a recording, or that would be noise as samples, is decoded by FFmpeg as it arrives (WAV,
     FLAC, Ogg, WebM, MP3, AAC, MPEG-TS); its channels are averaged, or one is picked, a ``channel`` counted from 1. All
     other data is raw samples: 16-bit, little-endian, mono, at 16 kHz unless a ``rate`` is given. With an ``encoding``,
-    one of :data:`~sortformer.audio.encodings.ENCODINGS`, all data is raw samples, unless it begins as a recording does.
+    one of :data:`~sortformer.audio.encodings.ENCODINGS`, all data is raw samples, unless it begins as a recording does;
+    mu-law and A-law are at 8 kHz unless a ``rate`` is given.
 
     Raises:
         InputError: if the encoding is unknown, or given for a recording; if the rate is out of range, or given for data
@@ -104,7 +105,7 @@ def piped(
             "a channel is for recordings, and these are raw samples, which must be mono: leave it out, and send "
             "only the samples of that channel"
         )
-    rate = checked_rate(SAMPLE_RATE if rate is None else rate)
+    rate = checked_rate(decoder.rate if rate is None else rate)
     if recorded:
         blocks = _recording(source, name_of(pipe), channel)
     else:

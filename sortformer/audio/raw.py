@@ -10,7 +10,7 @@ __all__ = ["RawDecoder"]
 
 
 class RawDecoder:
-    """A decoder of raw samples; pieces may end anywhere, even inside a sample.
+    """A decoder of raw samples, usually at ``rate`` Hz; pieces may end anywhere, even inside a sample.
 
     The ``encoding``, one of :data:`~sortformer.audio.encodings.ENCODINGS`, defaults to 16-bit little-endian. The first
     bytes after digital silence are checked: they must not be the header of a recording nor, unless the encoding is
@@ -22,6 +22,7 @@ class RawDecoder:
 
     def __init__(self, encoding: str | None = None) -> None:
         self._encoding = encoding_named("s16le" if encoding is None else encoding)
+        self.rate = self._encoding.rate
         self._given = encoding is not None
         self._head = b""  # the first bytes after silence
         self._rest = b""  # the beginning of an incomplete sample

@@ -111,7 +111,10 @@ def stream(
     enroll: Enroll = None,
     rate: Annotated[
         int | None,
-        typer.Option(metavar="HZ", help="Sample rate of raw mono samples or the microphone (default: 16000)."),
+        typer.Option(
+            metavar="HZ",
+            help="Sample rate of raw mono samples or the microphone (default: 16000; of mulaw and alaw 8000).",
+        ),
     ] = None,
     encoding: Annotated[
         str | None,

@@ -14,15 +14,15 @@ class Samples:
     """A buffer that decodes and resamples mono audio; messages may end anywhere, even inside a sample.
 
     Its length is the number of float32 samples at 16 kHz that are ready. The ``encoding`` defaults to 16-bit
-    little-endian.
+    little-endian, and the ``rate`` to 16000 Hz, or 8000 for mu-law and A-law.
 
     Raises:
         InputError: if there is no such encoding, or the sample rate, in Hz, is not one of audio.
     """
 
-    def __init__(self, encoding: str | None = None, rate: int | str = SAMPLE_RATE) -> None:
+    def __init__(self, encoding: str | None = None, rate: int | str | None = None) -> None:
         self._decoder = RawDecoder(encoding)
-        rate = checked_rate(rate)
+        rate = checked_rate(self._decoder.rate if rate is None else rate)
         self._resampler = None if rate == SAMPLE_RATE else soxr.ResampleStream(rate, SAMPLE_RATE, 1, dtype="float32")
         self._heard = bytearray()  # float32, not a list of arrays: clients may send a byte at a time
 

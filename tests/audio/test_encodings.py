@@ -38,7 +38,7 @@ def test_samples_through_a_pipe_are_those_that_were_sent(name: str, tmp_path: Pa
     content = raw(chirp(0.5, 16_000), name)
     (tmp_path / "samples").write_bytes(content + b"\x00" * (ENCODINGS[name].kind.itemsize - 1))  # incomplete
     with (tmp_path / "samples").open("rb") as pipe:
-        heard = np.concatenate(list(piped(pipe, encoding=name)))
+        heard = np.concatenate(list(piped(pipe, 16_000, encoding=name)))
     assert np.array_equal(heard, as_libsndfile_hears(content, name))
 
 
@@ -46,7 +46,15 @@ def test_what_is_said_to_be_samples_may_look_like_anything(tmp_path: Path):
     (tmp_path / "samples").write_bytes(b"any text, of words\n" * 400)
     for name, found in ENCODINGS.items():
         with (tmp_path / "samples").open("rb") as pipe:
-            assert sum(map(len, piped(pipe, encoding=name))) == 7_600 // found.kind.itemsize
+            assert sum(map(len, piped(pipe, 16_000, encoding=name))) == 7_600 // found.kind.itemsize
+
+
+@pytest.mark.parametrize(("name", "rate"), [("s16le", 16_000), ("f32le", 16_000), ("mulaw", 8_000), ("alaw", 8_000)])
+def test_without_a_rate_telephone_codes_are_at_that_of_telephones(name: str, rate: int):
+    content = raw(chirp(0.5, rate), name)
+    expected = np.concatenate(list(piped(io.BytesIO(content), rate, encoding=name)))
+    assert len(expected) == 8_000
+    np.testing.assert_array_equal(np.concatenate(list(piped(io.BytesIO(content), encoding=name))), expected)
 
 
 def test_an_encoding_that_is_not_known_is_refused():

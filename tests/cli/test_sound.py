@@ -99,7 +99,7 @@ def test_raw_samples_have_no_channels_to_choose_from(cli: Cli, model: Path, wav:
 
 def test_a_telephone_line_is_heard_by_its_encoding(cli: Cli, model: Path, wav: Path, pipe: Callable[..., None]):
     pipe((b"\xa0" * 8 + b"\x20" * 8) * 1_000)
-    outcome = cli("stream", "-", "--model", model, "--encoding", "mulaw", "--rate", 8_000, "--preset", "0.3s")
+    outcome = cli("stream", "-", "--model", model, "--encoding", "mulaw", "--preset", "0.3s")
     assert (outcome.code, outcome.err) == (0, "")
     assert turns(outcome.out) == EXPECTED
     for source, encoding, why in (("-", "mp3", "no sample encoding 'mp3'"), (wav, "mulaw", "raw samples from a pipe")):
