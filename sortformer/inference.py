@@ -131,6 +131,7 @@ class Inference:
     def _by_voice(self, heard: Heard, clustering: ClusteringConfig) -> Found:
         known = dict[str, np.ndarray]()
         for name, clip in self.clips.items():
+            heard.report()  # nothing new, but a chance to cancel
             check_person(name, known)
             voice = clip_voice(self.model, name, read_clip(name, *clip), clustering, self.exit_confidence)
             warn_of_likeness(name, voice, known, clustering.threshold, stacklevel=5)
@@ -151,6 +152,9 @@ class Inference:
         config = stream_config(self.model.config, preset, self.settings.with_room_for(max_speakers=room))
         config = replace(config, max_speakers=None if config.clustering is None else room or config.max_speakers)
         session = Session(self.model, config)
-        names = {session.enroll(name, *clip): name for name, clip in self.clips.items()}
+        names = dict[int, str]()
+        for name, clip in self.clips.items():
+            heard.report()
+            names[session.enroll(name, *clip)] = name
         found = stream_probabilities(session, heard.worked_through(blocks))
         return Found(probabilities(self.model, heard, found), names, preset)

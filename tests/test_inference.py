@@ -13,7 +13,7 @@ from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
-from sortformer.errors import ConfigError, InputError
+from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
 from tests.audio.makers import chirp, write
 from tests.checkpoint.goldens import GOLDEN
@@ -132,6 +132,14 @@ def test_probabilities_are_of_slots_where_one_wishes(diarizer: Diarizer, wav: Pa
     assert by_voice.probabilities(wav, preset="1s").data.shape[1] == 8
     found = by_voice.probabilities(wav, preset="1s", postprocess=diarizer.postprocess).data
     np.testing.assert_array_equal(found, diarizer.probabilities(wav, preset="1s").data)
+
+
+@pytest.mark.parametrize("preset", ["offline", "1s"])
+def test_what_is_cancelled_while_clips_are_enrolled_hears_no_more_of_them(preset: str):
+    diarizer = Diarizer(hearing_model(3.0, -3.0), PostprocessConfig(clustering=ClusteringConfig(0.5)), "by voice")
+    clips, answers = {"Ada": chirp(2.0, 16_000), "Bob": "absent.wav"}, iter((True, False))
+    with pytest.raises(Cancelled, match="read"):
+        diarizer("meeting.wav", preset=preset, enroll=clips, progress=lambda *_: next(answers))
 
 
 def test_whoever_is_enrolled_is_known_to_a_stream_by_voice_however_few_are_asked_for():

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 from fastapi import HTTPException, Request, Response
 from starlette.datastructures import FormData
 from starlette.types import Message, Receive
@@ -17,6 +18,7 @@ from sortformer.diarizer import Diarizer
 from sortformer.enrolled import read_clip
 from sortformer.errors import Cancelled, InputError
 from sortformer.formats.kinds import FORMATS
+from sortformer.heard import report
 from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, asked
 from sortformer.serve.options import LONGEST_CLIP_S, check_clip
 from sortformer.serve.refusals import STOPPING, later
@@ -111,14 +113,19 @@ class Recordings:
         stop = threading.Event()
         kind, wanted = wish.options.response_format, wish.options.model_dump(exclude={"response_format"})
 
+        def going_on(*_: Any) -> bool:
+            return not stop.is_set()
+
         def hear() -> Response:
             if self.stopping:
                 raise Cancelled(STOPPING)
             with warned() as warnings:
-                voices = {name: read_clip(name, clip, longest_s=LONGEST_CLIP_S) for name, clip in wish.clips.items()}
-                for name, clip in voices.items():
-                    check_clip(name, len(clip))
-                result = self.diarizer(wish.recording, enroll=voices, progress=lambda *_: not stop.is_set(), **wanted)
+                voices = dict[str, np.ndarray]()
+                for name, clip in wish.clips.items():
+                    report(going_on, "read", 0.0, None)  # ends the work if nobody waits for it any more
+                    voices[name] = read_clip(name, clip, longest_s=LONGEST_CLIP_S)
+                    check_clip(name, len(voices[name]))
+                result = self.diarizer(wish.recording, enroll=voices, progress=going_on, **wanted)
                 words = None if wish.words is None else assign_speakers(wish.words, result)
             return _written(result.warned(warnings), words, kind)
 

@@ -13,6 +13,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
+import numpy as np
 import pytest
 from fastapi import HTTPException, Request
 
@@ -104,6 +106,33 @@ def test_who_goes_away_is_not_worked_for_and_leaves_no_file(
         eventually(lambda count=count: busy.state()["recordings"] == count == len(held(tmp_path)))
     assert (slow.begun, slow.cancelled) == (1, 1)
     assert not caplog.records
+
+
+def test_who_goes_away_while_clips_are_read_leaves_the_queue(
+    slow: Slow, busy: Running, monkeypatch: pytest.MonkeyPatch
+):
+    read, told = list[str](), threading.Event()
+
+    class Stop(threading.Event):
+        def set(self) -> None:
+            super().set()
+            told.set()
+
+    def reading(name: str, *_: object, **__: object) -> np.ndarray:
+        read.append(name)
+        told.wait(60)
+        return np.zeros(16_000, np.float32)
+
+    monkeypatch.setattr(recordings, "threading", SimpleNamespace(Event=Stop))
+    monkeypatch.setattr(recordings, "read_clip", reading)
+    clips = [("enroll", (f"{name}.wav", b"clip")) for name in ("Ada", "Bob")]
+    request = httpx.Request("POST", f"http://{busy.address}", files=[("file", ("a.wav", b"talk")), *clips])
+    head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    with socket.create_connection((request.url.host, request.url.port)) as client:
+        client.sendall(f"POST /v1/diarize HTTP/1.1\r\n{head}\r\n".encode() + request.read())
+        eventually(lambda: read == ["Ada"])
+    eventually(lambda: busy.state()["recordings"] == 0)
+    assert (read, slow.begun) == (["Ada"], 0)
 
 
 def test_what_is_queued_does_not_begin_when_a_server_is_stopped(slow: Slow, monkeypatch: pytest.MonkeyPatch):
