@@ -133,7 +133,8 @@ class LogMel(nn.Module):
         """
         if self.config.tilt_range is None:
             return mel
-        factors = equaliser(spectrum / self.emphasis, self.hz, self.config.tilt_range)[:, None]
+        with torch.autocast(mel.device.type, enabled=False):
+            factors = equaliser(spectrum / self.emphasis, self.hz, self.config.tilt_range)[:, None]
         # log(factor * x + guard), computed from log(x + guard).
         sound = 1 - LOG_GUARD * (-FIXED_STD * mel - FIXED_MEAN).exp()
         return mel + (sound.clamp(min=0.0) * (factors - 1)).log1p() / FIXED_STD
@@ -149,7 +150,9 @@ class LogMel(nn.Module):
             emphasised, FFT_SAMPLES, HOP_SAMPLES, window=self.window, center=False, return_complex=True
         )
         power = spectrum.real.square() + spectrum.imag.square()
-        mel = torch.log(torch.matmul(self.filterbank, power) + LOG_GUARD).transpose(1, 2)
+        with torch.autocast(power.device.type, enabled=False):  # the power of soft bands vanishes in half precision
+            bands = torch.matmul(self.filterbank, power)
+        mel = torch.log(bands + LOG_GUARD).transpose(1, 2)
         return (mel - FIXED_MEAN) / FIXED_STD if self.config.normalize == "fixed" else mel
 
 

@@ -193,6 +193,16 @@ def test_half_precision_of_a_model_is_not_that_of_its_features(dtype):
     torch.testing.assert_close(features.float()(wave)[0], expected, atol=0, rtol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_autocast_does_not_reach_the_features(dtype):
+    wave = torch.from_numpy(_speechlike(16_000))[None]
+    features = LogMel(FeatureConfig(80, normalize="fixed", tilt_range=(-9.0, -5.0)))
+    expected, stepped = features(wave)[0], features.step(features.start(), wave)[1]
+    with torch.autocast("cpu", dtype):
+        torch.testing.assert_close(features(wave)[0], expected, atol=0, rtol=0)
+        torch.testing.assert_close(features.step(features.start(), wave)[1], stepped, atol=0, rtol=0)
+
+
 def test_silence_is_the_logarithm_of_the_guard():
     features, _ = LogMel(FeatureConfig(80))(torch.zeros(1, 1_600))
     torch.testing.assert_close(features, torch.full((1, 10, 80), float(np.log(2.0**-24))))
