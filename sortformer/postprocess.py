@@ -18,6 +18,8 @@ from sortformer.stretches import stretches
 
 __all__ = ["decisive", "expected_gain", "only_slots", "speech_ticks", "turns"]
 
+_ROUNDING = 1e-5  # by which a weighted mean of probabilities may exceed 1
+
 
 def turns(
     probs: np.ndarray,
@@ -45,8 +47,8 @@ def turns(
         slots: the only ones with turns (None: all); their turns do not change by leaving out the others.
 
     Raises:
-        InputError: when the probabilities are not a finite (T, S) array, the step is not a multiple of 10 ms,
-            ``exclusive`` is neither True nor False, or ``names`` or ``slots`` has a slot that does not exist.
+        InputError: when the probabilities are not an array (T, S) of numbers from 0 to 1, the step is not a multiple
+            of 10 ms, ``exclusive`` is neither True nor False, or ``names`` or ``slots`` has a slot that does not exist.
     """
     exclusive = switch("exclusive", exclusive)
     spans = _spoken(probs, config, step_s, slots)
@@ -107,8 +109,12 @@ def _spoken(
     probs: np.ndarray, config: PostprocessConfig, step_s: float, slots: Collection[int] | None = None
 ) -> list[np.ndarray]:
     """Return the stretches (K, 2) of each slot, start and end in ticks of 10 ms; arguments as for :func:`turns`."""
-    if probs.ndim != 2 or not np.isfinite(probs).all():
-        raise InputError(f"post-processing needs finite probabilities (frames, slots), got an array {probs.shape}")
+    if probs.ndim != 2:
+        raise InputError(f"probabilities must have the shape (frames, slots), got {probs.shape}")
+    if not (np.abs(probs - 0.5) <= 0.5 + _ROUNDING).all():
+        raise InputError(
+            f"probabilities must be between 0 and 1, got {probs.min():g} to {probs.max():g}: logits need a sigmoid"
+        )
     each = _ticks(step_s)
     return [stretches(config, column, each) for column in decisive(probs, config, slots).T]
 

@@ -157,8 +157,16 @@ def test_silence_has_no_turns():
 def test_a_step_off_the_grid_and_broken_probabilities_are_refused():
     with pytest.raises(InputError, match="multiple of 10 ms"):
         turns(np.zeros((3, 2)), PostprocessConfig(), 0.0125)
-    with pytest.raises(InputError, match="finite"):
-        turns(np.full((3, 2), np.nan), PostprocessConfig(), STEP)
+    with pytest.raises(InputError, match="shape"):
+        turns(np.zeros(3), PostprocessConfig(), STEP)
+    for wrong in (np.nan, np.inf, 1.5, -0.5):
+        with pytest.raises(InputError, match="between 0 and 1"):
+            turns(np.array([[0.5, wrong], [0.5, 0.5]]), PostprocessConfig(), STEP)
+
+
+def test_a_mean_of_probabilities_may_be_rounded_up():
+    whole = np.ones((3, 2), np.float32)
+    assert turns(np.nextafter(whole, np.float32(2)), PostprocessConfig(), STEP).speakers == ("speaker_0", "speaker_1")
 
 
 def test_two_slots_that_start_together_keep_their_order():
