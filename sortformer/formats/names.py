@@ -89,12 +89,12 @@ def check_names_files(id: str) -> str:
     """Return the id of a recording if it can be used as a file name.
 
     Raises:
-        InputError: when it is only dots, or contains a path separator or a null character.
+        InputError: when it is only dots, or contains a path separator of this system or a null character.
     """
     if not id.strip("."):
         raise InputError(f"the id {id!r} is used as a file name, so it must not be only dots")
-    if {"/", "\\", "\0"} & set(id):
-        raise InputError(f"the id {id!r} is used as a file name: write - instead of /, \\ and \\0")
+    if wrong := {"/", os.sep, "\0"} & set(id):
+        raise InputError(f"the id {id!r} is used as a file name: write - instead of {min(wrong)!r}")
     return id
 
 

@@ -1,6 +1,7 @@
 """``export``: turns in other formats."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,4 +182,13 @@ def test_options_that_cannot_be_are_usage_errors(cli: Cli, corrected: Path, opti
 def test_a_name_that_is_no_file_name_is_refused(cli: Cli, tmp_path: Path, name: str, write):
     write(tmp_path / name, Diarization(TALK.turns, 4.0, "../talk"))
     outcome = cli("export", tmp_path / name, "-f", "txt", "-o", tmp_path / "out")
-    assert outcome.errors == ["the id '../talk' is used as a file name: write - instead of /, \\ and \\0"]
+    assert outcome.errors == ["the id '../talk' is used as a file name: write - instead of '/'"]
+
+
+@pytest.mark.skipif(os.sep != "/", reason="a backslash separates folders here")
+@pytest.mark.parametrize(("name", "write"), [("talk.rttm", rttm.write), ("talk.json", documents.write)])
+def test_a_name_with_a_backslash_is_a_file_name_where_it_separates_nothing(cli: Cli, tmp_path: Path, name: str, write):
+    """As unzip makes of a folder in an archive from Windows, and diarize of such a file."""
+    write(tmp_path / name, Diarization(TALK.turns, 4.0, r"back\talk"))
+    assert cli("export", tmp_path / name, "-f", "txt", "-o", tmp_path / "out").code == 0
+    assert (tmp_path / "out" / r"back\talk.txt").exists()
