@@ -46,12 +46,11 @@ const put = (field, value) => { field.value = value; field.dispatchEvent(new Eve
 const give = (at) => { $("speaker").selectedIndex = at; $("speaker").dispatchEvent(new Event("change")); };
 const press = (key, held) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...held }));
 const at = (row, ms) => ({ button: 0, offsetX: toX(ms), offsetY: topOfRows() + ROW * (row + 0.5) });
-const drag = (row, from, to) => {
-  onPointerMove(at(row, from));
-  grip = { x: toX(from), from: view.start, moved: false, held: null, ...under(at(row, from)) };
-  onPointerMove(at(row, to));
-  onPointerUp();
-};
+const type = (field, text) => { field.select(); document.execCommand("insertText", false, text); }; // and not leave it
+canvas().setPointerCapture = () => {}; // there is no real pointer
+const pressAt = (row, ms) => { onPointerMove(at(row, ms)); onPointerDown(at(row, ms)); };
+const click = (row, ms) => { pressAt(row, ms); onPointerUp(); };
+const drag = (row, from, to) => { pressAt(row, from); onPointerMove(at(row, to)); onPointerUp(); };
 const leaving = () => !dispatchEvent(new Event("beforeunload", { cancelable: true }));
 const again = () => { become(opened(result)); look(0, limit); seek(0); say(""); };
 """

@@ -102,6 +102,15 @@ CORRECTIONS = {
         'select(3); seek(9999); press("a")',
         of(ONE, TWO, THREE, FOUR, by_hand(FOUR, start=9.0, end=10.0)),
     ),
+    "type a name or a time, and choose that turn by a click on the timeline": (
+        'type($("names").children[2].lastChild, "Ada"); click(2, 5000); press("Delete");'
+        'select(0); type($("start"), "0.25"); click(0, 1000); seek(1750); press("o")',
+        of(by_hand(ONE, start=0.25, end=1.75), TWO, FOUR),
+    ),
+    "type a time, and move the other border by its handle": (
+        'select(2); type($("start"), "4.5"); pressAt(2, 6000); onPointerMove(at(2, 6250)); onPointerUp()',
+        of(ONE, TWO, by_hand(THREE, start=4.5, end=6.25), FOUR),
+    ),
     "rename, and delete who was selected of two that speak at once": (
         'select(1); put($("start"), "0.5"); put($("end"), "2"); select(0);'
         'put($("names").children[0].lastChild, "zoe"); press("Delete")',

@@ -171,6 +171,7 @@ function under({ offsetX, offsetY, pointerType }) {
 
 function onPointerDown(event) {
   if (event.button !== 0) return;
+  document.activeElement.blur(); // what was typed takes effect first: it may replace the turn under the pointer
   canvas().setPointerCapture(event.pointerId);
   grip = { x: event.offsetX, from: view.start, moved: false, held: null, ...under(event) };
 }
