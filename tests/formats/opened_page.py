@@ -16,13 +16,13 @@ OFFLINE = "disable-gpu disable-quic no-first-run disable-background-networking d
 
 
 def outcome(folder: Path, recording: Diarization, script: str, comparison: dict | None = None, *flags: str):
-    """Open the page of a recording, run a script in it, and return the result of its function ``test``."""
+    """Open the page of a recording, run a script in it, and return what its function ``test`` returns or promises."""
     appended = f"""
 <pre id="outcome"></pre>
 <script>
 {script}
 addEventListener("error", (event) => ($("outcome").textContent = JSON.stringify(String(event.message))));
-$("outcome").textContent = JSON.stringify(test());
+(async () => test())().catch(String).then((seen) => ($("outcome").textContent = JSON.stringify(seen)));
 </script>
 """
     page = folder / "page.html"

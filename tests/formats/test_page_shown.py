@@ -232,6 +232,28 @@ def test_a_recording_may_be_longer_than_what_was_said_in_it(tmp_path):
     ]
 
 
+def test_the_waveform_is_that_of_the_file_chosen_last(tmp_path):
+    """Also if the one before was longer, and takes more time to be decoded."""
+    script = """
+      const decoding = [];
+      OfflineAudioContext.prototype.decodeAudioData = () => new Promise((...ends) => decoding.push(ends));
+      const take = (name) => {
+        listen(new File([], name));
+        return drawWaveformOf({ name, arrayBuffer: async () => null });
+      };
+      const decoded = (length) =>
+        ({ sampleRate: 100, length, numberOfChannels: 1, getChannelData: () => Array(length).fill(1) });
+      const all = [take("wrong.wav"), take("damaged.wav"), take("right.wav")];
+      while (decoding.length < 3) await null;
+      decoding[2][0](decoded(5));
+      decoding[0][0](decoded(7));
+      decoding[1][1]("damaged");
+      await Promise.all(all);
+      return [sound.peaks.length, $("said").textContent];
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} async function test() {{ {script} }}") == [5, ""]
+
+
 def test_without_a_reference_there_are_no_errors_to_go_through(tmp_path):
     script = 'press("e"); return [$("errors").hidden, $("lanes").children.length, $("said").textContent, topOfRows()];'
     assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [

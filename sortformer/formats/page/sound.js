@@ -40,13 +40,15 @@ function mismatch(file) {
 }
 
 async function drawWaveformOf(file) {
+  const { src } = sound.player; // another one by the end, if another file was chosen meanwhile
   try {
     const context = new OfflineAudioContext(1, 1, 8000); // resampled: a sixth of the memory, and enough for display
-    const decoded = await context.decodeAudioData(await file.arrayBuffer());
-    sound.peaks = peaksOf(decoded);
+    const peaks = peaksOf(await context.decodeAudioData(await file.arrayBuffer()));
+    if (sound.player.src !== src) return;
+    sound.peaks = peaks;
     refresh();
   } catch {
-    say(`${file.name} plays, but this browser cannot decode it for a waveform.`);
+    if (sound.player.src === src) say(`${file.name} plays, but this browser cannot decode it for a waveform.`);
   }
 }
 
