@@ -220,7 +220,7 @@ def test_a_recording_may_be_longer_than_what_was_said_in_it(tmp_path):
     script = """
       const odd = (ms) => {
         Object.defineProperty(sound.player, "duration", { value: ms / 1000, configurable: true });
-        learnLength(ms);
+        learnLength(lengthOfFile());
         return [mismatch({ name: "a.wav" }) !== "", limit, JSON.parse(asJson(result, steps.state)).duration];
       };
       return [odd(7000), odd(12000), odd(NaN)];
@@ -229,6 +229,28 @@ def test_a_recording_may_be_longer_than_what_was_said_in_it(tmp_path):
         [True, 10_000, 10],
         [False, 12_000, 12],
         [False, 12_000, 12],
+    ]
+
+
+def test_an_excerpt_is_shown_from_its_start_and_may_be_of_a_longer_recording(tmp_path):
+    script = """
+      const length = (s) => Object.defineProperty(sound.player, "duration", { value: s, configurable: true });
+      const asked = (s) => (length(s), mismatch({ name: "a.wav" }));
+      const seen = [view.start, view.span, sound.cursor, asked(3610), asked(7200), asked(1800), asked(Infinity)];
+      const drawn = []; // of which lengths, as longer ones would take gigabytes
+      window.drawWaveformOf = () => drawn.push(sound.player.duration);
+      listen(new File([], "a.wav"));
+      for (const each of [36_000, 3610, Infinity]) (length(each), sound.player.onloadedmetadata());
+      return [...seen, drawn.map(String)];
+    """
+    excerpt = MEETING.shift(3600.0)
+    assert outcome(tmp_path, excerpt, f"{HANDS} function test() {{ {script} }}") == [
+        *[3_600_000, 10_000, 3_600_000, ""],
+        "a.wav lasts 2:00:00.000, but this result ends at 1:00:10.000: "
+        "if this is not the result of an excerpt, choose the right recording.",
+        "a.wav lasts 0:30:00.000, but this result ends at 1:00:10.000: choose the right recording.",
+        "",
+        ["3610", "Infinity"],
     ]
 
 

@@ -92,15 +92,17 @@ function nameComparison() {
   }
 }
 
-/** Start with a view of the scored region, which may be a small part of the recording. */
-function lookAtScored() {
-  const [first, last] = [comparison?.scored.at(0)?.[0] ?? 0, comparison?.scored.at(-1)?.[1] ?? limit];
+/** Start where it was scored, or where the result of an excerpt begins, and view that part of the recording. */
+function lookAtPart() {
+  const excerpt = Math.min(1000 * (result.time_axis?.start_s ?? 0), steps.state.turns[0]?.start ?? Infinity);
+  const [first, last] = [comparison?.scored.at(0)?.[0] ?? excerpt, comparison?.scored.at(-1)?.[1] ?? limit];
+  seek(first);
   if (last > first) look(first, last - first);
 }
 
 /** Extend a scored result, which may end with its last turn, to the duration of the recording. */
 function learnLength(ms) {
-  if (!comparison || !Number.isFinite(ms) || ms <= limit) return;
+  if (!comparison || ms <= limit) return;
   result.duration = ms / 1000;
   limit = limitOf(result);
 }

@@ -127,4 +127,4 @@ function wire() {
 
 wire();
 refresh();
-lookAtScored();
+lookAtPart();

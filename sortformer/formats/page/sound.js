@@ -23,20 +23,26 @@ function listen(file) {
   };
   sound.player.onloadedmetadata = () => {
     sound.loaded = true;
-    learnLength(1000 * sound.player.duration);
+    learnLength(lengthOfFile());
     sound.player.currentTime = sound.cursor / 1000;
-    const short = limit <= LONGEST_DECODED_MS;
+    const short = Math.max(limit, lengthOfFile()) <= LONGEST_DECODED_MS;
     say(mismatch(file) || `Click a turn or the timeline to play it${short ? "" : " (waveforms are limited to 75 minutes)"}.`);
     refresh();
     if (short) drawWaveformOf(file);
   };
 }
 
-/** A warning if the duration of a file shows that it is another recording than that of the result. */
+/** Its duration in ms; 0 if the file does not tell. */
+function lengthOfFile() {
+  return Number.isFinite(sound.player.duration) ? 1000 * sound.player.duration : 0;
+}
+
+/** A warning if the duration of a file shows that it may be another recording than that of the result. */
 function mismatch(file) {
-  const length = 1000 * sound.player.duration;
-  if (!Number.isFinite(length) || Math.abs(length - limit) < 1000) return "";
-  return `${file.name} lasts ${clock(length)}, but this result is of ${clock(limit)}: is it the right recording?`;
+  const length = lengthOfFile();
+  if (!length || Math.abs(length - limit) < 1000) return "";
+  const lengths = `${file.name} lasts ${clock(length)}, but this result ends at ${clock(limit)}`;
+  return `${lengths}: ${length > limit ? "if this is not the result of an excerpt, " : ""}choose the right recording.`;
 }
 
 async function drawWaveformOf(file) {
