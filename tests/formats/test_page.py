@@ -71,6 +71,14 @@ CORRECTIONS = {
         '$("merged").value = "speaker_0"; $("into").value = "speaker_2"; $("merge").click()',
         MEETING.relabel({"speaker_0": "speaker_2"}),
     ),
+    "merge by a double click, which merges nobody else": (
+        '$("merged").value = "speaker_0"; $("into").value = "speaker_2"; $("merge").click(); $("merge").click()',
+        MEETING.relabel({"speaker_0": "speaker_2"}),
+    ),
+    "merge those who were chosen before another speaker went": (
+        'select(0); put($("merged"), "speaker_1"); put($("into"), "speaker_2"); press("Delete"); $("merge").click()',
+        of(replace(TWO, speaker="speaker_2"), THREE, replace(FOUR, speaker="speaker_2")),
+    ),
     "reassign": ("select(1); give(2)", of(ONE, by_hand(TWO, speaker="speaker_2"), THREE, FOUR)),
     "to somebody new": ("select(3); give(3)", of(ONE, TWO, THREE, by_hand(FOUR, speaker="speaker_3"))),
     "to somebody new, whose name was nobody's before": (
@@ -149,6 +157,8 @@ def test_what_cannot_be_is_said_and_changes_nothing(tmp_path):
         () => { select(0); seek(5000); splitSelected(); },
         () => put($("names").children[0].lastChild, "  "),
         () => { selected = null; press("Delete"); },
+        () => $("merge").click(),
+        () => { $("merged").value = $("into").value = "speaker_1"; $("merge").click(); },
       ];
       const state = steps.state;
       return refusals.map((refusal) => (refusal(), [steps.state === state, $("said").textContent]));
@@ -162,6 +172,8 @@ def test_what_cannot_be_is_said_and_changes_nothing(tmp_path):
         [True, "Put the cursor inside the turn to split it there."],
         [True, "A speaker needs a name."],
         [True, "Select a turn first."],
+        [True, "Choose two speakers to merge."],
+        [True, "Choose two speakers to merge."],
     ]
 
 

@@ -72,6 +72,14 @@ function rename(from, typed) {
   });
 }
 
+function mergeChosen() {
+  const [from, to] = [$("merged").value, $("into").value];
+  attempt(() => {
+    if (!from || !to || from === to) throw new Refusal("Choose two speakers to merge.");
+    rename(from, to);
+  });
+}
+
 function download(suffix, content) {
   attempt(() => {
     const link = document.createElement("a");
@@ -124,7 +132,7 @@ const CLICKS = {
   add: addTurn,
   unsure: nextUnsure,
   wrong: nextError,
-  merge: () => rename($("merged").value, $("into").value),
+  merge: mergeChosen,
 };
 
 const KEYS = new Map([

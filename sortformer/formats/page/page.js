@@ -41,9 +41,7 @@ function refresh() {
   refreshNames(speakers);
   refreshSelected(speakers);
   const names = speakers.map((row) => row.name);
-  offer($("merged"), names, Math.max(0, $("merged").selectedIndex));
-  offer($("into"), names, $("into").length ? $("into").selectedIndex : 1);
-  $("merge").disabled = speakers.length < 2;
+  for (const select of [$("merged"), $("into")]) offer(select, names, names.indexOf(select.value));
   redraw();
 }
 
@@ -86,7 +84,7 @@ function refreshSelected(speakers) {
 
 function offer(select, names, index) {
   select.replaceChildren(...names.map((name) => new Option(name, name)));
-  select.selectedIndex = Math.min(index, names.length - 1);
+  select.selectedIndex = index;
 }
 
 function onSpeaker({ target }) {
