@@ -100,9 +100,9 @@ function lookAtPart() {
   if (last > first) look(first, last - first);
 }
 
-/** Extend a scored result, which may end with its last turn, to the duration of the recording. */
+/** Extend a result that may end with its last turn, as of a scored one or an RTTM, to the duration of the recording. */
 function learnLength(ms) {
-  if (!comparison || ms <= limit) return;
+  if (result.time_axis || ms <= limit) return;
   result.duration = ms / 1000;
   limit = limitOf(result);
 }
