@@ -42,9 +42,11 @@ MEETING = Diarization((ONE, TWO, THREE, FOUR), 10.0, "meeting", ORIGIN)
 
 HANDS = """
 const select = (at) => choose(steps.state.turns[at]);
-const put = (field, value) => { field.value = value; field.dispatchEvent(new Event("change")); };
-const give = (at) => { $("speaker").selectedIndex = at; $("speaker").dispatchEvent(new Event("change")); };
+const put = (field, value) => { field.value = value; field.dispatchEvent(new Event("change", { bubbles: true })); };
+const give = (at) => { $("speaker").selectedIndex = at; put($("speaker"), $("speaker").value); };
 const press = (key, held) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...held }));
+const pressThere = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const touch = (field) => field.dispatchEvent(new Event("pointerdown", { bubbles: true }));
 const at = (row, ms) => ({ button: 0, offsetX: toX(ms), offsetY: topOfRows() + ROW * (row + 0.5) });
 const type = (field, text) => { field.select(); document.execCommand("insertText", false, text); }; // and not leave it
 canvas().setPointerCapture = () => {}; // there is no real pointer

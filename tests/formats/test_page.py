@@ -80,6 +80,18 @@ CORRECTIONS = {
         of(replace(TWO, speaker="speaker_2"), THREE, replace(FOUR, speaker="speaker_2")),
     ),
     "reassign": ("select(1); give(2)", of(ONE, by_hand(TWO, speaker="speaker_2"), THREE, FOUR)),
+    "reassign by mouse, and split by a letter with which a name begins": (
+        'select(2); seek(5000); $("speaker").focus(); touch($("speaker")); give(0); pressThere("s")',
+        of(ONE, TWO, *(by_hand(THREE, **part, speaker="speaker_0") for part in ({"end": 5.0}, {"start": 5.0})), FOUR),
+    ),
+    "reassign by keys alone, of which letters select names": (
+        'select(2); seek(5000); touch($("speaker")); pressThere("Tab"); $("speaker").focus(); give(0); pressThere("s")',
+        of(ONE, TWO, by_hand(THREE, speaker="speaker_0"), FOUR),
+    ),
+    "type a time, enter it and split": (
+        'select(2); seek(5000); type($("end"), "5.5"); pressThere("Enter"); pressThere("s")',
+        of(ONE, TWO, by_hand(THREE, end=5.0), by_hand(THREE, start=5.0, end=5.5), FOUR),
+    ),
     "to somebody new": ("select(3); give(3)", of(ONE, TWO, THREE, by_hand(FOUR, speaker="speaker_3"))),
     "to somebody new, whose name was nobody's before": (
         'put($("names").children[0].lastChild, "Ada"); select(3); give(3)',

@@ -163,8 +163,17 @@ const KEYS_WITHIN = new Map([
   ["Enter", () => attempt(() => ofSelected(choose))],
 ]);
 
+let pointed = null; // what was last clicked or touched, unless a key was pressed since
+
+/** Leave a menu or field in which something was chosen by mouse: a letter then acts on the turns, not on the menu. */
+function onChange({ target }) {
+  if (target === pointed) target.blur();
+}
+
 function onKey(event) {
+  pointed = null;
   const within = (where) => event.target.closest?.(where);
+  if (event.key === "Enter" && within("input:not([type])")) return event.target.blur();
   const { value, defaultValue = value } = event.target; // as set by refresh()
   const unfinished = value !== defaultValue; // the user is typing, and undo is that of the browser
   const undoing = (event.ctrlKey || event.metaKey) && /^[zy]$/i.test(event.key) && !unfinished;

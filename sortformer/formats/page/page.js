@@ -102,6 +102,8 @@ function wire() {
   nameComparison();
   for (const [id, action] of Object.entries(CLICKS)) $(id).onclick = action;
   document.addEventListener("click", (event) => event.detail && event.target.closest("button")?.blur()); // space plays
+  document.addEventListener("pointerdown", ({ target }) => (pointed = target));
+  document.addEventListener("change", onChange);
   document.addEventListener("keydown", onKey);
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", (event) => (event.preventDefault(), takeFile(event.dataTransfer.files)));
