@@ -142,6 +142,21 @@ def test_a_narrow_screen_is_not_scrolled_sideways(tmp_path):
     assert outcome(tmp_path, MEETING, script, COMPARISON, "window-size=500,800") == 320
 
 
+def test_names_are_a_column_of_single_lines_that_begin_with_their_first_letters(tmp_path):
+    """Also names with a line break, and Hebrew ones, which begin at the right."""
+    script = """
+      const names = [...document.querySelectorAll("#lines .who")];
+      const aligned = (each) => [each.getBoundingClientRect().left, each.clientHeight].join();
+      const [field] = $("names").querySelectorAll("input");
+      const styles = [names[0], field].map((each) => getComputedStyle(each).unicodeBidi);
+      return [new Set(names.map(aligned)).size, names[0].clientHeight < LINE, styles];
+    """
+    spans = ((0.0, 0.5, "\u05e9\u05dc\u05d5\u05dd"), (1.0, 13.0, "line\nbreak"), (20.0, 119.0, "Ada"))
+    result = Diarization(tuple(Turn(*each) for each in spans), 300.0)
+    drawn = f"{HANDS} function test() {{ drawList(); {script} }}"
+    assert outcome(tmp_path, result, drawn) == [1, True, ["plaintext", "plaintext"]]
+
+
 def test_an_unsure_turn_is_not_said_to_be_as_sure_as_the_threshold(tmp_path):
     script = "const test = () => [0.6999, 0.57, 0.7, 0.996, null].map((confidence) => sureness({ confidence }));"
     assert outcome(tmp_path, MEETING, script) == ["unsure 69 %", "unsure 57 %", "70 %", "100 %", ""]
