@@ -14,7 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from sortformer.annotation import Diarization, Turns, speakers
 from sortformer.estimates import Probabilities
 from sortformer.extras import require_extra
-from sortformer.formats.svg import COLOURS
+from sortformer.formats.svg import COLOURS, shortened
 from sortformer.metrics.compared import KINDS, Stretch, compared
 
 if TYPE_CHECKING:
@@ -63,8 +63,11 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Tu
     colours = [COLOURS[slot % len(COLOURS)] for slot in range(slots)]
     own = _matched(diarization, probabilities.data, probabilities)
     speaker_of = {slot: name for name, slot in own.items()}
-    _curves(axes[0], probabilities, colours, [speaker_of.get(slot, f"voice {slot}") for slot in range(slots)])
-    axes[0].set_title(diarization.uri, loc="left", parse_math=False)
+    labels = [shortened(speaker_of.get(slot, f"voice {slot}")) for slot in range(slots)]
+    columns = 8 if max(map(len, labels), default=0) <= 10 else 4
+    _curves(axes[0], probabilities, colours, labels, columns)
+    above_legend = 6 + 15 * -(-slots // columns)  # in points
+    axes[0].set_title(shortened(diarization.uri, 60), loc="left", pad=above_legend, parse_math=False)
     _bars(axes[1], diarization, {name: colours[slot] for name, slot in own.items()}, "turns")
     if reference is not None:
         same = _matched(reference, _masks(diarization, rows[0], probabilities), probabilities)
@@ -78,6 +81,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Tu
         axes[-1].set_xlabel("minutes")
         axes[-1].xaxis.set_major_locator(MaxNLocator(nbins=15, steps=[1, 1.5, 3, 6, 10]))
         axes[-1].xaxis.set_major_formatter(lambda at, _: f"{int(at) // 60}:{int(at) % 60:02d}")
+    picture.align_ylabels()
     return picture
 
 
@@ -105,7 +109,7 @@ def image(picture: Figure, format: str = "png") -> bytes:
     return content.getvalue()
 
 
-def _curves(axes: Axes, probabilities: Probabilities, colours: list[str], names: list[str]) -> None:
+def _curves(axes: Axes, probabilities: Probabilities, colours: list[str], labels: list[str], columns: int) -> None:
     num_frames = len(probabilities.data)
     first = np.arange(0, num_frames, max(1, -(-num_frames // _MOST_STEPS)))
     edges = np.append(first, num_frames)
@@ -116,11 +120,9 @@ def _curves(axes: Axes, probabilities: Probabilities, colours: list[str], names:
         axes.stairs(means[:, slot], times, baseline=None, color=colour, linestyle=style, linewidth=1.0, label=str(slot))
     axes.set_ylim(-0.02, 1.02)
     axes.set_ylabel("probability")
-    legend = axes.legend(
-        loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=min(len(colours), 8), fontsize="small", frameon=False
-    )
-    for text, name in zip(legend.get_texts(), names, strict=True):  # matplotlib hides labels that begin with _
-        text.set(text=name, parse_math=False)
+    legend = axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=columns, fontsize="small", frameon=False)
+    for text, label in zip(legend.get_texts(), labels, strict=True):  # matplotlib hides labels that begin with _
+        text.set(text=label, parse_math=False)
 
 
 def _bars(axes: Axes, turns: Turns, colours: dict[str, str], title: str) -> None:
@@ -129,7 +131,7 @@ def _bars(axes: Axes, turns: Turns, colours: dict[str, str], title: str) -> None
         spans = [(turn.start, turn.duration) for turn in turns if turn.speaker == name]
         axes.broken_barh(spans, (row - 0.35, 0.7), facecolors=colours.get(name, _UNMATCHED))
     axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
-    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.set_yticks(range(len(names)), map(shortened, names), parse_math=False)
     axes.set_ylabel(title)
     if not names:
         axes.set_yticks([])

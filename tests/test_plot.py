@@ -48,6 +48,22 @@ def test_a_speaker_has_the_colour_of_the_slot_and_of_the_reference(probabilities
     assert truth.get_xlim() == (0, 10)
 
 
+def test_text_stays_in_the_picture_and_the_name_clear_of_the_legend():
+    """With twelve speakers, short names or long ones, and with line breaks."""
+    probabilities = Probabilities(np.eye(12, dtype=np.float32).repeat(10, axis=0), 0.1, 12.0)
+    for name in ("speaker_{}", "{} of Philadelphia,\n" + "and Wolfeschlegelsteinhausenbergerdorff " * 3):
+        result = Diarization(tuple(Turn(at, at + 0.5, name.format(at)) for at in range(12)), 12.0, "recording " * 20)
+        picture = figure(probabilities, result, result)
+        picture.draw_without_rendering()
+        curves, turns = picture.axes[:2]
+        assert curves.get_position().width > 0.75
+        title, legend = curves._left_title.get_window_extent(), curves.get_legend().get_window_extent()
+        assert not title.overlaps(legend)
+        for box in (title, legend, *(each.get_window_extent() for each in turns.get_yticklabels())):
+            assert picture.bbox.x0 <= box.x0 < box.x1 <= picture.bbox.x1
+            assert picture.bbox.y0 <= box.y0 < box.y1 <= picture.bbox.y1
+
+
 def test_who_is_never_heard_has_nobodys_colour(probabilities: Probabilities):
     found = Diarization(RESULT.turns[:1], 10.0, "meeting")
     truth = figure(probabilities, found, [Turn(5, 9, "Adam")]).axes[2]

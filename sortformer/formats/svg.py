@@ -5,7 +5,7 @@ from html import escape
 from sortformer.annotation import Diarization
 from sortformer.formats.text import clock
 
-__all__ = ["COLOURS", "format"]
+__all__ = ["COLOURS", "format", "shortened"]
 
 _NAME_WIDTH, _WIDTH, _ROW, _TOP = 130, 800, 22, 26
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bb5566", "#555555")
@@ -24,12 +24,12 @@ def format(recording: Diarization) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         'style="max-width:100%;height:auto" font-family="sans-serif" font-size="12">',
         f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>',
-        f'<text x="4" y="16" fill="#333333">{_shown(recording.uri, 60)}</text>',
+        f'<text x="4" y="16" fill="#333333">{escape(shortened(recording.uri, 60))}</text>',
         f'<text x="{_WIDTH - 4}" y="16" fill="#333333" text-anchor="end">{clock(recording.duration)}</text>',
     ]
     for row, name in enumerate(names):
         y, colour = _TOP + _ROW * row, COLOURS[row % len(COLOURS)]
-        parts.append(f'<text x="4" y="{y + 13}" fill="#333333">{_shown(name, 18)}</text>')
+        parts.append(f'<text x="4" y="{y + 13}" fill="#333333">{escape(shortened(name))}</text>')
         parts.extend(
             f'<rect x="{_NAME_WIDTH + turn.start * scale:.2f}" y="{y}" width="{max(turn.duration * scale, 0.5):.2f}" '
             f'height="{_ROW - 5}" rx="2" fill="{colour}">'
@@ -42,5 +42,7 @@ def format(recording: Diarization) -> str:
     return "".join(parts) + "</svg>"
 
 
-def _shown(name: str, length: int) -> str:
-    return escape(name if len(name) <= length else name[: length - 1] + "…")
+def shortened(name: str, length: int = 18) -> str:
+    """Return a name as it is drawn: in one line, and cut with an ellipsis if it has more letters than ``length``."""
+    line = " ".join(name.split())
+    return line if len(line) <= length else line[: length - 1] + "…"
