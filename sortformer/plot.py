@@ -61,6 +61,7 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Tu
 
     slots = probabilities.data.shape[1]
     colours = [COLOURS[slot % len(COLOURS)] for slot in range(slots)]
+    shortest_s = probabilities.duration / _MOST_STEPS  # of a bar, so that it can be seen
     own = _matched(diarization, probabilities.data, probabilities)
     speaker_of = {slot: name for name, slot in own.items()}
     labels = [shortened(speaker_of.get(slot, f"voice {slot}")) for slot in range(slots)]
@@ -68,11 +69,11 @@ def figure(probabilities: Probabilities, diarization: Diarization, reference: Tu
     _curves(axes[0], probabilities, colours, labels, columns)
     above_legend = 6 + 15 * -(-slots // columns)  # in points
     axes[0].set_title(shortened(diarization.uri, 60), loc="left", pad=above_legend, parse_math=False)
-    _bars(axes[1], diarization, {name: colours[slot] for name, slot in own.items()}, "turns")
+    _bars(axes[1], diarization, {name: colours[slot] for name, slot in own.items()}, "turns", shortest_s)
     if reference is not None:
         same = _matched(reference, _masks(diarization, rows[0], probabilities), probabilities)
         shades = {name: colours[own[rows[0][index]]] for name, index in same.items() if rows[0][index] in own}
-        _bars(axes[2], reference, shades, "reference")
+        _bars(axes[2], reference, shades, "reference", shortest_s)
         _lanes(axes[3], compared(reference, diarization).errors)
     axes[-1].set_xlim(0, probabilities.duration)
     if probabilities.duration <= _IN_SECONDS:
@@ -125,10 +126,10 @@ def _curves(axes: Axes, probabilities: Probabilities, colours: list[str], labels
         text.set(text=label, parse_math=False)
 
 
-def _bars(axes: Axes, turns: Turns, colours: dict[str, str], title: str) -> None:
+def _bars(axes: Axes, turns: Turns, colours: dict[str, str], title: str, shortest_s: float) -> None:
     names = speakers(turns)
     for row, name in enumerate(names):
-        spans = [(turn.start, turn.duration) for turn in turns if turn.speaker == name]
+        spans = [(turn.start, max(turn.duration, shortest_s)) for turn in turns if turn.speaker == name]
         axes.broken_barh(spans, (row - 0.35, 0.7), facecolors=colours.get(name, _UNMATCHED))
     axes.set_ylim(max(1, len(names)) - 0.5, -0.5)
     axes.set_yticks(range(len(names)), map(shortened, names), parse_math=False)

@@ -1,5 +1,6 @@
 """The plot shows each slot, turn and reference speaker, in matching colours."""
 
+import io
 import sys
 import warnings
 from dataclasses import replace
@@ -7,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from PIL import Image
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
@@ -62,6 +64,17 @@ def test_text_stays_in_the_picture_and_the_name_clear_of_the_legend():
         for box in (title, legend, *(each.get_window_extent() for each in turns.get_yticklabels())):
             assert picture.bbox.x0 <= box.x0 < box.x1 <= picture.bbox.x1
             assert picture.bbox.y0 <= box.y0 < box.y1 <= picture.bbox.y1
+
+
+def test_a_brief_turn_of_a_long_recording_can_be_seen():
+    """On a screen of 1440 pixels: the colour is 108 and the background 255."""
+    result = Diarization((Turn(1800, 1800.3, "speaker_0"),), 3600.0)
+    picture = figure(Probabilities(np.eye(1, 3600, dtype=np.float32).T, 1.0, 3600.0), result)
+    shown = Image.open(io.BytesIO(image(picture))).convert("L")
+    shown = np.array(shown.resize((1440, shown.height * 1440 // shown.width)))
+    box = picture.axes[1].get_position()
+    seen = shown[round((1 - (box.y0 + box.y1) / 2) * len(shown)), round(1440 * box.x0) + 5 : round(1440 * box.x1) - 5]
+    assert seen.min() < 200
 
 
 def test_who_is_never_heard_has_nobodys_colour(probabilities: Probabilities):
