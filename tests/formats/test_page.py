@@ -137,6 +137,11 @@ CORRECTIONS = {
         of(by_hand(TWO, start=0.5, end=2.0), THREE, FOUR),
     ),
     "undo": ('select(1); press("Delete"); select(1); give(0); undo(); press("z", { ctrlKey: true })', MEETING),
+    "split and undo on a Russian keyboard": (
+        'const [s, z] = [["\u044b", { code: "KeyS" }], ["\u044f", { code: "KeyZ", ctrlKey: true }]];'
+        'select(2); seek(5000); press(...s); press("Delete"); press(...z)',
+        of(ONE, TWO, replace(THREE, end=5.0), replace(THREE, start=5.0), FOUR),
+    ),
     "redo": ('select(1); press("Delete"); select(1); give(0); undo(); undo(); redo()', of(ONE, THREE, FOUR)),
 }
 

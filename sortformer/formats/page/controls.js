@@ -176,9 +176,11 @@ function onKey(event) {
   if (event.key === "Enter" && within("input:not([type])")) return event.target.blur();
   const { value, defaultValue = value } = event.target; // as set by refresh()
   const unfinished = value !== defaultValue; // the user is typing, and undo is that of the browser
-  const undoing = (event.ctrlKey || event.metaKey) && /^[zy]$/i.test(event.key) && !unfinished;
+  // The keys of other alphabets are those of the Latin letters in their places.
+  const letter = /^[^ -~]$/.test(event.key) ? event.code.replace(/^Key/, "") : event.key;
+  const key = letter.length === 1 ? letter.toLowerCase() : letter;
+  const undoing = (event.ctrlKey || event.metaKey) && /^[zy]$/.test(key) && !unfinished;
   if (event.altKey || (!undoing && within("input:not([type=range]), select"))) return;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   let action = KEYS.get(key) ?? (within("#timeline, #list") ? KEYS_WITHIN.get(key) : undefined);
   if (event.ctrlKey || event.metaKey) {
     action = { z: event.shiftKey ? redo : undo, y: redo }[key];
