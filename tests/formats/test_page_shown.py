@@ -125,6 +125,15 @@ def test_all_turns_are_printed_as_text_that_is_not_scrolled(tmp_path):
     assert seen == [500, True, 0, True]
 
 
+def test_the_score_is_printed_too(tmp_path):
+    script = """const test = () => {
+      [...document.styleSheets[0].cssRules].find((rule) => rule.media?.mediaText === "print").media.mediaText = "all";
+      return $("turns").parentElement.nextElementSibling.innerText.trim().split(/\\n+/);
+    }"""
+    assert outcome(tmp_path, MEETING, script, COMPARISON) == ["Errors", "DER 30.0 %"]
+    assert outcome(tmp_path, MEETING, script) == [""]
+
+
 def test_high_contrast_leaves_speakers_their_colours_and_shows_what_is_selected(tmp_path):
     script = """
       select(2);
