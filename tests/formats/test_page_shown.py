@@ -280,6 +280,25 @@ def test_an_excerpt_is_shown_from_its_start_and_may_be_of_a_longer_recording(tmp
     ]
 
 
+def test_playback_ends_with_the_result_of_an_excerpt(tmp_path):
+    script = """
+      const ends = [];
+      const play = (s, until) => {
+        for (const [name, value] of [["paused", false], ["currentTime", s], ["pause", () => ends.push(sound.cursor)]]) {
+          Object.defineProperty(sound.player, name, { value, configurable: true });
+        }
+        sound.until = until;
+        follow();
+      };
+      play(9.99, null);
+      play(10.02, null);
+      play(5.02, 5000);
+      cancelAnimationFrame(sound.frame);
+      return ends;
+    """
+    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [10_000, 5000]
+
+
 def test_the_waveform_is_that_of_the_file_chosen_last(tmp_path):
     """Also if the one before was longer, and takes more time to be decoded."""
     script = """

@@ -81,7 +81,7 @@ function seek(ms) {
   redraw();
 }
 
-/** Play from a time (ms) up to another one or to the end; without a recording, only move the cursor. */
+/** Play from a time (ms) up to another one or the end of the result; without a recording, only move the cursor. */
 function hear(from, until = null) {
   seek(from);
   sound.until = until;
@@ -102,10 +102,10 @@ function toggle() {
 /** Move the cursor, the view and the list with the playback. */
 function follow() {
   if (sound.player.paused) return;
-  const now = Math.round(1000 * sound.player.currentTime);
-  sound.cursor = Math.min(now, sound.until ?? limit);
+  const [now, end] = [Math.round(1000 * sound.player.currentTime), sound.until ?? limit];
+  sound.cursor = Math.min(now, end);
   keepInView(sound.cursor);
   redraw();
-  if (sound.until !== null && now >= sound.until) pause();
+  if (now >= end) pause();
   else sound.frame = requestAnimationFrame(follow);
 }
