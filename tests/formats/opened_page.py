@@ -44,8 +44,9 @@ HANDS = """
 const select = (at) => choose(steps.state.turns[at]);
 const put = (field, value) => { field.value = value; field.dispatchEvent(new Event("change", { bubbles: true })); };
 const give = (at) => { $("speaker").selectedIndex = at; put($("speaker"), $("speaker").value); };
-const press = (key, held) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...held }));
-const pressThere = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const press = (key, held, target = document.body) =>
+  target.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, ...held }));
+const pressThere = (key, held) => press(key, held, document.activeElement);
 const touch = (field) => field.dispatchEvent(new Event("pointerdown", { bubbles: true }));
 const at = (row, ms) => ({ button: 0, offsetX: toX(ms), offsetY: topOfRows() + ROW * (row + 0.5) });
 const type = (field, text) => { field.select(); document.execCommand("insertText", false, text); }; // and not leave it

@@ -137,6 +137,10 @@ CORRECTIONS = {
         of(by_hand(TWO, start=0.5, end=2.0), THREE, FOUR),
     ),
     "undo": ('select(1); press("Delete"); select(1); give(0); undo(); press("z", { ctrlKey: true })', MEETING),
+    "end a word by Enter, in a name that is typed with an input method": (
+        'type($("names").children[2].lastChild, "Ad"); pressThere("Enter", { isComposing: true })',
+        MEETING,
+    ),
     "split and undo on a Russian keyboard": (
         'const [s, z] = [["\u044b", { code: "KeyS" }], ["\u044f", { code: "KeyZ", ctrlKey: true }]];'
         'select(2); seek(5000); press(...s); press("Delete"); press(...z)',

@@ -173,6 +173,7 @@ function onChange({ target }) {
 function onKey(event) {
   pointed = null;
   const within = (where) => event.target.closest?.(where);
+  if (event.isComposing) return; // of Chinese or Japanese, for example: Enter ends the composition only
   if (event.key === "Enter" && within("input:not([type])")) return event.target.blur();
   const { value, defaultValue = value } = event.target; // as set by refresh()
   const unfinished = value !== defaultValue; // the user is typing, and undo is that of the browser
