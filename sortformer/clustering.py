@@ -116,7 +116,7 @@ def _labels(
     tree = linkage(points, "average", metric="cosine")
     least = max(_SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
     wanted = max(fewest, min(sure, most, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
-    labels = _joined(points, size, fcluster(tree, distances[1], "distance") - 1, distances[0])
+    labels = _joined(points, size, fcluster(tree, distances[1], "distance"), distances[0])
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:
         # A speaker who surely has a slot counts, however little speech there is.
         labels, least = _cut(tree, size, wanted, least if wanted == fewest else 0.0)
@@ -124,7 +124,7 @@ def _labels(
         labels = _one_each(points, labels, known)
     mass = np.bincount(labels, weights=size)
     spoken = np.flatnonzero(mass >= least)
-    chosen = spoken[np.argsort(-mass[spoken], kind="stable")][:most] if len(spoken) else [int(mass.argmax())]
+    chosen = spoken[np.argsort(-mass[spoken], kind="stable")][:most] if len(spoken) else [mass.argmax()]
     return np.where(np.isin(labels, chosen), labels, -1)
 
 

@@ -1,12 +1,14 @@
 """Clustering by voice: the amount of speech never changes, only its speakers; distinct voices are found."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from sortformer.clustering import _cut, by_turns, by_voice, shared_out, staying, unit_rows
+from sortformer.clustering import _cut, _shares, _stretches, by_turns, by_voice, shared_out, staying, unit_rows
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict, to_dict
@@ -173,11 +175,11 @@ def test_who_is_asked_for_is_no_odd_stretch():
         assert (found[who == voice, column] > 0.5).mean() > 0.9
 
 
-@given(seed=st.integers(0, 1000), stretches=st.integers(2, 40), wanted=st.integers(1, 12), least=st.floats(0.5, 40.0))
+@given(seed=st.integers(0, 1000), stretches=st.integers(2, 40), wanted=st.integers(1, 12), least=st.integers(1, 40))
 @settings(max_examples=50)
 def test_a_tree_is_cut_where_first_so_many_groups_speak_enough(seed, stretches, wanted, least):
     rng = np.random.default_rng(seed)
-    tree, size = linkage(rng.normal(size=(stretches, 3)), "average"), rng.uniform(1.0, 5.0, stretches)
+    tree, size = linkage(rng.normal(size=(stretches, 3)), "average"), rng.integers(1, 6, stretches).astype(float)
     labels, enough = _cut(tree, size, wanted, least)
     cuts = [fcluster(tree, groups, "maxclust") - 1 for groups in range(1, stretches + 1)]
 
@@ -188,6 +190,24 @@ def test_a_tree_is_cut_where_first_so_many_groups_speak_enough(seed, stretches, 
     first = next(cut for cut in cuts if heard(cut, enough) >= wanted)
     np.testing.assert_array_equal(labels, first)
     assert enough == least or (max(heard(cut, 2 * enough) for cut in cuts) < wanted and enough < least)
+
+
+@given(single=st.text("01", max_size=60), shortest=st.integers(1, 4), more=st.integers(0, 6))
+def test_stretches_are_unbroken_and_neither_too_short_nor_too_long(single, shortest, more):
+    found = _stretches(np.array([frame == "1" for frame in single], dtype=bool), shortest, shortest + more)
+    pieces = (piece.span() for piece in re.finditer(f"1{{1,{shortest + more}}}", single))
+    expected = [list(range(start, end)) for start, end in pieces if end - start >= shortest]
+    assert [piece.tolist() for piece in found] == expected
+
+
+@given(seed=st.integers(0, 1000), speech=st.floats(1.0, 3.0))
+@settings(max_examples=25)
+def test_a_frame_with_several_speakers_says_no_more_of_its_neighbours_than_one_with_one(seed, speech):
+    rng = np.random.default_rng(seed)
+    unit, means, spoken = unit_rows(rng.normal(size=(30, 4))), unit_rows(rng.normal(size=(3, 4))), np.ones(30)
+    expected, others = _shares(unit, means, spoken), np.arange(30) != 15
+    spoken[15] = speech
+    np.testing.assert_allclose(_shares(unit, means, spoken)[others], expected[others])
 
 
 def test_no_more_voices_than_the_config_allows():
