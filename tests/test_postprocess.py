@@ -131,6 +131,11 @@ def test_an_offset_above_the_onset_is_rebuilt_by_padding():
     assert times(turns(column("00999999" * 2 + "00"), DIHARD, STEP)) == [(0.1, 1.27)]
 
 
+def test_turns_that_touch_by_their_padding_are_one_and_as_long_as_both():
+    config = PostprocessConfig(pad_on_s=0.04, pad_off_s=0.04, min_on_s=0.3)
+    assert times(turns(column("##0##0"), config, STEP)) == [(0, 0.44)]
+
+
 def test_padding_stays_inside_the_recording():
     config = PostprocessConfig(pad_on_s=1, pad_off_s=1)
     assert times(turns(column("0#0"), config, STEP)) == [(0, 0.24)]

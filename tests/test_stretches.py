@@ -18,5 +18,7 @@ def test_in_any_cut_the_stretches_are_those_of_the_loop(probs, config, cuts):
         assert all(start >= before for start, _ in new)
         found, now = [*found, *new.tolist()], now + len(part)
         before = state.earliest(config, now)
-    found += state.end(config, now)[1].tolist()
+    state, new = state.end(config, now)
+    found += new.tolist()
+    assert state == Stretches()
     assert found == [[100 * start, 100 * end] for start, end in slot_segments(probs[:, 0], config, 1)]
