@@ -74,13 +74,15 @@ def test_a_name_or_choice_of_no_slot_is_refused(slot: Any, choice: Any):
 
 
 @given(probabilities(), configs)
-def test_exclusive_turns_never_overlap_and_cover_the_same_speech(probs, config):
-    free, alone = turns(probs, config, STEP), turns(probs, config, STEP, exclusive=True)
-    grid = np.zeros((2, len(probs) * 8), dtype=int)
-    for row, diarization in zip(grid, (free, alone), strict=True):
-        for start, end in times(diarization):
-            row[round(start * 100) : round(end * 100)] += 1
-    assert (grid[1] == (grid[0] > 0)).all()
+def test_exclusive_gives_each_instant_to_the_most_probable_of_those_who_have_it(probs, config):
+    names = {slot: str(slot) for slot in range(probs.shape[1])}
+    free, alone = (turns(probs, config, STEP, exclusive=exclusive, names=names) for exclusive in (False, True))
+    for tick in range(len(probs) * 8):
+        had, given = (
+            [int(turn.speaker) for turn in each if round(turn.start * 100) <= tick < round(turn.end * 100)]
+            for each in (free, alone)
+        )
+        assert given == sorted(had, key=lambda slot: (-probs[tick // 8, slot], slot))[:1]
 
 
 @given(probabilities(), configs)
@@ -88,17 +90,6 @@ def test_confidence_lies_between_the_extremes_of_the_probabilities(probs, config
     for turn in turns(probs, config, STEP):
         assert turn.confidence is not None
         assert probs.min() - 1e-9 <= turn.confidence <= probs.max() + 1e-9
-
-
-def test_exclusive_gives_the_instant_to_the_most_probable():
-    probs = np.array([[0.9, 0.0], [0.9, 0.8], [0.7, 0.8], [0.0, 0.8], [0.0, 0.0]])
-    found = turns(probs, PostprocessConfig(), STEP, exclusive=True)
-    assert [(t.start, t.end, t.speaker) for t in found] == [(0, 0.16, "speaker_0"), (0.16, 0.32, "speaker_1")]
-
-
-def test_exclusive_gives_the_instant_to_the_first_of_equals():
-    (only,) = turns(np.full((3, 2), 0.9), PostprocessConfig(), STEP, exclusive=True, names={0: "Ada", 1: "Bob"})
-    assert only.speaker == "Ada"
 
 
 def test_exclusive_gives_nothing_to_a_slot_whose_turn_there_was_too_short():
@@ -201,6 +192,14 @@ def test_least_error_names_the_set_with_the_least_expected_error(probs):
     gain = expected_gain(probs[None])[0]
     assume(np.abs(gain - 0.5).min() > 1e-6)
     assert set(np.flatnonzero(gain > 0.5)) == brute_force_decision(probs)
+
+
+@given(arrays(np.float64, st.integers(1, 12), elements=st.floats(0.01, 1.0)))
+def test_the_gain_weighs_a_slot_against_the_chance_that_fewer_speak(probs):
+    certain, rest = divmod(probs.sum(), 1)
+    for rank, slot in enumerate(np.argsort(-probs, kind="stable"), start=1):
+        fewer = (1 - rest) * (certain < rank) + rest * (certain + 1 < rank)
+        assert expected_gain(probs[None])[0, slot] == pytest.approx(probs[slot] / (probs[slot] + fewer))
 
 
 def test_least_error_names_the_likelier_of_two_who_cannot_be_told_apart():
