@@ -47,6 +47,6 @@ def boldest_safe(losses: Sequence[Sequence[float] | np.ndarray], tolerance: floa
 
 
 def _divergence(one: float, other: float) -> float:
-    """Return the Kullback-Leibler divergence of two Bernoulli distributions."""
+    """Return the Kullback-Leibler divergence of two Bernoulli distributions; both arguments are below 1."""
     first = 0.0 if one == 0 else one * math.log(one / other)
-    return first + (0.0 if one == 1 else (1 - one) * math.log((1 - one) / (1 - other)))
+    return first + (1 - one) * math.log((1 - one) / (1 - other))

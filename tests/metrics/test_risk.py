@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sortformer.metrics.risk import boldest_safe, fewest_samples, risk_p_value
@@ -35,10 +35,20 @@ def test_a_p_value_lies_between_0_and_1_and_falls_with_the_losses(losses, tolera
     assert risk_p_value(losses * 2, tolerance) <= found + 1e-9 or np.mean(losses) >= tolerance
 
 
-@pytest.mark.parametrize(("losses", "tolerance", "ones"), [([0.5] * 21 + [0.0] * 79, 0.2, 11), ([0.1] * 30, 0.3, 3)])
-def test_where_it_is_less_than_hoeffdings_it_is_bentkus_p_value(losses: list[float], tolerance: float, ones: int):
-    at_most = sum(chance(number, len(losses), tolerance) for number in range(ones + 1))
-    assert risk_p_value(losses, tolerance) == pytest.approx(math.e * at_most)
+@given(
+    ones=st.lists(st.booleans(), min_size=1, max_size=60),
+    loss=st.sampled_from([0.05, 0.1, 0.25, 1.0]),
+    tolerance=tolerances,
+)
+@example(ones=[True] * 21 + [False] * 79, loss=0.5, tolerance=0.2)
+@example(ones=[True] * 30, loss=0.1, tolerance=0.3)
+def test_the_p_value_is_the_lesser_of_hoeffdings_and_bentkus(ones, loss, tolerance):
+    count, total = len(ones), round(loss * sum(ones), 9)  # three tenths are 0.3
+    rate = min(total / count, tolerance)
+    hoeffding = ((1 - tolerance) / (1 - rate)) ** (count - count * rate)  # Hoeffding, 1963, theorem 1
+    hoeffding *= (tolerance / rate) ** (count * rate) if rate else 1.0
+    bentkus = math.e * sum(chance(number, count, tolerance) for number in range(math.ceil(total) + 1))
+    assert risk_p_value([loss * one for one in ones], tolerance) == pytest.approx(min(hoeffding, bentkus))
 
 
 @pytest.mark.parametrize(("tolerance", "error", "needed"), [(0.05, 0.05, 59), (0.1, 0.05, 29), (0.02, 0.1, 114)])
