@@ -60,6 +60,12 @@ def test_they_say_what_is_wrong_and_touching_ones_are_one():
     assert next((each.start, each.end) for each in compared((Turn(5, 6, "a"),), two_in_a_row).errors) == (0, 3)
 
 
+def test_who_is_missed_while_others_take_turns_is_missed_once():
+    turns = (Turn(0, 1, "Ada"), Turn(1, 2, "Bob"), Turn(3, 9, "Ada"), Turn(9, 15, "Bob"))
+    found = compared((*turns, Turn(0, 2, "Cleo")), turns).errors
+    assert [(each.start, each.end, str(each)) for each in found] == [(0, 2, "miss: Cleo")]
+
+
 def test_who_is_heard_beside_somebody_is_missed_and_confused():
     both = (Turn(0, 1, "Ada"), Turn(0, 1, "Bob"), Turn(2, 9, "Cleo"))
     (found,) = compared(both, (Turn(0, 1, "x"), Turn(2, 9, "x"))).errors

@@ -22,6 +22,7 @@ def test_the_classes_add_up_to_the_whole(reference, hypothesis, protocol):
     uem = [(0.5, 3.0), (3.5, 6.0)]
     classes = compared(reference, hypothesis, uem, protocol).by_overlap
     whole = der(reference, hypothesis, uem, protocol)
+    assert list(classes) == sorted(classes)
     assert astuple(sum(classes.values(), DerCounts())) == pytest.approx(astuple(whole), abs=1e-6)
     if protocol.skip_overlap:
         assert all(number < 2 or counts.total < 1e-6 for number, counts in classes.items())
