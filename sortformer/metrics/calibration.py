@@ -75,8 +75,7 @@ def calibration_error(turns: Sequence[Judged]) -> float:
         return float("nan")
     said, right, seconds = _columns(sorted(turns, key=lambda turn: turn.confidence))
     middle = np.cumsum(seconds) - seconds / 2
-    part = np.minimum((_BINS * middle / seconds.sum()).astype(int), _BINS - 1)
-    off = np.bincount(part, seconds * (said - right), _BINS)
+    off = np.bincount((_BINS * middle / seconds.sum()).astype(int), seconds * (said - right))
     return float(np.abs(off).sum() / seconds.sum())
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from sortformer.metrics.bootstrap import ratio_interval
 
@@ -15,6 +16,14 @@ def test_it_is_around_the_rate_and_the_same_again():
     low, high = ratio_interval(errors, totals)
     assert 0.1 <= low < 16 / 70 < high <= 0.4
     assert ratio_interval(errors, totals) == (low, high)
+    assert ratio_interval([each / 1000 for each in errors], [each / 1000 for each in totals]) == pytest.approx(
+        (low, high)
+    )
+
+
+def test_of_recordings_alike_long_it_is_that_of_drawing_the_wrong_ones():
+    found = ratio_interval([1.0, 0.0] * 200, [1.0] * 400)
+    assert found == pytest.approx(binom.ppf([0.025, 0.975], 400, 0.5) / 400, abs=1.5 / 400)
 
 
 def test_long_recordings_weigh_more():

@@ -84,7 +84,7 @@ def test_turns_that_are_all_right_leave_a_doubt_and_few_turns_say_nothing():
 def test_the_doubt_is_that_of_one_more_turn_that_is_right_and_one_that_is_wrong(right, share):
     config = fitted([Judged(0.8, right, 2.0)] * FEWEST_TURNS)
     assert config is not None
-    assert config.of(0.8) == pytest.approx(share, abs=1e-3)
+    assert config.of(0.8) == pytest.approx(share, abs=1e-4)
 
 
 def test_longer_turns_count_for_more():
