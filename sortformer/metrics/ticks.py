@@ -34,7 +34,7 @@ class TickTruth:
         parts: Parts,
         protocol: Protocol,
         duration: float,
-        first: int = 0,
+        first: int,
     ) -> "TickTruth":
         """Return the reference made from turns; arguments are those of :func:`in_ticks`."""
         active, kept = in_ticks(reference, parts, protocol, duration, first)
@@ -65,7 +65,7 @@ class TickTruth:
 
 
 def in_ticks(
-    reference: Iterable[Turn], parts: Parts, protocol: Protocol, duration: float, first: int = 0
+    reference: Iterable[Turn], parts: Parts, protocol: Protocol, duration: float, first: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the activity (T, K) of the speakers, sorted by name, and which ticks are scored (T,).
 
