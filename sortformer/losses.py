@@ -69,7 +69,7 @@ def align(logits: Tensor, activity: Tensor, valid: Tensor, *, by_arrival: bool) 
     masked = wide(logits).masked_fill(~valid[..., None], 0.0)
     activity = activity.to(masked.dtype).masked_fill(~valid[..., None], 0.0)
     # BCE(x, y) = softplus(x) - x y, and the first term does not depend on the speaker: cost[slot, speaker] = -x . y
-    cost = -(masked.transpose(1, 2) @ activity).nan_to_num(0.0, 0.0, 0.0).clamp(-_LARGEST, _LARGEST)
+    cost = -(masked.transpose(1, 2) @ activity).nan_to_num().clamp(-_LARGEST, _LARGEST)
     if by_arrival:
         arrivals = arrival_frames(activity)
         due = arrivals.sort(dim=1).values

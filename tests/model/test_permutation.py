@@ -236,6 +236,29 @@ def test_harmonics_are_sines_of_whole_periods_and_orthogonal():
     torch.testing.assert_close(codes @ codes.T, 8 * torch.eye(7), atol=1e-4, rtol=0)
 
 
+@kernels
+def test_the_code_of_a_rank_is_that_of_its_kernel(kernel):
+    encoding = build("label", kernel)
+    found = encode(encoding, 100.0 * torch.eye(4)[None] - 50.0)[0]  # each class alone, in turn
+    turns = [[rank * 10_000 ** -(place // 2 / 8) for place in range(16)] for rank in range(4)]
+    expected = {
+        "sinusoidal": torch.tensor(
+            [[(math.sin, math.cos)[place % 2](row[place]) for place in range(16)] for row in turns]
+        ),
+        "harmonic": harmonics(torch.arange(4), 16),
+        "learned": encoding.table,
+    }[kernel]
+    torch.testing.assert_close(found, expected, check_dtype=False)
+
+
+@pytest.mark.parametrize(("design", "shared_out"), [("sinkhorn", True), ("softsort", False)])
+def test_sinkhorn_gives_each_class_to_the_slots_in_one_piece_as_softsort_does_not(design, shared_out):
+    encoding, logits = build(design, "learned"), speaking_from((0, 1, 2, 150))
+    torch.nn.init.ones_(encoding.table)  # so that the code of a class is how much of it is in the slots
+    whole = torch.allclose(encode(encoding, logits), logits.sigmoid().sum(dim=2, keepdim=True), atol=1e-2)
+    assert whole is shared_out
+
+
 def test_a_closed_gate_adds_exactly_nothing():
     out = build("hard")(estimates(6), torch.ones(1, 60, dtype=torch.bool))[0]
     assert not out.any()
