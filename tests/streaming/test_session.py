@@ -127,7 +127,13 @@ def test_a_stream_ends_once(session):
     session.push(WAVE)
     diarization = session.finish()
     assert session.finish() == diarization
-    for call in (lambda: session.push(WAVE), session.flush, lambda: session.reset_slot(0)):
+    calls = (
+        lambda: session.push(WAVE),
+        session.flush,
+        lambda: session.reset_slot(0),
+        lambda: session.enroll("Ada", WAVE),
+    )
+    for call in calls:
         with pytest.raises(InputError, match=r"has ended: call reset\(\)"):
             call()
     session.reset()
