@@ -57,7 +57,7 @@ class Compressive(Memory):
     def update(self, state: CompressiveState, chunk: LayerChunk) -> tuple[CompressiveState, dict[str, Tensor]]:
         """Append the chunk, compress the oldest recent frames, and drop the oldest compressed ones."""
         recent, compressed = state.recent, state.compressed
-        if self.measures_usage and recent.frames.shape[1]:
+        if self.measures_usage:
             given = chunk.usage(self.recall(state))[:, compressed.frames.shape[1] :]
             recent = replace(recent, usage=recent.usage + given)
         recent = pushed(recent, chunk)

@@ -48,6 +48,17 @@ def test_what_is_rebuilt_without_error_costs_nothing():
     assert streamed(layer, x)[-1].losses["memory_autoencoding"].item() == pytest.approx(0, abs=1e-20)
 
 
+def test_every_frame_that_is_compressed_counts():
+    memory = CompressiveMemory(
+        frames=2, compressed_frames=4, ratio=1, compression="conv", loss="autoencoding", chunk_frames=CHUNK
+    )
+    layer, x = build(memory), draw(16, 1, FRAMES, DIM)
+    for parameter in layer.memory.parameters():
+        torch.nn.init.zeros_(parameter)  # so that zeros are rebuilt
+    expected = x[0, : FRAMES - 2].square().mean(dim=1).sum() / FRAMES
+    torch.testing.assert_close(layer(x).losses, {"memory_autoencoding": expected})
+
+
 def test_the_loss_of_a_recording_is_the_mean_over_its_frames_of_those_of_its_chunks():
     layer, x = build(compressive("conv", "attention")), draw(17, 1, FRAMES, DIM)
     total = sum(step.losses.get("memory_attention", 0.0) * step.out.shape[1] for step in streamed(layer, x))

@@ -16,6 +16,7 @@ from sortformer.config.attention import Position
 from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, ReformerCore
 from sortformer.config.mechanisms import MEMORIES
 from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory, NoMemory, TransformerXLMemory
+from sortformer.memory.nearest import Nearest, NearestState
 from tests.draws import draw
 from tests.memory.cases import CHUNK, DIM, FRAMES, HEADS, build, compressive, streamed
 from tests.oracles.memory_loops import ListMemory, attention_over, compress, nearest
@@ -137,6 +138,15 @@ def test_the_nearest_keys_equal_a_search_through_a_list():
             mixed[i, h] = (1 - gate[h]) * mixed[i, h] + gate[h] * read
     with torch.no_grad():
         np.testing.assert_allclose(layer(torch.from_numpy(x)[None]).out[0].numpy(), merged(layer, mixed), atol=1e-9)
+
+
+def test_who_has_no_past_is_left_as_he_is_by_one_who_has():
+    memory, generator = Nearest(HEADS, length=7, neighbours=2), torch.Generator().manual_seed(4)
+    key, value, query, mixed = torch.randn(4, 2, HEADS, 5, 3, generator=generator)
+    valid = torch.tensor([[True] * 5, [False] * 5])
+    found = memory.mix(mixed, query, NearestState(key, value, valid))
+    assert not torch.allclose(found[0], mixed[0])
+    torch.testing.assert_close(found[1], mixed[1], atol=0, rtol=0)
 
 
 def test_the_keys_of_a_core_that_shares_queries_are_its_queries():
