@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
+from sortformer.formats import audacity, csv, html, json, rttm, seglst, stm, subtitles, text, textgrid, uem
 from sortformer.formats.write import check_folder, write_bytes, write_text
 
 
@@ -27,6 +29,18 @@ def test_an_existing_file_stays_unless_asked(tmp_path):
     assert path.read_text() == "first"
     write_text(path, "second", overwrite=True)
     assert path.read_text() == "second"
+
+
+@pytest.mark.parametrize("kind", [audacity, csv, html, json, rttm, seglst, stm, subtitles, text, textgrid, uem])
+def test_no_format_replaces_a_file_unless_asked(tmp_path, kind):
+    value = {uem: {"x": [(0.0, 1.0)]}, subtitles: []}.get(kind, Diarization((Turn(0.0, 1.0, "a"),), 1.0, "x"))
+    path = tmp_path / "x.srt"
+    path.write_text("first")
+    with pytest.raises(InputError, match="exists already"):
+        kind.write(path, value)
+    assert path.read_text() == "first"
+    kind.write(path, value, overwrite=True)
+    assert path.read_text() != "first"
 
 
 @pytest.mark.parametrize("failure", [OSError("disk full"), KeyboardInterrupt()])
