@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,7 +68,8 @@ def test_a_reference_that_calls_the_recording_otherwise_is_doubted(tmp_path: Pat
         assert doubt.what.startswith(f"{doubted} is for ")
     window = replace(entry, id="part", num_speakers=None)  # its RTTM uses the file's name
     write(tmp_path / "m.jsonl", [window], overwrite=True)
-    assert check([tmp_path / "m.jsonl"]).doubts == ()
+    found = check([tmp_path / "m.jsonl"])
+    assert (found.problems, found.doubts) == ((), ())
 
 
 def test_a_manifest_without_recordings_is_a_problem(tmp_path: Path):
@@ -142,14 +144,22 @@ def test_of_a_window_only_what_is_in_it_counts(tmp_path: Path, entry: Entry):
     assert problems(tmp_path, silent) == ["nobody speaks in its reference"]
 
 
-def test_silence_and_damage_are_heard(tmp_path: Path, entry: Entry):
-    write_audio(tmp_path / "silent.wav", np.zeros(8_000, np.float32), 8_000)
-    silent = replace(entry, audio=tmp_path / "silent.wav")
-    assert problems(tmp_path, silent) == ["it is silent: no sample reaches -60 dBFS"]
-    assert problems(tmp_path, silent, listen=False) == []
+def test_silence_is_heard(tmp_path: Path, entry: Entry):
+    quiet = [
+        replace(entry, id=name, audio=tmp_path / f"{name}.wav", uem=None) for name in ("silent", "silence", "faint")
+    ]
+    for each, peak in zip(quiet, (0.0008, 0.0008, 0.0012), strict=True):
+        write_audio(each.audio, np.full(8_000, peak, np.float32), 8_000)
+    assert problems(tmp_path, *quiet) == ["it is silent: no sample reaches -60 dBFS"] * 2  # and no copy of the other
+    assert problems(tmp_path, *quiet, listen=False) == []
+
+
+def test_damage_is_heard_even_where_warnings_are_ignored(tmp_path: Path, entry: Entry):
     whole = trees.sound(tmp_path / "cut.flac", 4.0).read_bytes()
     (tmp_path / "cut.flac").write_bytes(whole[: len(whole) // 2])
-    assert "damaged or truncated" in problems(tmp_path, replace(entry, audio=tmp_path / "cut.flac"))[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert "damaged or truncated" in problems(tmp_path, replace(entry, audio=tmp_path / "cut.flac"))[0]
 
 
 def test_the_length_of_an_mp3_is_heard_where_its_header_guesses(tmp_path: Path, entry: Entry):
