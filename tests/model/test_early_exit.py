@@ -72,6 +72,13 @@ def test_whoever_is_never_sure_gets_the_whole_model(name: str):
     assert found.layers.tolist() == [model.config.head.layers] * 2
 
 
+def test_who_is_sure_that_nothing_changes_leaves_at_any_confidence():
+    model = small_model(DEEP)
+    for parameter in model.head.estimates.parameters():
+        torch.nn.init.zeros_(parameter)
+    assert leave_early(model, *recordings(0, [160, 90]), 1.0).layers.tolist() == [1, 1]
+
+
 def test_blocks_that_nobody_needs_do_not_run():
     model = MODELS["deep"]
     ran: list[int] = []
@@ -101,6 +108,7 @@ def test_agreement_is_a_jaccard_index(seed: int):
     assert found.tolist() == pytest.approx(
         [jaccard(one[r, :n].numpy(), other[r, :n].numpy()) for r, n in ((0, 6), (1, 3))]
     )
+    torch.testing.assert_close(agreement(one / 100, other / 100, valid), agreement(one, other, valid))
     assert agreement(one, one, valid).tolist() == [1, 1]
     active, others = one > 0.5, other > 0.5
     same, any_ = (active & others)[0].sum(), (active | others)[0].sum()
