@@ -172,9 +172,9 @@ def _look(entry: Entry, listen: bool) -> _Look:
 
 
 def _twice_at_once(turns: Sequence[Turn]) -> Iterator[str]:
-    """Yield the first turn that begins well before the last one of its speaker ends."""
+    """Yield the first of sorted turns that begins well before the last one of its speaker ends."""
     ends: dict[str, float] = {}
-    for turn in sorted(turns):
+    for turn in turns:
         if min(ends.get(turn.speaker, 0.0), turn.end) > turn.start + SLACK_S:
             yield f"two turns of {turn.speaker!r} overlap at {turn.start:.2f} s: is one somebody else's?"
             return

@@ -117,7 +117,7 @@ def test_a_reference_past_the_end_or_without_speech_is_found(tmp_path: Path, ent
     assert problems(tmp_path, replace(entry, rttm=late)) == ["the reference ends at 1.50 s, the recording at 1.00 s"]
     (tmp_path / "empty.rttm").write_text("")
     assert problems(tmp_path, replace(entry, rttm=tmp_path / "empty.rttm")) == ["nobody speaks in its reference"]
-    (tmp_path / "one.uem").write_text("one 1 0 2\n")
+    (tmp_path / "one.uem").write_text("one 1 0 0.5\none 1 0.6 2\n")
     assert problems(tmp_path, entry) == []  # the entry's duration limits the scored region
     for offset in (0.0, 0.05):  # the UEM of a window is in file time, too
         late = replace(entry, duration=None, offset=offset)
@@ -142,6 +142,8 @@ def test_of_a_window_only_what_is_in_it_counts(tmp_path: Path, entry: Entry):
     assert total.speech_s == pytest.approx(0.2)
     silent = replace(entry, offset=0.91, duration=0.05, num_speakers=0, uem=None)
     assert problems(tmp_path, silent) == ["nobody speaks in its reference"]
+    (total,) = check([tmp_path / "m.jsonl"]).statistics.values()
+    assert total.duration_s == 0.05
 
 
 def test_silence_is_heard(tmp_path: Path, entry: Entry):
@@ -204,6 +206,22 @@ def test_the_turns_of_another_recording_are_doubted_but_not_those_of_another_win
     assert [(doubt.recording, doubt.what) for doubt in found.doubts] == [
         ("two", f"its turns are those of {entry.audio}: is the reference its own?")
     ]
+
+
+def test_recordings_of_one_turn_may_have_the_same(tmp_path: Path, entry: Entry):
+    alike = [
+        replace(
+            entry,
+            id=name,
+            num_speakers=1,
+            uem=None,
+            audio=trees.sound(tmp_path / f"{name}.wav"),
+            rttm=trees.truth(tmp_path / f"{name}.rttm", (0.0, 1.0, "anna")),
+        )
+        for name in ("two", "three")
+    ]
+    write(tmp_path / "m.jsonl", alike)
+    assert check([tmp_path / "m.jsonl"]).doubts == ()
 
 
 def test_a_speaker_in_two_turns_at_once_is_doubted(tmp_path: Path, entry: Entry):
