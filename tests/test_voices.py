@@ -1,8 +1,7 @@
-"""Stored voices: known ones get their name, others keep their label, and a store is tied to its encoder."""
+"""Stored voices: known ones get their name, others keep their label."""
 
 import json
 import re
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,34 +11,16 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.torch import save_file
 
 from sortformer import Diarization, Diarizer, InputError, PostprocessConfig, Turn, VoiceStore
 from sortformer.annotation import to_pyannote
-from sortformer.config.labels import LabelConfig
-from sortformer.estimates import Embeddings, Probabilities
-from sortformer.grid import FrameGrid
-from sortformer.memory import LabelMemory
+from sortformer.estimates import Embeddings
 from tests.audio.makers import chirp, write
+from tests.puppets import DIRECTIONS, Puppet, clip, of
 from tests.small_models import small_config, small_model
 from tests.tiny import tiny_model
 
 RATE = 16_000
-DIRECTIONS = {"ada": 0, "bob": 1, "eve": 2}
-
-
-class Puppet(Diarizer):
-    """A diarizer whose output is its input: the speaker of each frame, -1 for none."""
-
-    def embeddings(self, audio, **_how) -> Embeddings:
-        who = np.asarray(audio)
-        noise = np.random.default_rng(len(who)).normal(0, 0.05, (len(who), 4))
-        heard = list(dict.fromkeys(who[who >= 0].tolist()))  # slots in order of arrival
-        said = np.stack([who == heard[slot] if slot < len(heard) else who < -1 for slot in range(3)], axis=1)
-        emb = np.eye(4)[who] + noise  # silence is a direction of its own
-        output = Probabilities(0.1 + 0.8 * said.astype(np.float32), 0.08, len(who) * 0.08)
-        return Embeddings(emb.astype(np.float32), FrameGrid(), output)
 
 
 class StereoPuppet(Puppet):
@@ -58,17 +39,6 @@ def puppet() -> Puppet:
 @pytest.fixture(scope="module")
 def diarizer(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
     return Diarizer.load(tiny_model(tmp_path_factory.mktemp("voices"), speaking=1), device="cpu")
-
-
-def clip(name: str, frames: int = 30):
-    return np.full(frames, DIRECTIONS[name])
-
-
-def of(puppet: Puppet, *names: str, **config) -> VoiceStore:
-    store = VoiceStore(puppet, LabelMemory(LabelConfig(**config)))
-    for name in names:
-        store = store.add(name, clip(name))
-    return store
 
 
 @st.composite
@@ -212,67 +182,6 @@ def test_whatever_hears_a_recording_hears_the_channel_that_is_meant(puppet: Pupp
     assert nobody.learn(named, call, **ours).diarize(call, **ours).speakers == ("ada",)
 
 
-CLIPS = st.lists(st.tuples(st.sampled_from(sorted(DIRECTIONS)), st.integers(13, 40)), unique=True, max_size=6)
-
-
-def filled(puppet: Puppet, clips: list[tuple[str, int]]) -> VoiceStore:
-    store = VoiceStore(puppet)
-    for name, frames in clips:
-        store = store.add(name, clip(name, frames))
-    return store
-
-
-def held(store: VoiceStore) -> list[tuple[str, bytes]]:
-    """Return the name and the content of each frame, in an order of their own."""
-    labels = store.memory.label.tolist()
-    return sorted(
-        (store.names[label], key.numpy().tobytes()) for label, key in zip(labels, store.memory.key, strict=True)
-    )
-
-
-@given(clips=CLIPS, first=st.integers(0, 6))
-def test_merged_stores_hold_what_one_store_of_all_clips_does(puppet: Puppet, clips: list[tuple[str, int]], first: int):
-    one, other, whole = filled(puppet, clips[:first]), filled(puppet, clips[first:]), filled(puppet, clips)
-    before = held(one), held(other)
-    merged = one.merge(other)
-    assert (merged.names, held(merged)) == (whole.names, held(whole))
-    assert held(other.merge(one)) == held(whole)
-    assert (held(one), held(other)) == before
-
-
-@given(clips=CLIPS, cuts=st.tuples(st.integers(0, 6), st.integers(0, 6)))
-def test_what_merged_stores_have_in_common_is_stored_once(puppet: Puppet, clips: list[tuple[str, int]], cuts):
-    end, start = sorted(cuts, reverse=True)
-    one, other, whole = filled(puppet, clips[:end]), filled(puppet, clips[start:]), filled(puppet, clips)
-    assert held(one.merge(other)) == held(whole)
-    assert held(one.merge(one)) == held(one)
-    assert held(one.merge(other).merge(one)) == held(one.merge(other.merge(one))) == held(whole)
-
-
-def test_a_store_keeps_its_thresholds_and_its_spelling_when_another_is_merged(puppet: Puppet, tmp_path: Path):
-    ours = VoiceStore(puppet, LabelMemory(LabelConfig(neighbours=3))).add("Ann B", clip("ada"))
-    of(puppet, "eve").add("Ann_B", clip("ada", 40)).save(tmp_path / "voices")
-    merged = ours.merge(VoiceStore.load(tmp_path / "voices", puppet))
-    assert (merged.names, merged.memory.config) == (("Ann B", "eve"), ours.memory.config)
-    assert merged.memory.label.bincount().tolist() == [70, 30]
-    meeting = np.concatenate([clip("eve"), clip("ada")])
-    assert merged.diarize(meeting).speakers == ("eve", "Ann B")
-    assert merged.without("eve").diarize(meeting).speakers == ("speaker_0", "Ann B")
-
-
-def test_stores_of_different_encoders_are_not_merged(puppet: Puppet):
-    other = Puppet(small_model(small_config(), seed=1), PostprocessConfig(), "other")
-    with pytest.raises(InputError, match="made with different models, so their voices cannot be compared"):
-        of(puppet, "ada").merge(of(other, "ada"))
-    other.model.encoder.load_state_dict(puppet.model.encoder.state_dict())
-    assert of(puppet, "ada").merge(of(other, "bob")).names == ("ada", "bob")
-
-
-def test_what_is_merged_is_a_store(puppet: Puppet):
-    with pytest.raises(InputError, match=r"another voice store is needed, got str: VoiceStore\.load\(path, diarizer\)"):
-        of(puppet, "ada").merge("voices.safetensors")  # pyright: ignore[reportArgumentType]
-
-
 def test_a_clip_is_of_who_speaks_most_in_it(puppet: Puppet):
     talk = np.concatenate([clip("bob", 15), clip("ada", 40), clip("eve", 15)])
     store = VoiceStore(puppet).add("ada", talk)
@@ -391,90 +300,3 @@ def test_finer_output_takes_the_memory_of_its_80_ms():
         finer.head.out.bias.copy_(torch.tensor([9.0, -9.0, -9.0]))
     store = VoiceStore(Diarizer(finer, PostprocessConfig(), "finer")).add("Ada", chirp(2.05, RATE), sample_rate=RATE)
     assert store.diarize(chirp(2.05, RATE), lam=0.5, sample_rate=RATE).speakers[0] == "Ada"
-
-
-def test_saved_and_loaded_it_is_the_same(puppet: Puppet, tmp_path: Path):
-    store = of(puppet, "ada", "bob", neighbours=3, stranger=float("inf"))
-    store.save(tmp_path / "voices.safetensors")
-    again = VoiceStore.load(tmp_path / "voices.safetensors", puppet)
-    assert (again.names, again.memory.config) == (store.names, store.memory.config)
-    assert torch.equal(again.memory.key, store.memory.key)
-    assert torch.equal(again.memory.label, store.memory.label)
-    with pytest.raises(InputError, match="exists already"):
-        store.save(tmp_path / "voices.safetensors")
-    VoiceStore(puppet).save(tmp_path / "voices.safetensors", overwrite=True)
-    assert VoiceStore.load(tmp_path / "voices.safetensors", puppet).add("ada", clip("ada")).names == ("ada",)
-
-
-def test_a_loaded_store_does_not_change_with_its_file(puppet: Puppet, tmp_path: Path):
-    """Nor does it hold the file, which on Windows could not be replaced by a store with one more voice."""
-    path = tmp_path / "voices.safetensors"
-    store = of(puppet, "ada", "bob")
-    store.save(path)
-    again = VoiceStore.load(path, puppet)
-    path.write_bytes(bytes(path.stat().st_size))  # over what is there, as `cp` writes
-    assert torch.equal(again.memory.key, store.memory.key)
-
-
-def test_voices_of_another_encoder_are_refused_and_of_another_head_are_not(puppet: Puppet, tmp_path: Path):
-    of(puppet, "ada").save(tmp_path / "voices.safetensors")
-    other, features = small_model(small_config(), seed=1), small_model(small_config(normalize="fixed"))
-    features.encoder.load_state_dict(puppet.model.encoder.state_dict())
-    for model in (other, features):
-        with pytest.raises(InputError, match=r"voices\.safetensors were stored with another model: load that one"):
-            VoiceStore.load(tmp_path / "voices.safetensors", Diarizer(model, PostprocessConfig(), "other"))
-    other.encoder.load_state_dict(puppet.model.encoder.state_dict())
-    assert VoiceStore.load(tmp_path / "voices.safetensors", Diarizer(other, PostprocessConfig(), "tuned")).names == (
-        "ada",
-    )
-
-
-def test_what_is_no_store_is_refused_in_a_sentence(puppet: Puppet, diarizer: Diarizer, tmp_path: Path):
-    path = tmp_path / "voices.safetensors"
-    with pytest.raises(InputError, match="no such file"):
-        VoiceStore.load(path, puppet)
-    of(puppet, "ada").save(path)
-    path.write_bytes(path.read_bytes()[:-4])
-    with pytest.raises(InputError, match="damaged, or not a voice store"):
-        VoiceStore.load(path, puppet)
-    weights = tmp_path / "model" / "model.safetensors"
-    tiny_model(weights.parent)
-    with pytest.raises(InputError, match="is not a voice store"):
-        VoiceStore.load(weights, diarizer)
-    VoiceStore(puppet, of(puppet, "ada").memory, ("ada", "bob")).save(path, overwrite=True)
-    with pytest.raises(InputError, match="frames and names do not match"):
-        VoiceStore.load(path, puppet)
-    for names in (5, ("ada", None)):
-        replace(of(puppet, "ada"), names=names).save(path, overwrite=True)
-        with pytest.raises(InputError, match="is damaged: store the voices again"):
-            VoiceStore.load(path, puppet)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"key": torch.zeros(29, 4)},
-        {"key": torch.zeros(30)},
-        {"key": torch.zeros(())},
-        {"key": torch.full((30, 4), torch.nan)},
-        {"key": torch.zeros(30, 4, dtype=torch.float16)},
-        {"label": torch.zeros(30)},
-        {"label": torch.zeros(30, 1, dtype=torch.int64)},
-    ],
-)
-def test_frames_that_no_store_has_are_refused(puppet: Puppet, tmp_path: Path, change: dict[str, torch.Tensor]):
-    path = tmp_path / "voices.safetensors"
-    of(puppet, "ada").save(path)
-    with safe_open(path, framework="pt") as file:
-        described, tensors = file.metadata(), {name: file.get_tensor(name).clone() for name in ("key", "label")}
-    save_file(tensors | change, path, described)
-    with pytest.raises(InputError, match="is damaged, its frames and names do not match: store the voices again"):
-        VoiceStore.load(path, puppet)
-
-
-@pytest.mark.parametrize("names", [("ada", "speaker_0"), ("ada", "ada"), ("ada", "bob\nspoke")])
-def test_names_that_no_store_has_are_refused(puppet: Puppet, tmp_path: Path, names: tuple[str, ...]):
-    path = tmp_path / "voices.safetensors"
-    replace(of(puppet, "ada", "bob"), names=names).save(path)
-    with pytest.raises(InputError, match="is damaged: store the voices again"):
-        VoiceStore.load(path, puppet)
