@@ -15,6 +15,7 @@ keys; a key whose meaning changes needs a new version.
 
 import json
 import os
+import reprlib
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -152,6 +153,8 @@ def _recording(found: dict[str, Any]) -> Diarization:
         )
     model, version = (None if found[key] is None else text_of(found[key], key) for key in ("model", "version"))
     given = found.get("warnings")
+    if not isinstance(given, list | None):
+        raise InputError(f"warnings must be a list, got {reprlib.repr(given)}")
     warnings = None if given is None else tuple(text_of(each, "a warning") for each in given)
     origin = Origin(model, version, dict(found["settings"]), time_axis, warnings)
     duration, uri = number_of(found["duration"], "duration"), text_of(found["uri"], "uri")

@@ -107,6 +107,7 @@ def test_a_later_key_is_ignored_and_a_later_schema_refused():
         {"settings": ["a"]},
         {"warnings": 5},
         {"warnings": [5]},
+        {"warnings": "talk.wav is damaged"},
     ],
 )
 def test_a_wrong_value_is_refused(change):
