@@ -299,6 +299,11 @@ def test_playback_ends_with_the_result_of_an_excerpt(tmp_path):
     assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [10_000, 5000]
 
 
+def test_from_the_end_playback_returns_to_where_the_excerpt_begins(tmp_path):
+    script = "sound.loaded = true; seek(limit); toggle(); return sound.cursor;"
+    assert outcome(tmp_path, MEETING.shift(3600.0), f"{HANDS} function test() {{ {script} }}") == 3_600_000
+
+
 def test_the_waveform_is_that_of_the_file_chosen_last(tmp_path):
     """Also if the one before was longer, and takes more time to be decoded."""
     script = """

@@ -92,10 +92,15 @@ function nameComparison() {
   }
 }
 
-/** Start where it was scored, or where the result of an excerpt begins, and view that part of the recording. */
-function lookAtPart() {
+/** Start and end (ms) of the part of the recording that was scored, or of which the result is. */
+function part() {
   const excerpt = Math.min(1000 * (result.time_axis?.start_s ?? 0), steps.state.turns[0]?.start ?? Infinity);
-  const [first, last] = [comparison?.scored.at(0)?.[0] ?? excerpt, comparison?.scored.at(-1)?.[1] ?? limit];
+  return [comparison?.scored.at(0)?.[0] ?? excerpt, comparison?.scored.at(-1)?.[1] ?? limit];
+}
+
+/** Start where this part begins, and view it. */
+function lookAtPart() {
+  const [first, last] = part();
   seek(first);
   if (last > first) look(first, last - first);
 }

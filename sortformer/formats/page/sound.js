@@ -95,7 +95,7 @@ function pause() {
 
 function toggle() {
   if (!sound.loaded) say("Choose the recording first, to play it.");
-  else if (sound.player.paused) hear(sound.cursor < limit ? sound.cursor : 0);
+  else if (sound.player.paused) hear(sound.cursor < limit ? sound.cursor : part()[0]);
   else pause();
 }
 
