@@ -111,6 +111,8 @@ def _spoken(
     """Return the stretches (K, 2) of each slot, start and end in ticks of 10 ms; arguments as for :func:`turns`."""
     if probs.ndim != 2:
         raise InputError(f"probabilities must have the shape (frames, slots), got {probs.shape}")
+    if np.isnan(probs).any():
+        raise InputError("probabilities must be numbers, got NaN")
     if not (np.abs(probs - 0.5) <= 0.5 + _ROUNDING).all():
         raise InputError(
             f"probabilities must be between 0 and 1, got {probs.min():g} to {probs.max():g}: logits need a sigmoid"

@@ -155,8 +155,8 @@ def test_a_step_off_the_grid_and_broken_probabilities_are_refused():
         turns(np.zeros((3, 2)), PostprocessConfig(), 0.0125)
     with pytest.raises(InputError, match="shape"):
         turns(np.zeros(3), PostprocessConfig(), STEP)
-    for wrong in (np.nan, np.inf, 1.5, -0.5):
-        with pytest.raises(InputError, match="between 0 and 1"):
+    for wrong, why in ((np.nan, "NaN$"), (np.inf, "a sigmoid"), (1.5, "a sigmoid"), (-0.5, "a sigmoid")):
+        with pytest.raises(InputError, match=why):
             turns(np.array([[0.5, wrong], [0.5, 0.5]]), PostprocessConfig(), STEP)
 
 
