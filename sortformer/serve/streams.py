@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import WebSocket, WebSocketDisconnect
 
+from sortformer.audio.samples import Samples
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import InputError, SortformerError, counted
@@ -17,7 +18,6 @@ from sortformer.formats.names import check_person
 from sortformer.serve.batch import Batch
 from sortformer.serve.options import check_clip, given_once
 from sortformer.serve.refusals import STOPPING
-from sortformer.serve.samples import Samples
 from sortformer.streaming import Session, SessionPool
 from sortformer.streaming.messages import done_message, update_message
 

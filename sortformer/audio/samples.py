@@ -1,4 +1,4 @@
-"""Decoding of the byte stream that a client sends into samples."""
+"""Decoding and resampling of raw samples that arrive as bytes, such as from a client or a telephone line."""
 
 import numpy as np
 import soxr

@@ -1,11 +1,11 @@
-"""The samples of a stream on the server."""
+"""Samples from bytes that arrive in any pieces, at any rate."""
 
 import numpy as np
 import pytest
 
 from sortformer import InputError
+from sortformer.audio.samples import Samples
 from sortformer.audio.signal import resampled
-from sortformer.serve.samples import Samples
 
 TONE = np.sin(np.arange(4_001) / 9).astype("<f4")
 
