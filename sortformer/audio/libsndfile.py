@@ -93,7 +93,7 @@ class LibsndfileDecoder:
         if re.search(r"without an End-Of-Stream|lacks an end-of-stream", self._file.extra_info):
             raise Damaged("the end of the file is missing")
         if self._uncounted_s() > UNCOUNTED_S:
-            raise Damaged("its header covers only part of it, see ffmpeg -ignore_length 1")
+            raise Damaged("its header covers only part of it, ffmpeg -ignore_length 1 reads the rest")
 
     def close(self) -> None:
         self._file.close()
