@@ -3,6 +3,7 @@
 from html import escape
 
 from sortformer.annotation import Diarization
+from sortformer.formats.names import one_line
 from sortformer.formats.text import clock
 
 __all__ = ["COLOURS", "format", "shortened"]
@@ -44,5 +45,5 @@ def format(recording: Diarization) -> str:
 
 def shortened(name: str, length: int = 18) -> str:
     """Return a name as it is drawn: in one line, and cut with an ellipsis if it has more letters than ``length``."""
-    line = " ".join(name.split())
+    line = one_line(name)
     return line if len(line) <= length else line[: length - 1] + "…"
