@@ -18,7 +18,7 @@ from sortformer.config.strict import plain
 from sortformer.errors import InputError
 from sortformer.grid import FrameGrid
 from sortformer.model import SortformerOutput
-from sortformer.model.arrival import arrival_frames, arrival_ranks
+from sortformer.model.arrival import arrival_frames, arrival_order
 from sortformer.model.early_exit import agreement, in_order_of_arrival
 from sortformer.postprocess import turns
 from sortformer.targets import activity
@@ -97,8 +97,8 @@ class LayerEstimate:
         layer: blocks of the head that were run.
         data: (T, K) float32 probabilities.
         arrival_frames: (K,) first frame in which a class is active; T if it never is.
-        ranks: (K,) 0 for the class that arrives first.
-        ordered: (T, K) ``data`` with its classes in order of arrival: the output of an early exit.
+        ranks: (K,) 0 for the class that arrives first; at one time, and of those that never do, for the more active.
+        ordered: (T, K) ``data`` with its classes by rank: the output of an early exit.
         confidence: agreement of the speech in this estimate, ordered, with the one before; None for the first.
     """
 
@@ -187,11 +187,10 @@ def layer_estimates(output: SortformerOutput, layers: tuple[int, ...]) -> tuple[
     before: Tensor | None = None
     for layer, logits in zip(layers, output.estimates, strict=True):
         probs = torch.sigmoid(logits)
-        arrivals = arrival_frames(probs)
         ordered = in_order_of_arrival(probs, output.valid)
         confidence = None if before is None else float(agreement(before, ordered, output.valid))
-        ranks = only_row(arrival_ranks(arrivals))
-        found.append(LayerEstimate(layer, only_row(probs), only_row(arrivals), ranks, only_row(ordered), confidence))
+        arrivals, ranks = only_row(arrival_frames(probs)), only_row(arrival_order(probs).argsort(dim=1))
+        found.append(LayerEstimate(layer, only_row(probs), arrivals, ranks, only_row(ordered), confidence))
         before = ordered
     return tuple(found)
 

@@ -104,6 +104,7 @@ def test_estimates_show_arrival_by_layer(diarizer: Diarizer, wav: Path):
             active = np.flatnonzero(each.data[:, slot] > 0.5)
             assert arrival == (active[0] if len(active) else len(each.data))
         assert (np.diff(each.arrival_frames[np.argsort(each.ranks)]) >= 0).all()
+        np.testing.assert_array_equal(each.ordered[:, each.ranks], each.data)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64], ids=str)

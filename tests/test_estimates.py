@@ -100,3 +100,11 @@ def test_estimates_that_say_the_same_in_another_order_agree():
     assert second.confidence == pytest.approx(1)
     np.testing.assert_array_equal(first.ranks, [1, 0])
     np.testing.assert_array_equal(first.ordered, second.ordered)
+
+
+def test_of_those_who_never_speak_the_ranks_are_those_of_the_order():
+    said = torch.tensor([[[-5.0, 5.0, -3.0], [-5.0, 5.0, -3.0]]])
+    output: Any = SimpleNamespace(estimates=(said,), valid=torch.ones(1, 2, dtype=torch.bool))
+    (found,) = layer_estimates(output, (1,))
+    np.testing.assert_array_equal(found.ranks, [2, 0, 1])
+    np.testing.assert_array_equal(found.ordered[:, found.ranks], found.data)

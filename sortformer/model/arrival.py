@@ -14,7 +14,7 @@ from sortformer.precision import wide
 __all__ = [
     "Arrivals",
     "arrival_frames",
-    "arrival_ranks",
+    "arrival_order",
     "expected_arrival",
     "sinkhorn_slots",
     "soft_ranks",
@@ -73,9 +73,15 @@ def arrival_frames(probs: Tensor) -> Tensor:
     return first.masked_fill(~active.any(dim=1), probs.shape[1])
 
 
-def arrival_ranks(arrivals: Tensor) -> Tensor:
-    """Return the rank (B, K) of each class by arrival; classes of equal arrival keep their index order."""
-    return arrivals.argsort(dim=1, stable=True).argsort(dim=1)
+def arrival_order(probs: Tensor) -> Tensor:
+    """Return the classes (B, K) of ``probs`` (B, T, K) in order of arrival.
+
+    Of classes that arrive at once, or never, the one with more speech stands first, so that the order does not depend
+    on that of the classes.
+    """
+    by_speech = probs.sum(dim=1).argsort(dim=1, descending=True, stable=True)
+    arrivals = arrival_frames(probs).gather(1, by_speech)
+    return by_speech.gather(1, arrivals.argsort(dim=1, stable=True))
 
 
 def expected_arrival(logits: Tensor, valid: Tensor, sharpness: float) -> tuple[Tensor, Tensor]:

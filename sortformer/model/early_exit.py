@@ -17,7 +17,7 @@ from torch import Tensor
 
 from sortformer.errors import ConfigError
 from sortformer.masks import length_mask
-from sortformer.model.arrival import arrival_frames
+from sortformer.model.arrival import arrival_order
 from sortformer.model.sortformer import Sortformer
 
 __all__ = ["EarlyOutput", "agreement", "check_exits", "in_order_of_arrival", "leave_early"]
@@ -78,16 +78,9 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
 
 
 def in_order_of_arrival(probs: Tensor, valid: Tensor) -> Tensor:
-    """Return probabilities (B, T, K) with their classes in order of arrival, and zero where not ``valid`` (B, T).
-
-    Of classes that arrive at once, or never, the one with more speech stands first, so that the order does not depend
-    on that of the classes.
-    """
+    """Return probabilities (B, T, K) with their classes in order of arrival, and zero where not ``valid`` (B, T)."""
     probs = probs.masked_fill(~valid[..., None], 0.0)
-    by_speech = probs.sum(dim=1).argsort(dim=1, descending=True, stable=True)
-    arrivals = arrival_frames(probs).gather(1, by_speech)
-    order = by_speech.gather(1, arrivals.argsort(dim=1, stable=True))
-    return probs.gather(2, order[:, None].expand_as(probs))
+    return probs.gather(2, arrival_order(probs)[:, None].expand_as(probs))
 
 
 def agreement(one: Tensor, other: Tensor, valid: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from sortformer.model.arrival import (
     Arrivals,
     arrival_frames,
-    arrival_ranks,
+    arrival_order,
     expected_arrival,
     sinkhorn_slots,
     soft_ranks,
@@ -32,21 +32,18 @@ def test_arrival_is_the_first_frame_above_the_threshold(probs):
     assert arrival_frames(torch.from_numpy(probs)[None])[0].tolist() == oracle.arrivals(probs)
 
 
-@given(times=st.lists(st.integers(0, 5), min_size=1, max_size=6))
-def test_ranks_count_who_came_before(times):
-    assert arrival_ranks(torch.tensor([times]))[0].tolist() == oracle.ranks(times)
+@given(probs=estimates)
+def test_the_order_is_that_of_arrival_and_of_a_tie_who_speaks_more_is_first(probs):
+    assert arrival_order(torch.from_numpy(probs)[None])[0].tolist() == oracle.order(probs)
 
 
 def test_sorted_order_of_constructed_activity():
-    arrivals = arrival_frames(torch.sigmoid(speaking_from(ARRIVALS)))
-    assert arrivals.tolist() == [list(ARRIVALS)]
-    assert arrival_ranks(arrivals).tolist() == [[2, 0, 3, 1]]
+    probs = torch.sigmoid(speaking_from(ARRIVALS))
+    assert arrival_frames(probs).tolist() == [list(ARRIVALS)]
+    assert arrival_order(probs).tolist() == [[1, 3, 0, 2]]
 
 
 def test_without_the_first_speaker_all_others_move_up_by_one():
-    everyone = arrival_ranks(torch.tensor([ARRIVALS]))[0]
-    others = arrival_ranks(torch.tensor([[t for t in ARRIVALS if t != min(ARRIVALS)]]))[0]
-    assert others.tolist() == [rank - 1 for rank in everyone.tolist() if rank > 0]
     times = torch.tensor([ARRIVALS], dtype=torch.float32)
     torch.testing.assert_close(
         soft_ranks(times[:, [0, 2, 3]], 1.0), soft_ranks(times, 1.0)[:, [0, 2, 3]] - 1, atol=1e-4, rtol=0
@@ -55,12 +52,12 @@ def test_without_the_first_speaker_all_others_move_up_by_one():
 
 def test_time_reversal_reverses_the_order_of_turns_one_after_another_only():
     in_turn = logits_of_turns([(10, 20), (30, 40), (50, 60)], 70)
-    assert arrival_ranks(arrival_frames(in_turn.sigmoid())).tolist() == [[0, 1, 2]]
-    assert arrival_ranks(arrival_frames(in_turn.flip(1).sigmoid())).tolist() == [[2, 1, 0]]
+    assert arrival_order(in_turn.sigmoid()).tolist() == [[0, 1, 2]]
+    assert arrival_order(in_turn.flip(1).sigmoid()).tolist() == [[2, 1, 0]]
     # A class that speaks throughout is first in both directions.
     nested = logits_of_turns([(0, 70), (30, 40), (50, 60)], 70)
-    assert arrival_ranks(arrival_frames(nested.sigmoid())).tolist() == [[0, 1, 2]]
-    assert arrival_ranks(arrival_frames(nested.flip(1).sigmoid())).tolist() == [[0, 2, 1]]
+    assert arrival_order(nested.sigmoid()).tolist() == [[0, 1, 2]]
+    assert arrival_order(nested.flip(1).sigmoid()).tolist() == [[0, 2, 1]]
 
 
 @given(
@@ -145,8 +142,7 @@ def test_gradients_at_a_near_tie_are_equal_and_opposite():
 def test_soft_order_is_the_hard_order_where_gaps_are_three_temperatures(order, gaps, temperature):
     by_rank = torch.tensor(gaps).cumsum(0) * temperature
     times = by_rank[list(order)][None]
-    hard = arrival_ranks(times)
-    assert hard[0].tolist() == list(order)
+    hard = torch.tensor([order])
     assert soft_ranks(times, temperature).round().long().equal(hard)
     for slots in (soft_slots(times, temperature), sinkhorn_slots(times, temperature)):
         assert slots.argmax(dim=1).equal(hard)  # for each class its slot

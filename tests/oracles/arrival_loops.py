@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["arrivals", "expected_arrivals", "ranks", "soft_ranks"]
+__all__ = ["arrivals", "expected_arrivals", "order", "soft_ranks"]
 
 
 def arrivals(probs: np.ndarray, threshold: float = 0.5) -> list[int]:
@@ -14,12 +14,10 @@ def arrivals(probs: np.ndarray, threshold: float = 0.5) -> list[int]:
     return found
 
 
-def ranks(times: list[int]) -> list[int]:
-    """Return how many others arrived before, or at the same time with a lower index."""
-    return [
-        sum(1 for j in range(len(times)) if times[j] < times[k] or (times[j] == times[k] and j < k))
-        for k in range(len(times))
-    ]
+def order(probs: np.ndarray) -> list[int]:
+    """Return the classes of (T, K) by arrival; at one time, by their speech, then by index."""
+    times = arrivals(probs)
+    return sorted(range(len(times)), key=lambda k: (times[k], -sum(probs[:, k].tolist()), k))
 
 
 def expected_arrivals(logits: np.ndarray, sharpness: float) -> tuple[list[float], list[float]]:
