@@ -2,21 +2,21 @@
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from sortformer.annotation import Turn, merged
+from sortformer.annotation import Diarization, last_end
 from sortformer.errors import InputError
 from sortformer.formats.names import check_path, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
-from sortformer.intervals import moments, union
+from sortformer.intervals import union
 from sortformer.manifests.entry import Entry
 from sortformer.manifests.references import own_turns, regions_of
 from sortformer.manifests.tree import Tree, duration_of
 
-__all__ = ["COLUMNS", "Utterance", "alone", "from_librispeech", "voices_of", "write_bank"]
+__all__ = ["COLUMNS", "Utterance", "from_librispeech", "voices_of", "write_bank"]
 
 COLUMNS = ("file", "speaker", "split", "gender", "start_s", "end_s")
 """The columns of ``segments.tsv``."""
@@ -82,7 +82,8 @@ def voices_of(
         recording = known.setdefault(os.path.realpath(entry.audio), entry.id)
         length, regions = _length(entry.audio), regions_of(entry)
         parts = ((0.0, entry.duration or math.inf),) if regions is None else union(regions)
-        for turn in alone(own_turns(entry)):
+        turns = own_turns(entry)
+        for turn in Diarization(turns, last_end(turns)).alone().merge():
             name = turn.speaker if shared_names else f"{recording}_{turn.speaker}"
             for first, last in parts:
                 start, end = max(turn.start, entry.offset + first), min(turn.end, entry.offset + last, length)
@@ -91,12 +92,6 @@ def voices_of(
     if not found:
         raise InputError(f"nobody speaks alone for {shortest_s:g} s in any of the recordings of {split!r}")
     return found
-
-
-def alone(turns: Sequence[Turn]) -> tuple[Turn, ...]:
-    """Return the segments in which exactly one speaker is active, as turns of that speaker."""
-    whole = ((turn.start, turn.end, turn.speaker) for turn in merged(turns))
-    return merged(Turn(start, end, *active) for start, end, active in moments(whole) if len(active) == 1)
 
 
 def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite: bool = False) -> Path:

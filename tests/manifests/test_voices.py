@@ -4,25 +4,16 @@ import runpy
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 
 from sortformer.errors import InputError
 from sortformer.formats import uem
 from sortformer.manifests import Entry
-from sortformer.manifests.voices import Utterance, alone, from_librispeech, voices_of, write_bank
+from sortformer.manifests.voices import Utterance, from_librispeech, voices_of, write_bank
 from sortformer.simulate import VoiceBank
 from tests.audio.makers import chirp, piped_flac
 from tests.manifests.trees import librispeech, sound, truth
-from tests.oracles.der_cells import speakers_by_cell
-from tests.strategies import turn_lists
 
 MAKE_VOICES = Path(__file__).resolve().parents[2] / "recipes/overfit_one/make_voices.py"
-
-
-@given(turn_lists(end_s=6, speakers="abc", max_size=6))
-def test_alone_is_where_exactly_one_is_active(turns):
-    expected = [cell if len(cell) == 1 else set() for cell in speakers_by_cell(turns, 600)]
-    assert speakers_by_cell(alone(turns), 600) == expected
 
 
 def test_librispeech_gives_a_voice_a_reader(tmp_path: Path):
