@@ -35,31 +35,32 @@ SCHEMA_VERSION = 1
 
 def format(
     recording: Diarization,
+    words: Iterable[Said] | None = None,
+    *,
     one_line: bool = False,
     ascii_only: bool = False,
     exact: bool = False,
-    words: Iterable[Said] | None = None,
 ) -> str:
     """Return one JSON document, which ends with a line break; names may contain any characters.
 
     Args:
+        words: in the form of ``assign_speakers``.
         one_line: write one line, for JSON lines of several documents.
         ascii_only: escape all other characters.
         exact: write confidences with all their digits instead of four decimals, so that RTTM made from the document has
             the same three decimals as that of the recording.
-        words: in the form of ``assign_speakers``.
 
     Raises:
         InputError: when the settings cannot be expressed in JSON, or an item is not such a word.
     """
-    found = document(recording, exact, words)
+    found = document(recording, words, exact=exact)
     try:
         return json.dumps(found, ensure_ascii=ascii_only, allow_nan=False, indent=None if one_line else 1) + "\n"
     except (TypeError, ValueError) as error:
         raise InputError(f"the settings of {recording.uri} cannot be written as JSON: {error}") from error
 
 
-def document(recording: Diarization, exact: bool = False, words: Iterable[Said] | None = None) -> dict[str, Any]:
+def document(recording: Diarization, words: Iterable[Said] | None = None, *, exact: bool = False) -> dict[str, Any]:
     """Return the document of a recording as plain values; arguments are those of :func:`format`.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
-from sortformer.formats import audacity, csv, json, openai, seglst, stm, subtitles, text, textgrid
+from sortformer.formats import audacity, csv, html, json, openai, rttm, seglst, stm, subtitles, text, textgrid
 from sortformer.formats.passages import Said
 
 __all__ = ["FORMATS", "WORDY", "Format", "formats_named"]
@@ -44,12 +44,8 @@ class Format:
         return self.turns(result)
 
 
-def _json(result: Diarization, words: Sequence[Said]) -> str:
-    return json.format(result, words=words)
-
-
 def _printed_json(result: Diarization, one_line: bool, ascii_only: bool, words: Sequence[Said] | None) -> str:
-    return json.format(result, one_line, ascii_only, words=words)
+    return json.format(result, words, one_line=one_line, ascii_only=ascii_only)
 
 
 def _subtitles(kind: Literal["srt", "vtt"], _: Diarization, words: Sequence[Said]) -> str:
@@ -57,10 +53,10 @@ def _subtitles(kind: Literal["srt", "vtt"], _: Diarization, words: Sequence[Said
 
 
 FORMATS = {
-    "rttm": Format("rttm", Diarization.to_rttm, between=""),
-    "json": Format("json", Diarization.to_json, _json, between="", printed=_printed_json, media="application/json"),
+    "rttm": Format("rttm", rttm.format, between=""),
+    "json": Format("json", json.format, json.format, between="", printed=_printed_json, media="application/json"),
     "txt": Format("txt", text.format, text.format, between="\n"),
-    "html": Format("html", Diarization.to_html, media="text/html"),
+    "html": Format("html", html.format, media="text/html"),
     "seglst": Format("seglst.json", seglst.format, seglst.format, media="application/json"),
     "stm": Format("stm", stm.format, stm.format),
     "textgrid": Format("TextGrid", textgrid.format),
