@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sortformer.cli.console import say
-from sortformer.cli.options import as_options
+from sortformer.cli.settings import as_options
 from sortformer.config.postprocess import PostprocessConfig
 
 __all__ = ["convert"]

@@ -35,12 +35,10 @@ from sortformer.cli.options import (
     Start,
     Uri,
     Words,
-    clips,
-    loaded,
-    postprocessed,
 )
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import Results
+from sortformer.cli.settings import clips, loaded, postprocessed
 from sortformer.config.channel import EACH, check_speakers
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in

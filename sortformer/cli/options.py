@@ -1,24 +1,17 @@
 """Options that several commands share."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from sortformer.cli.console import say, usage_errors
+from sortformer.cli.console import usage_errors
 from sortformer.config.channel import EACH, channel_of
-from sortformer.config.clustering import ClusteringConfig
-from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.formats.kinds import FORMATS, WORDY
-from sortformer.formats.names import check_names_files, check_person
+from sortformer.formats.names import check_names_files
 from sortformer.metrics.protocol import PROTOCOLS
-
-if TYPE_CHECKING:
-    from sortformer.diarizer import Diarizer
 
 __all__ = [
     "Channel",
@@ -45,11 +38,6 @@ __all__ = [
     "Start",
     "Uri",
     "Words",
-    "as_options",
-    "clips",
-    "clustered",
-    "loaded",
-    "postprocessed",
 ]
 
 _TIME = re.compile(r"((\d{1,6}:[0-5]?\d|\d{1,6}):[0-5]?\d|\d{1,9})(\.\d*)?")  # 1:02:03.5, 90:00, 5400
@@ -181,75 +169,3 @@ MinOff = Annotated[float | None, typer.Option(help="Fill pauses shorter than thi
 ProtocolName = Annotated[
     str, typer.Option(help=f"{'; '.join(map(str, PROTOCOLS.values()))}.", metavar="|".join(PROTOCOLS))
 ]
-
-
-def clustered(settings: PostprocessConfig, distance: float | None) -> PostprocessConfig:
-    """Return the settings changed by the ``distance`` of ``--clustering``: 0 is by slot, None is no change.
-
-    Raises:
-        ConfigError: when it is not a valid distance.
-    """
-    if distance is None:
-        return settings
-    if not distance:
-        return replace(settings, clustering=None)
-    before = settings.clustering or ClusteringConfig(distance)
-    return replace(settings, clustering=replace(before, threshold=distance))
-
-
-def postprocessed(
-    own: PostprocessConfig, name: str | None, distance: float | None, **given: str | float | None
-) -> PostprocessConfig:
-    """Return a model's ``own`` settings, or those called ``name``, changed by the options that are not None.
-
-    ``distance`` is that of ``--clustering``; the others are ``given`` by field name.
-
-    Raises:
-        ConfigError: when there are no settings of that name, or a value is invalid.
-    """
-    from sortformer.config.presets import as_postprocess
-
-    changes: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
-    settings = clustered(replace(as_postprocess(own if name is None else name), **changes), distance)
-    if settings.clustering is None and own.clustering is not None and distance is None:
-        say(f"note: '{name}' has no clustering, which this model uses: add --clustering {own.clustering.threshold:g}")
-    return settings
-
-
-def as_options(settings: PostprocessConfig) -> str:
-    """Return settings as command line options."""
-    return (
-        f"--decision {settings.decision} --onset {settings.onset:g} --offset {settings.offset:g}"
-        f" --pad-on {settings.pad_on_s:g} --pad-off {settings.pad_off_s:g}"
-        f" --min-on {settings.min_on_s:g} --min-off {settings.min_off_s:g}"
-        f" --clustering {0 if settings.clustering is None else settings.clustering.threshold:g}"
-    )
-
-
-def loaded(model: str | None, device: str, preset: str | None) -> "Diarizer":
-    """Return the diarizer of a model that has the preset; None and ``offline`` are always valid."""
-    from sortformer.config.presets import model_preset
-    from sortformer.diarizer import Diarizer
-    from sortformer.inference import OFFLINE
-
-    diarizer = Diarizer.load(model, device)
-    if preset not in (None, OFFLINE):
-        with usage_errors():
-            model_preset(diarizer.model.config, preset)
-    return diarizer
-
-
-def clips(enroll: Iterable[str] | None) -> dict[str, str]:
-    """Parse options like ``chair=chair.wav`` into clips by name.
-
-    Raises:
-        InputError: when one has no clip, or the name is missing, invalid or given twice.
-    """
-    found: dict[str, str] = {}
-    for option in enroll or ():
-        name, _, clip = option.partition("=")
-        if not clip:
-            raise InputError(f"--enroll takes a name and a clip, like chair=chair.wav, got {option!r}")
-        check_person(name, found)
-        found[name] = clip
-    return found

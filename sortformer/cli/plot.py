@@ -8,8 +8,9 @@ import typer
 
 from sortformer.annotation import Turns
 from sortformer.cli.console import usage_errors
-from sortformer.cli.options import Channel, Clustering, Device, Model, clustered, loaded
+from sortformer.cli.options import Channel, Clustering, Device, Model
 from sortformer.cli.results import check_out
+from sortformer.cli.settings import clustered, loaded
 from sortformer.errors import InputError, listed
 from sortformer.evaluate import truth_in
 from sortformer.formats.names import in_unicode, without_white_space

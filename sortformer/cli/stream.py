@@ -32,10 +32,9 @@ from sortformer.cli.options import (
     PadOn,
     Postprocess,
     Uri,
-    clips,
-    postprocessed,
 )
 from sortformer.cli.results import check_out, say_as_in_rttm
+from sortformer.cli.settings import clips, postprocessed
 from sortformer.cli.sound import Sound
 from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm

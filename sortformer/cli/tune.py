@@ -10,18 +10,10 @@ import typer
 
 from sortformer.annotation import Turns
 from sortformer.cli.console import bar, say, usage_errors
-from sortformer.cli.options import (
-    Channel,
-    Clustering,
-    Device,
-    Model,
-    ProtocolName,
-    as_options,
-    clustered,
-    loaded,
-)
+from sortformer.cli.options import Channel, Clustering, Device, Model, ProtocolName
 from sortformer.cli.recordings import namesakes, once, recordings
 from sortformer.cli.results import check_out
+from sortformer.cli.settings import as_options, clustered, loaded
 from sortformer.errors import InputError, counted, listed
 from sortformer.evaluate import truth_in
 from sortformer.intervals import Regions, clipped

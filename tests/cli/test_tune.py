@@ -8,7 +8,7 @@ import pytest
 
 from sortformer import checkpoint
 from sortformer.annotation import Diarization, Turn
-from sortformer.cli.options import clustered
+from sortformer.cli.settings import clustered
 from sortformer.cli.tune import _parts
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
