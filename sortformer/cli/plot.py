@@ -1,6 +1,5 @@
 """``sortformer plot``: a picture of one recording."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ from sortformer.annotation import Turns
 from sortformer.cli.console import usage_errors
 from sortformer.cli.options import Channel, Clustering, Device, Model
 from sortformer.cli.results import check_out
-from sortformer.cli.settings import clustered, loaded
+from sortformer.cli.settings import loaded
 from sortformer.errors import InputError, listed
 from sortformer.evaluate import truth_in
 from sortformer.formats.names import in_unicode, without_white_space
@@ -50,9 +49,7 @@ def plot(
     with usage_errors():
         if format not in FORMATS:
             raise InputError(f"a picture cannot be written as {target.name}: end its name in .{', .'.join(FORMATS)}")
-    diarizer = loaded(model, device, preset)
-    with usage_errors():
-        diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
+    diarizer = loaded(model, device, preset, clustering)
     found = diarizer.probabilities(recording, channel=channel, preset=preset)
     result = found.turns(diarizer.postprocess)
     write_bytes(target, image(figure(found, result, known), format), overwrite=overwrite)

@@ -61,17 +61,20 @@ def as_options(settings: PostprocessConfig) -> str:
     )
 
 
-def loaded(model: str | None, device: str, preset: str | None) -> Diarizer:
-    """Return the diarizer of a model that has the preset; None and ``offline`` are always valid."""
+def loaded(model: str | None, device: str, preset: str | None, distance: float | None = None) -> Diarizer:
+    """Return the diarizer of a model that has the preset; None and ``offline`` are always valid.
+
+    Its settings are changed by the ``distance`` of ``--clustering``, as in :func:`clustered`.
+    """
     from sortformer.config.presets import model_preset
     from sortformer.diarizer import Diarizer
     from sortformer.inference import OFFLINE
 
     diarizer = Diarizer.load(model, device)
-    if preset not in (None, OFFLINE):
-        with usage_errors():
+    with usage_errors():
+        if preset not in (None, OFFLINE):
             model_preset(diarizer.model.config, preset)
-    return diarizer
+        return replace(diarizer, postprocess=clustered(diarizer.postprocess, distance))
 
 
 def clips(enroll: Iterable[str] | None) -> dict[str, str]:

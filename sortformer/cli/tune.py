@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +12,7 @@ from sortformer.cli.console import bar, say, usage_errors
 from sortformer.cli.options import Channel, Clustering, Device, Model, ProtocolName
 from sortformer.cli.recordings import namesakes, once, recordings
 from sortformer.cli.results import check_out
-from sortformer.cli.settings import as_options, clustered, loaded
+from sortformer.cli.settings import as_options, loaded
 from sortformer.errors import InputError, counted, listed
 from sortformer.evaluate import truth_in
 from sortformer.intervals import Regions, clipped
@@ -72,9 +71,7 @@ def tune(
     from sortformer.tune import tune as search
     from sortformer.tune import voices_by_distance
 
-    diarizer = loaded(model, device, preset)
-    with usage_errors():
-        diarizer = replace(diarizer, postprocess=clustered(diarizer.postprocess, clustering))
+    diarizer = loaded(model, device, preset, clustering)
     whole = preset_of(diarizer.model.config, preset) == OFFLINE
     with bar(quiet=False) as shown:
         task = shown.add_task("running the model", total=len(found))
