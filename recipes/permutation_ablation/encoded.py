@@ -45,7 +45,7 @@ def encode(model: Sortformer, config: TrainConfig, split: str, count: int, seed:
         frames, lengths = model.encoder.subsample(*model.features(batch.wave, batch.num_samples))
         valid = length_mask(lengths, frames.shape[1])
         heard = model.encoder(frames, valid).out
-        emb.append(model.head.stretch(0, model.head.input(heard), valid).out.half())
+        emb.append(model.head.section(0, model.head.input(heard), valid).out.half())
         activity.append(batch.activity > 0.5)
     return Encoded(torch.cat(emb), torch.cat(activity))
 

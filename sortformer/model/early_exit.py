@@ -61,7 +61,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
     staying = torch.arange(len(emb), device=emb.device)
     probs = emb.new_zeros(*valid.shape, model.config.head.num_slots)
     layers = torch.full_like(staying, head.blocks.layers)
-    x, before = head.stretch(0, head.input(emb), valid).out, None
+    x, before = head.section(0, head.input(emb), valid).out, None
     for index, layer in enumerate(head.estimate_layers):
         estimate, x, _ = head.estimate(index, x, valid)
         now = in_order_of_arrival(torch.sigmoid(estimate), valid)
@@ -72,7 +72,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
             if not len(staying):
                 return EarlyOutput(probs, layers, emb)
         before = now
-        x = head.stretch(index + 1, x, valid).out
+        x = head.section(index + 1, x, valid).out
     probs[staying] = torch.sigmoid(head.output(x, valid)).masked_fill(~valid[..., None], 0.0)
     return EarlyOutput(probs, layers, emb)
 

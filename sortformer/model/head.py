@@ -66,21 +66,21 @@ class Head(nn.Module):
         Without a state, ``emb`` is a whole recording.
         """
         blocks = None if state is None else state.blocks
-        stretches, estimates, arrivals = [self.stretch(0, self.input(emb), valid, blocks)], [], []
+        sections, estimates, arrivals = [self.section(0, self.input(emb), valid, blocks)], [], []
         for index in range(len(self.estimates)):
             past = None if state is None or not state.arrivals else state.arrivals[index]
-            estimate, x, now = self.estimate(index, stretches[-1].out, valid, past)
+            estimate, x, now = self.estimate(index, sections[-1].out, valid, past)
             estimates.append(estimate)
             arrivals.append(now)
-            stretches.append(self.stretch(index + 1, x, valid, blocks))
+            sections.append(self.section(index + 1, x, valid, blocks))
         after = HeadState(
-            tuple(layer for stretch in stretches for layer in stretch.state or ()),
+            tuple(layer for section in sections for layer in section.state or ()),
             tuple(arrivals) if self.encodings else (),
         )
-        losses = add_losses(*(stretch.losses for stretch in stretches))
-        return HeadStep(self.output(stretches[-1].out, valid), tuple(estimates), after, losses)
+        losses = add_losses(*(section.losses for section in sections))
+        return HeadStep(self.output(sections[-1].out, valid), tuple(estimates), after, losses)
 
-    def stretch(self, index: int, x: Tensor, valid: Tensor, states: tuple[Any, ...] | None = None) -> LayerStep:
+    def section(self, index: int, x: Tensor, valid: Tensor, states: tuple[Any, ...] | None = None) -> LayerStep:
         """Run the blocks before the first estimate (0), or those behind the ``index``-th up to the next."""
         borders = (0, *self.estimate_layers, self.blocks.layers)
         return self.blocks(x, valid, states, borders[index], borders[index + 1])

@@ -136,7 +136,7 @@ def test_what_is_encoded_is_what_the_rest_of_the_model_takes(script, folder):
     emb, activity, valid = found.rows(slice(None))
     with torch.inference_mode():
         whole = model(batch.wave, batch.num_samples)
-        logits = model.head.output(model.head.stretch(1, emb, valid).out, valid)
+        logits = model.head.output(model.head.section(1, emb, valid).out, valid)
     assert valid.equal(whole.valid)
     assert activity.equal(batch.activity)
     torch.testing.assert_close(logits, whole.logits, atol=1e-2, rtol=0)  # it is kept in float16
