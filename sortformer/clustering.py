@@ -3,24 +3,16 @@
 The head's slots show when somebody speaks, and how many at once; over minutes the encoder's embeddings identify the
 speaker better than the slots. So stretches with a single voice are clustered (agglomerative, average linkage of cosine
 distances), as EEND-vector clustering does with its blocks (Kinoshita et al., arXiv 2105.09040), and the speech of each
-frame goes to the voices nearest to it and its neighbours.
+frame goes to the voices nearest to it and its neighbours (``shares``).
 """
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from sortformer.config.clustering import ClusteringConfig
+from sortformer.shares import shares
 
-__all__ = [
-    "alone",
-    "by_turns",
-    "by_voice",
-    "in_finer_frames",
-    "mean_direction",
-    "shared_out",
-    "staying",
-    "unit_rows",
-]
+__all__ = ["alone", "by_turns", "by_voice", "mean_direction", "unit_rows"]
 
 _STRETCH_FRAMES = (6, 20)  # shortest and longest
 # One voice speaks in a frame whose likeliest slot exceeds the first, while the sum of all slots is below the second.
@@ -38,10 +30,6 @@ _MOST_SAMPLES = 3000  # all pairs are compared
 _SHORTEST_VOICE_FRAMES = 8  # with less, or less than _LEAST_SHARE of all speech, it is no speaker
 _LEAST_SHARE = 0.03
 _ROUNDS = 3  # of assignments and means, as in k-means
-_SHARPNESS = 5.0  # log-likelihoods are this times the cosine times the speech in the frame
-_STAYS = 0.9  # probability that the next frame has the same voice
-_DOUBLINGS = 5  # a frame's voice depends on 2^5 = 32 frames on each side
-_PIECE_FRAMES = 2048  # smoothed at a time, which bounds the memory: a frame takes the square of the number of voices
 
 
 def by_voice(
@@ -89,9 +77,9 @@ def by_voice(
         [(points * size[:, None])[labels == label].sum(axis=0) for label in np.unique(labels[labels >= 0])]
     )
     for _ in range(_ROUNDS):
-        share = _shares(unit, unit_rows(means), spoken)
+        share = shares(unit, unit_rows(means), spoken)
         means = (np.square(share) * single[:, None]).T @ unit
-    share = _shares(unit, unit_rows(means), spoken)
+    share = shares(unit, unit_rows(means), spoken)
     return share[:, np.argsort(_arrivals(share), kind="stable")].astype(probs.dtype)
 
 
@@ -198,61 +186,6 @@ def _stretches(single: np.ndarray, shortest: int, longest: int) -> list[np.ndarr
     runs = np.split(frames, np.flatnonzero(np.diff(frames) > 1) + 1)
     pieces = [run[start : start + longest] for run in runs for start in range(0, len(run), longest)]
     return [piece for piece in pieces if len(piece) >= shortest]
-
-
-def _shares(unit: np.ndarray, means: np.ndarray, spoken: np.ndarray) -> np.ndarray:
-    """Distribute the speech (T,) of each frame among voices by similarity, none above 1."""
-    said = np.minimum(spoken, 1.0)[:, None]
-    return shared_out(staying(np.exp(_SHARPNESS * said * (unit @ means.T - 1))), spoken)
-
-
-def staying(near: np.ndarray) -> np.ndarray:
-    """Return the posterior of each voice in each frame (T, K), scaled to 1 for the likeliest, smoothed over time.
-
-    ``near`` are the frame likelihoods. The forward-backward algorithm of a hidden Markov model whose state is the voice
-    (Rabiner, "A tutorial on hidden Markov models", 1989, eq. 27).
-    """
-    likely = _up_to(near) * _up_to(near[::-1])[::-1] / near
-    return likely / likely.max(axis=1, keepdims=True)
-
-
-def _up_to(near: np.ndarray) -> np.ndarray:
-    """Return the forward probabilities of each voice (T, K), given the frame and those before it."""
-    voices = near.shape[1]
-    moves = np.full((voices, voices), (1 - _STAYS) / max(1, voices - 1), dtype=near.dtype)
-    np.fill_diagonal(moves, _STAYS)
-    given = np.empty_like(near)
-    for start in range(0, len(near), _PIECE_FRAMES):
-        first = max(0, start + 1 - 2**_DOUBLINGS)
-        # From voice i before some frames to voice j in the last; two of these give that of twice as many frames.
-        path = moves * near[first : start + _PIECE_FRAMES, None, :]
-        for length in 2 ** np.arange(_DOUBLINGS):
-            path[length:] = path[:-length] @ path[length:]
-            path /= path.sum(axis=(1, 2), keepdims=True)
-        given[start : start + _PIECE_FRAMES] = path[start - first :].sum(axis=1)
-    return given
-
-
-def shared_out(weight: np.ndarray, spoken: np.ndarray) -> np.ndarray:
-    """Distribute the speech (T,) of each frame by weights (T, K), none above 1; the excess over K is dropped."""
-    wanted = np.minimum(spoken, weight.shape[1])[:, None]
-    share = np.zeros_like(weight)
-    # The excess over 1 of the nearest voice goes to the next ones: after at most K rounds all is distributed.
-    for _ in range(weight.shape[1]):
-        open_weight = np.where(share < 1, np.maximum(weight, 1e-6), 0.0)
-        rest = wanted - share.sum(axis=1, keepdims=True)
-        share = np.minimum(1.0, share + rest * open_weight / np.maximum(open_weight.sum(axis=1, keepdims=True), 1e-12))
-    return share
-
-
-def in_finer_frames(share: np.ndarray, probs: np.ndarray, finer: int) -> np.ndarray:
-    """Distribute the speech of frames (U, S), ``finer`` per frame of ``share`` (T, K), in its proportions: (U, K)."""
-    if finer == 1:
-        return share
-    found, heard = np.zeros((len(probs), share.shape[1]), share.dtype), share.any(axis=0)
-    weight = np.repeat(share[:, heard], finer, axis=0)[: len(probs)]
-    found[:, heard] = shared_out(weight, probs.sum(axis=1))
-    return found
 
 
 def _arrivals(share: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from sortformer.audio.files import name_of, uri_of
 from sortformer.audio.loudness import UNHEARD, alike_loud
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.audio.windows import windows
-from sortformer.clustering import by_voice, in_finer_frames
+from sortformer.clustering import by_voice
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.enrolled import LEAST_SPEECH_S, mean_voice, no_voice
 from sortformer.errors import InputError
@@ -23,6 +23,7 @@ from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
 from sortformer.model import Sortformer, SortformerOutput
 from sortformer.model.early_exit import leave_early
+from sortformer.shares import in_finer_frames
 
 __all__ = [
     "MAX_OFFLINE_S",

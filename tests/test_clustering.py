@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from sortformer.clustering import _cut, _shares, _stretches, by_turns, by_voice, shared_out, staying, unit_rows
+from sortformer.clustering import _cut, _stretches, by_turns, by_voice, unit_rows
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.errors import ConfigError
 from tests.oracles.turn_borders import least_astray
-from tests.oracles.voice_paths import voice_posteriors
 
 CONFIG = ClusteringConfig(0.4)
 DIM = 16
@@ -200,16 +199,6 @@ def test_stretches_are_unbroken_and_neither_too_short_nor_too_long(single, short
     assert [piece.tolist() for piece in found] == expected
 
 
-@given(seed=st.integers(0, 1000), speech=st.floats(1.0, 3.0))
-@settings(max_examples=25)
-def test_a_frame_with_several_speakers_says_no_more_of_its_neighbours_than_one_with_one(seed, speech):
-    rng = np.random.default_rng(seed)
-    unit, means, spoken = unit_rows(rng.normal(size=(30, 4))), unit_rows(rng.normal(size=(3, 4))), np.ones(30)
-    expected, others = _shares(unit, means, spoken), np.arange(30) != 15
-    spoken[15] = speech
-    np.testing.assert_allclose(_shares(unit, means, spoken)[others], expected[others])
-
-
 def test_no_more_voices_than_the_config_allows():
     who, emb = conversation(2, 5)
     probs = slots_at_random(2, len(who))
@@ -274,32 +263,6 @@ def test_what_the_nearest_voice_cannot_say_goes_even_to_its_opposite():
     probs[60:80] = (0.9, 0.9, 0.0)  # with the embedding of the first voice alone; the second is its opposite
     found = by_voice(probs, np.eye(DIM)[0] * (1 - 2 * who[:, None]), CONFIG)
     np.testing.assert_allclose(found.sum(axis=1), probs.sum(axis=1), atol=1e-4)
-
-
-@given(seed=st.integers(0, 1000), frames=st.integers(1, 6), voices=st.integers(1, 3))
-@settings(max_examples=25)
-def test_who_speaks_is_as_likely_as_all_ways_there_say(seed, frames, voices):
-    near = np.random.default_rng(seed).uniform(0.01, 1.0, (frames, voices))
-    expected = voice_posteriors(near, 0.9)
-    np.testing.assert_allclose(staying(near), expected / expected.max(axis=1, keepdims=True), rtol=1e-6)
-
-
-@given(seed=st.integers(0, 1000), frame=st.integers(0, 149))
-@settings(max_examples=25)
-def test_what_is_further_off_than_32_frames_says_nothing_of_who_speaks(seed, frame):
-    near = np.random.default_rng(seed).uniform(0.01, 1.0, (150, 3))
-    before = staying(near)
-    near[frame] = [1.0, 0.01, 0.01]
-    far = np.abs(np.arange(150) - frame) >= 32
-    np.testing.assert_allclose(staying(near)[far], before[far], rtol=1e-6)
-
-
-@pytest.mark.parametrize("piece", [1, 31, 32, 100])
-def test_who_speaks_does_not_depend_on_the_pieces(monkeypatch: pytest.MonkeyPatch, piece: int):
-    near = np.random.default_rng(1).uniform(0.01, 1.0, (150, 3))
-    whole = staying(near)
-    monkeypatch.setattr("sortformer.clustering._PIECE_FRAMES", piece)
-    np.testing.assert_array_equal(staying(near), whole)
 
 
 def test_a_moment_that_sounds_like_another_voice_is_none():
@@ -370,13 +333,3 @@ def test_one_to_forty_speakers_are_told_apart(speakers):
 def test_it_is_part_of_the_post_processing():
     config = PostprocessConfig(onset=0.3, clustering=ClusteringConfig(0.35, 6))
     assert from_dict(PostprocessConfig, to_dict(config)) == config
-
-
-def test_what_is_shared_out_sums_up_to_the_speech():
-    probs = np.random.default_rng(1).uniform(0, 1, (500, 4)).astype(np.float32)
-    probs[:20] = 0.0
-    count = np.arange(500) % 5.0
-    found = shared_out(probs, count)
-    np.testing.assert_allclose(found.sum(axis=1), count, atol=1e-5)
-    assert found.min() >= 0
-    assert found.max() <= 1

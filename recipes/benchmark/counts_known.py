@@ -19,11 +19,11 @@ from scored_folders import recordings, shown, truth_of
 
 from sortformer import Diarizer, audio
 from sortformer.annotation import Turn
-from sortformer.clustering import shared_out
 from sortformer.grid import SAMPLE_RATE
 from sortformer.metrics.der import der
 from sortformer.offline import Whole, in_windows
 from sortformer.postprocess import turns
+from sortformer.shares import shared_out
 from sortformer.targets import activity
 
 TOLD = ("nothing", "one", "all")

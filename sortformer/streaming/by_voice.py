@@ -13,9 +13,10 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor, nn
 
-from sortformer.clustering import alone, by_voice, in_finer_frames
+from sortformer.clustering import alone, by_voice
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.enrolled import names_of_voices
+from sortformer.shares import in_finer_frames
 from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.state import StreamState
 

@@ -1,0 +1,68 @@
+"""How the speech of each frame is shared among voices: the nearest ones first, smoothed over time, none above 1."""
+
+import numpy as np
+
+__all__ = ["in_finer_frames", "shared_out", "shares", "staying"]
+
+_SHARPNESS = 5.0  # log-likelihoods are this times the cosine times the speech in the frame
+_STAYS = 0.9  # probability that the next frame has the same voice
+_DOUBLINGS = 5  # a frame's voice depends on 2^5 = 32 frames on each side
+_PIECE_FRAMES = 2048  # smoothed at a time, which bounds the memory: a frame takes the square of the number of voices
+
+
+def shares(unit: np.ndarray, means: np.ndarray, spoken: np.ndarray) -> np.ndarray:
+    """Distribute the speech (T,) of each frame among voices by similarity; return (T, K), none above 1.
+
+    ``unit`` (T, D) are the directions of the frames' embeddings, ``means`` (K, D) those of the voices.
+    """
+    said = np.minimum(spoken, 1.0)[:, None]
+    return shared_out(staying(np.exp(_SHARPNESS * said * (unit @ means.T - 1))), spoken)
+
+
+def staying(near: np.ndarray) -> np.ndarray:
+    """Return the posterior of each voice in each frame (T, K), scaled to 1 for the likeliest, smoothed over time.
+
+    ``near`` are the frame likelihoods. The forward-backward algorithm of a hidden Markov model whose state is the voice
+    (Rabiner, "A tutorial on hidden Markov models", 1989, eq. 27).
+    """
+    likely = _up_to(near) * _up_to(near[::-1])[::-1] / near
+    return likely / likely.max(axis=1, keepdims=True)
+
+
+def _up_to(near: np.ndarray) -> np.ndarray:
+    """Return the forward probabilities of each voice (T, K), given the frame and those before it."""
+    voices = near.shape[1]
+    moves = np.full((voices, voices), (1 - _STAYS) / max(1, voices - 1), dtype=near.dtype)
+    np.fill_diagonal(moves, _STAYS)
+    given = np.empty_like(near)
+    for start in range(0, len(near), _PIECE_FRAMES):
+        first = max(0, start + 1 - 2**_DOUBLINGS)
+        # From voice i before some frames to voice j in the last; two of these give that of twice as many frames.
+        path = moves * near[first : start + _PIECE_FRAMES, None, :]
+        for length in 2 ** np.arange(_DOUBLINGS):
+            path[length:] = path[:-length] @ path[length:]
+            path /= path.sum(axis=(1, 2), keepdims=True)
+        given[start : start + _PIECE_FRAMES] = path[start - first :].sum(axis=1)
+    return given
+
+
+def shared_out(weight: np.ndarray, spoken: np.ndarray) -> np.ndarray:
+    """Distribute the speech (T,) of each frame by weights (T, K), none above 1; the excess over K is dropped."""
+    wanted = np.minimum(spoken, weight.shape[1])[:, None]
+    share = np.zeros_like(weight)
+    # The excess over 1 of the nearest voice goes to the next ones: after at most K rounds all is distributed.
+    for _ in range(weight.shape[1]):
+        open_weight = np.where(share < 1, np.maximum(weight, 1e-6), 0.0)
+        rest = wanted - share.sum(axis=1, keepdims=True)
+        share = np.minimum(1.0, share + rest * open_weight / np.maximum(open_weight.sum(axis=1, keepdims=True), 1e-12))
+    return share
+
+
+def in_finer_frames(share: np.ndarray, probs: np.ndarray, finer: int) -> np.ndarray:
+    """Distribute the speech of frames (U, S), ``finer`` per frame of ``share`` (T, K), in its proportions: (U, K)."""
+    if finer == 1:
+        return share
+    found, heard = np.zeros((len(probs), share.shape[1]), share.dtype), share.any(axis=0)
+    weight = np.repeat(share[:, heard], finer, axis=0)[: len(probs)]
+    found[:, heard] = shared_out(weight, probs.sum(axis=1))
+    return found
