@@ -5,7 +5,7 @@ from sortformer.attention.drawn import DrawnAttention, drawn, redraw
 from sortformer.attention.local import local_attention
 from sortformer.attention.multi_head import AttentionState, MultiHeadAttention
 from sortformer.attention.protocol import Context, Core, LayerStep, RecurrentCore, add_losses
-from sortformer.attention.softmax import full_attention
+from sortformer.attention.softmax import attend
 
 __all__ = [
     "AttentionState",
@@ -16,9 +16,9 @@ __all__ = [
     "MultiHeadAttention",
     "RecurrentCore",
     "add_losses",
+    "attend",
     "build_core",
     "drawn",
-    "full_attention",
     "local_attention",
     "redraw",
 ]

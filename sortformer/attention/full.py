@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import attend, full_attention, may_see, tiles
+from sortformer.attention.softmax import attend, may_see, tiles
 
 __all__ = ["FullAttention"]
 
@@ -32,8 +32,6 @@ class FullAttention(Core):
 
     def _rows(self, rows: slice, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         valid, bias, factor = context.part(rows)
-        if not self.causal and factor is None:
-            return full_attention(query, key, value, valid, bias)
         allowed = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=query.device)
         if self.causal:
             at = torch.arange(key.shape[2], device=query.device)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.protocol import Context, RecurrentCore
-from sortformer.attention.softmax import attend, full_attention, masked, may_see, tiles, validity
+from sortformer.attention.softmax import attend, masked, may_see, tiles, validity
 
 __all__ = ["LocalAttention", "LocalState", "local_attention"]
 
@@ -67,7 +67,7 @@ class LocalAttention(RecurrentCore):
             behind = at[past:][rows, None] - at[seen]
             near = ((behind <= self.window) & (behind >= 0))[None, None]
             asking, pairs = query[:, :, rows], may_see(near, known.valid[:, seen])
-            out.append(attend(asking, known.key[:, :, seen], known.value[:, :, seen], pairs, None, None))
+            out.append(attend(asking, known.key[:, :, seen], known.value[:, :, seen], pairs))
         return torch.cat(out, dim=2), known.last(self.window)
 
 
@@ -80,11 +80,11 @@ def local_attention(
     queries against their own block of keys and its two neighbours; as full attention if every frame is within reach.
     """
     batch, _, frames, _ = query.shape
+    valid = validity(key, valid)
     if isinstance(frames, int):  # not a symbol, as in the export of a graph for any length
         window = max(1, min(window, frames))  # no frame is further away
         if frames <= window + 1 and not causal:
-            return full_attention(query, key, value, valid, None)
-    valid = validity(key, valid)
+            return attend(query, key, value, valid[:, None, None])
     blocks = (frames + window - 1) // window  # not of a negative number: ONNX rounds those up
     tail = blocks * window - frames
     query = nn.functional.pad(query, (0, 0, 0, tail)).unflatten(2, (blocks, window))

@@ -9,7 +9,6 @@ __all__ = [
     "TILE_FRAMES",
     "attend",
     "expectation",
-    "full_attention",
     "masked",
     "masked_score",
     "may_see",
@@ -27,26 +26,23 @@ def tiles(frames: int) -> Iterator[slice]:
         yield slice(start, min(start + TILE_FRAMES, frames))
 
 
-def full_attention(query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None, bias: Tensor | None) -> Tensor:
-    """Return softmax((q k^T + bias) / sqrt(d)) v, shape (B, H, T, d): Vaswani et al., arXiv 1706.03762, equation 1."""
-    mask = None if bias is None else bias * query.shape[-1] ** -0.5
-    if valid is not None:
-        keys = masked(query.new_zeros(valid.shape), valid)
-        mask = keys[:, None, None] if mask is None else mask + keys[:, None, None]
-    return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-
-
 def may_see(allowed: Tensor, valid: Tensor | None) -> Tensor:
     """Return the pairs that are ``allowed`` (B or 1, H or 1, T, S) and whose key is ``valid`` (B, S)."""
     return allowed if valid is None else allowed & valid[:, None, None]
 
 
 def attend(
-    query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, bias: Tensor | None, factor: Tensor | None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    allowed: Tensor,
+    bias: Tensor | None = None,
+    factor: Tensor | None = None,
 ) -> Tensor:
-    """Return softmax((q k^T + bias) / sqrt(d)) v over the ``allowed`` pairs (broadcast to (B, H, T, S)).
+    """Return softmax((q k^T + bias) / sqrt(d)) v, (B, H, T, d), over the ``allowed`` pairs (broadcast to (B, H, T, S)).
 
-    With a ``factor`` the scores are rectified and multiplied by it (Wu et al., arXiv 2010.06925, equation 7).
+    Vaswani et al., arXiv 1706.03762, equation 1. With a ``factor`` the scores are rectified and multiplied by it
+    (Wu et al., arXiv 2010.06925, equation 7).
     """
     scale = query.shape[-1] ** -0.5
     mask = masked(query.new_zeros(allowed.shape), allowed)

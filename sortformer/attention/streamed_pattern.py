@@ -58,7 +58,7 @@ class StreamedPatternAttention(PatternAttention, RecurrentCore):
         for asking, where in zip(query.split(TILE_FRAMES, dim=2), now.split(TILE_FRAMES, dim=1), strict=True):
             i = where[:, :, None]
             allowed = self.pattern.allowed(i, j) & (j <= i)
-            out.append(attend(asking, key, value, may_see(allowed[:, None], valid), None, None))
+            out.append(attend(asking, key, value, may_see(allowed[:, None], valid)))
         coming = state.coming + now.shape[1]
         kept = valid & self.pattern.needed(at, coming[:, None])
         first = (~kept).int().argsort(dim=1, stable=True)[:, : int(kept.sum(dim=1).max())]

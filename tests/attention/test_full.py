@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from sortformer.attention import MultiHeadAttention, full_attention
+from sortformer.attention import MultiHeadAttention, attend
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import FullCore
 from tests.draws import draw32
@@ -20,7 +20,7 @@ from tests.oracles.attention_loops import attention
 def test_it_equals_a_loop_over_the_valid_keys(seed, frames, lengths):
     query, key, value = draw32(seed, 3, 2, 2, frames, 4).unbind()
     valid = torch.arange(frames) < torch.tensor(lengths)[:, None]
-    out = full_attention(query, key, value, valid, None)
+    out = attend(query, key, value, valid[:, None, None])
     expected = attention(
         query.double().numpy(), key.double().numpy(), value.double().numpy(), lambda b, _, j: bool(valid[b, j])
     )
@@ -31,7 +31,7 @@ def test_a_bias_is_divided_like_the_product_that_it_joins():
     query, key, value = draw32(0, 3, 1, 2, 7, 4).unbind()
     bias = draw32(1, 1, 2, 7, 7)
     valid = torch.tensor([[True, False, True, True, True, True, False]])
-    out = full_attention(query, key, value, valid, bias)
+    out = attend(query, key, value, valid[:, None, None], bias)
     queries, keys = query.double().numpy(), key.double().numpy()
     expected = attention(
         queries,
@@ -46,7 +46,7 @@ def test_a_bias_is_divided_like_the_product_that_it_joins():
 def test_a_row_without_a_valid_frame_stays_finite_and_so_do_its_gradients():
     query, key, value = (x.requires_grad_() for x in draw32(0, 3, 2, 1, 5, 4).unbind())
     valid = torch.tensor([[False] * 5, [True] * 5])
-    full_attention(query, key, value, valid, None).sum().backward()
+    attend(query, key, value, valid[:, None, None]).sum().backward()
     for x in (query, key, value):
         assert x.grad is not None
         assert torch.isfinite(x.grad).all()

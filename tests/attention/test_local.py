@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.attention import Context, full_attention, local_attention
+from sortformer.attention import Context, attend, local_attention
 from sortformer.attention.local import LocalAttention
 from tests.draws import draw32
 from tests.oracles.attention_loops import attention
@@ -38,7 +38,7 @@ def test_a_window_as_long_as_the_recording_is_full_attention(seed, frames, more)
     query, key, value = draw32(seed, 3, 1, 2, frames, 4).unbind()
     valid = torch.arange(frames)[None] < max(1, frames - 2)
     local = local_attention(query, key, value, valid, frames + more)
-    torch.testing.assert_close(local, full_attention(query, key, value, valid, None), atol=1e-6, rtol=0)
+    torch.testing.assert_close(local, attend(query, key, value, valid[:, None, None]), atol=1e-6, rtol=0)
 
 
 def test_no_mask_means_that_every_frame_counts():

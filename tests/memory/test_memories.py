@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
-from sortformer.attention import MultiHeadAttention, full_attention
+from sortformer.attention import MultiHeadAttention
 from sortformer.config.attention import Position
 from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, ReformerCore
 from sortformer.config.mechanisms import MEMORIES
@@ -284,7 +284,7 @@ def test_with_as_many_neighbours_as_frames_a_query_reads_all_of_them():
     near = torch.nn.functional.normalize(query, dim=-1) @ torch.nn.functional.normalize(key, dim=-1).transpose(-1, -2)
     gate, sharpness = (layer.state_dict()[f"memory.{name}"] for name in ("gate", "log_sharpness"))
     read = (sharpness.exp()[:, None, None] * near[:, :, LAST:, :LAST]).softmax(dim=-1) @ value[:, :, :LAST]
-    own = full_attention(query[:, :, LAST:], key[:, :, LAST:], value[:, :, LAST:], None, None)
+    own = torch.nn.functional.scaled_dot_product_attention(*(part[:, :, LAST:] for part in (query, key, value)))
     expected = layer._merged(own + gate.sigmoid()[:, None, None] * (read - own))
     with torch.no_grad():
         torch.testing.assert_close(layer(x).out[:, LAST:], expected, atol=1e-9, rtol=0)
