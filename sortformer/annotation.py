@@ -23,9 +23,6 @@ __all__ = [
     "TimeAxis",
     "Turn",
     "Turns",
-    "arrival_name",
-    "channel_name",
-    "is_given_name",
     "last_end",
     "merged",
     "shifted",
@@ -34,23 +31,7 @@ __all__ = [
     "window_start",
 ]
 
-_ARRIVAL, _CHANNEL = "speaker_", "channel_"
 _ROUNDING_S = 1e-6  # tolerance for times, which are rounded in binary
-
-
-def arrival_name(position: int) -> str:
-    """Return the label of the unnamed speaker who is the ``position``-th to arrive, counted from 0."""
-    return f"{_ARRIVAL}{position}"
-
-
-def channel_name(column: int) -> str:
-    """Return the label of the speaker of the ``column``-th channel, counted from 0."""
-    return f"{_CHANNEL}{column + 1}"
-
-
-def is_given_name(name: str) -> bool:
-    """Return whether a name is such a label, or only the number of one: users may not give these."""
-    return name.removeprefix(_ARRIVAL).removeprefix(_CHANNEL).isdigit()
 
 
 @dataclass(frozen=True, slots=True)

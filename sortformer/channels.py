@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sortformer.annotation import channel_name
 from sortformer.audio import num_channels, read
 from sortformer.audio.arrays import MAX_CHANNELS
 from sortformer.audio.files import can_be_read_again, name_of, uri_of
@@ -25,6 +24,7 @@ from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
 from sortformer.grid import SAMPLE_RATE, FrameGrid
 from sortformer.heard import Heard, Progress, report
+from sortformer.unnamed import channel_name
 
 __all__ = ["by_channel", "leaks", "own_speech"]
 

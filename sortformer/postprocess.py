@@ -10,11 +10,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sortformer.annotation import Diarization, Turn, arrival_name
+from sortformer.annotation import Diarization, Turn
 from sortformer.config.checks import switch
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.stretches import stretches
+from sortformer.unnamed import arrival_name
 
 __all__ = ["decisive", "expected_gain", "only_slots", "speech_ticks", "turns"]
 

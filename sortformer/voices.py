@@ -13,7 +13,7 @@ from safetensors.torch import save
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from sortformer.annotation import Diarization, is_given_name
+from sortformer.annotation import Diarization
 from sortformer.audio import AudioSource
 from sortformer.audio.files import name_of
 from sortformer.config.checks import switch
@@ -28,6 +28,7 @@ from sortformer.heard import Progress
 from sortformer.json_values import text_of
 from sortformer.memory import LabelMemory, interpolate
 from sortformer.model.identity import identity
+from sortformer.unnamed import is_label
 
 __all__ = ["VoiceStore"]
 
@@ -100,7 +101,7 @@ class VoiceStore:
             UserWarning: when no speaker has a name, so that there is nobody to learn.
         """
         check_diarization(diarization)
-        named = {each for each in diarization.speakers if not is_given_name(without_white_space(each))}
+        named = {each for each in diarization.speakers if not is_label(without_white_space(each))}
         if not named:
             warnings.warn(
                 f"no speaker of {diarization.uri} has a name, so no voice is learned: relabel speaker_0, ... first",

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sortformer.annotation import Diarization, Turn, channel_name
+from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats.names import without_white_space
 from sortformer.formats.spacing import words_in
 from sortformer.intervals import Regions, union
 from sortformer.timed_words import SLACK_S, timed_words
+from sortformer.unnamed import channel_name
 
 __all__ = ["Word", "assign_speakers", "check_words"]
 

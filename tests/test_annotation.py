@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.annotation import Diarization, Origin, TimeAxis, Turn, arrival_name, channel_name, is_given_name
+from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.errors import InputError
 from tests.strategies import diarizations
 
@@ -269,16 +269,3 @@ def test_an_impossible_recording_or_crop_is_refused():
             Diarization((), 1).crop(0, time)  # pyright: ignore[reportArgumentType]
         with pytest.raises(InputError, match="a shift must be a number, got"):
             Diarization((), 1).shift(time)  # pyright: ignore[reportArgumentType]
-
-
-@given(st.integers(0, 1000))
-def test_names_by_arrival_are_known_again(position):
-    assert is_given_name(arrival_name(position))
-    assert is_given_name(channel_name(position))
-    assert is_given_name(str(position))
-    assert not is_given_name(f"{arrival_name(position)}a")
-
-
-@pytest.mark.parametrize("name", ["", "chair", "speaker_", "speaker_one", "Speaker_1"])
-def test_other_names_are_free_to_give(name):
-    assert not is_given_name(name)

@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from sortformer.annotation import Diarization, is_given_name
+from sortformer.annotation import Diarization
 from sortformer.errors import InputError
+from sortformer.unnamed import is_label
 
 __all__ = [
     "check_name",
@@ -130,5 +131,5 @@ def check_person(name: str, taken: Iterable[str] = ()) -> None:
     written = without_white_space(name)
     if written in map(without_white_space, taken):
         raise InputError(f"the name {name!r} is given twice: choose another")
-    if is_given_name(written):
+    if is_label(written):
         raise InputError(f"the name {name!r} is a label of the toolkit: choose another")

@@ -23,12 +23,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
-from sortformer.annotation import Diarization, Turn, arrival_name, last_end
+from sortformer.annotation import Diarization, Turn, last_end
 from sortformer.errors import InputError
 from sortformer.formats.milliseconds import in_milliseconds, last_millisecond
 from sortformer.formats.names import in_unicode, one_line, renamed
 from sortformer.formats.source import quoted, read_text
 from sortformer.formats.write import write_text
+from sortformer.unnamed import arrival_name
 
 __all__ = ["format", "parse", "read", "write"]
 

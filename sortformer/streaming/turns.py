@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sortformer.annotation import Turn, arrival_name
+from sortformer.annotation import Turn
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.postprocess import decisive
 from sortformer.stretches import Stretches
+from sortformer.unnamed import arrival_name
 
 __all__ = ["TurnState", "add_frames", "end_turns", "free_slot", "name_slot", "start_turns"]
 
