@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.protocol import Context, RecurrentCore
-from sortformer.attention.softmax import attend, masked, may_see, tiles, validity
+from sortformer.attention.softmax import attend, may_see, tiles, validity
 
 __all__ = ["LocalAttention", "LocalState", "local_attention"]
 
@@ -95,10 +95,9 @@ def local_attention(
     offset = torch.arange(3 * window, device=query.device) - window - torch.arange(window, device=query.device)[:, None]
     near = (offset.abs() <= window) & (offset <= 0) if causal else offset.abs() <= window
     allowed = near & reachable.transpose(-1, -2)  # (B, 1, blocks, window, 3 * window)
-    mask = masked(query.new_zeros(allowed.shape), allowed)
     # Blocks become rows of the batch, as the fused kernels expect.
-    query, key, value, mask = (x.transpose(1, 2).flatten(0, 1) for x in (query, key, value, mask))
-    out = nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    query, key, value, allowed = (x.transpose(1, 2).flatten(0, 1) for x in (query, key, value, allowed))
+    out = attend(query, key, value, allowed)
     return out.unflatten(0, (batch, blocks)).transpose(1, 2).flatten(2, 3)[:, :, :frames]
 
 
