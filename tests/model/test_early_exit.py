@@ -1,6 +1,7 @@
 """Early exit: recordings exit independently, with the agreed estimate, and later blocks are not run."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,8 +122,8 @@ def test_two_silences_agree_and_silence_with_speech_does_not():
     assert agreement(silence, torch.ones(1, 4, 2), valid) == 0
 
 
-@pytest.mark.parametrize("confidence", [0.0, -0.5, 1.01])
-def test_a_confidence_that_is_none_is_refused(confidence: float):
+@pytest.mark.parametrize("confidence", [0.0, -0.5, 1.01, float("nan"), "0.9", None])
+def test_a_confidence_that_is_none_is_refused(confidence: Any):
     with pytest.raises(ConfigError, match="confidence of an early exit must be above 0 and at most 1"):
         leave_early(MODELS["deep"], *recordings(0, [50]), confidence)
 
