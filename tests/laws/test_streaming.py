@@ -176,6 +176,19 @@ def test_rows_of_ragged_lengths_do_not_know_each_other(seed, config, lengths):
         torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
 
 
+@given(seed=st.integers(0, 999), config=stream_configs)
+@few
+def test_a_step_does_not_write_to_the_state_that_it_is_given(seed, config):
+    emb, none = torch.randn(1, 60, DIM, generator=torch.Generator().manual_seed(seed)), torch.tensor([0])
+    state = start(config, DIM, SLOTS)
+    for part in emb.split(config.chunk_frames, dim=1):
+        before = copy.deepcopy(state)
+        with torch.no_grad():
+            after, _ = step(MODEL, config, state, Chunk(part, none, none + part.shape[1], none))
+        _assert_same_row(before, state, 0)
+        state = after
+
+
 def _drive(config, streams):
     """Step batched streams of subsampled frames (T, D); rows that have ended are inactive."""
     state, found = start(config, DIM, SLOTS, rows=len(streams)), [[] for _ in streams]
