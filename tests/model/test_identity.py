@@ -1,5 +1,7 @@
 """The identity of a model: a number that changes with any weight."""
 
+import copy
+
 import torch
 
 from sortformer.model.identity import identity
@@ -26,3 +28,8 @@ def test_weights_are_looked_at_once_for_all_that_is_moved_and_again_when_they_ch
     first = identity(wide)
     wide.weight.data[0, 0] += 0.01  # negligible in a sum weighted by position
     assert identity(wide) != first
+
+
+def test_half_precision_has_an_identity_of_its_own():
+    model = tiny_model().bfloat16()
+    assert identity(model) == identity(copy.deepcopy(model)) != identity(tiny_model())

@@ -120,6 +120,13 @@ def test_the_turn_of_a_freed_slot_waits_for_nobody():
     assert [(turn.start, turn.end, turn.speaker) for turn in closed] == [(0.38, 0.64, "speaker_0")]
 
 
+def test_whoever_waited_for_a_freed_slot_is_named():
+    state, _ = add_frames(PADDED, start_turns(2), LATE_AND_EARLY[:8], 8)
+    assert [slot.name for slot in state.slots] == [None, None]
+    state, _ = free_slot(PADDED, state, 1, 8)
+    assert [slot.name for slot in state.slots] == ["speaker_0", None]
+
+
 @given(probs=talks(), config=configs, frame=st.integers(0, 60))
 @settings(max_examples=60)
 def test_a_slot_that_is_freed_unheard_changes_nobodys_name(probs, config, frame):
