@@ -67,7 +67,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
         now = in_order_of_arrival(torch.sigmoid(estimate), valid)
         if before is not None:
             leaving = agreement(before, now, valid) >= confidence
-            probs[staying[leaving]], layers[staying[leaving]] = now[leaving].to(probs.dtype), layer
+            probs[staying[leaving]], layers[staying[leaving]] = now[leaving], layer
             staying, valid, x, now = (rows[~leaving] for rows in (staying, valid, x, now))
             if not len(staying):
                 return EarlyOutput(probs, layers, emb)
