@@ -72,8 +72,6 @@ def worth_keeping(probs: np.ndarray, frames: int) -> np.ndarray:
     many, the oldest frames of the speakers with the most are dropped, so that every speaker is remembered.
     """
     index = np.flatnonzero(_and_after(alone(probs)))
-    if len(index) <= frames:
-        return index
     single = alone(probs[index])
     own = single[:, None] & (probs[index].argmax(axis=1)[:, None] == np.arange(probs.shape[1]))
     count = own.sum(axis=0)
