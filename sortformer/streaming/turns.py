@@ -133,7 +133,7 @@ def _give(
             low, high = (_sum_at(state, index, tick, frame_ticks) for tick in (start, end))
             confidence = config.confidence_of((high - low) / (end - start))
             given.append(Turn(start / 100, end / 100, slot.name, confidence))
-    first_needed = min((slot.earliest(config, state.ticks) for slot in state.slots), default=state.ticks)
+    first_needed = min(slot.earliest(config, state.ticks) for slot in state.slots)
     cut = max(0, first_needed // frame_ticks - state.first)
     state = replace(state, sums=state.sums[cut:], first=state.first + cut)
     return state, tuple(sorted(given))
