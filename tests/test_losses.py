@@ -1,5 +1,7 @@
 """The losses equal brute force over all orders, and do not depend on reference order, padding or batch."""
 
+from functools import partial
+
 import pytest
 import torch
 from hypothesis import assume, given, settings
@@ -12,7 +14,7 @@ from tests.oracles import permutation_losses as oracle
 LOSSES = {
     "sort": sort_loss,
     "permutation": permutation_loss,
-    "hybrid": lambda logits, activity, valid: hybrid_loss(logits, activity, valid, 0.3),
+    "hybrid": partial(hybrid_loss, sort_weight=0.3),
 }
 every_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 
@@ -123,6 +125,16 @@ def test_a_batch_is_the_mean_of_its_rows_by_their_frames(loss, problem):
         for row, length in enumerate(lengths)
     ]
     torch.testing.assert_close(loss(logits, activity, valid), torch.stack(alone).sum() / sum(lengths))
+
+
+@every_loss
+@given(problem=problems())
+@settings(max_examples=50)
+def test_the_losses_of_the_parts_of_a_batch_sum_to_its_loss(loss, problem):
+    logits, activity, lengths = problem
+    batch = logits, activity, mask(lengths, logits.shape[1])
+    parts = [loss(*(of_all[row : row + 1] for of_all in batch), frames=sum(lengths)) for row in range(len(lengths))]
+    torch.testing.assert_close(torch.stack(parts).sum(), loss(*batch))
 
 
 @given(problem=problems(ties=False))
