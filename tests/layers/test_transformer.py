@@ -10,10 +10,19 @@ from sortformer.layers import TransformerBlock
 DIM, HEADS, FF = 8, 2, 12
 
 
-def build(norm: str = "pre", activation: str = "relu", position: str = "none", dropout: float = 0.0):
+def build(
+    norm: str = "pre", activation: str = "relu", position: str = "none", dropout: float = 0.0, residual: str = "sum"
+):
     torch.manual_seed(0)
     block = TransformerBlock(
-        DIM, HEADS, FF, norm=norm, activation=activation, attention=AttentionConfig(position=position), dropout=dropout
+        DIM,
+        HEADS,
+        FF,
+        norm=norm,
+        activation=activation,
+        attention=AttentionConfig(position=position),
+        dropout=dropout,
+        residual=residual,
     ).eval()
     for parameter in block.parameters():
         nn.init.normal_(parameter, std=0.4)
@@ -71,3 +80,12 @@ def test_dropout_acts_in_training_alone():
     torch.testing.assert_close(block(x).out, block(x).out, atol=0, rtol=0)
     block.train()
     assert not torch.allclose(block(x).out, block(x).out)
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_closed_gates_let_nothing_of_a_branch_through(norm):
+    block, x = build(norm, residual="gru"), frames(2, 9)
+    for gate in (block.attention_residual, block.feed_forward_residual):
+        nn.init.constant_(gate.bias, 100.0)
+    expected = x if norm == "pre" else block.feed_forward_norm(block.attention_norm(x))
+    torch.testing.assert_close(block(x).out, expected)
