@@ -8,6 +8,7 @@ from torch import nn
 
 from sortformer.layers.chunks import in_chunks
 from tests.layers.saved import bytes_kept
+from tests.small_models import small_config, small_model
 
 
 def part() -> nn.Module:
@@ -43,3 +44,14 @@ def test_dropout_is_the_same_on_the_way_back(size: int):
     out = in_chunks(layer, x, size)
     (grad,) = torch.autograd.grad(out.sum(), x)
     assert grad.equal(out.detach())
+
+
+@pytest.mark.parametrize("kind", ["transformer", "conformer"])
+def test_no_feed_forward_of_a_model_gets_more_frames_than_a_chunk(kind: str):
+    model, seen = small_model(small_config({"kind": kind, "ff_chunk_frames": 3}, {"ff_chunk_frames": 4})), []
+    for layer in model.modules():
+        if isinstance(layer, nn.Linear) and layer.out_features == model.config.encoder.ff_dim:
+            layer.register_forward_hook(lambda *given: seen.append(given[-1].shape[1]))
+    with torch.no_grad():
+        model.forward_features(torch.zeros(1, 80, 16), torch.tensor([80]))
+    assert set(seen) == {1, 2, 3, 4}  # ten frames are 3, 3, 3 and 1, or 4, 4 and 2
