@@ -13,6 +13,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.postprocess import turns
 from sortformer.streaming import Session, stream_probabilities
+from sortformer.streaming.known import slot_of_clip
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise, tiny_model
 
 CLIP = noise(30_000, seed=7)
@@ -110,6 +111,13 @@ def test_a_clip_of_a_voice_that_is_known_already_is_refused():
     update = session.push(WAVE)
     assert update.speaking == ("chair",)
     assert session.finish().speakers == ("chair",)
+
+
+def test_a_clip_is_of_whoever_speaks_most_in_it():
+    taken = {0: "Ada", 1: "Bea"}
+    assert slot_of_clip("Cem", np.array([0.5, 0.2, 1.0, 2.0]), [2, 3], taken) == 3
+    with pytest.raises(InputError, match="the clip of 'Cem' sounds like 'Bea'"):
+        slot_of_clip("Cem", np.array([0.5, 3.0, 1.0, 2.0]), [2, 3], taken)
 
 
 def test_voices_that_sound_alike_are_both_enrolled():
