@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from sortformer.annotation import Origin
 from sortformer.config.stream import StreamConfig
 from sortformer.errors import InputError
 from sortformer.streaming import Session, SessionPool, stream_probabilities
@@ -101,6 +102,15 @@ def test_a_restored_session_goes_on_in_the_pool():
     restored = Session.restore(MODEL, session.snapshot())
     late = pool.push({restored: WAVES[0][20_000:]})[restored].probs
     np.testing.assert_array_equal(np.concatenate([early, late, restored.flush().probs]), _alone(WAVES[0])[0])
+
+
+def test_results_say_what_made_them_also_after_a_restart():
+    session = SessionPool(MODEL, CONFIG, origin=Origin("tiny", "1.0", {"preset": "1s"})).open()
+    session.push(WAVES[0])
+    for each in (session, Session.restore(MODEL, session.snapshot())):
+        origin = each.finish().origin
+        assert origin is not None
+        assert (origin.model, origin.version, origin.settings) == ("tiny", "1.0", {"preset": "1s"})
 
 
 def test_memories_of_different_lengths_are_no_obstacle():
