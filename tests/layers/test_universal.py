@@ -49,6 +49,11 @@ def test_it_is_one_block_that_is_told_the_time(position: str):
     torch.testing.assert_close(found, x)
 
 
+def test_where_the_stack_adds_coordinates_its_block_adds_none():
+    stack, x = build(3, UniversalDepth(), "coordinates"), frames()
+    torch.testing.assert_close(stack[0](x.flip(1)).out, stack[0](x).out.flip(1))
+
+
 @pytest.mark.parametrize("halting", [False, True])
 def test_its_weights_do_not_grow_with_its_layers(halting: bool):
     few, many = (build(layers, UniversalDepth(halting=halting)).state_dict() for layers in (1, 9))
