@@ -124,12 +124,14 @@ def test_a_session_tells_each_frame_what_the_model_says_of_it(monkeypatch: pytes
 
 def test_the_tilt_is_that_of_frames_in_which_somebody_speaks():
     model = normalized("fixed", (-9.0, -5.0))
-    heard = hear(model.features, start_front(model.features), noise(48_000))
-    after, chunk = next_chunk(model.features, model.encoder, STREAM_PRESETS["1s"], heard)
+    heard = after = hear(model.features, start_front(model.features), noise(48_000))
+    for _ in range(2):
+        after, chunk = next_chunk(model.features, model.encoder, STREAM_PRESETS["1s"], after)
     assert chunk is not None
-    probs = np.zeros((int(chunk.length), 1, 3))
+    begin, count = after.next_frame - int(chunk.length), int(chunk.length)  # the second chunk, after a margin
+    probs = np.zeros((count, 1, 3))
     probs[[1, 3], :, 2] = 1.0
-    spoken = heard.mel[0, : 8 * len(probs)].view(-1, 8, 16)[[1, 3]]
+    spoken = heard.mel[0, 8 * begin : 8 * (begin + count)].view(-1, 8, 16)[[1, 3]]
     torch.testing.assert_close(told(after, probs).spectrum[0], model.features.power(spoken).sum(dim=(0, 1)))
 
 
