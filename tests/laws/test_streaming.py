@@ -78,6 +78,7 @@ def test_frames_and_turns_once_given_are_those_of_the_end(model, wave, config, d
     firsts = np.cumsum([0] + [len(update.probs) for update in updates[:-1]])
     assert [update.first_frame for update in updates] == firsts.tolist()
     given_turns = tuple(turn for update in updates for turn in update.turns)
+    assert updates[-1].tentative == ()
     assert Diarization(given_turns, session.duration_s) == session.finish()
     offline = turns(_probs(updates), POSTPROCESS, session.step_s, duration=session.duration_s)
     assert _without_confidence(session.finish()) == _without_confidence(offline)
