@@ -134,9 +134,10 @@ def test_voices_that_sound_alike_are_both_enrolled():
         assert set(each.finish().speakers) == {"chair", "guest"}
     session.reset()
     session.enroll("chair", clips[0])
-    same = pytest.warns(match="'chair' and 'other' sound like one voice")
+    same, before = pytest.warns(match="'chair' and 'other' sound like one voice"), session.snapshot()
     with same, pytest.raises(InputError, match="the clip of 'other' sounds like 'chair'"):
         session.enroll("other", clips[0])
+    assert session.snapshot() == before
 
 
 def test_a_voice_is_known_in_the_slot_that_has_its_name():
