@@ -114,17 +114,19 @@ def test_a_score_is_positive_where_a_slot_speaks_alone_more_likely_than_not():
     assert (found > 0).tolist() == [True, False, False]
 
 
-@given(st.lists(st.integers(0, 6), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
-def test_silence_is_the_mean_of_all_silent_frames_so_far(lengths, seed):
+@given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=5), st.integers(0, 2**32 - 1))
+def test_silence_is_the_mean_of_all_silent_frames_of_a_row_so_far(lengths, seed):
     generator = torch.Generator().manual_seed(seed)
-    mean, count, silent = torch.zeros(1, 3), torch.zeros(1, dtype=torch.int64), []
-    for length in lengths:
-        emb, probs = (torch.rand(1, 6, 3, generator=generator) for _ in range(2))
+    mean, count, silent = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64), ([], [])
+    for both in lengths:
+        emb, probs = (torch.rand(2, 6, 3, generator=generator) for _ in range(2))
         probs = probs / 6
-        mean, count = add_silence(mean, count, emb, probs, torch.tensor([length]), 0.2)
-        silent += [frame for frame, p in zip(emb[0, :length], probs[0, :length], strict=True) if p.sum() < 0.2]
-    assert count.item() == len(silent)
-    torch.testing.assert_close(mean[0], torch.stack([torch.zeros(3), *silent]).sum(0) / max(1, len(silent)))
+        mean, count = add_silence(mean, count, emb, probs, torch.tensor(both), 0.2)
+        for row, length in enumerate(both):
+            silent[row].extend(emb[row, t] for t in range(length) if probs[row, t].sum() < 0.2)
+    for row, own in enumerate(silent):
+        assert count[row].item() == len(own)
+        torch.testing.assert_close(mean[row], torch.stack([torch.zeros(3), *own]).sum(0) / max(1, len(own)))
 
 
 def test_a_silence_that_was_learned_fills_the_cache():
