@@ -233,10 +233,11 @@ def test_certain_and_wrong_logits_give_finite_losses_and_gradients(loss, level):
 
 @every_loss
 @pytest.mark.parametrize("fault", [torch.nan, torch.inf, -torch.inf])
-def test_a_model_gone_wrong_shows_in_the_loss_and_raises_nothing(loss, fault):
-    logits = torch.zeros(2, 4, 3)
+@pytest.mark.parametrize("slots", [3, 6])
+def test_a_model_gone_wrong_shows_in_the_loss_and_raises_nothing(loss, fault, slots):
+    logits = torch.zeros(2, 4, slots)
     logits[0, 1, 2] = fault
-    activity = torch.ones(2, 4, 3)
+    activity = torch.ones(2, 4, slots)
     activity[0, 1, 2] = 0.0 if fault == torch.inf else 1.0
     value = loss(logits, activity, torch.ones(2, 4, dtype=torch.bool))
     assert not torch.isfinite(value)
