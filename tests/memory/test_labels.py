@@ -73,6 +73,10 @@ def test_what_is_stored_is_not_copied_to_add_to_it_and_does_not_change():
     assert (len(memory.label), more.label.tolist()) == (9, [*memory.label.tolist(), 1, 1])
 
 
+def test_what_is_stored_keeps_nothing_of_the_model_that_made_it():
+    assert not LabelMemory().add(draw(0, 2, DIM).requires_grad_(), 0).key.requires_grad
+
+
 def test_frames_do_not_know_each_other_however_many_there_are():
     memory = filled(LabelConfig(neighbours=3))
     frames = draw(7, 2_100, DIM)  # more than a tile
