@@ -16,6 +16,7 @@ from sortformer.config.attention import Position
 from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, ReformerCore
 from sortformer.config.mechanisms import MEMORIES
 from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory, NoMemory, TransformerXLMemory
+from sortformer.memory.compression import Convolution
 from sortformer.memory.nearest import Nearest, NearestState
 from tests.draws import draw
 from tests.memory.cases import CHUNK, DIM, FRAMES, HEADS, build, compressive, streamed
@@ -222,6 +223,12 @@ def test_a_recording_at_once_is_its_chunks_one_by_one(memory: Memory):
         torch.testing.assert_close(
             torch.cat([step.out for step in streamed(layer, x)], dim=1), layer(x).out, atol=1e-9, rtol=0
         )
+
+
+def test_an_untrained_convolution_is_the_mean_of_a_group():
+    frames = draw(0, 2, 6, DIM).float()
+    found = Convolution(DIM, 3)(frames, torch.ones(2, 6, dtype=torch.bool), torch.zeros(2, 6))
+    torch.testing.assert_close(found, torch.stack([frames[:, :3].mean(dim=1), frames[:, 3:].mean(dim=1)], dim=1))
 
 
 @pytest.mark.parametrize("compression", ["max", "mean", "conv"])
