@@ -149,6 +149,12 @@ def test_a_causal_core_never_looks_ahead(case: Case, scale: float):
         assert not torch.allclose(core(*later, Context())[:, :, 0], before[:, :, 0])
 
 
+@every_case
+def test_no_two_weights_are_one(case: Case):
+    weights = list(build_core(case.config, HEADS, DIM).parameters())
+    assert len({weight.data_ptr() for weight in weights}) == len(weights)
+
+
 SUMS = cores.LinformerCore | cores.SinkhornCore | cores.GlobalTokensCore
 """Those whose values are sums of frames, with weights that need not be those of a mean, or learned."""
 
