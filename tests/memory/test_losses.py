@@ -23,6 +23,7 @@ def test_a_loss_trains_the_compression_and_nothing_else(compression: str, loss: 
 
 def test_without_a_loss_the_task_trains_the_compression():
     layer, x = build(compressive("conv")), draw(13, 1, FRAMES, DIM)
+    assert not any(step.losses for step in streamed(layer, x))
     layer(x).out.square().sum().backward()
     for name, parameter in layer.named_parameters():
         assert parameter.grad is not None, name
