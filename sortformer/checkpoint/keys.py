@@ -29,19 +29,18 @@ class KeyTable:
         """Rename the weights of the file ``path`` to ours and check that they match ``needed`` exactly.
 
         Raises:
-            InputError: if a name is unknown or missing, a shape differs, or a weight has integers instead of floats.
+            InputError: if a name is unknown or missing, a shape differs, or a weight has integers instead of floats; it
+                has the file's names.
         """
+        used = {name: tensor for name, tensor in weights.items() if name not in self.dropped}
+        parts = {name: part for name in used if (part := _longest_part(name, self.parts))}
+        if unknown := [name for name in used if name not in parts]:
+            raise InputError(f"{path} holds weights that this version does not support: '{unknown[0]}'")
+        check_weights(path, used, self.to_theirs(needed))
         renamed: dict[str, Tensor] = {}
-        for name, tensor in weights.items():
-            if name in self.dropped:
-                continue
-            part = _longest_part(name, self.parts)
-            if part is None:
-                raise InputError(f"{path} holds weights that this version does not support: '{name}'")
-            if part.endswith(self.pointwise) and tensor.ndim == 3 and tensor.shape[2] == 1:
-                tensor = tensor[..., 0]
-            renamed[self.parts[part] + name.removeprefix(part)] = tensor
-        check_weights(path, renamed, needed)
+        for name, part in parts.items():
+            pointwise = part.endswith(self.pointwise) and used[name].ndim == 3
+            renamed[self.parts[part] + name.removeprefix(part)] = used[name][..., 0] if pointwise else used[name]
         return renamed
 
     def to_theirs(self, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
