@@ -80,7 +80,9 @@ class _Members:
     def open(self, name: str) -> tuple[Any, int]:
         """Return a member as a binary file, and its size in bytes; if it is absent, an InputError names it."""
         if name not in self.files:
-            raise InputError(f"{self.path} is not a complete .nemo archive: it has no {name}")
+            inside = [place for place in self.files if place.endswith(f"/{name}")]
+            other = f", only {inside[0]!r}: pack the files without their folder" if inside else ""
+            raise InputError(f"{self.path} is not a complete .nemo archive: it has no {name}{other}")
         member = self.files[name]
         return self.archive.extractfile(member), member.size
 
@@ -89,7 +91,10 @@ class _Members:
 def _archive(path: Path) -> Iterator[_Members]:
     try:
         with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
+            magic = file.read(4)
+        if magic == _ZIP:
+            raise InputError(f"{path} is a zip, as PyTorch writes, not a .nemo archive: use NeMo's save_to()")
+        packed = magic.startswith(b"\x1f\x8b")
         if packed:
             _check_expansion(path)
         with tarfile.open(path, "r:gz" if packed else "r:") as archive:  # NeMo uses no other compression

@@ -65,6 +65,21 @@ def test_a_missing_member_is_named(tmp_path, member):
     assert f"it has no {member}" in refusal(write_tar(tmp_path / "half.nemo", members))
 
 
+@pytest.mark.parametrize("member", ["model_config.yaml", "model_weights.ckpt"])
+def test_a_member_in_a_folder_is_said_to_be_there(tmp_path, member):
+    values, weights = recorded_parts()
+    members = {"model_config.yaml": yaml.safe_dump(values).encode(), "model_weights.ckpt": pickled(weights)}
+    members[f"mine/{member}"] = members.pop(member)
+    found = refusal(write_tar(tmp_path / "deep.nemo", members))
+    assert found.endswith(f"it has no {member}, only 'mine/{member}': pack the files without their folder")
+
+
+def test_a_checkpoint_of_pytorch_is_no_archive(tmp_path):
+    path = tmp_path / "last.ckpt"
+    path.write_bytes(pickled({"state_dict": recorded_parts()[1]}))
+    assert refusal(path) == f"{path} is a zip, as PyTorch writes, not a .nemo archive: use NeMo's save_to()"
+
+
 @pytest.mark.parametrize("name", ["../outside.txt", "sub/../../outside.txt", "/outside.txt"])
 def test_a_member_outside_the_archive_is_refused_and_not_written(tmp_path, name):
     values, weights = recorded_parts()
