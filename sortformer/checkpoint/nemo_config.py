@@ -31,7 +31,7 @@ SPEAKER_CACHE = {
 
 # Settings with one supported value, of the whole model and of its sections. Unless _DEFAULTS has another, it is also
 # NeMo's default for a setting that is left out.
-_FIXED_WHOLE: dict[str, Any] = {"eps": 1e-3, "high_resolution": False, "output_subsampling_factor": 8}
+_FIXED_WHOLE: dict[str, Any] = {"eps": 1e-3, "output_subsampling_factor": 8}
 _FIXED: dict[str, dict[str, Any]] = {
     "preprocessor": {
         "sample_rate": 16000,
@@ -134,6 +134,11 @@ def model_config(values: Mapping[str, Any]) -> ModelConfig:
     target = str(values.get("target", TARGET))
     if target.rpartition(".")[2] != TARGET.rpartition(".")[2]:
         raise ConfigError(f"it describes NeMo's '{target.rpartition('.')[2]}', which is not a Sortformer")
+    if _flag(_resolve(values.get("high_resolution"), values), "high_resolution"):
+        raise ConfigError(
+            "high_resolution is on, as in Nemotron 3, which is supported only as published for transformers: give its "
+            "Hugging Face id, or a folder with its config.json and model.safetensors"
+        )
     for key, only in _FIXED_WHOLE.items():
         _check_fixed(key, _resolve(values.get(key, only), values), only)
     preprocessor, encoder = _section(values, "preprocessor"), _section(values, "encoder")

@@ -82,7 +82,8 @@ def test_a_streaming_model_has_no_gain():
         ("sortformer_modules.pred_score_threshold", 0.5, "pred_score_threshold is not supported"),
         ("sortformer_modules.sil_threshold", float("nan"), "sil_threshold is nan"),
         ("eps", 1e-5, "eps is 1e-05"),
-        ("high_resolution", True, "high_resolution is True"),
+        ("high_resolution", True, "as in Nemotron 3, which is supported only as published for transformers"),
+        ("high_resolution", 1, "high_resolution must be true or false, but is 1"),
         ("output_subsampling_factor", 16, "output_subsampling_factor is 16"),
     ],
 )
