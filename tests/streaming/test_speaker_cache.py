@@ -89,18 +89,27 @@ def _equal(ragged, length, recorded):
     slots=st.integers(1, 5),
     frames=st.integers(20, 40),
     silence_frames=st.integers(0, 3),
+    floor=st.sampled_from([0.25, 0.1, 0.4]),
+    newcomer=st.sampled_from([0.05, 0.0, 1.0]),
+    shares=st.lists(st.sampled_from([0.75, 0.0, 0.3, 1.5]), min_size=3, max_size=3),
 )
-@settings(max_examples=60)
-def test_the_frames_kept_are_those_that_loops_choose(seed, extra, slots, frames, silence_frames):
+@settings(max_examples=200)
+def test_the_frames_kept_are_those_that_loops_choose(
+    seed, extra, slots, frames, silence_frames, floor, newcomer, shares
+):
     rng = np.random.default_rng(seed)
     # Some slots speak most of the time and some hardly ever, mostly in overlap: these live by their bonus.
     both = rng.beta(10 ** rng.uniform(-1.5, 0.5, slots), 0.5, (2, frames + extra, slots))
     emb = torch.arange(1.0, frames + extra + 1, dtype=torch.float64).expand(2, -1)[..., None]
-    config = SpeakerCacheConfig(frames, silence_frames)
+    strong, weak, enough = shares
+    config = SpeakerCacheConfig(
+        frames, silence_frames, floor, newcomer, strong_share=strong, weak_share=weak, min_positive_share=enough
+    )
     silence = torch.full((2, 1), -1.0, dtype=torch.float64)
     kept, kept_probs = compress(emb, torch.from_numpy(both), silence, config)
+    rules = {"floor": floor, "newcomer": newcomer, "strong": strong, "weak": weak, "enough": enough}
     for row, probs in enumerate(both):
-        places = compressed(probs.tolist(), frames, silence_frames)
+        places = compressed(probs.tolist(), frames, silence_frames, **rules)
         assert kept[row, :, 0].tolist() == [-1.0 if place is SILENCE else place + 1.0 for place in places]
         expected = [[0.0] * slots if place is SILENCE else probs[place].tolist() for place in places]
         assert kept_probs[row].tolist() == expected
