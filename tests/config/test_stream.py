@@ -38,6 +38,7 @@ def test_nvidias_presets_are_those_of_the_model_cards():
             config.speaker_cache.silence_frames,
             config.left_context_frames,
         )
+        assert config.margin_frames == 0, "NVIDIA's first left context frame lacks its own context"
 
 
 @pytest.mark.parametrize(
