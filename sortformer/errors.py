@@ -3,7 +3,17 @@
 import errno
 from collections.abc import Sequence
 
-__all__ = ["Cancelled", "ConfigError", "InputError", "SortformerError", "counted", "first_line", "listed", "refusal"]
+__all__ = [
+    "Cancelled",
+    "ConfigError",
+    "InputError",
+    "SortformerError",
+    "counted",
+    "first_line",
+    "lacks_space",
+    "listed",
+    "refusal",
+]
 
 
 class SortformerError(Exception):
@@ -27,6 +37,7 @@ _WHAT_TO_DO = {
     errno.EPERM: "ask its owner for access, or choose another path",
     errno.EROFS: "choose another path",
     errno.ENOSPC: "free some space, or choose another path",
+    errno.EDQUOT: "free some space, or choose another path",
 }
 
 
@@ -34,6 +45,12 @@ def refusal(error: OSError) -> str:
     """Return the reason of an OSError and a remedy, if known, without Python's error number and brackets."""
     said = error.strerror or str(error)
     return f"{said} ({_WHAT_TO_DO[error.errno]})" if error.errno in _WHAT_TO_DO else said
+
+
+def lacks_space(error: Exception) -> bool:
+    """Return whether an error, or its cause, is that a disk is full or a quota exhausted."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 def first_line(error: Exception) -> str:

@@ -12,7 +12,7 @@ from sortformer.cli.console import about, bar, named, say, sentence, unforeseen
 from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts, unwrapped
 from sortformer.cli.recordings import Recording, once, recordings
 from sortformer.cli.results import Results
-from sortformer.errors import InputError, SortformerError, counted
+from sortformer.errors import InputError, SortformerError, counted, lacks_space
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -98,7 +98,7 @@ def _work(
 ) -> None:
     with unwrapped(), bar(quiet) as shown, interrupts() as interrupt:
         task = shown.add_task("loading the model", total=len(todo))
-        job = load()
+        job, full = load(), False
         for index, (recording, wanted) in enumerate(todo):
             progress = _progress(recording, shown, task, index, interrupt)
             with tally.past_errors(recording.name), about(recording.name) as warned:
@@ -111,8 +111,16 @@ def _work(
                 try:
                     results.write(recording, result, wanted, first=tally.finished == 0, warned=warned)
                     tally.finished += 1
+                except (InputError, OSError) as error:
+                    full = lacks_space(error)
+                    raise
                 finally:
                     shown.start()
+            if full:  # the results of the others would be lost, too
+                left = len(todo) - index - 1
+                if left:
+                    say(f"stopped: {counted(left, 'recording')} not processed, as results cannot be stored")
+                return
 
 
 def _progress(recording: Recording, shown: Bar, task: TaskID, index: int, interrupt: Interrupt) -> Progress:

@@ -1,5 +1,6 @@
 """Batches prepared by others: manifests with windows and numbers of speakers, and several runs at once."""
 
+import errno
 import io
 import json
 import os
@@ -118,6 +119,23 @@ def test_a_shard_and_what_is_left_beside_an_empty_folder_are_of_several(
     assert len(cli("diarize", one, two, *options, "--shard", "1/2").out.splitlines()) == 1
     outcome = cli("diarize", tmp_path / "empty", one, *options)
     assert (outcome.code, len(outcome.out.splitlines())) == (1, 1)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_batch_stops_where_its_results_cannot_be_stored(
+    cli: Cli, make: Callable[..., Path], model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    def full(_file: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("sortformer.draft.os.fsync", full)
+    waves = [make(f"{name}.wav") for name in "abc"]
+    outcome = cli("diarize", *waves, "--model", model, "-o", tmp_path / "out")
+    assert outcome.code == 1
+    place = tmp_path / "out" / "a.rttm"
+    assert outcome.errors == [f"cannot write {place}: {os.strerror(number)} (free some space, or choose another path)"]
+    assert "stopped: 2 recordings not processed, as results cannot be stored" in outcome.err
+    assert not list((tmp_path / "out").iterdir())
 
 
 def test_texts_begin_without_a_blank_line_where_the_first_recording_failed(
