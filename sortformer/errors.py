@@ -38,6 +38,7 @@ _WHAT_TO_DO = {
     errno.EROFS: "choose another path",
     errno.ENOSPC: "free some space, or choose another path",
     errno.EDQUOT: "free some space, or choose another path",
+    errno.ENOLCK: "choose a path on another file system",
 }
 
 

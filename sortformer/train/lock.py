@@ -6,7 +6,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 
 __all__ = ["locked"]
 
@@ -20,7 +20,7 @@ def locked(folder: Path) -> Iterator[None]:
     If nothing has been written to it, e.g. because the input could not be read, the folder is left as it was.
 
     Raises:
-        InputError: if another process holds it.
+        InputError: if another process holds it, or it cannot be locked.
     """
     made = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
@@ -28,6 +28,8 @@ def locked(folder: Path) -> Iterator[None]:
         lock = FileLock(folder / _LOCK).acquire(timeout=0)
     except Timeout:
         raise InputError(f"another run is writing to {folder}: wait until it ends, or give another folder") from None
+    except OSError as error:  # e.g. NFS without a lock service
+        raise InputError(f"cannot lock {folder}: {refusal(error)}") from error
     with lock:
         try:
             yield

@@ -1,8 +1,10 @@
 """Training: what a run learns, leaves and refuses, and a complete log."""
 
+import errno
 import multiprocessing
 import os
 import signal
+import sys
 import time
 import warnings
 from dataclasses import replace
@@ -205,6 +207,17 @@ def test_two_runs_do_not_write_to_one_folder(run_config, tmp_path, whole):
         other.join()
     train(run_config, tmp_path)
     assert_same(state_of(tmp_path), state_of(whole))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no flock")
+def test_a_file_system_without_locks_is_refused_by_name(run_config, tmp_path, monkeypatch):
+    def flock(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with pytest.raises(InputError) as caught:
+        train(run_config, tmp_path)
+    assert str(caught.value) == f"cannot lock {tmp_path}: No locks available (choose a path on another file system)"
 
 
 @pytest.mark.parametrize("there", [False, True])
