@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sortformer.audio import probe
-from sortformer.errors import InputError
+from sortformer.errors import InputError, refusal
 from sortformer.formats.folders import is_visible_file
 
 __all__ = ["Tree", "check_complete", "duration_of"]
@@ -25,19 +26,17 @@ class Tree:
 
     @classmethod
     def of(cls, root: str | Path, suffixes: Collection[str]) -> Tree:
-        """Search a folder and all folders below it.
+        """Search a folder and all folders below it, also linked ones.
 
         Raises:
-            InputError: when there is no such folder.
+            InputError: when there is no such folder, or one cannot be read.
         """
         root = Path(root)
         if not root.is_dir():
             raise InputError(f"there is no folder {root}")
         found: dict[str, list[Path]] = {}
-        for path in sorted(root.rglob("*")):
-            inside = path.relative_to(root).parts
-            hidden = any(part.startswith(".") or part == "__MACOSX" for part in inside)
-            if not hidden and path.name.lower().endswith(tuple(suffixes)) and is_visible_file(path):
+        for path in sorted(_below(root)):
+            if path.name.lower().endswith(tuple(suffixes)) and is_visible_file(path):
                 found.setdefault(path.name, []).append(path)
         return cls(root, {name: tuple(paths) for name, paths in found.items()})
 
@@ -66,6 +65,23 @@ class Tree:
         if path is None:
             raise InputError(f"{self.root} has no {name}, {what}")
         return path
+
+
+def _below(root: Path) -> Iterator[Path]:
+    """Yield what is in a folder and below it, except folders; each folder once: links may form a loop."""
+
+    def refuse(error: OSError) -> None:
+        raise InputError(f"cannot read the folder {error.filename}: {refusal(error)}") from error
+
+    seen = set[str]()
+    for folder, below, names in os.walk(root, onerror=refuse, followlinks=True):
+        place = os.path.realpath(folder)
+        if place in seen:
+            below.clear()
+            continue
+        seen.add(place)
+        below[:] = sorted(name for name in below if not name.startswith(".") and name != "__MACOSX")
+        yield from (Path(folder, name) for name in names)
 
 
 def _only(paths: Sequence[Path]) -> Path | None:

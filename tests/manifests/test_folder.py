@@ -1,5 +1,6 @@
 """Manifests from folders: matching of recordings with their references, and errors."""
 
+import os
 import re
 from pathlib import Path
 
@@ -23,6 +24,29 @@ def test_recordings_go_with_rttm_of_their_name_wherever_it_lies(tmp_path: Path):
     one, two = sorted((draft.entry for draft in from_folder(tmp_path)), key=lambda entry: entry.id)
     assert (one.id, one.duration, one.rttm, one.uem) == ("one", 1.5, reference, reference.with_suffix(".uem"))
     assert (two.id, two.rttm, two.uem) == ("two", None, None)
+
+
+def test_linked_folders_are_searched_once_even_in_a_loop(tmp_path: Path):
+    sound(tmp_path / "disk" / "one.wav")
+    sound(tmp_path / "corpus" / "two.wav")
+    for name, target in (("a", "disk"), ("b", "disk"), ("loop", "corpus")):
+        (tmp_path / "corpus" / name).symlink_to(tmp_path / target, target_is_directory=True)
+    assert {draft.entry.id for draft in from_folder(tmp_path / "corpus")} == {"one", "two"}
+
+
+def test_a_subfolder_that_cannot_be_read_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    sound(tmp_path / "one.wav")
+    sound(tmp_path / "private" / "two.wav")
+    scandir = os.scandir
+
+    def refusing(path: str | Path) -> object:  # permissions do not stop root
+        if Path(path).name == "private":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    with pytest.raises(InputError, match=r"cannot read the folder .*private: Permission denied \(ask its owner"):
+        from_folder(tmp_path)
 
 
 def test_rttm_of_the_recordings_name_may_call_it_otherwise(tmp_path: Path):
