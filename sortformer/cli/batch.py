@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sortformer.cli.console import about, bar, named, say, sentence, unforeseen
@@ -28,6 +29,8 @@ Job: TypeAlias = "Callable[[Recording, Progress], Diarization]"
 _SHARES = {"read": 0.1, "model": 0.85, "turns": 0.05}
 """Shares of the stages in a recording's part of the bar."""
 
+_LINE_EVERY_S = 60.0  # without a terminal there is no bar
+
 
 def run(
     arguments: Iterable[str],
@@ -44,7 +47,7 @@ def run(
         load: returns the function that diarizes a recording; called only if there is work.
         only: fields of the only recording, which replace those of its file.
         shard: number of this run, from 1, and number of runs; each processes its share of the recordings.
-        quiet: no bar and no summary; errors and warnings stay.
+        quiet: no bar, no lines that count, and no summary; errors and warnings stay.
 
     Raises:
         InputError: when the folder of the results cannot be created, the model cannot be loaded, or ``only`` is given
@@ -98,8 +101,11 @@ def _work(
 ) -> None:
     with unwrapped(), bar(quiet) as shown, interrupts() as interrupt:
         task = shown.add_task("loading the model", total=len(todo))
-        job, full = load(), False
+        job, full, said_s = load(), False, monotonic()
         for index, (recording, wanted) in enumerate(todo):
+            if shown.disable and not quiet and index and monotonic() - said_s >= _LINE_EVERY_S:
+                say(f"{index} of {counted(len(todo), 'recording')} processed")
+                said_s = monotonic()
             progress = _progress(recording, shown, task, index, interrupt)
             with tally.past_errors(recording.name), about(recording.name) as warned:
                 if results.skip_existing and not (wanted := results.wanted(recording)):

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,28 @@ def test_a_batch_stops_where_its_results_cannot_be_stored(
     assert outcome.errors == [f"cannot write {place}: {os.strerror(number)} (free some space, or choose another path)"]
     assert "stopped: 2 recordings not processed, as results cannot be stored" in outcome.err
     assert not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("every_s", "quiet", "lines"), [(0, False, ["1 of 3", "2 of 3"]), (0, True, []), (9, False, [])]
+)
+def test_without_a_terminal_lines_count_what_is_done(
+    cli: Cli,
+    make: Callable[..., Path],
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    every_s: float,
+    quiet: bool,
+    lines: list[str],
+):
+    monkeypatch.setattr("sortformer.cli.batch._LINE_EVERY_S", every_s)
+    looks = count(step=3)  # 3 s pass from one look at the clock to the next
+    monkeypatch.setattr("sortformer.cli.batch.monotonic", lambda: next(looks))
+    waves = [make(f"{name}.wav") for name in "abc"]
+    outcome = cli("diarize", *waves, "--model", model, "-o", tmp_path / "out", *["-q"] * quiet)
+    expected = [f"{line} recordings processed" for line in lines] + ["3 recordings diarized"] * (not quiet)
+    assert outcome.err.splitlines() == expected
 
 
 def test_texts_begin_without_a_blank_line_where_the_first_recording_failed(
