@@ -100,15 +100,15 @@ def measure(name: str, minutes: float) -> dict[str, float]:
     )
     encoder = Encoder(16, config).eval()
     with torch.inference_mode():
-        encoder(torch.randn(1, 100, 64))
-        emb = torch.randn(1, frames, 64)
+        emb, valid = torch.randn(1, frames, 64), torch.ones(1, frames, dtype=torch.bool)
+        encoder(emb[:, :100], valid[:, :100])
         before, started = peak_mib(), time.process_time()
         if name in STREAMED:
             states = encoder.blocks.init_state(emb)
-            for chunk in emb.split(CHUNK_FRAMES, dim=1):
-                states = encoder(chunk, None, states).state
+            for chunk in zip(emb.split(CHUNK_FRAMES, dim=1), valid.split(CHUNK_FRAMES, dim=1), strict=True):
+                states = encoder(*chunk, states).state
         else:
-            encoder(emb)
+            encoder(emb, valid)
         return {"seconds": time.process_time() - started, "mib": peak_mib() - before}
 
 

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import expectation, validity
+from sortformer.attention.softmax import expectation
 
 __all__ = ["BlockwiseAttention"]
 
@@ -24,7 +24,7 @@ class BlockwiseAttention(Core):
         """Return (B, H, T, d); see :class:`Core`."""
         batch, heads, frames, dim = query.shape
         block = fitting(self.block, frames)
-        valid = cut(validity(key, context.valid)[:, None], block)[:, 0]
+        valid = cut(context.valid[:, None], block)[:, 0]
         query, key, value = (cut(x, block) for x in (query, key, value))
         number = torch.arange(query.shape[2], device=query.device)
         blocks = (valid.any(-1) * (number + 1)).amax(dim=1).clamp(min=1)  # (B,) up to the last with a valid frame

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from sortformer.attention.blocks import cut, fitting, joined, pairs_within
 from sortformer.attention.combiner import Abstraction, Groups, Terms, join
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import expectation, scores, validity
+from sortformer.attention.softmax import expectation, scores
 
 __all__ = ["CombinerAxial", "CombinerMixture"]
 
@@ -34,7 +34,7 @@ class CombinerAxial(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        frames, there = query.shape[2], validity(key, context.valid)[:, None]
+        frames, there = query.shape[2], context.valid[:, None]
         row = fitting(self.row, frames)
         query, key, value, there = (cut(x, row) for x in (query, key, value, there))
         query = query * there[..., None]  # padding must not enter the pooled queries of groups

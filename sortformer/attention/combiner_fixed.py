@@ -9,7 +9,7 @@ from sortformer.attention.blocks import cut, fitting, joined, pairs_within
 from sortformer.attention.combiner import Terms, join
 from sortformer.attention.combiner_hierarchical import CombinerHierarchical
 from sortformer.attention.protocol import Context
-from sortformer.attention.softmax import scores, validity
+from sortformer.attention.softmax import scores
 
 __all__ = ["CombinerFixed"]
 
@@ -27,7 +27,7 @@ class CombinerFixed(CombinerHierarchical):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        frames, there = query.shape[2], validity(key, context.valid)[:, None]
+        frames, there = query.shape[2], context.valid[:, None]
         block = fitting(self.block, frames)
         query, key, value, there = (cut(x, block) for x in (query, key, value, there))
         groups = self.abstraction(key, query, value, there)

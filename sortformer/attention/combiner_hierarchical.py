@@ -7,7 +7,7 @@ from torch import Tensor
 
 from sortformer.attention.combiner_tree import CombinerTree
 from sortformer.attention.protocol import Context, RecurrentCore
-from sortformer.attention.softmax import expectation, validity
+from sortformer.attention.softmax import expectation
 
 __all__ = ["CombinerHierarchical", "Parts", "TreeState"]
 
@@ -57,7 +57,7 @@ class CombinerHierarchical(CombinerTree, RecurrentCore):
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: TreeState
     ) -> tuple[Tensor, TreeState]:
         """Return (B, H, T, d), block by block, and the next state."""
-        frames = Parts(key, query, value, validity(key, context.valid)[:, None].long())
+        frames = Parts(key, query, value, context.valid[:, None].long())
         out, start = [], 0
         while start < query.shape[2]:
             begun = state.open.key.shape[2]

@@ -7,7 +7,7 @@ from sortformer.attention.blocks import pairs_within
 from sortformer.attention.clusters import Clusters, members, take
 from sortformer.attention.combiner import Abstraction, Groups
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import expectation, masked, scores, validity
+from sortformer.attention.softmax import expectation, masked, scores
 
 __all__ = ["CombinerRouting"]
 
@@ -27,9 +27,7 @@ class CombinerRouting(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        cluster = self.clusters.nearest(
-            nn.functional.layer_norm(key, key.shape[-1:]), validity(key, context.valid)
-        )  # (B, H, T)
+        cluster = self.clusters.nearest(nn.functional.layer_norm(key, key.shape[-1:]), context.valid)  # (B, H, T)
         total, own = query.new_zeros(query.shape[:3]), torch.zeros_like(value)
         logits, values = [], []
         for number, (index, there) in enumerate(members(cluster, self.clusters.number)):

@@ -6,7 +6,7 @@ from torch import Tensor
 from sortformer.attention.blocks import cut, fitting, joined, pairs_within
 from sortformer.attention.combiner import Abstraction, Groups
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import expectation, masked, scores, validity
+from sortformer.attention.softmax import expectation, masked, scores
 
 __all__ = ["CombinerTree"]
 
@@ -35,7 +35,7 @@ class CombinerTree(Core):
         """Return (B, H, T, d); see :class:`Core`."""
         frames = query.shape[2]
         block = fitting(self.block, frames)
-        there = validity(key, context.valid)[:, None]  # (B, 1, T)
+        there = context.valid[:, None]  # (B, 1, T)
         asked, keys, values, valid = (cut(x, block) for x in (query, key, value, there))
         within = pairs_within(block, self.causal, query.device)
         logits = [joined(masked(scores(asked, keys), within & valid[..., None, :]), frames)]

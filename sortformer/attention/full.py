@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import attend, may_see, tiles
+from sortformer.attention.softmax import attend, tiles
 
 __all__ = ["FullAttention"]
 
@@ -32,8 +32,8 @@ class FullAttention(Core):
 
     def _rows(self, rows: slice, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         valid, bias, factor = context.part(rows)
-        allowed = torch.ones(1, 1, 1, 1, dtype=torch.bool, device=query.device)
+        allowed = valid[:, None, None]
         if self.causal:
             at = torch.arange(key.shape[2], device=query.device)
-            allowed = (at <= at[context.past :][rows, None])[None, None]
-        return attend(query, key, value, may_see(allowed, valid), bias, factor)
+            allowed = allowed & (at <= at[context.past :][rows, None])
+        return attend(query, key, value, allowed, bias, factor)

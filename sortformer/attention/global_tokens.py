@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from sortformer.attention.pattern import PatternAttention
 from sortformer.attention.patterns import GlobalLocal
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import expectation, validity
+from sortformer.attention.softmax import expectation
 
 __all__ = ["GlobalTokenAttention"]
 
@@ -28,7 +28,7 @@ class GlobalTokenAttention(Core):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
         rows, tokens = query.shape[0], self.query.shape[1]
-        valid = nn.functional.pad(validity(key, context.valid), (tokens, 0), value=True)
+        valid = nn.functional.pad(context.valid, (tokens, 0), value=True)
         key, learned = (
             torch.cat((token.expand(rows, -1, -1, -1), x), dim=2) for token, x in ((self.key, key), (self.value, value))
         )

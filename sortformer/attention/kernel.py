@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sortformer.attention.protocol import Context, RecurrentCore
-from sortformer.attention.softmax import tiles, validity
+from sortformer.attention.softmax import tiles
 from sortformer.precision import wide
 
 __all__ = ["KernelAttention", "KernelState"]
@@ -59,19 +59,18 @@ class KernelAttention(RecurrentCore):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        valid = validity(key, context.valid)
         state, past = self.init_state(query), context.past if self.causal else key.shape[2]
         for block in tiles(past):
-            state = self._absorb(state, key[:, :, block], value[:, :, block], valid[:, block])
+            state = self._absorb(state, key[:, :, block], value[:, :, block], context.valid[:, block])
         if self.causal:
-            return self._scan(query, key[:, :, past:], value[:, :, past:], valid[:, past:], state)[0]
+            return self._scan(query, key[:, :, past:], value[:, :, past:], context.valid[:, past:], state)[0]
         return torch.cat([self._read(query[:, :, block], state) for block in tiles(query.shape[2])], dim=2)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: KernelState
     ) -> tuple[Tensor, KernelState]:
         """Return (B, H, T, d) and the sums up to the last frame."""
-        return self._scan(query, key, value, validity(key, context.valid), state)
+        return self._scan(query, key, value, context.valid, state)
 
     def _scan(
         self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from sortformer.attention.blocks import cut, fitting
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import expectation, validity
+from sortformer.attention.softmax import expectation
 
 __all__ = ["LinformerAttention"]
 
@@ -31,7 +31,7 @@ class LinformerAttention(Core):
         """Return (B, H, T, d); see :class:`Core`."""
         # Learned weights belong to positions in the chunk, whose length is therefore fixed.
         chunk = fitting(self.chunk, key.shape[2]) if self.key_weight is None else self.chunk
-        there = cut(validity(key, context.valid)[:, None], chunk)
+        there = cut(context.valid[:, None], chunk)
         key, value = (
             self._shorten(cut(x, chunk), there, weight)
             for x, weight in ((key, self.key_weight), (value, self.value_weight))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.attention.protocol import Context, RecurrentCore
-from sortformer.attention.softmax import attend, may_see, tiles, validity
+from sortformer.attention.softmax import attend, tiles
 
 __all__ = ["LocalAttention", "LocalState", "local_attention"]
 
@@ -25,12 +25,12 @@ class LocalState:
         none = query[:, :, :0]
         return cls(none, none, torch.zeros(query.shape[0], 0, dtype=torch.bool, device=query.device))
 
-    def then(self, key: Tensor, value: Tensor, valid: Tensor | None) -> "LocalState":
+    def then(self, key: Tensor, value: Tensor, valid: Tensor) -> "LocalState":
         """Return the state with frames (B, H, T, d) appended, of which ``valid`` (B, T) count."""
         return LocalState(
             torch.cat((self.key, key), dim=2),
             torch.cat((self.value, value), dim=2),
-            torch.cat((self.valid, validity(key, valid)), dim=1),
+            torch.cat((self.valid, valid), dim=1),
         )
 
     def last(self, frames: int) -> "LocalState":
@@ -65,14 +65,14 @@ class LocalAttention(RecurrentCore):
         for rows in tiles(query.shape[2]):
             seen = slice(max(0, past + rows.start - self.window), past + rows.stop)
             behind = at[past:][rows, None] - at[seen]
-            near = ((behind <= self.window) & (behind >= 0))[None, None]
-            asking, pairs = query[:, :, rows], may_see(near, known.valid[:, seen])
+            near = (behind <= self.window) & (behind >= 0)
+            asking, pairs = query[:, :, rows], near & known.valid[:, None, None, seen]
             out.append(attend(asking, known.key[:, :, seen], known.value[:, :, seen], pairs))
         return torch.cat(out, dim=2), known.last(self.window)
 
 
 def local_attention(
-    query: Tensor, key: Tensor, value: Tensor, valid: Tensor | None, window: int, *, causal: bool = False
+    query: Tensor, key: Tensor, value: Tensor, valid: Tensor, window: int, *, causal: bool = False
 ) -> Tensor:
     """Return attention (B, H, T, d) over the keys with ``|i - j| <= window``, and ``j <= i`` if causal.
 
@@ -80,7 +80,6 @@ def local_attention(
     queries against their own block of keys and its two neighbours; as full attention if every frame is within reach.
     """
     batch, _, frames, _ = query.shape
-    valid = validity(key, valid)
     if isinstance(frames, int):  # not a symbol, as in the export of a graph for any length
         window = max(1, min(window, frames))  # no frame is further away
         if frames <= window + 1 and not causal:

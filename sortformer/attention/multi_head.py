@@ -50,20 +50,20 @@ class MultiHeadAttention(nn.Module):
         self.chunk_frames = None if isinstance(attention.memory, NoMemory) else attention.memory.chunk_frames
         self.recurrent = attention.core_carries
 
-    def forward(self, x: Tensor, valid: Tensor | None = None, state: AttentionState | None = None) -> LayerStep:
+    def forward(self, x: Tensor, valid: Tensor, state: AttentionState | None = None) -> LayerStep:
         """Attend from a chunk ``x`` (B, T, D) to itself and to the past in ``state``; None: a whole recording.
 
         Frames that are not ``valid`` (B, T) are never attended to. With a memory, a whole recording is processed chunk
         by chunk. Losses are means over the valid frames of the batch, so padding does not change them.
         """
         step = self._whole(x, valid) if state is None else self._chunk(x, valid, state)
-        frames = x[..., 0].numel() if valid is None else valid.sum().clamp(min=1)
+        frames = valid.sum().clamp(min=1)
         return replace(step, losses={name: loss / frames for name, loss in step.losses.items()})
 
-    def _whole(self, x: Tensor, valid: Tensor | None) -> LayerStep:
+    def _whole(self, x: Tensor, valid: Tensor) -> LayerStep:
         """Process a whole recording; losses are sums over its frames, here and in ``_chunk``."""
         if self.chunk_frames is None:
-            x = _silenced(x, valid)
+            x = x.masked_fill(~valid[..., None], 0.0)  # a weight of zero would not remove NaN
             places = Places.whole(x.shape[1], x.device)
             query, key, value = self._project(x, x, places)
             context, turned = self._context(query, places, valid), self.position.rotate(query, key, places)
@@ -72,7 +72,7 @@ class MultiHeadAttention(nn.Module):
         state, outs, losses = self.init_state(x), [], dict[str, Tensor]()
         for start in range(0, x.shape[1], self.chunk_frames):
             chunk = slice(start, start + self.chunk_frames)
-            step = self._chunk(x[:, chunk], None if valid is None else valid[:, chunk], state)
+            step = self._chunk(x[:, chunk], valid[:, chunk], state)
             state, losses = step.state, add_losses(losses, step.losses)
             outs.append(step.out)
         return LayerStep(torch.cat(outs, dim=1), state, losses)
@@ -91,10 +91,8 @@ class MultiHeadAttention(nn.Module):
         clock = torch.zeros(len(x), dtype=torch.int64, device=x.device)
         return AttentionState(clock, core, self.memory.init_state(x))
 
-    def _chunk(self, x: Tensor, valid: Tensor | None, state: AttentionState) -> LayerStep:
-        x = _silenced(x, valid)
-        rows, frames, _ = x.shape
-        valid = torch.ones(rows, frames, dtype=torch.bool, device=x.device) if valid is None else valid
+    def _chunk(self, x: Tensor, valid: Tensor, state: AttentionState) -> LayerStep:
+        x, frames = x.masked_fill(~valid[..., None], 0.0), x.shape[1]
         at = state.clock[:, None] + torch.arange(frames, device=x.device)
         recall = self.memory.recall(state.memory)
         places, everything, seen = Places(at, at), x, valid
@@ -141,7 +139,7 @@ class MultiHeadAttention(nn.Module):
         # Copied, since the memory layout differs between kernels, and an exported graph must not depend on it.
         return self.out(mixed.transpose(1, 2).clone(memory_format=torch.contiguous_format).flatten(2))
 
-    def _context(self, query: Tensor, places: Places, valid: Tensor | None, past: int = 0) -> Context:
+    def _context(self, query: Tensor, places: Places, valid: Tensor, past: int = 0) -> Context:
         codes = cache(lambda: self.position.codes(places))
 
         def bias(rows: slice, columns: Tensor | None) -> Tensor:
@@ -171,8 +169,3 @@ class MultiHeadAttention(nn.Module):
         query, key = self._heads(self.query, x), self._heads(self.key, everything)
         weights = masked(scores(query, key), seen[:, None, None]).softmax(dim=-1)
         return (weights * valid[:, None, :, None]).sum(dim=(1, 2))[:, : recall.frames.shape[1]]
-
-
-def _silenced(x: Tensor, valid: Tensor | None) -> Tensor:
-    """Return ``x`` with zeros where it is not valid: a weight of zero would not remove NaN."""
-    return x if valid is None else x.masked_fill(~valid[..., None], 0.0)

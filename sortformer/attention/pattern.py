@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import attend, may_see, tiles
+from sortformer.attention.softmax import attend, tiles
 
 __all__ = ["Pattern", "PatternAttention"]
 
@@ -46,6 +46,6 @@ class PatternAttention(Core):
             if self.causal:
                 allowed = allowed & (j <= i)
             valid, bias, factor = context.part(rows, columns)
-            keys, values, pairs = key[:, :, columns], value[:, :, columns], may_see(allowed[None, None], valid)
+            keys, values, pairs = key[:, :, columns], value[:, :, columns], allowed & valid[:, None, None]
             mixed.append(attend(query[:, :, rows], keys, values, pairs, bias, factor))
         return torch.cat(mixed, dim=2)

@@ -17,7 +17,7 @@ Scored = Callable[[slice, Tensor | None], Tensor]
 class Context:
     """What a core is given beside queries, keys and values."""
 
-    valid: Tensor | None = None  # (B, S) True where a key may be attended to (None: everywhere)
+    valid: Tensor  # (B, S) True where a key may be attended to
     past: int = 0
     """How many keys precede the first query: the frames of a memory, which causal cores see too."""
     bias: Scored | None = None
@@ -25,9 +25,9 @@ class Context:
     factor: Scored | None = None
     """Multiplies the rectified scores."""
 
-    def part(self, rows: slice, columns: Tensor | None = None) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    def part(self, rows: slice, columns: Tensor | None = None) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return ``valid``, the bias and the factor of a slice of the queries and some keys (None: all)."""
-        valid = self.valid if self.valid is None or columns is None else self.valid[:, columns]
+        valid = self.valid if columns is None else self.valid[:, columns]
         bias, factor = (None if score is None else score(rows, columns) for score in (self.bias, self.factor))
         return valid, bias, factor
 

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from sortformer.attention.blocks import cut, fitting, joined
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import masked_score, scores, validity
+from sortformer.attention.softmax import masked_score, scores
 
 __all__ = ["ReformerAttention"]
 
@@ -34,7 +34,8 @@ class ReformerAttention(Core):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d) from query and value; the key is the query. See :class:`Core`."""
-        valid = validity(key, context.valid)[:, None].expand(-1, query.shape[1], -1)
+        del key
+        valid = context.valid[:, None].expand(-1, query.shape[1], -1)
         unit = nn.functional.normalize(query, dim=-1)
         mixed, weight = zip(*(self._round(query, unit, value, valid, r) for r in range(self.rounds)), strict=True)
         shares = torch.stack(weight).softmax(dim=0)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from sortformer.attention.clusters import Clusters, latest, members, take
 from sortformer.attention.local import local_attention
 from sortformer.attention.protocol import Context, RecurrentCore
-from sortformer.attention.softmax import expectation, validity
+from sortformer.attention.softmax import expectation
 
 __all__ = ["RoutingAttention", "RoutingState"]
 
@@ -40,11 +40,10 @@ class RoutingAttention(RecurrentCore):
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
-        valid = validity(key, context.valid)
         query, key = (nn.functional.layer_norm(x, x.shape[-1:]) for x in (query, key))
         if self.causal:
-            return self._last(query, key, value, self.clusters.nearest(key, valid))
-        return self._nearest(query, key, value, valid)
+            return self._last(query, key, value, self.clusters.nearest(key, context.valid))
+        return self._nearest(query, key, value, context.valid)
 
     def init_state(self, query: Tensor) -> RoutingState:
         """Return the empty state."""
@@ -59,7 +58,7 @@ class RoutingAttention(RecurrentCore):
         """Return (B, H, T, d) and the next state."""
         past, number = state.key.shape[2], self.clusters.number
         query, key = (nn.functional.layer_norm(x, x.shape[-1:]) for x in (query, key))
-        cluster = torch.cat((state.cluster, self.clusters.nearest(key, validity(key, context.valid))), dim=2)
+        cluster = torch.cat((state.cluster, self.clusters.nearest(key, context.valid)), dim=2)
         key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
         asked = nn.functional.pad(query, (0, 0, past, 0))  # placeholders: the outputs of past frames are dropped
         out = self._last(asked, key, value, cluster)[:, :, past:]

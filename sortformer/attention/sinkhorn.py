@@ -5,7 +5,7 @@ from torch import Tensor
 
 from sortformer.attention.blocks import cut, fitting, joined, pairs_within
 from sortformer.attention.protocol import Context, Core
-from sortformer.attention.softmax import expectation, masked, validity
+from sortformer.attention.softmax import expectation, masked
 from sortformer.precision import wide
 
 __all__ = ["SinkhornAttention", "sinkhorn"]
@@ -34,7 +34,7 @@ class SinkhornAttention(Core):
         """Return (B, H, T, d); see :class:`Core`."""
         frames = query.shape[2]
         block = fitting(self.block, frames)
-        there = cut(validity(key, context.valid)[:, None], block)
+        there = cut(context.valid[:, None], block)
         query, key, value = (cut(x, block) * there[..., None] for x in (query, key, value))
         some = there.any(-1)
         pairs = some[..., None] & some[..., None, :]  # (B, 1, n, n)

@@ -5,17 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-__all__ = [
-    "TILE_FRAMES",
-    "attend",
-    "expectation",
-    "masked",
-    "masked_score",
-    "may_see",
-    "scores",
-    "tiles",
-    "validity",
-]
+__all__ = ["TILE_FRAMES", "attend", "expectation", "masked", "masked_score", "scores", "tiles"]
 
 TILE_FRAMES = 128
 
@@ -24,11 +14,6 @@ def tiles(frames: int) -> Iterator[slice]:
     """Yield the slices of successive tiles of ``frames`` queries."""
     for start in range(0, frames, TILE_FRAMES):
         yield slice(start, min(start + TILE_FRAMES, frames))
-
-
-def may_see(allowed: Tensor, valid: Tensor | None) -> Tensor:
-    """Return the pairs that are ``allowed`` (B or 1, H or 1, T, S) and whose key is ``valid`` (B, S)."""
-    return allowed if valid is None else allowed & valid[:, None, None]
 
 
 def attend(
@@ -76,10 +61,3 @@ def masked_score(scores: Tensor) -> float:
     later, instead of NaN gradients, whatever is added to it.
     """
     return max(-1e9, torch.finfo(scores.dtype).min / 2)
-
-
-def validity(key: Tensor, valid: Tensor | None) -> Tensor:
-    """Return ``valid`` (B, S), all True where it is None, for keys (B, H, S, d)."""
-    if valid is not None:
-        return valid
-    return torch.ones(key.shape[0], key.shape[2], dtype=torch.bool, device=key.device)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from sortformer.attention.local import LocalState
 from sortformer.attention.protocol import Context, RecurrentCore
-from sortformer.attention.softmax import attend, may_see, tiles
+from sortformer.attention.softmax import attend, tiles
 from sortformer.precision import wide
 
 __all__ = ["SpanAttention"]
@@ -43,7 +43,7 @@ class SpanAttention(RecurrentCore):
         The penalty of section 2.2, or 2.3 if dynamic, without its weight: only this loss makes spans short.
         """
         share = self.spans(query).mean(dim=1) / self.max_frames
-        return {"span": (share if context.valid is None else share * context.valid[:, context.past :]).sum()}
+        return {"span": (share * context.valid[:, context.past :]).sum()}
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         """Return (B, H, T, d); see :class:`Core`."""
@@ -60,7 +60,7 @@ class SpanAttention(RecurrentCore):
             valid, added, factor = context.part(rows, columns)
             bias = bias if added is None else bias + added
             keys, values = key[:, :, columns], value[:, :, columns]
-            mixed.append(attend(query[:, :, rows], keys, values, may_see(allowed, valid), bias, factor))
+            mixed.append(attend(query[:, :, rows], keys, values, allowed & valid[:, None, None], bias, factor))
         return torch.cat(mixed, dim=2)
 
     def init_state(self, query: Tensor) -> LocalState:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from sortformer.attention.pattern import Pattern, PatternAttention
 from sortformer.attention.protocol import Context, RecurrentCore
-from sortformer.attention.softmax import TILE_FRAMES, attend, may_see, validity
+from sortformer.attention.softmax import TILE_FRAMES, attend
 
 __all__ = ["PatternState", "StreamedPattern", "StreamedPatternAttention"]
 
@@ -51,14 +51,14 @@ class StreamedPatternAttention(PatternAttention, RecurrentCore):
     ) -> tuple[Tensor, PatternState]:
         """Return (B, H, T, d) and the next state."""
         now = state.coming[:, None] + torch.arange(key.shape[2], device=key.device)
-        valid = torch.cat((state.valid, validity(key, context.valid)), dim=1)
+        valid = torch.cat((state.valid, context.valid), dim=1)
         key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
         at = torch.cat((state.at, now), dim=1)
         out, j = [], at[:, None]
         for asking, where in zip(query.split(TILE_FRAMES, dim=2), now.split(TILE_FRAMES, dim=1), strict=True):
             i = where[:, :, None]
             allowed = self.pattern.allowed(i, j) & (j <= i)
-            out.append(attend(asking, key, value, may_see(allowed[:, None], valid)))
+            out.append(attend(asking, key, value, allowed[:, None] & valid[:, None, None]))
         coming = state.coming + now.shape[1]
         kept = valid & self.pattern.needed(at, coming[:, None])
         first = (~kept).int().argsort(dim=1, stable=True)[:, : int(kept.sum(dim=1).max())]

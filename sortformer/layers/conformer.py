@@ -58,7 +58,7 @@ class ConformerBlock(nn.Module):
         """
         return ConformerState(self.attention.init_state(x), self.convolution.init_state(x))
 
-    def forward(self, x: Tensor, valid: Tensor | None = None, state: ConformerState | None = None) -> LayerStep:
+    def forward(self, x: Tensor, valid: Tensor, state: ConformerState | None = None) -> LayerStep:
         """Take a chunk ``x`` (B, T, D) after those that left the state; None: a whole recording.
 
         Frames that are not ``valid`` (B, T) do not affect the others.
@@ -95,15 +95,13 @@ class ConvolutionModule(nn.Module):
             raise ValueError("this convolution is not causal: it needs whole recordings")
         return x.new_zeros(len(x), x.shape[2], self.past)
 
-    def forward(self, x: Tensor, valid: Tensor | None, tail: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, valid: Tensor, tail: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Return (B, T, D) and the next ``tail``, the last inputs of a causal convolution.
 
         Frames that are not ``valid`` (B, T) are zero to the convolution.
         """
         x = nn.functional.glu(self.expand(self.input_norm(x)), dim=-1)
-        if valid is not None:
-            x = x.masked_fill(~valid[..., None], 0.0)
-        x = x.transpose(1, 2)
+        x = x.masked_fill(~valid[..., None], 0.0).transpose(1, 2)
         if self.past is not None:
             before = x.new_zeros(*x.shape[:2], self.past) if tail is None else tail
             x = torch.cat((before, x), dim=2)

@@ -24,7 +24,7 @@ class ReversibleStack(Stack):
     dropout, and subtracts them again. The layers between two estimates of a head have streams of their own.
     """
 
-    def through(self, layers: range, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None) -> LayerStep:
+    def through(self, layers: range, x: Tensor, valid: Tensor, states: Sequence[Any] | None) -> LayerStep:
         """Run some layers on whole recordings; there are no ``states``."""
         del states
         blocks = [self[layer] for layer in layers]
@@ -45,7 +45,7 @@ class _Couplings(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, x: Tensor, valid: Tensor | None, blocks: Sequence[nn.Module], *parameters: Tensor
+        ctx: Any, x: Tensor, valid: Tensor, blocks: Sequence[nn.Module], *parameters: Tensor
     ) -> tuple[Any, ...]:
         del parameters  # here so that their gradients are asked for
         one = two = x
@@ -82,7 +82,7 @@ class _Couplings(torch.autograd.Function):
 Part = Callable[[Tensor], LayerStep]
 
 
-def _parts(block: Any, valid: Tensor | None) -> tuple[Part, Part]:
+def _parts(block: Any, valid: Tensor) -> tuple[Part, Part]:
     """Return the functions whose outputs a block adds to the first stream, and then to the second."""
     dtype = block.attention_norm.weight.dtype
     return (

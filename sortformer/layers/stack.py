@@ -23,12 +23,7 @@ class Stack(nn.ModuleList):
         return tuple(block.init_state(x) for block in blocks)
 
     def forward(
-        self,
-        x: Tensor,
-        valid: Tensor | None,
-        states: Sequence[Any] | None = None,
-        begin: int = 0,
-        end: int | None = None,
+        self, x: Tensor, valid: Tensor, states: Sequence[Any] | None = None, begin: int = 0, end: int | None = None
     ) -> LayerStep:
         """Run the layers from ``begin`` to before ``end`` (None: all) on ``x`` (B, T, D), ``valid`` (B, T).
 
@@ -37,7 +32,7 @@ class Stack(nn.ModuleList):
         """
         return self.through(range(begin, self.layers if end is None else end), x, valid, states)
 
-    def through(self, layers: range, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None) -> LayerStep:
+    def through(self, layers: range, x: Tensor, valid: Tensor, states: Sequence[Any] | None) -> LayerStep:
         """Run some layers; arguments are those of ``forward``."""
         steps: list[LayerStep] = []
         for layer in layers:
@@ -45,6 +40,6 @@ class Stack(nn.ModuleList):
             x = steps[-1].out
         return LayerStep(x, tuple(step.state for step in steps), add_losses(*(step.losses for step in steps)))
 
-    def run(self, layer: int, x: Tensor, valid: Tensor | None, state: Any = None) -> LayerStep:
+    def run(self, layer: int, x: Tensor, valid: Tensor, state: Any = None) -> LayerStep:
         """Run one layer, from 0."""
         return self[layer](x, valid, state)

@@ -47,7 +47,7 @@ class TransformerBlock(nn.Module):
         """Return the state before the first frame, for frames like ``x`` (B, T, D)."""
         return self.attention.init_state(x)
 
-    def forward(self, x: Tensor, valid: Tensor | None = None, state: AttentionState | None = None) -> LayerStep:
+    def forward(self, x: Tensor, valid: Tensor, state: AttentionState | None = None) -> LayerStep:
         """Take a chunk ``x`` (B, T, D) after those that left the state; None: a whole recording.
 
         Frames that are not ``valid`` (B, T) are never attended to.
@@ -61,7 +61,7 @@ class TransformerBlock(nn.Module):
             out = self.feed_forward_norm(self.feed_forward_residual(x, self.transform(x)))
         return replace(attended, out=out)
 
-    def attend(self, x: Tensor, valid: Tensor | None, state: AttentionState | None = None) -> LayerStep:
+    def attend(self, x: Tensor, valid: Tensor, state: AttentionState | None = None) -> LayerStep:
         """Return the output (B, T, D) of the attention branch for a chunk or a whole recording."""
         attended = self.attention(x, valid, state)
         return replace(attended, out=self.dropout(attended.out))

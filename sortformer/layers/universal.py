@@ -25,7 +25,7 @@ class UniversalStack(Stack):
         self.layers = layers
         self.coordinates = coordinates
 
-    def run(self, layer: int, x: Tensor, valid: Tensor | None, state: Any = None) -> LayerStep:
+    def run(self, layer: int, x: Tensor, valid: Tensor, state: Any = None) -> LayerStep:
         """Run the block on ``x`` (B, T, D) as the ``layer``-th, from 0."""
         if self.coordinates:
             x = CoordinatePosition(layer).embed(x, torch.arange(x.shape[1], device=x.device)[None])
@@ -49,11 +49,10 @@ class HaltingStack(UniversalStack):
         self.done_weight = nn.Parameter(torch.randn(dim) * dim**-0.5)
         self.done_bias = nn.Parameter(torch.ones(()))
 
-    def through(self, layers: range, x: Tensor, valid: Tensor | None, states: Sequence[Any] | None) -> LayerStep:
+    def through(self, layers: range, x: Tensor, valid: Tensor, states: Sequence[Any] | None) -> LayerStep:
         """Run some layers on whole recordings; there are no ``states``."""
         del states
-        counted = torch.ones(x.shape[:2], dtype=torch.bool, device=x.device) if valid is None else valid
-        running, spent = counted, self.done_bias.new_zeros(x.shape[:2])
+        running, spent = valid, self.done_bias.new_zeros(x.shape[:2])
         out, ponder = torch.zeros_like(x), torch.zeros_like(spent)
         losses: list[Mapping[str, Tensor]] = []
         for layer in layers:
@@ -70,4 +69,4 @@ class HaltingStack(UniversalStack):
             spent = torch.where(running, spent + done, spent)
             if not running.any():
                 break
-        return LayerStep(out, None, add_losses({"ponder": ponder.sum() / counted.sum().clamp(min=1)}, *losses))
+        return LayerStep(out, None, add_losses({"ponder": ponder.sum() / valid.sum().clamp(min=1)}, *losses))

@@ -69,7 +69,7 @@ class Encoder(nn.Module):
         emb, frames = self.pre_encode(feats, lengths)
         return torch.where(narrow[:, None, None], self.narrowband(_lower(feats), lengths)[0], emb), frames
 
-    def forward(self, emb: Tensor, valid: Tensor | None = None, states: tuple[Any, ...] | None = None) -> LayerStep:
+    def forward(self, emb: Tensor, valid: Tensor, states: tuple[Any, ...] | None = None) -> LayerStep:
         """Run the blocks over pre-encoded frames ``emb`` (B, T, D) of which ``valid`` (B, T) count.
 
         Given ``states``, the frames are the next chunk; otherwise a whole recording.

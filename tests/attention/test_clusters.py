@@ -7,9 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.attention import Context, build_core
+from sortformer.attention import build_core
 from sortformer.attention.clusters import Clusters, members
 from sortformer.config.cores import CombinerRoutingCore, RoutingCore
+from tests.masks import all_seen
 
 
 @given(st.integers(1, 5), st.integers(1, 12), st.integers(0, 1000))
@@ -43,7 +44,7 @@ def test_centroids_follow_in_training_alone(config):
     core = build_core(replace(config, clusters=3, decay=0.5), 2, 4)
     frames = torch.randn(3, 1, 2, 9, 4, generator=torch.Generator().manual_seed(0))
     before = {key: value.clone() for key, value in core.state_dict().items()}
-    core.eval()(*frames, Context())
+    core.eval()(*all_seen(*frames))
     torch.testing.assert_close(core.state_dict(), before, atol=0, rtol=0)
-    core.train()(*frames, Context())
+    core.train()(*all_seen(*frames))
     assert not torch.allclose(core.state_dict()["clusters.centroids"], before["clusters.centroids"])

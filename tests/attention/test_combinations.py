@@ -6,7 +6,6 @@ import pytest
 import torch
 
 from sortformer.attention import MultiHeadAttention
-from sortformer.attention.protocol import Context
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.combiners import CombinerFixedCore
 from sortformer.config.cores import (
@@ -25,6 +24,7 @@ from sortformer.errors import ConfigError
 from sortformer.position import Places, RotaryPosition
 from tests.attention.cases import CASES, name
 from tests.draws import draw
+from tests.masks import all_seen, unpadded
 
 DIM, HEADS, FRAMES = 8, 2, 9
 KINDS = {case.config.kind: case.config for case in CASES}
@@ -67,7 +67,7 @@ def test_a_layer_takes_every_legal_combination_and_no_other(core: str):
         valid = torch.arange(FRAMES)[None] < 7
         x = draw(1, 1, FRAMES, DIM).masked_fill(~valid[..., None], torch.nan)
         with torch.no_grad():
-            out, alone = layer(x, valid).out, layer(x[:, :7]).out
+            out, alone = layer(x, valid).out, layer(*unpadded(x[:, :7])).out
         torch.testing.assert_close(out[:, :7], alone, atol=1e-6, rtol=0, msg=f"{core}, {memory}, {position}")
 
 
@@ -83,7 +83,7 @@ def test_positions_mean_the_same_to_tiles_as_to_all_pairs(core: Core, position: 
     frames = 99 if isinstance(core, DilatedCore) else 140
     x = draw(2, 1, frames, DIM)
     with torch.no_grad():
-        torch.testing.assert_close(layer(x).out, full(x).out, atol=1e-5, rtol=0)
+        torch.testing.assert_close(layer(*unpadded(x)).out, full(*unpadded(x)).out, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("position", [*SCORING, "rope", "none"])
@@ -94,8 +94,8 @@ def test_a_memory_of_all_frames_knows_where_they_stood(position: str):
     x = draw(3, 1, FRAMES, DIM)
     with torch.no_grad():
         for end in (3, 6, 9):
-            whole = plain(x[:, :end]).out
-            torch.testing.assert_close(layer(x[:, :end]).out[:, end - 3 :], whole[:, end - 3 :], atol=1e-5, rtol=0)
+            chunks, whole = (each(*unpadded(x[:, :end])).out[:, end - 3 :] for each in (layer, plain))
+            torch.testing.assert_close(chunks, whole, atol=1e-5, rtol=0)
 
 
 def test_projections_keep_their_names_whatever_the_mechanism():
@@ -121,7 +121,7 @@ def test_where_all_frames_stand_is_nothing_to_cores_that_take_rotations(config: 
     with torch.no_grad():
         there = turn.rotate(query, key, Places(here + 7, here + 7))
         torch.testing.assert_close(
-            core(*there, value, Context()), core(query, key, value, Context()), atol=1e-9, rtol=0
+            core(*all_seen(*there, value)), core(*all_seen(query, key, value)), atol=1e-9, rtol=0
         )
 
 

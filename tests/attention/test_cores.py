@@ -20,6 +20,7 @@ from sortformer.config.mechanisms import CORES
 from sortformer.streaming.rows import row, shapes, side_by_side
 from tests.attention.cases import CASES, FULL_LIMITS, Case, causal, name
 from tests.draws import draw
+from tests.masks import all_seen
 
 HEADS, DIM, FRAMES = 2, 4, 11
 LENGTHS = torch.tensor([FRAMES, 7])
@@ -89,14 +90,6 @@ def test_it_equals_its_oracle(case: Case):
 
 
 @every_case
-def test_no_mask_means_that_every_frame_counts(case: Case):
-    core, (query, key, value) = build(case.config), draw(2, 3, 1, HEADS, FRAMES, DIM)
-    with torch.no_grad():
-        masked = core(query, key, value, Context(torch.ones(1, FRAMES, dtype=torch.bool)))
-        torch.testing.assert_close(core(query, key, value, Context()), masked, atol=1e-12, rtol=0)
-
-
-@every_case
 def test_padding_changes_nothing(case: Case):
     core = build(case.config)
     query, key, value = draw(3, 3, 2, HEADS, FRAMES, DIM).unbind()
@@ -104,7 +97,7 @@ def test_padding_changes_nothing(case: Case):
         together = core(query, key, value, Context(VALID))
         for row, length in enumerate(LENGTHS.tolist()):
             part = [x[row : row + 1, :, :length] for x in (query, key, value)]
-            torch.testing.assert_close(together[row : row + 1, :, :length], core(*part, Context()), atol=1e-9, rtol=0)
+            torch.testing.assert_close(together[row : row + 1, :, :length], core(*all_seen(*part)), atol=1e-9, rtol=0)
 
 
 @every_case
@@ -138,15 +131,15 @@ def test_a_causal_core_never_looks_ahead(case: Case, scale: float):
     core, (query, key, value) = build(case.config), draw(6, 3, 1, HEADS, FRAMES, DIM)
     later = scale * draw(7, 3, 1, HEADS, FRAMES, DIM)
     with torch.no_grad():
-        before = core(query, key, value, Context())
+        before = core(*all_seen(query, key, value))
         for cut in (1, 4, 9):
             changed = [
                 torch.cat((x[:, :, :cut], y[:, :, cut:]), dim=2)
                 for x, y in zip((query, key, value), later, strict=True)
             ]
-            after = core(*changed, Context())
+            after = core(*all_seen(*changed))
             torch.testing.assert_close(after[:, :, :cut], before[:, :, :cut], atol=1e-9, rtol=0)
-        assert not torch.allclose(core(*later, Context())[:, :, 0], before[:, :, 0])
+        assert not torch.allclose(core(*all_seen(*later))[:, :, 0], before[:, :, 0])
 
 
 @every_case
@@ -166,7 +159,7 @@ def test_weights_sum_to_one(case: Case):
     """A frame that is in no cluster of the routing gets an output of zero."""
     core, (query, key, _) = build(case.config), draw(8, 3, 1, HEADS, FRAMES, DIM)
     with torch.no_grad():
-        out = core(query, key, torch.ones_like(query), Context())
+        out = core(*all_seen(query, key, torch.ones_like(query)))
     heard = out.abs() > 1e-9 if isinstance(case.config, cores.RoutingCore) else torch.ones_like(out, dtype=torch.bool)
     torch.testing.assert_close(out[heard], torch.ones_like(out[heard]), atol=1e-9, rtol=0)
 
@@ -189,9 +182,9 @@ def test_in_the_limit_it_is_full_attention(config: cores.Core):
 def test_frames_of_a_memory_are_attended_to_like_frames(case: Case):
     core, (query, key, value) = build(case.config), draw(10, 3, 1, HEADS, FRAMES, DIM)
     with torch.no_grad():
-        whole = core(query, key, value, Context())
+        whole = core(*all_seen(query, key, value))
         for past in (1, 5, 10):
-            part = core(query[:, :, past:], key, value, Context(past=past))
+            part = core(*all_seen(query[:, :, past:], key, value, past))
             torch.testing.assert_close(part, whole[:, :, past:], atol=1e-9, rtol=0)
 
 
@@ -227,18 +220,18 @@ def test_streams_side_by_side_may_be_at_different_places(case: Case):
     with torch.no_grad():
         for frames in range(1, 13):
             state = core.init_state(past[0, :, :, :0])
-            state = core.step(*past[:, :, :, :frames].unbind(), Context(), state)[1]
+            state = core.step(*all_seen(*past[:, :, :, :frames].unbind()), state)[1]
             alike[shapes(state)].append(state)
         pairs = [(states[0], states[-1]) for states in alike.values() if len(states) > 1]
         assert bool(pairs) == (case.config.kind not in ("combiner_fixed", "combiner_hierarchical"))
         for pair in pairs:
-            together, after = core.step(query, key, value, Context(), side_by_side(pair))
+            together, after = core.step(*all_seen(query, key, value), side_by_side(pair))
             for index, alone in enumerate(pair):
                 part = [x[index : index + 1] for x in (query, key, value)]
-                expected, own = core.step(*part, Context(), alone)
+                expected, own = core.step(*all_seen(*part), alone)
                 torch.testing.assert_close(together[index : index + 1], expected, atol=1e-9, rtol=0)
-                following = core.step(*part, Context(), row(after, index))[0]
-                torch.testing.assert_close(following, core.step(*part, Context(), own)[0], atol=1e-9, rtol=0)
+                following = core.step(*all_seen(*part), row(after, index))[0]
+                torch.testing.assert_close(following, core.step(*all_seen(*part), own)[0], atol=1e-9, rtol=0)
 
 
 GROWING = {"combiner_fixed": 1 / 2, "combiner_hierarchical": 0.2, "fixed": 1 / 4}
@@ -256,7 +249,7 @@ def test_a_state_stays_as_small_as_it_promises(case: Case):
     with torch.no_grad():
         for _ in range(2):
             for part in draw(14, 8, 3, 1, HEADS, 3, DIM):
-                state = core.step(*part.unbind(), Context(), state)[1]
+                state = core.step(*all_seen(*part.unbind()), state)[1]
             sizes.append(sum(map(prod, shapes(state))))
     gained = (sizes[1] - sizes[0]) / 24 / (2 * HEADS * DIM)
     assert gained <= GROWING.get(case.config.kind, 0.0) + 0.05
@@ -275,7 +268,7 @@ def test_tiles_lose_no_pair(case: Case):
     allowed = core.pattern.allowed(at[:, None], at) & ((at <= at[:, None]) | (not core.causal))
     with torch.no_grad():
         expected = attend(query, key, value, allowed, None, None)
-        torch.testing.assert_close(core(query, key, value, Context()), expected, atol=1e-9, rtol=0)
+        torch.testing.assert_close(core(*all_seen(query, key, value)), expected, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("c", [False, True])
@@ -294,7 +287,7 @@ def test_reformer_with_one_bucket_is_full_attention_of_shared_queries():
     query, _, value = draw(18, 3, 1, HEADS, FRAMES, DIM)
     scores = query @ torch.nn.functional.normalize(query, dim=-1).transpose(-1, -2) * DIM**-0.5
     weights = scores.masked_fill(torch.eye(FRAMES, dtype=torch.bool), -torch.inf).softmax(dim=-1)
-    torch.testing.assert_close(core(query, query, value, Context()), weights @ value, atol=1e-9, rtol=0)
+    torch.testing.assert_close(core(*all_seen(query, query, value)), weights @ value, atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("c", [False, True])
@@ -302,7 +295,7 @@ def test_sinkhorn_with_one_full_block_is_full_attention(c: bool):
     """A single block is sorted to its own place; frames missing from a block would count as silence."""
     query, key, value = draw(23, 3, 2, HEADS, FRAMES, DIM).unbind()
     configs = cores.SinkhornCore(block_frames=FRAMES, causal=c), cores.FullCore(causal=c)
-    found, expected = (build(config)(query, key, value, Context()) for config in configs)
+    found, expected = (build(config)(*all_seen(query, key, value)) for config in configs)
     torch.testing.assert_close(found, expected, atol=1e-9, rtol=0)
 
 
@@ -323,7 +316,7 @@ def weights_of_pairs(core: Core, query: Tensor, key: Tensor) -> Tensor:
         for j in range(key.shape[2]):
             value = torch.zeros_like(key)
             value[:, :, j] = 1.0
-            columns.append(core(query, key, value, Context())[0, 0, :, 0])
+            columns.append(core(*all_seen(query, key, value))[0, 0, :, 0])
     return torch.stack(columns, dim=1)
 
 
@@ -369,8 +362,8 @@ def test_half_precision_stays_finite_and_so_do_its_gradients(case: Case, dtype: 
 def test_sums_of_an_hour_in_half_precision_still_hear_every_frame(kind, c, dtype):
     core, (query, key, value) = build(kind(causal=c)), draw(23, 3, 1, 1, 45_000, DIM).to(dtype).unbind()
     with torch.no_grad():
-        exact = core(query.float(), key.float(), value.float() + 1, Context())[:, :, -100:]
-        found = core.to(dtype)(query, key, value + 1, Context())[:, :, -100:].float()
+        exact = core(*all_seen(query.float(), key.float(), value.float() + 1))[:, :, -100:]
+        found = core.to(dtype)(*all_seen(query, key, value + 1))[:, :, -100:].float()
     assert (found - exact).norm() < 0.01 * exact.norm()
 
 
@@ -379,6 +372,6 @@ def test_linformer_learns_from_the_means_of_the_parts_of_a_chunk():
     query, key, value = draw(13, 3, 1, HEADS, 12, DIM).unbind()
     configs = [cores.LinformerCore(ratio=3, projection=kind, chunk_frames=6) for kind in ("mean", "conv", "learned")]
     with torch.no_grad():
-        outs = [build_core(config, HEADS, DIM).double()(query, key, value, Context()) for config in configs]
+        outs = [build_core(config, HEADS, DIM).double()(*all_seen(query, key, value)) for config in configs]
     torch.testing.assert_close(outs[1], outs[0], atol=1e-6, rtol=0)
     torch.testing.assert_close(outs[2], outs[0], atol=1e-6, rtol=0)

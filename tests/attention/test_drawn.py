@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from sortformer.attention import Context, DrawnAttention, build_core, drawn, redraw
+from sortformer.attention import DrawnAttention, build_core, drawn, redraw
 from sortformer.attention.drawn import orthogonal_directions
 from sortformer.config.cores import Core, FavorCore, FullCore, RandomFeatureCore
+from tests.masks import all_seen
 
 DRAWS, DIM = 1500, 4
 # Along one axis: a decomposition without random signs is biased towards one of its ends.
@@ -122,6 +123,6 @@ def test_estimates_stay_unbiased_over_redraws():
 def test_the_features_of_a_core_follow_its_directions(kind):
     cores = stack(kind(features=6, redraw_every=1))
     query, key, value = torch.randn(3, 1, 2, 5, DIM, generator=torch.Generator().manual_seed(1)).unbind()
-    before = cores[0](query, key, value, Context())
+    before = cores[0](*all_seen(query, key, value))
     redraw(cores, 0, 1)
-    assert not torch.allclose(cores[0](query, key, value, Context()), before)
+    assert not torch.allclose(cores[0](*all_seen(query, key, value)), before)

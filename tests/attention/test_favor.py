@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from sortformer.attention import Context
 from sortformer.attention.favor import FavorAttention
+from tests.masks import all_seen
 
 
 def test_more_features_come_closer_to_softmax():
@@ -13,7 +13,7 @@ def test_more_features_come_closer_to_softmax():
     errors = []
     for features in (8, 128, 2048):
         torch.manual_seed(0)
-        errors.append((FavorAttention(8, features, "softmax", False)(query, key, value, Context()) - exact).norm())
+        errors.append((FavorAttention(8, features, "softmax", False)(*all_seen(query, key, value)) - exact).norm())
     assert errors[0] > 2 * errors[1] > 4 * errors[2]
 
 
@@ -22,7 +22,7 @@ def test_more_features_come_closer_to_softmax():
 def test_large_queries_and_keys_stay_finite(causal: bool, dtype: torch.dtype):
     core = FavorAttention(8, 16, "softmax", causal)
     query, key, value = (x.to(dtype) for x in torch.randn(3, 1, 2, 300, 8))
-    out = core(30 * query, 30 * key, value, Context())
+    out = core(*all_seen(30 * query, 30 * key, value))
     assert torch.isfinite(out).all()
     assert out.abs().max() <= value.abs().max() * 1.1
 
@@ -32,4 +32,4 @@ def test_keys_of_little_weight_are_not_drowned_by_those_that_come_later():
     query, key, value = torch.randn(3, 1, 2, 40, 8, generator=torch.Generator().manual_seed(4)).unbind()
     key[:, :, :20] *= 30
     first = (x[:, :, :20] for x in (query, key, value))
-    torch.testing.assert_close(core(query, key, value, Context())[:, :, :20], core(*first, Context()))
+    torch.testing.assert_close(core(*all_seen(query, key, value))[:, :, :20], core(*all_seen(*first)))

@@ -13,6 +13,7 @@ from sortformer.attention import MultiHeadAttention, attend
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import FullCore
 from tests.draws import draw32
+from tests.masks import unpadded
 from tests.oracles.attention_loops import attention
 
 
@@ -94,5 +95,5 @@ def test_long_recordings_by_tiles_give_what_all_scores_at_once_do(position, caus
 def test_memory_without_gradients_is_linear_in_the_length(position, causal):
     found, frames = layer(position, causal), 2048
     with torch.no_grad(), Largest() as largest:
-        found(draw32(0, 1, frames, DIM).double())
+        found(*unpadded(draw32(0, 1, frames, DIM).double()))
     assert largest.size < frames**2 / 2

@@ -6,9 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer.attention import Context, attend, local_attention
+from sortformer.attention import attend, local_attention
 from sortformer.attention.local import LocalAttention
 from tests.draws import draw32
+from tests.masks import all_seen
 from tests.oracles.attention_loops import attention
 
 
@@ -41,12 +42,6 @@ def test_a_window_as_long_as_the_recording_is_full_attention(seed, frames, more)
     torch.testing.assert_close(local, attend(query, key, value, valid[:, None, None]), atol=1e-6, rtol=0)
 
 
-def test_no_mask_means_that_every_frame_counts():
-    query, key, value = draw32(3, 3, 2, 1, 11, 4).unbind()
-    masked = local_attention(query, key, value, torch.ones(2, 11, dtype=torch.bool), 3)
-    torch.testing.assert_close(local_attention(query, key, value, None, 3), masked, atol=0, rtol=0)
-
-
 def test_blocks_of_nothing_but_padding_leave_gradients_finite():
     query, key, value = (x.requires_grad_() for x in draw32(0, 3, 1, 2, 40, 4).unbind())
     valid = torch.arange(40)[None] < 5
@@ -60,12 +55,12 @@ def test_blocks_of_nothing_but_padding_leave_gradients_finite():
 
 
 def test_frames_beyond_the_window_do_not_matter():
-    query, key, value = draw32(0, 3, 1, 1, 30, 4).unbind()
-    before = local_attention(query, key, value, None, 4)
+    (query, key, value), valid = draw32(0, 3, 1, 1, 30, 4).unbind(), torch.ones(1, 30, dtype=torch.bool)
+    before = local_attention(query, key, value, valid, 4)
     key, value = key.clone(), value.clone()
     key[:, :, 20:] = 100.0
     value[:, :, 20:] = -100.0
-    after = local_attention(query, key, value, None, 4)
+    after = local_attention(query, key, value, valid, 4)
     torch.testing.assert_close(after[:, :, :16], before[:, :, :16], atol=0, rtol=0)
     assert not torch.allclose(after[:, :, 16], before[:, :, 16])
 
@@ -81,18 +76,18 @@ def test_memory_grows_with_the_length_and_not_with_its_square(frames):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(torch.nn.functional, "scaled_dot_product_attention", watch)
-        local_attention(*draw32(0, 3, 1, 1, frames, 4).unbind(), None, 125)
+        local_attention(*draw32(0, 3, 1, 1, frames, 4).unbind(), torch.ones(1, frames, dtype=torch.bool), 125)
     assert shapes == [frames * 3 * 125]
 
 
 @pytest.mark.timeout(60)
 def test_a_reach_of_hours_costs_no_more_than_the_frames_that_there_are():
-    x = draw32(0, 1, 2, 12, 8)
-    whole = local_attention(x, x, x, None, 10**6, causal=True)
-    torch.testing.assert_close(whole, local_attention(x, x, x, None, 12, causal=True))
+    x, valid = draw32(0, 1, 2, 12, 8), torch.ones(1, 12, dtype=torch.bool)
+    whole = local_attention(x, x, x, valid, 10**6, causal=True)
+    torch.testing.assert_close(whole, local_attention(x, x, x, valid, 12, causal=True))
     core = LocalAttention(10**6, causal=True)
     state, parts = core.init_state(x), []
     for piece in x.split(5, dim=2):
-        out, state = core.step(piece, piece, piece, Context(), state)
+        out, state = core.step(*all_seen(piece, piece, piece), state)
         parts.append(out)
     torch.testing.assert_close(torch.cat(parts, dim=2), whole)

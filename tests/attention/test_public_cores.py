@@ -13,6 +13,7 @@ from sortformer.attention.sinkhorn import sinkhorn
 from sortformer.config import cores
 from sortformer.config.attention import AttentionConfig
 from tests.draws import draw
+from tests.masks import all_seen, unpadded
 
 pytestmark = pytest.mark.oracle
 
@@ -45,7 +46,7 @@ def test_favor_equals_performer_pytorch(causal: bool):
     ]
     mix = performer.causal_linear_attention_noncuda if causal else performer.linear_attention
     expected = mix(*features, value, **({"eps": 0.0} if causal else {}))
-    torch.testing.assert_close(core(query, key, value, Context()), expected, atol=1e-9, rtol=0)
+    torch.testing.assert_close(core(*all_seen(query, key, value)), expected, atol=1e-9, rtol=0)
 
 
 def test_relu_features_equal_performer_pytorch():
@@ -54,7 +55,7 @@ def test_relu_features_equal_performer_pytorch():
     attention = performer.FastAttention(DIM, nb_features=6, generalized_attention=True).double()
     core.load_state_dict({"directions": attention.projection_matrix})
     query, key, value = draw(1, 3, 2, HEADS, 9, DIM).unbind()
-    torch.testing.assert_close(core(query, key, value, Context()), attention(query, key, value), atol=1e-9, rtol=0)
+    torch.testing.assert_close(core(*all_seen(query, key, value)), attention(query, key, value), atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("frames", [12, 7])
@@ -72,7 +73,7 @@ def test_learned_linformer_equals_linformer(frames: int):
     }
     ours.load_state_dict(weights | {"core.key_weight": theirs.proj_k.T, "core.value_weight": theirs.proj_v.T})
     x = draw(2, 2, frames, HEADS * DIM)
-    torch.testing.assert_close(ours(x).out, theirs(x), atol=1e-9, rtol=0)
+    torch.testing.assert_close(ours(*unpadded(x)).out, theirs(x), atol=1e-9, rtol=0)
 
 
 def test_block_local_equals_local_attention():
@@ -91,7 +92,7 @@ def test_causal_windows_equal_local_attention():
     query, key, value = draw(4, 3, 2, HEADS, 12, DIM).unbind()
     theirs = local.LocalAttention(window_size=3, causal=True, exact_windowsize=True, use_rotary_pos_emb=False)
     expected = theirs(*(x.flatten(0, 1) for x in (query, key, value))).unflatten(0, (2, HEADS))
-    out = build(cores.LocalCore(window_frames=3, causal=True))(query, key, value, Context())
+    out = build(cores.LocalCore(window_frames=3, causal=True))(*all_seen(query, key, value))
     torch.testing.assert_close(out, expected, atol=1e-9, rtol=0)
 
 
@@ -140,7 +141,7 @@ def test_reformer_equals_reformer_pytorch(rounds: int):
         torch.manual_seed(0)
         rotations = torch.randn(1, DIM, rounds, 2, dtype=torch.float64)[0]
     core.load_state_dict({"rotations": rotations.transpose(0, 1)})
-    torch.testing.assert_close(core(query, query, value, Context()), expected, atol=1e-9, rtol=0)
+    torch.testing.assert_close(core(*all_seen(query, query, value)), expected, atol=1e-9, rtol=0)
 
 
 def test_routing_equals_routing_transformer():
@@ -157,7 +158,7 @@ def test_routing_equals_routing_transformer():
     query, key, value = draw(7, 3, 2, HEADS, 11, DIM).unbind()
     normal = [nn.functional.layer_norm(x, (DIM,)) for x in (query, key)]
     expected, _ = theirs(*normal, value)
-    torch.testing.assert_close(core(query, key, value, Context()), expected, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(core(*all_seen(query, key, value)), expected, atol=1e-4, rtol=1e-4)
 
 
 def test_the_sorting_equals_sinkhorn_transformer():
@@ -192,7 +193,7 @@ def test_what_follows_the_sorting_equals_sinkhorn_transformer(cut: int):
     asking = 4 if cut else 3
     attention = theirs.SinkhornAttention(asking, HEADS * DIM, DIM, HEADS, 12, n_sortcut=cut, kv_bucket_size=3)
     attention.sort_net.forward = lambda *_, **__: order_of(query, key, 3, config).flatten(0, 1)
-    out, expected = build(config)(query, key, value, Context()), attention(query, key, value)
+    out, expected = build(config)(*all_seen(query, key, value)), attention(query, key, value)
     torch.testing.assert_close(out, expected, atol=1e-9, rtol=0)
 
 
@@ -204,5 +205,5 @@ def test_causal_sinkhorn_equals_sinkhorn_transformer():
     attention = theirs.SinkhornCausalAttention(3, HEADS * DIM, DIM, HEADS, 12, n_top_buckets=1).double()
     order = nn.functional.pad(order_of(query, key, 3, config), (1, 0)).flatten(0, 1)
     attention.sort_net.forward = lambda *_, **__: order
-    out, expected = build(config)(query, key, value, Context()), attention(query, key, value)
+    out, expected = build(config)(*all_seen(query, key, value)), attention(query, key, value)
     torch.testing.assert_close(out[:, : HEADS // 2, 3:], expected[:, : HEADS // 2, 3:], atol=1e-9, rtol=0)

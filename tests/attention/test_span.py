@@ -9,6 +9,7 @@ from sortformer.attention import MultiHeadAttention
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import SpanCore
 from sortformer.config.memories import CompressiveMemory, TransformerXLMemory
+from tests.masks import unpadded
 
 DIM, HEADS, FRAMES, LONGEST = 8, 2, 9, 5
 LENGTHS = (FRAMES, 6)
@@ -71,7 +72,7 @@ def test_what_half_precision_learns_of_it_is_finite():
             for parameter in layer.parameters():
                 torch.nn.init.normal_(parameter, std=0.5)
             x = torch.randn(2, 60, 32)
-        layer.half()(x.half()).out.float().square().mean().backward()
+        layer.half()(*unpadded(x.half())).out.float().square().mean().backward()
         for name, parameter in layer.named_parameters():
             assert parameter.grad is not None
             assert torch.isfinite(parameter.grad).all(), (seed, name)
@@ -84,13 +85,13 @@ def test_there_is_none_where_nothing_is_trained():
 
 def test_with_a_memory_it_is_the_mean_over_all_frames_and_stands_beside_the_memory_s():
     layer, x = build(dynamic=True, memory=TransformerXLMemory(frames=4, chunk_frames=4)), draw(1)
-    alone = build(dynamic=True)(x).losses["span"]
-    torch.testing.assert_close(layer(x).losses["span"], alone)
+    alone = build(dynamic=True)(*unpadded(x)).losses["span"]
+    torch.testing.assert_close(layer(*unpadded(x)).losses["span"], alone)
     both = build(
         dynamic=False,
         memory=CompressiveMemory(frames=2, compressed_frames=2, ratio=2, chunk_frames=3, loss="attention"),
     )
-    assert set(both(x).losses) == {"span", "memory_attention"}
+    assert set(both(*unpadded(x)).losses) == {"span", "memory_attention"}
 
 
 def test_a_row_of_nothing_costs_nothing():
@@ -102,7 +103,7 @@ def test_a_row_of_nothing_costs_nothing():
 def test_where_a_span_ends_half_precision_has_a_gradient(dtype: torch.dtype):
     core = SpanCore(max_frames=4, ramp_frames=3)  # untrained, a weight is exactly 0 five frames away
     layer = MultiHeadAttention(DIM, HEADS, AttentionConfig(core)).to(dtype)
-    layer(draw().to(dtype)).out.square().sum().backward()
+    layer(*unpadded(draw().to(dtype))).out.square().sum().backward()
     for parameter in layer.parameters():
         assert parameter.grad is not None
         assert torch.isfinite(parameter.grad).all()

@@ -18,6 +18,7 @@ from sortformer.layers.stack import Stack
 from sortformer.memory import LabelMemory
 from sortformer.model.early_exit import leave_early
 from tests.draws import draw
+from tests.masks import unpadded
 from tests.oracles.attention_loops import sinusoid
 from tests.oracles.depth_loops import coupled, halted
 from tests.oracles.exit_loops import exit_of, jaccard, sorted_by_arrival
@@ -48,7 +49,7 @@ def build(options: dict[str, Any], seed: int) -> Stack:
 def of_stack(options: dict[str, Any], oracle: Oracle, seed: int) -> tuple[np.ndarray, np.ndarray]:
     stack, x = build(options, seed), draw(seed, FRAMES, DIM)
     with torch.no_grad():
-        found = stack(x[None], None).out[0].numpy()
+        found = stack(*unpadded(x[None])).out[0].numpy()
     blocks = [{name: value.numpy() for name, value in block.state_dict().items()} for block in stack]
     return found, oracle(blocks, {name: value.numpy() for name, value in stack.state_dict().items()}, x.numpy())
 

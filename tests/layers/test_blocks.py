@@ -7,6 +7,7 @@ import torch
 from sortformer.config.mechanisms import BLOCKS
 from tests.draws import draw
 from tests.layers.cases import CASES, DIM, FRAMES, STACKS, build
+from tests.masks import unpadded
 
 every_stack = pytest.mark.parametrize("name", STACKS)
 
@@ -30,7 +31,7 @@ def test_neither_padding_nor_other_rows_touch_a_recording(name: str):
     with torch.no_grad():
         together = stack(x.masked_fill(~valid[..., None], torch.nan), valid).out
         for row, length in enumerate((FRAMES, 4)):
-            alone = stack(x[row : row + 1, :length], None).out[0]
+            alone = stack(*unpadded(x[row : row + 1, :length])).out[0]
             torch.testing.assert_close(together[row, :length], alone, atol=1e-9, rtol=0)
 
 
@@ -38,8 +39,8 @@ def test_neither_padding_nor_other_rows_touch_a_recording(name: str):
 def test_gradients_are_those_of_finite_differences_and_reach_every_weight(name: str):
     """Gradients of frames are compared with differences; those of weights must exist and be finite."""
     stack, x = build(STACKS[name][0], 0), draw(2, 1, 4, DIM).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: stack(x, None).out, x, fast_mode=True, atol=1e-5)
-    stack(x, None).out.square().sum().backward()
+    assert torch.autograd.gradcheck(lambda x: stack(*unpadded(x)).out, x, fast_mode=True, atol=1e-5)
+    stack(*unpadded(x)).out.square().sum().backward()
     for weight, parameter in stack.named_parameters():
         assert parameter.grad is not None, weight
         assert torch.isfinite(parameter.grad).all(), weight

@@ -8,6 +8,7 @@ from torch import nn
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import FullCore, LocalCore
 from sortformer.layers import ConformerBlock
+from tests.masks import unpadded
 from tests.oracles import blocks as oracle
 
 DIM, HEADS, FF, KERNEL = 8, 2, 12, 5
@@ -42,8 +43,8 @@ def test_it_equals_the_papers_formula(conv_norm):
     expected = expected + 0.5 * oracle.feed_forward(expected, weights, "feed_forward_1")
     normed = oracle.layer_norm(expected, weights["attention_norm.weight"], weights["attention_norm.bias"])
     with torch.no_grad():
-        expected = expected + block.attention(torch.from_numpy(normed).float()[None]).out[0].double().numpy()
-        found = block(x).out[0].numpy()
+        expected = expected + block.attention(*unpadded(torch.from_numpy(normed).float()[None])).out[0].double().numpy()
+        found = block(*unpadded(x)).out[0].numpy()
     expected = expected + oracle.conformer_convolution(expected, convolution, conv_norm)
     expected = expected + 0.5 * oracle.feed_forward(expected, weights, "feed_forward_2")
     expected = oracle.layer_norm(expected, weights["norm.weight"], weights["norm.bias"])
@@ -61,7 +62,7 @@ def test_neither_padding_nor_other_rows_touch_a_frame(conv_norm, position, windo
     with torch.no_grad():
         batch = block(x.masked_fill(~valid[..., None], torch.nan), valid).out
         for row, length in enumerate(lengths):
-            alone = block(x[row : row + 1, :length]).out
+            alone = block(*unpadded(x[row : row + 1, :length])).out
             torch.testing.assert_close(batch[row, :length], alone[0], atol=1e-5, rtol=0)
 
 
@@ -70,7 +71,7 @@ def test_with_a_window_a_frame_sees_window_and_kernel_and_no_more():
     changed = x.clone()
     changed[:, 20] += 1.0
     with torch.no_grad():
-        moved = (block(changed).out != block(x).out).any(-1)[0].nonzero().flatten()
+        moved = (block(*unpadded(changed)).out != block(*unpadded(x)).out).any(-1)[0].nonzero().flatten()
     reach = 3 + KERNEL // 2
     assert moved.min() >= 20 - reach
     assert moved.max() <= 20 + reach
@@ -81,5 +82,5 @@ def test_layer_norm_keeps_rows_apart_in_training_and_batch_norm_does_not():
     for conv_norm, apart in (("layer", True), ("batch", False)):
         block, x = build(conv_norm).train(), frames(2, 9)
         with torch.no_grad():
-            together, alone = block(x).out[:1], block(x[:1]).out
+            together, alone = block(*unpadded(x)).out[:1], block(*unpadded(x[:1])).out
         assert torch.allclose(together, alone, atol=1e-5) is apart

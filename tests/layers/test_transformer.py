@@ -6,6 +6,7 @@ from torch import nn
 
 from sortformer.config.attention import AttentionConfig
 from sortformer.layers import TransformerBlock
+from tests.masks import unpadded
 
 DIM, HEADS, FF = 8, 2, 12
 
@@ -71,15 +72,15 @@ def test_neither_padding_nor_other_rows_touch_a_frame(norm, position):
     with torch.no_grad():
         batch = block(x.masked_fill(~valid[..., None], torch.nan), valid).out
         for row, length in enumerate((9, 5)):
-            alone = block(x[row : row + 1, :length]).out
+            alone = block(*unpadded(x[row : row + 1, :length])).out
             torch.testing.assert_close(batch[row, :length], alone[0], atol=1e-5, rtol=0)
 
 
 def test_dropout_acts_in_training_alone():
-    block, x = build(dropout=0.5), frames(1, 9)
-    torch.testing.assert_close(block(x).out, block(x).out, atol=0, rtol=0)
+    block, given = build(dropout=0.5), unpadded(frames(1, 9))
+    torch.testing.assert_close(block(*given).out, block(*given).out, atol=0, rtol=0)
     block.train()
-    assert not torch.allclose(block(x).out, block(x).out)
+    assert not torch.allclose(block(*given).out, block(*given).out)
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -88,4 +89,4 @@ def test_closed_gates_let_nothing_of_a_branch_through(norm):
     for gate in (block.attention_residual, block.feed_forward_residual):
         nn.init.constant_(gate.bias, 100.0)
     expected = x if norm == "pre" else block.feed_forward_norm(block.attention_norm(x))
-    torch.testing.assert_close(block(x).out, expected)
+    torch.testing.assert_close(block(*unpadded(x)).out, expected)

@@ -14,6 +14,7 @@ from sortformer.config.model import EncoderConfig
 from sortformer.layers import TransformerBlock, build_stack
 from sortformer.layers.universal import HaltingStack, UniversalStack
 from sortformer.position.absolute import sinusoids
+from tests.masks import unpadded
 from tests.oracles.depth_loops import halted
 
 DIM, FRAMES = 8, 7
@@ -40,18 +41,18 @@ def frames(seed: int = 1, rows: int = 2) -> Tensor:
 @pytest.mark.parametrize("position", ["rope", "coordinates"])
 def test_it_is_one_block_that_is_told_the_time(position: str):
     stack, x = build(3, UniversalDepth(), position), frames()
-    found = stack(x, None).out
+    found = stack(*unpadded(x)).out
     for time in range(1, 4):
         x = x + sinusoids(torch.tensor(time), DIM)
         if position == "coordinates":
             x = x + sinusoids(torch.arange(FRAMES), DIM)
-        x = stack[0](x).out
+        x = stack[0](*unpadded(x)).out
     torch.testing.assert_close(found, x)
 
 
 def test_where_the_stack_adds_coordinates_its_block_adds_none():
     stack, x = build(3, UniversalDepth(), "coordinates"), frames()
-    torch.testing.assert_close(stack[0](x.flip(1)).out, stack[0](x).out.flip(1))
+    torch.testing.assert_close(stack[0](*unpadded(x.flip(1))).out, stack[0](*unpadded(x)).out.flip(1))
 
 
 @pytest.mark.parametrize("halting", [False, True])
@@ -67,10 +68,10 @@ def test_halting_is_the_loop_over_frames(seed: int, layers: int, halt_at: float)
     assert isinstance(stack, HaltingStack)
     x = frames(seed)
     with torch.no_grad():
-        found = stack(x, None)
+        found = stack(*unpadded(x))
         expected, ponder = halted(
             x,
-            lambda layer, state: stack.run(layer, state, None).out,
+            lambda layer, state: stack.run(layer, *unpadded(state)).out,
             lambda frame: float(torch.sigmoid(frame @ stack.done_weight + stack.done_bias)),
             layers,
             halt_at,
@@ -82,8 +83,8 @@ def test_halting_is_the_loop_over_frames(seed: int, layers: int, halt_at: float)
 def test_with_one_step_it_is_the_layer():
     halting, plain = (build(1, UniversalDepth(halting=halting)) for halting in (True, False))
     plain.load_state_dict({name: value for name, value in halting.state_dict().items() if "done" not in name})
-    found = halting(frames(), None)
-    torch.testing.assert_close(found.out, plain(frames(), None).out)
+    found = halting(*unpadded(frames()))
+    torch.testing.assert_close(found.out, plain(*unpadded(frames())).out)
     assert found.losses["ponder"].item() == 2.0
 
 
@@ -94,10 +95,10 @@ def test_who_is_sure_at_once_runs_once_and_who_never_is_gets_the_last_state(bias
     ran = []
     stack[0].attention_norm.register_forward_hook(lambda *_: ran.append(1))
     x = frames()
-    found = stack(x, None)
+    found = stack(*unpadded(x))
     assert len(ran) == times
     for layer in range(times):
-        x = stack.run(layer, x, None).out
+        x = stack.run(layer, *unpadded(x)).out
     torch.testing.assert_close(found.out, x)
     assert found.losses["ponder"].item() == times + 1
 
@@ -106,7 +107,7 @@ def test_padding_neither_ponders_nor_touches_the_others():
     stack, x = build(4, UniversalDepth(halting=True)), frames()
     valid = torch.arange(FRAMES) < torch.tensor([[FRAMES], [4]])
     found = stack(x.masked_fill(~valid[..., None], torch.nan), valid)
-    alone = [stack(x[row : row + 1, :length], None) for row, length in enumerate((FRAMES, 4))]
+    alone = [stack(*unpadded(x[row : row + 1, :length])) for row, length in enumerate((FRAMES, 4))]
     for row, length in enumerate((FRAMES, 4)):
         torch.testing.assert_close(found.out[row, :length], alone[row].out[0])
     expected = (FRAMES * alone[0].losses["ponder"] + 4 * alone[1].losses["ponder"]) / (FRAMES + 4)
@@ -115,7 +116,7 @@ def test_padding_neither_ponders_nor_touches_the_others():
 
 def test_pondering_costs_where_frames_may_still_become_sure():
     stack = build(4, UniversalDepth(halting=True))
-    stack(frames(), None).losses["ponder"].backward()
+    stack(*unpadded(frames())).losses["ponder"].backward()
     gradient = stack.done_bias.grad  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(gradient, Tensor)
     assert gradient < 0  # more certain frames halt earlier

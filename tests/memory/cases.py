@@ -10,6 +10,7 @@ from sortformer.attention.protocol import LayerStep
 from sortformer.config.attention import AttentionConfig, Position
 from sortformer.config.cores import Core, FullCore
 from sortformer.config.memories import CompressiveMemory, Memory
+from tests.masks import unpadded
 
 __all__ = ["CHUNK", "DIM", "FRAMES", "HEADS", "build", "compressive", "streamed"]
 
@@ -37,6 +38,6 @@ def streamed(layer: MultiHeadAttention, x: Tensor, sizes: int | Sequence[int] = 
     """Return the steps of a stream (B, T, D) in chunks of these sizes."""
     state, steps = layer.init_state(x), []
     for chunk in x.split(sizes, dim=1):
-        steps.append(layer(chunk, None, state))
+        steps.append(layer(*unpadded(chunk), state))
         state = steps[-1].state
     return steps

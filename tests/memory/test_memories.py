@@ -19,6 +19,7 @@ from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory,
 from sortformer.memory.compression import Convolution
 from sortformer.memory.nearest import Nearest, NearestState
 from tests.draws import draw
+from tests.masks import unpadded
 from tests.memory.cases import CHUNK, DIM, FRAMES, HEADS, build, compressive, streamed
 from tests.oracles.memory_loops import ListMemory, attention_over, compress, nearest
 from tests.position.cases import CASES
@@ -104,7 +105,7 @@ def test_every_memory_that_is_registered_is_tested():
 def test_it_equals_lists_of_frames(memory: Memory, position: Position):
     layer, x = build(memory, position=position), draw(1, FRAMES, DIM)
     with torch.no_grad():
-        out = layer(x[None]).out[0]
+        out = layer(*unpadded(x[None])).out[0]
     np.testing.assert_allclose(out.numpy(), by_lists(layer, memory, x.numpy(), position=position), atol=1e-6)
 
 
@@ -117,7 +118,7 @@ def test_in_any_cut_it_equals_lists_of_frames_that_were_cut_there(memory: Memory
     outs, state = [], layer.init_state(x[None])
     with torch.no_grad():
         for start, end in pairwise((0, *ends)):
-            step = layer(x[None, start:end], None, state)
+            step = layer(*unpadded(x[None, start:end]), state)
             state = step.state
             outs.append(step.out[0])
     np.testing.assert_allclose(torch.cat(outs).numpy(), by_lists(layer, memory, x.numpy(), ends), atol=1e-9)
@@ -138,7 +139,9 @@ def test_the_nearest_keys_equal_a_search_through_a_list():
             read = nearest(query[i, h], list(key[past, h]), list(value[past, h]), KNN.neighbours, sharpness[h])
             mixed[i, h] = (1 - gate[h]) * mixed[i, h] + gate[h] * read
     with torch.no_grad():
-        np.testing.assert_allclose(layer(torch.from_numpy(x)[None]).out[0].numpy(), merged(layer, mixed), atol=1e-9)
+        np.testing.assert_allclose(
+            layer(*unpadded(torch.from_numpy(x)[None])).out[0].numpy(), merged(layer, mixed), atol=1e-9
+        )
 
 
 def test_who_has_no_past_is_left_as_he_is_by_one_who_has():
@@ -155,7 +158,7 @@ def test_the_keys_of_a_core_that_shares_queries_are_its_queries():
     layer, x = build(KNN, ReformerCore(buckets=1, rounds=1, chunk_frames=99)), draw(2, FRAMES, DIM)
     query = torch.from_numpy(projected(layer, x.numpy())[0]).transpose(0, 1)
     with torch.no_grad():
-        stored = layer(x[None]).state.memory.key[0]
+        stored = layer(*unpadded(x[None])).state.memory.key[0]
     torch.testing.assert_close(stored, normalize(query[:, -KNN.frames :], dim=-1))
 
 
@@ -168,7 +171,7 @@ def test_neither_padding_nor_other_rows_touch_a_recording(memory: Memory, positi
     with torch.no_grad():
         together = layer(x.masked_fill(~valid[..., None], torch.nan), valid).out
         for row, length in enumerate(lengths):
-            alone = layer(x[row : row + 1, :length]).out[0]
+            alone = layer(*unpadded(x[row : row + 1, :length])).out[0]
             torch.testing.assert_close(together[row, :length], alone, atol=1e-6, rtol=0)
 
 
@@ -180,8 +183,8 @@ def test_gradients_are_those_of_finite_differences(memory: Memory):
     given = (chunk, *learned.values())
 
     def out(chunk: torch.Tensor, *values: torch.Tensor) -> torch.Tensor:
-        whole = torch.cat((past, chunk), dim=1)
-        return torch.func.functional_call(layer, dict(zip(learned, values, strict=True)), (whole,)).out
+        whole = unpadded(torch.cat((past, chunk), dim=1))
+        return torch.func.functional_call(layer, dict(zip(learned, values, strict=True)), whole).out
 
     assert torch.autograd.gradcheck(out, given, fast_mode=True, atol=1e-6)
     for grad in torch.autograd.grad(out(*given).square().sum(), given):
@@ -191,7 +194,7 @@ def test_gradients_are_those_of_finite_differences(memory: Memory):
 @pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
 def test_what_is_remembered_gets_no_gradient(memory: Memory):
     layer, x = build(memory), draw(20, 1, FRAMES, DIM).requires_grad_()
-    assert not torch.autograd.grad(layer(x).out[:, LAST:].square().sum(), x)[0][:, :LAST].any()
+    assert not torch.autograd.grad(layer(*unpadded(x)).out[:, LAST:].square().sum(), x)[0][:, :LAST].any()
 
 
 @pytest.mark.parametrize("memory", [*WITH_FRAMES, KNN], ids=label)
@@ -210,8 +213,8 @@ def test_half_precision_stays_finite_and_so_do_its_gradients(memory: Memory, dty
 def test_what_comes_later_changes_no_chunk(memory: Memory):
     layer, x = build(memory), draw(4, 2, 1, FRAMES, DIM)
     with torch.no_grad():
-        before = layer(x[0]).out
-        changed = layer(torch.cat((x[0, :, : 2 * CHUNK], 9 * x[1, :, 2 * CHUNK :]), dim=1)).out
+        before = layer(*unpadded(x[0])).out
+        changed = layer(*unpadded(torch.cat((x[0, :, : 2 * CHUNK], 9 * x[1, :, 2 * CHUNK :]), dim=1))).out
     torch.testing.assert_close(changed[:, : 2 * CHUNK], before[:, : 2 * CHUNK], atol=1e-9, rtol=0)
     assert not torch.allclose(changed[:, 2 * CHUNK :], before[:, 2 * CHUNK :])
 
@@ -221,7 +224,7 @@ def test_a_recording_at_once_is_its_chunks_one_by_one(memory: Memory):
     layer, x = build(memory, position="rope"), draw(5, 1, FRAMES, DIM)
     with torch.no_grad():
         torch.testing.assert_close(
-            torch.cat([step.out for step in streamed(layer, x)], dim=1), layer(x).out, atol=1e-9, rtol=0
+            torch.cat([step.out for step in streamed(layer, x)], dim=1), layer(*unpadded(x)).out, atol=1e-9, rtol=0
         )
 
 
@@ -258,8 +261,8 @@ def test_an_empty_memory_is_none(memory: Memory, core: Core):
     """Then the Compressive Performer is the Performer, chunk by chunk."""
     layer, plain, x = build(memory, core), build(NoMemory(), core), draw(7, 1, FRAMES, DIM)
     with torch.no_grad():
-        alone = torch.cat([plain(chunk).out for chunk in x.split(CHUNK, dim=1)], dim=1)
-        torch.testing.assert_close(layer(x).out, alone, atol=1e-12, rtol=0)
+        alone = torch.cat([plain(*unpadded(chunk)).out for chunk in x.split(CHUNK, dim=1)], dim=1)
+        torch.testing.assert_close(layer(*unpadded(x)).out, alone, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("compression", ["mean", "max", "conv", "most_used"])
@@ -272,16 +275,14 @@ def test_a_compression_by_one_that_changes_nothing_is_a_longer_queue(compression
     longer = build(TransformerXLMemory(frames=7, chunk_frames=CHUNK), position="rope")
     longer.load_state_dict(layer.state_dict(), strict=False)  # the longer memory has no compression
     with torch.no_grad():
-        torch.testing.assert_close(layer(x).out, longer(x).out, atol=1e-9, rtol=0)
+        torch.testing.assert_close(layer(*unpadded(x)).out, longer(*unpadded(x)).out, atol=1e-9, rtol=0)
 
 
 def test_without_compressed_frames_it_is_transformer_xl():
     memory = CompressiveMemory(frames=5, compressed_frames=0, ratio=4, compression="mean", chunk_frames=CHUNK)
-    layer, x = build(memory), draw(9, 1, FRAMES, DIM)
+    xl, given = build(TransformerXLMemory(frames=5, chunk_frames=CHUNK)), unpadded(draw(9, 1, FRAMES, DIM))
     with torch.no_grad():
-        torch.testing.assert_close(
-            layer(x).out, build(TransformerXLMemory(frames=5, chunk_frames=CHUNK))(x).out, atol=1e-12, rtol=0
-        )
+        torch.testing.assert_close(build(memory)(*given).out, xl(*given).out, atol=1e-12, rtol=0)
 
 
 def test_with_as_many_neighbours_as_frames_a_query_reads_all_of_them():
@@ -294,7 +295,7 @@ def test_with_as_many_neighbours_as_frames_a_query_reads_all_of_them():
     own = torch.nn.functional.scaled_dot_product_attention(*(part[:, :, LAST:] for part in (query, key, value)))
     expected = layer._merged(own + gate.sigmoid()[:, None, None] * (read - own))
     with torch.no_grad():
-        torch.testing.assert_close(layer(x).out[:, LAST:], expected, atol=1e-9, rtol=0)
+        torch.testing.assert_close(layer(*unpadded(x)).out[:, LAST:], expected, atol=1e-9, rtol=0)
 
 
 def test_the_compressive_performer_comes_closer_to_the_compressive_transformer_with_more_features():
@@ -307,7 +308,7 @@ def test_the_compressive_performer_comes_closer_to_the_compressive_transformer_w
         layer = build(memory, FavorCore(features=features))
         layer.load_state_dict(plain.state_dict(), strict=False)  # the plain layer has no random directions
         with torch.no_grad():
-            errors.append((layer(x).out - plain(x).out).norm())
+            errors.append((layer(*unpadded(x)).out - plain(*unpadded(x)).out).norm())
     assert errors[0] > 2 * errors[1] > 4 * errors[2]
 
 
@@ -315,8 +316,8 @@ def test_a_shut_gate_is_no_memory():
     layer, x = build(KNN), draw(10, 1, FRAMES, DIM)
     with torch.no_grad():
         layer.memory.gate.fill_(-200.0)  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
-        alone = torch.cat([build(NoMemory())(chunk).out for chunk in x.split(CHUNK, dim=1)], dim=1)
-        torch.testing.assert_close(layer(x).out, alone, atol=1e-12, rtol=0)
+        alone = torch.cat([build(NoMemory())(*unpadded(chunk)).out for chunk in x.split(CHUNK, dim=1)], dim=1)
+        torch.testing.assert_close(layer(*unpadded(x)).out, alone, atol=1e-12, rtol=0)
 
 
 def test_the_compressive_performer_is_the_performer_over_what_is_remembered():
@@ -334,9 +335,11 @@ def test_the_compressive_performer_is_the_performer_over_what_is_remembered():
             alone.load_state_dict(
                 {key: value for key, value in layer.state_dict().items() if not key.startswith("memory.")}
             )
-            step = layer(chunk, None, state)
-            torch.testing.assert_close(step.out, alone(everything).out[:, recall.frames.shape[1] :], atol=1e-9, rtol=0)
-            state, other = step.state, plain(chunk, None, other).state
+            step = layer(*unpadded(chunk), state)
+            torch.testing.assert_close(
+                step.out, alone(*unpadded(everything)).out[:, recall.frames.shape[1] :], atol=1e-9, rtol=0
+            )
+            state, other = step.state, plain(*unpadded(chunk), other).state
             theirs = plain.memory.recall(other.memory)
             torch.testing.assert_close(layer.memory.recall(state.memory).frames, theirs.frames, atol=0, rtol=0)
 
@@ -353,7 +356,7 @@ def test_a_core_with_a_state_streams_without_a_memory(core: Core, position: Posi
     layer, x = build(NoMemory(), core, position), draw(16, 1, FRAMES, DIM)
     with torch.no_grad():
         outs = [step.out for step in streamed(layer, x, (1, 5, 6, 2))]
-        torch.testing.assert_close(torch.cat(outs, dim=1), layer(x).out, atol=1e-6, rtol=0)
+        torch.testing.assert_close(torch.cat(outs, dim=1), layer(*unpadded(x)).out, atol=1e-6, rtol=0)
 
 
 def test_what_carries_nothing_refuses_to_stream():

@@ -10,6 +10,7 @@ from sortformer.attention import MultiHeadAttention
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import FullCore
 from sortformer.config.memories import CompressiveMemory
+from tests.masks import unpadded
 
 pytestmark = pytest.mark.oracle
 
@@ -40,7 +41,7 @@ def test_it_equals_compressive_transformer_pytorch():
     x = torch.randn(2, 4 * FRAMES, WIDTH, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     state, memories, compared = ours.init_state(x), None, 0
     for chunk in x.split(FRAMES, dim=1):
-        step = ours(chunk, None, state)
+        step = ours(*unpadded(chunk), state)
         expected, memories, loss = theirs(chunk, memories)
         state = step.state
         torch.testing.assert_close(step.out, expected, atol=1e-9, rtol=0)

@@ -11,6 +11,7 @@ from sortformer.model import Sortformer
 from sortformer.model.encoder import Encoder
 from sortformer.model.head import Head
 from sortformer.model.permutation import PermutationEncoding
+from tests.masks import unpadded
 from tests.small_models import SHAPES, small_config, small_model
 
 shapes = pytest.mark.parametrize("shape", SHAPES)
@@ -139,4 +140,4 @@ def test_a_model_without_blocks_still_answers():
 def test_input_scale_multiplies_by_the_root_of_the_channels(scaled, factor):
     model = small_model(small_config({"layers": 0, "input_scale": scaled}))
     frames = torch.randn(1, 5, 16)
-    torch.testing.assert_close(model.encoder(frames).out, factor * frames)
+    torch.testing.assert_close(model.encoder(*unpadded(frames)).out, factor * frames)

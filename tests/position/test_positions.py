@@ -11,6 +11,7 @@ from sortformer.attention import MultiHeadAttention
 from sortformer.config.attention import AttentionConfig, Position
 from sortformer.config.cores import Core, FullCore, LocalCore
 from sortformer.config.mechanisms import CORES, POSITIONS
+from tests.masks import unpadded
 from tests.oracles.attention_loops import attention
 from tests.position.cases import CASES, DEPTH
 
@@ -78,8 +79,8 @@ def test_a_layer_equals_its_oracle(position: Position, core: FullCore | LocalCor
 @every_position
 def test_gradients_are_those_of_finite_differences_and_reach_every_weight(position: Position):
     layer, x = build(position), draw(rows=1, frames=5).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: layer(x).out, x, fast_mode=True, atol=1e-4)
-    layer(x).out.square().sum().backward()
+    assert torch.autograd.gradcheck(lambda x: layer(*unpadded(x)).out, x, fast_mode=True, atol=1e-4)
+    layer(*unpadded(x)).out.square().sum().backward()
     for name, parameter in layer.position.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.abs().sum() > 0, name
@@ -93,7 +94,7 @@ def test_where_a_recording_begins_is_nothing_to_relative_positions_and_something
     valid = torch.arange(FRAMES + 4)[None] >= 4
     with torch.no_grad():
         moved = layer(late, valid).out[:, 4:]
-        same = torch.allclose(moved, layer(x).out, atol=TOLERANCE, rtol=0)
+        same = torch.allclose(moved, layer(*unpadded(x)).out, atol=TOLERANCE, rtol=0)
     assert same is CASES[position].relative
 
 
@@ -101,8 +102,8 @@ def test_days_into_a_stream_rotations_are_as_fine_as_at_its_start():
     layer, x = build("rope", LocalCore(window_frames=3, causal=True)), draw(rows=1)
     start = layer.init_state(x)
     with torch.no_grad():
-        first = layer(x, None, start).out
-        later = layer(x, None, replace(start, clock=start.clock + 10_000_000)).out
+        first = layer(*unpadded(x), start).out
+        later = layer(*unpadded(x), replace(start, clock=start.clock + 10_000_000)).out
     torch.testing.assert_close(later, first, atol=1e-6, rtol=0)
 
 
@@ -111,7 +112,8 @@ def test_order_matters_to_all_but_none(position: Position):
     layer, x = build(position), draw(rows=1)
     shuffled = torch.randperm(FRAMES, generator=torch.Generator().manual_seed(2))
     with torch.no_grad():
-        same = torch.allclose(layer(x[:, shuffled]).out, layer(x).out[:, shuffled], atol=TOLERANCE, rtol=0)
+        moved, whole = (layer(*unpadded(each)).out for each in (x[:, shuffled], x))
+        same = torch.allclose(moved, whole[:, shuffled], atol=TOLERANCE, rtol=0)
     assert same is (position == "none")
 
 
@@ -128,4 +130,4 @@ def test_distances_that_count_for_nothing_leave_rectified_attention():
         layer.position.slope.zero_()  # pyright: ignore[reportCallIssue, reportAttributeAccessIssue]
         query, key, value = (plain._heads(part, x) for part in (plain.query, plain.key, plain.value))
         weights = ((query @ key.transpose(-1, -2)).relu() * (DIM // HEADS) ** -0.5).softmax(dim=-1)
-        torch.testing.assert_close(layer(x).out, plain._merged(weights @ value), atol=1e-9, rtol=0)
+        torch.testing.assert_close(layer(*unpadded(x)).out, plain._merged(weights @ value), atol=1e-9, rtol=0)
