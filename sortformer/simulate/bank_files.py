@@ -111,8 +111,8 @@ def _renew(
             new.mkdir()
             with naming(place):
                 _build(new, folder, rows, speeds, formants)
-            if place.is_dir() and _changed(place, folder):
-                with suppress(FileNotFoundError):  # another process did so first
+            if _changed(place, folder):
+                with suppress(FileNotFoundError):  # there is none, or another process did so first
                     os.rename(place, old)
             os.rename(new, place)
         except OSError:
