@@ -89,6 +89,18 @@ def test_a_band_passes_voices_and_noise_within_it_and_40_db_less_beyond(changes,
         assert noise[outside].max() < 0.1 * whole[inside].max()
 
 
+def test_bands_are_limited_independently_of_one_another():
+    half = dict.fromkeys(("telephone_probability", "low_pass_probability", "high_pass_probability"), 0.5)
+    plans = drawn(low_pass_hz=(5000.0, 5000.0), high_pass_hz=(150.0, 150.0), **half)
+    cut = np.stack([plan.magnitude[0] for plan in plans]) < 0.1
+    telephone, low_pass, high_pass = (cut[:, hertz == HERTZ][:, 0] for hertz in (4000.0, 6000.0, 62.5))
+    assert telephone.mean() == pytest.approx(0.5, abs=0.1)
+    low_pass, high_pass = low_pass[~telephone], high_pass[~telephone]  # a telephone cuts those frequencies, too
+    assert low_pass.mean() == pytest.approx(0.5, abs=0.1)
+    assert high_pass.mean() == pytest.approx(0.5, abs=0.1)
+    assert (low_pass & high_pass).mean() == pytest.approx(0.25, abs=0.1)
+
+
 def test_filters_of_voices_differ_by_what_the_equaliser_may_do():
     levels = np.stack([20 * np.log10(plan.magnitude[:-1, HERTZ == 1000]) for plan in drawn(equaliser_db=3.0)])
     assert levels.mean() == pytest.approx(0.0, abs=0.3)
