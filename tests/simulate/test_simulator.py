@@ -333,6 +333,14 @@ def test_voices_that_are_alike_are_of_one_corpus(bank, rooms):
         assert len({voice.corpus for voice in who}) == 1
 
 
+@pytest.mark.parametrize("kind", ["near", "rooms"])
+def test_the_rooms_of_a_dev_set_are_heard(bank, rooms, kind):
+    others = replace(rooms, responses=np.roll(rooms.responses, 1, axis=2))
+    one, other = (dev_set(bank, kind, 1, 1, 5.0, 7, each) for each in (rooms, others))
+    assert one.activity.equal(other.activity)
+    assert not one.wave.equal(other.wave)
+
+
 def test_calls_have_nothing_above_4_khz(bank, rooms):
     made = dev_set(bank, "calls", num_speakers=2, count=3, duration_s=15.0, seed=7, rooms=rooms)
     power = torch.fft.rfft(made.wave).abs().square()
@@ -355,6 +363,8 @@ def test_an_impossible_dev_set_is_refused(bank, rooms):
         dev_set(bank, "near", 4, 1, 0.05, 0, rooms)
     with pytest.raises(InputError, match="1 to 4 speakers"):
         dev_set(bank, "near", 5, 1, 10.0, 0, rooms)
+    with pytest.raises(InputError, match="one conversation or more, got 0"):
+        dev_set(bank, "near", 1, 0, 10.0, 0, rooms)
 
 
 @pytest.mark.data
