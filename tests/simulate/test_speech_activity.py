@@ -43,6 +43,17 @@ def test_a_pause_within_a_phrase_is_kept_and_a_click_is_not():
     assert not active[160:190].any()
 
 
+@pytest.mark.parametrize(("level_db", "spoken"), [(-25, True), (-35, False)])
+def test_soft_phrases_are_speech_down_to_30_db_below_the_loud_ones(level_db, spoken):
+    rng = np.random.default_rng(0)
+    wave = 1e-5 * rng.normal(size=10 * 16_000)
+    wave[16_000:48_000] = 0.1 * rng.normal(size=32_000)
+    wave[96_000:128_000] = 0.1 * 10 ** (level_db / 20) * rng.normal(size=32_000)
+    active = speech_activity(wave)
+    assert active[100:300].all()
+    assert active[600:800].all() if spoken else not active[600:800].any()
+
+
 @pytest.mark.parametrize("length", [0, 100, 160, 16000])
 def test_silence_is_never_speech(length):
     active = speech_activity(np.zeros(length, np.float32))
