@@ -51,6 +51,19 @@ def test_a_response_is_that_of_the_image_sources_and_then_decays_on_by_the_rever
     assert level_db == pytest.approx(0.0, abs=1.0)
 
 
+def test_a_later_echo_is_not_taken_for_the_direct_sound():
+    echoing = np.zeros(3000)
+    echoing[100], echoing[100 + 1000] = 0.5, 1.0  # 62.5 ms later
+    response = _finish(np.random.default_rng(0), echoing, 0.4)
+    assert np.flatnonzero(np.abs(response) > 1e-6).tolist() == [8, 1008]
+
+
+def test_rooms_fade_by_their_reverberation_times(made):
+    energy = made[0].responses.astype(float) ** 2
+    early, late = (energy[..., start : start + 192].sum(axis=(1, 2)) for start in (40, 40 + 416))  # 26 ms apart
+    np.testing.assert_allclose(60 * 0.026 / (10 * np.log10(early / late)), made[0].t60_s, rtol=0.35)
+
+
 def test_longer_reverberation_times_keep_more_energy_late(made):
     rooms = made[0]
     late = (rooms.responses[..., 1600:] ** 2).sum(-1).mean(-1)
