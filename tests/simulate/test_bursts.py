@@ -116,9 +116,10 @@ def test_a_breath_has_resonances_and_rustling_has_not():
     assert np.mean(np.array(rustling) >= 2) < 0.5
 
 
-def test_a_breath_is_weaker_at_high_frequencies():
+@pytest.mark.parametrize("kind", [BREATH, LAUGHTER])
+def test_breath_and_laughter_are_weaker_at_high_frequencies(kind):
     hertz = np.fft.rfftfreq(20 * RATE, 1 / RATE)
-    powers = [np.abs(np.fft.rfft(sound)) ** 2 for seed in range(60) if (sound := sound_of(BREATH, seed)).any()]
+    powers = [np.abs(np.fft.rfft(sound)) ** 2 for seed in range(60) if (sound := sound_of(kind, seed, 0.03)).any()]
     tilts = [power[hertz > 4000].mean() / power[(hertz > 300) & (hertz < 1000)].mean() for power in powers]
     assert np.median(tilts) < 0.1
 
