@@ -186,6 +186,11 @@ def test_lively_windows_have_overlap_or_else_many_turns_and_enough_speakers():
     assert {len(each.start) for each in windows_of([under, little], 2, lively=True)} == {4}
 
 
+def test_the_liveliest_window_is_never_an_empty_one():
+    seldom = [(0, 0, 1000), (0, 2500, 3500)]
+    assert all(len(each.start) == 1 for each in windows_of([seldom], 2, lively=True))
+
+
 def test_excluded_recordings_are_left_out_of_every_folder(patterns, tmp_path):
     assert len(patterns.recordings) == 1
     assert patterns.lengths.tolist() == [19950]
