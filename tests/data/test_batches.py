@@ -1,9 +1,11 @@
 """Training batches: a function of seed and step only, on the model's grid, in order of arrival."""
 
 import pickle
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,6 +16,8 @@ from sortformer.data import Batches, Sources, batches
 from sortformer.errors import InputError
 from sortformer.losses import align
 from sortformer.simulate import Conversations
+from sortformer.simulate.bursts import KINDS
+from sortformer.simulate.rooms import ROOM_SAMPLES
 from tests.data.corpora import corpus
 from tests.simulate.makers import make_bank_folder
 from tests.train.runs import small_run
@@ -218,6 +222,21 @@ def test_real_turn_taking_is_gathered_from_all_folders(config, tmp_path):
     assert both is not None
     assert alone is not None
     assert len(both.recordings) == len(alone.recordings) + 1
+
+
+def test_rooms_and_bursts_are_made_once_and_kept_in_the_cache(config, tmp_path, monkeypatch):
+    made: Counter[str] = Counter()
+
+    def ones(name: str, *shape: int) -> np.ndarray:
+        made[name] += 1
+        return np.ones(shape, np.float32)
+
+    monkeypatch.setattr("sortformer.simulate.rooms._room", lambda *_: ones("rooms", 5, ROOM_SAMPLES))
+    monkeypatch.setattr("sortformer.simulate.burst_pool.burst_of_kind", lambda *_: ones("bursts", 200))
+    data = replace(config.data, rooms=1, bursts=1, cache=str(tmp_path))
+    for _ in range(2):
+        Sources.load(data)
+    assert made == {"rooms": 1, "bursts": KINDS}
 
 
 def test_a_simulator_has_all_that_its_sources_hold(config, sources, monkeypatch):
