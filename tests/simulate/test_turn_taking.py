@@ -217,7 +217,7 @@ def test_a_window_longer_than_the_recording_ends_in_silence(patterns):
 def test_a_folder_without_rttm_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"has no \.rttm files"):
         TurnPatterns.from_rttm([tmp_path])
-    (tmp_path / "silence.rttm").write_text("")
+    (tmp_path / "silence.rttm").write_text("SPEAKER silence 1 1.00 0.00 <NA> <NA> nobody <NA> <NA>\n")
     with pytest.raises(InputError, match="no turns"):
         TurnPatterns.from_rttm([tmp_path])
 
