@@ -52,6 +52,14 @@ def test_a_burst_is_drawn_as_loud_as_it_was_made_give_or_take(pool):
     assert np.std(levels) == pytest.approx(LEVEL_SPREAD_DB, rel=0.2)
 
 
+def test_a_burst_is_played_to_its_end_unless_the_recording_ends_before(pool):
+    notes = pool.draw(np.random.default_rng(1), 0, 100 * RATE, 1.0, np.zeros(6))
+    cut = [note.at + note.length == 100 * RATE for note in notes]
+    whole = [note for note, ends in zip(notes, cut, strict=True) if not ends]
+    assert {note.delivery.speed > 1 for note in whole} == {False, True}
+    assert all(abs(note.length * note.delivery.speed - note.stored) < 1 for note in whole)
+
+
 def test_the_kinds_are_those_that_are_asked_for(pool):
     music = np.eye(6, dtype=np.float32)[4]
     notes = pool.draw(np.random.default_rng(1), 3, 60 * RATE, 2.0, music)
