@@ -1,6 +1,8 @@
 """Pauses: real sounds, away from speech, each from one recording."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +22,15 @@ def test_there_is_no_speech_in_them_nor_next_to_them(bank: VoiceBank):
     for start, end in zip(pauses.start, pauses.end, strict=True):
         assert not bank.activity[start - 4 : end + 4].any()
         assert end - start >= 12
+
+
+@pytest.mark.parametrize(("hops", "found"), [(19, []), (20, [(14, 26)])])
+def test_the_shortest_lasts_for_120_ms_without_40_ms_at_either_end(hops: int, found: list[tuple[int, int]]):
+    activity = np.ones(100, dtype=bool)
+    activity[10 : 10 + hops] = False
+    one: Any = SimpleNamespace(activity=activity, utterance_start=[0], utterance_end=[100], audio=None)
+    pauses = Pauses(one)
+    assert list(zip(pauses.start.tolist(), pauses.end.tolist(), strict=True)) == found
 
 
 def test_none_reaches_from_one_recording_into_the_next(bank: VoiceBank):
