@@ -23,9 +23,11 @@ def test_responses_have_unit_energy_and_start_with_the_direct_sound(made):
     assert not responses[..., -1].any()
 
 
-def test_nobody_sits_on_the_microphone():
+def test_nobody_sits_on_the_microphone_or_beyond_the_walls():
     rng, size, microphone = np.random.default_rng(0), np.array([3.0, 3.0, 2.4]), np.array([1.5, 1.5, 1.0])
-    assert min(np.linalg.norm(_talker(rng, size, microphone) - microphone) for _ in range(200)) > 0.5
+    places = np.stack([_talker(rng, size, microphone) for _ in range(200)])
+    assert np.linalg.norm(places - microphone, axis=1).min() > 0.5
+    assert ((places > 0) & (places < size)).all()
 
 
 @pytest.mark.parametrize(
