@@ -269,11 +269,12 @@ def test_sources_are_the_same_wherever_they_lie_and_others_with_another_border(t
     assert content("one", 4.0) == content("another", 4.0) != content("moved", 4.01)
 
 
-def test_another_window_without_a_turn_is_another_source(tmp_path: Path):
-    def content(offset: str) -> str:
-        manifest = corpus(tmp_path, {"a": (9.0, ())})
+def test_another_window_or_region_without_a_turn_is_another_source(tmp_path: Path):
+    def content(offset: str, end_s: float = 9.0) -> str:
+        manifest = corpus(tmp_path, {"a": (9.0, ())}, parts={"a": [(0.0, end_s)]})
         text = manifest.read_text()
         manifest.write_text(text.replace('"offset": 0.0, "duration": 9.0', f'"offset": {offset}, "duration": 5.0'))
         return Sources.load(DataConfig(recordings=(RecordingsConfig(str(manifest)),))).content
 
     assert content("1.0") == content("1.0") != content("2.0")
+    assert content("1.0") != content("1.0", end_s=5.0)
