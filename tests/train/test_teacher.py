@@ -121,6 +121,7 @@ def test_one_voice_alone_cannot_be_taught(sources, tmp_path):
     np.savez(path, voice=VOICES, embedding=np.ones((4, 2)))
     with pytest.raises(InputError, match=r"needs two or more voices; the bank has one, [ab]_"):
         VoiceTeacher.read(path, sources.bank.pool(1), 8)
+    assert len(VoiceTeacher.read(path, sources.bank.pool(2), 8).table) == 2
 
 
 def damaged_bytes() -> bytes:
