@@ -184,6 +184,8 @@ def test_lively_windows_have_overlap_or_else_many_turns_and_enough_speakers():
     assert {int(each.length[0]) for each in windows_of([calm, over], 2, lively=True)} == {700}
     assert {len(np.unique(each.speaker)) for each in windows_of([calm, alone], 2, lively=True)} == {2}
     assert {len(each.start) for each in windows_of([under, little], 2, lively=True)} == {4}
+    much, most_of_it = [(0, 0, 1000), (1, 100, 400)], [(0, 750, 950), (1, 800, 1000)]
+    assert {int(each.length[0]) for each in windows_of([much, most_of_it], 2, lively=True)} == {200}
 
 
 def test_the_liveliest_window_is_never_an_empty_one():
