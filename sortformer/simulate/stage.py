@@ -42,9 +42,7 @@ class Stage:
 
     def murmur(self, row: int, source: int, at: int, length: int) -> None:
         """Play ``length`` hops of the bank in the babble of a row, up to the end of its recording."""
-        length = min(length, self.num_hops - at)
-        if length > 0:
-            self._note(row, self.activity.shape[1], source, at, length, _PLAIN)
+        self._note(row, self.activity.shape[1], source, at, length, _PLAIN)
 
     def _note(self, row: int, path: int, source: int, at: int, length: int, delivery: Delivery) -> None:
         # The margin after the last phrase of a bank may reach beyond its end.
