@@ -113,6 +113,12 @@ def test_what_is_heard_before_a_phrase_keeps_its_time_at_any_speed(bank, speed):
     assert note.at + before / speed == pytest.approx(50 * 160, abs=80)
 
 
+def test_a_pause_within_a_turn_that_is_said_faster_is_as_much_shorter():
+    stage = stage_of((10, 20), (30, 40))
+    stage.play(0, 0, 10, 5, 30, Delivery(speed=1.25))
+    assert np.flatnonzero(stage.activity[0, 0]).tolist() == [*range(5, 5 + 8), *range(5 + 16, 5 + 24)]
+
+
 def test_a_turn_that_is_said_faster_is_shorter_and_higher(bank):
     stages = {speed: Stage(bank, 1, 1, 300) for speed in (0.8, 1.0, 1.25)}
     for speed, stage in stages.items():
