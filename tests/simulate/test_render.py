@@ -140,6 +140,16 @@ def test_disturbances_have_the_drawn_level(tracks, kind, snr_db):
     assert float(measured) == pytest.approx(snr_db, abs=0.5)
 
 
+@pytest.mark.parametrize(("bystander", "measured"), [(False, NUM_SAMPLES), (True, LENGTH // 4)])
+def test_babble_is_measured_over_the_recording_and_a_bystander_where_it_talks(tracks, bystander, measured):
+    tracks[0, -1, : LENGTH // 4] = 0.3 * torch.randn(LENGTH // 4, generator=torch.Generator().manual_seed(9))
+    murmur = {"babble_snr_db": np.full(1, 10, np.float32), "bystander": np.full(1, bystander)}
+    clean, noisy = (run(tracks, plain(**changes))[0].double() for changes in ({}, murmur))
+    voices = (noisy * clean).sum() / clean.square().sum() * clean
+    power = (noisy - voices).square().sum() / measured
+    assert float(10 * (voices.square().mean() / power).log10()) == pytest.approx(10, abs=0.5)
+
+
 def test_bursts_come_as_often_and_as_loud_as_drawn(tracks):
     drawn = {"burst_hz": np.full(1, 2, np.float32), "burst_seed": np.full(1, 3)}
     clean = run(tracks, plain())[0]
