@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.signal import firwin, lfilter
 
-from sortformer.simulate.formants import with_formants
+from sortformer.simulate.formants import _envelope, with_formants
 
 RATE = 16_000
 
@@ -22,6 +23,15 @@ def vowel(pitch_hz: float, formants_hz: tuple[float, ...]) -> np.ndarray:
 def level_db(wave: np.ndarray, low_hz: float, high_hz: float) -> float:
     power = np.abs(np.fft.rfft(wave)) ** 2
     return float(10 * np.log10(power[round(low_hz * len(wave) / RATE) : round(high_hz * len(wave) / RATE)].sum()))
+
+
+@pytest.mark.parametrize(("samples", "kept"), [(0, 1.0), (1, 1.0), (31, 1.0), (32, 0.0), (200, 0.0)])
+def test_the_envelope_has_the_ripples_of_less_than_two_milliseconds_whatever_the_phases(samples: int, kept: float):
+    ripple = torch.cos(2 * torch.pi * samples * torch.arange(257) / 512)[None]
+    phases = torch.randn(1, 257, generator=torch.Generator().manual_seed(0))
+    phases[:, [0, -1]] = 0.0  # of a real signal
+    found = _envelope(torch.polar(ripple.exp(), phases))
+    torch.testing.assert_close(found, kept * ripple, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("factor", [0.85, 1.15])
