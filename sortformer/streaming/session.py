@@ -392,6 +392,5 @@ def _step(ready: Sequence[tuple[Session, Front, Chunk, np.ndarray]]) -> None:
     """Process the next chunk of sessions whose memory states have one shape."""
     memory = side_by_side([session._position.memory for session, *_ in ready])
     memory, probs = ready[0][0]._memory.step(memory, together([chunk for _, _, chunk, _ in ready]))
-    for index, (session, front, chunk, rest) in enumerate(ready):
-        count = int(chunk.length) * session.model.config.head.upsampling
-        session._commit(front, row(memory, index), session._by_slot(probs[index, :count]), rest)
+    for index, (session, front, _, rest) in enumerate(ready):
+        session._commit(front, row(memory, index), session._by_slot(probs[index]), rest)
