@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from sortformer.annotation import Origin, TimeAxis
 from sortformer.audio.signal import INAUDIBLE
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -145,6 +146,14 @@ def test_a_stream_ends_once(session):
 def test_an_id_that_a_result_cannot_have_is_refused_before_anything_is_heard(uri):
     with pytest.raises(InputError, match="must be a non-empty string"):
         Session(MODEL, CONFIG, uri=uri)
+
+
+def test_the_result_names_its_origin_and_its_frames():
+    session = Session(
+        MODEL, dataclasses.replace(CONFIG, max_speakers=3), origin=Origin("tiny", "0.1", {"preset": "1s"})
+    )
+    frames = len(stream_probabilities(session, [WAVE]))
+    assert session.finish().origin == Origin("tiny", "0.1", {"preset": "1s"}, TimeAxis(0.0, 0.08, frames))
 
 
 def test_an_empty_stream_is_an_empty_diarization(session):
