@@ -144,6 +144,16 @@ def test_without_a_bank_all_conversations_are_real(mixed):
         sources.simulator(real.simulation, real.model)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_recording_that_is_gone_is_one_sentence_whoever_reads_it(workers, config, tmp_path):
+    manifest = corpus(tmp_path, {"a": (12.0, ((0.5, 4.0, "ann"),))})
+    real = replace(config, data=DataConfig(recordings=(RecordingsConfig(str(manifest)),)), workers=workers)
+    made = batches(Sources.load(real.data), real, real.model, first_step=0)
+    (tmp_path / "a.wav").unlink()
+    with pytest.raises(InputError, match=r"a\.wav"):
+        next(made)
+
+
 def test_each_corpus_goes_through_other_channels_as_often_as_it_says(mixed):
     (corpus,) = mixed.data.recordings
 
