@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, bursts, drawn_kind
+from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, burst_of_kind, bursts, drawn_kind
 
 RATE = 16_000
 CLATTER, RUSTLE, BREATH, LAUGHTER, MUSIC = map(tuple, np.eye(5, 6).tolist())
@@ -105,6 +105,12 @@ def test_rustling_lasts_and_flutters_and_breath_does_not():
     assert max(breathing) < 10  # several, at most
     swings = [np.median([_swing_db(sound) for sound in sounds]) for sounds in kinds]
     assert swings[0] > 1.5 * swings[1]
+
+
+def test_breaths_puffs_and_knocks_begin_and_end_in_silence():
+    for kind in (2, KINDS - 1):
+        sounds = [burst_of_kind(np.random.default_rng(seed), kind) for seed in range(20)]
+        assert all(sound[0] == sound[-1] == 0 for sound in sounds)
 
 
 def test_a_breath_has_resonances_and_rustling_has_not():
