@@ -192,6 +192,13 @@ def _hold(folder: Path, held: Any) -> None:
         time.sleep(600)
 
 
+def test_a_folder_that_is_locked_is_made_and_removed_if_nothing_is_written(tmp_path):
+    for _ in range(2):
+        with locked(tmp_path / "new" / "run"):
+            assert (tmp_path / "new" / "run").is_dir()
+        assert not (tmp_path / "new" / "run").exists()
+
+
 def test_two_runs_do_not_write_to_one_folder(run_config, tmp_path, whole):
     spawning = multiprocessing.get_context("spawn")
     held = spawning.Event()
