@@ -43,7 +43,7 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
         _check_same(str(sources[0]), first, str(source), last)
         settings.add(last.postprocess)
         for name, weights in last.model.state_dict().items():
-            sums[name] += weights.double()
+            sums[name] += weights
     as_last = drawn(last.model)
     mean = {
         name: (sums[name] / len(sources)).to(weights.dtype)
