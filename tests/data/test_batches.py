@@ -247,6 +247,13 @@ def test_rooms_and_bursts_are_made_once_and_kept_in_the_cache(config, tmp_path, 
     for _ in range(2):
         Sources.load(data)
     assert made == {"rooms": 1, "bursts": KINDS}
+    assert {path.name.split("-")[0] for path in tmp_path.iterdir()} == {"voices", "rooms", "bursts"}
+
+
+def test_voices_that_speak_elsewhere_are_another_source(sources):
+    assert sources.bank is not None
+    others = replace(sources.bank, activity=~sources.bank.activity)
+    assert replace(sources, bank=others).content != sources.content == replace(sources).content
 
 
 def test_a_simulator_has_all_that_its_sources_hold(config, sources, monkeypatch):
