@@ -83,7 +83,7 @@ def _table(turns: Sequence[Turn]) -> np.ndarray:
 def _crop(table: np.ndarray, first: int, num_hops: int) -> np.ndarray:
     inside = table[(table[:, 2] > first) & (table[:, 1] < first + num_hops)]
     cut = np.column_stack([inside[:, 0], np.clip(inside[:, 1:] - first, 0, num_hops)])
-    said = np.bincount(cut[:, 0], weights=cut[:, 2] - cut[:, 1], minlength=int(table[:, 0].max()) + 1)
+    said = np.bincount(cut[:, 0], weights=cut[:, 2] - cut[:, 1])
     return cut[said[cut[:, 0]] >= _SHORTEST_SHARE]
 
 
