@@ -250,10 +250,11 @@ def test_rooms_and_bursts_are_made_once_and_kept_in_the_cache(config, tmp_path, 
     assert {path.name.split("-")[0] for path in tmp_path.iterdir()} == {"voices", "rooms", "bursts"}
 
 
-def test_voices_that_speak_elsewhere_are_another_source(sources):
-    assert sources.bank is not None
-    others = replace(sources.bank, activity=~sources.bank.activity)
-    assert replace(sources, bank=others).content != sources.content == replace(sources).content
+def test_other_voices_and_voices_that_speak_elsewhere_are_another_source(sources):
+    bank = sources.bank
+    assert bank is not None
+    for others in (replace(bank, activity=~bank.activity), replace(bank, voices=bank.voices[::-1])):
+        assert replace(sources, bank=others).content != sources.content == replace(sources).content
 
 
 def test_a_simulator_has_all_that_its_sources_hold(config, sources, monkeypatch):
