@@ -173,6 +173,14 @@ def test_of_a_crowd_anybody_is_kept(speakers):
     assert len(np.unique(kept)) > 2 * speakers
 
 
+@pytest.mark.parametrize("speakers", [1, 2, 3])
+def test_of_a_crowd_only_the_turns_of_those_who_are_kept_are_said(speakers):
+    crowd = [(turn % 4, 100 * turn, 100 * turn + 40 + turn % 4) for turn in range(9)]  # the length tells who speaks
+    for each in windows_of([crowd], speakers):
+        said = set(zip(each.speaker.tolist(), each.length.tolist(), strict=True))
+        assert sorted(who for who, _ in said) == list(range(speakers))
+
+
 def test_lively_windows_have_overlap_or_else_many_turns_and_enough_speakers():
     calm = [(turn % 2, 500 * turn, 500 * turn + 490) for turn in range(2)]
     quick = [(turn % 2, 50 * turn, 50 * turn + 49) for turn in range(20)]
