@@ -99,6 +99,9 @@ def test_different_models_licences_and_single_ones_are_refused(tmp_path: Path):
     one, other = saved(tmp_path / "one"), saved(tmp_path / "other", "local")
     with pytest.raises(InputError, match=r"are different models: encoder\.\w+ is"):
         average([one, other], tmp_path / "mean")
+    checkpoint.save(tmp_path / "nearly", small_model(replace(checkpoint.load(one)[0].config, labelling="nemo")))
+    with pytest.raises(InputError, match="are different models: labelling is 'cover' and 'nemo'"):
+        average([one, tmp_path / "nearly"], tmp_path / "mean")
     with pytest.raises(InputError, match="different licences"):
         average([one, saved(tmp_path / "bought", licence="MIT")], tmp_path / "mean")
     with pytest.raises(InputError, match=r"at least two models, got only .*one"):
