@@ -55,9 +55,9 @@ def test_a_response_is_that_of_the_image_sources_and_then_decays_on_by_the_rever
 
 def test_a_later_echo_is_not_taken_for_the_direct_sound():
     echoing = np.zeros(3000)
-    echoing[100], echoing[100 + 1000] = 0.5, 1.0  # 62.5 ms later
+    echoing[100], echoing[100 + 200], echoing[100 + 1000] = -0.5, 0.4, 1.0  # the last is 62.5 ms later
     response = _finish(np.random.default_rng(0), echoing, 0.4)
-    assert np.flatnonzero(np.abs(response) > 1e-6).tolist() == [8, 1008]
+    assert np.flatnonzero(np.abs(response) > 1e-6).tolist() == [8, 208, 1008]
 
 
 def test_rooms_fade_by_their_reverberation_times(made):
