@@ -219,6 +219,12 @@ def test_a_pattern_that_leaves_nothing_out_is_refused(tmp_path):
         TurnPatterns.from_rttm([tmp_path], exclude=("EN200",))
 
 
+def test_speakers_are_numbered_by_name_so_that_every_process_draws_the_same(tmp_path):
+    lines = [f"SPEAKER m 1 {turn}.00 1.00 <NA> <NA> {name} <NA> <NA>" for turn, name in enumerate("hgfedcba")]
+    (tmp_path / "m.rttm").write_text("\n".join(lines))
+    assert TurnPatterns.from_rttm([tmp_path]).recordings[0][:, 0].tolist() == [7, 6, 5, 4, 3, 2, 1, 0]
+
+
 def test_a_window_longer_than_the_recording_ends_in_silence(patterns):
     outline = patterns.window(np.random.default_rng(0), 3, 50_000)
     assert outline.start.max() + 150 <= 19950
