@@ -94,6 +94,12 @@ def test_other_data_than_before_are_named(run_config, tmp_path):
         train(config, tmp_path / "run")
 
 
+def test_nothing_has_changed_for_a_run_that_had_taken_no_step(run_config, tmp_path, recwarn):
+    train(run_config, tmp_path, stop=after(0))
+    train(replace(run_config, checkpoint_every=2), tmp_path, stop=after(1))
+    assert not [each for each in recwarn if "changed recipe" in str(each.message)]
+
+
 def test_other_settings_than_before_are_named(run_config, tmp_path, recwarn):
     train(run_config, tmp_path, stop=after(2))
     train(run_config, tmp_path, stop=after(3))
