@@ -59,7 +59,7 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
     valid, head = length_mask(frames, emb.shape[1]), model.head
     emb = model.encoder(emb, valid).out
     staying = torch.arange(len(emb), device=emb.device)
-    probs = emb.new_zeros(*valid.shape, model.config.head.num_slots)
+    probs = emb.new_zeros(*valid.shape, model.config.head.num_slots)  # under autocast not of the estimates' type
     layers = torch.full_like(staying, head.blocks.layers)
     x, before = head.section(0, head.input(emb), valid).out, None
     for index, layer in enumerate(head.estimate_layers):
@@ -67,13 +67,14 @@ def leave_early(model: Sortformer, feats: Tensor, lengths: Tensor, confidence: f
         now = in_order_of_arrival(torch.sigmoid(estimate), valid)
         if before is not None:
             leaving = agreement(before, now, valid) >= confidence
-            probs[staying[leaving]], layers[staying[leaving]] = now[leaving], layer
+            probs[staying[leaving]], layers[staying[leaving]] = now[leaving].to(probs.dtype), layer
             staying, valid, x, now = (rows[~leaving] for rows in (staying, valid, x, now))
             if not len(staying):
                 return EarlyOutput(probs, layers, emb)
         before = now
         x = head.section(index + 1, x, valid).out
-    probs[staying] = torch.sigmoid(head.output(x, valid)).masked_fill(~valid[..., None], 0.0)
+    last = torch.sigmoid(head.output(x, valid)).masked_fill(~valid[..., None], 0.0)
+    probs[staying] = last.to(probs.dtype)
     return EarlyOutput(probs, layers, emb)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
+from torch import Tensor, nn
 
 from sortformer.errors import ConfigError
 from sortformer.model.early_exit import agreement, in_order_of_arrival, leave_early
@@ -98,6 +98,18 @@ def test_the_order_of_the_classes_changes_nothing(seed: int, order: list[int]):
     assert in_order_of_arrival(probs[..., order], valid).equal(expected)
     for row, length in enumerate((7, 4)):
         np.testing.assert_array_equal(expected[row, :length], sorted_by_arrival(probs[row, :length].numpy()))
+
+
+@pytest.mark.parametrize("confidence", [0.01, 1.0])
+def test_it_leaves_under_autocast_where_norms_stay_in_float32(monkeypatch: pytest.MonkeyPatch, confidence: float):
+    norm = nn.functional.layer_norm
+    monkeypatch.setattr(nn.functional, "layer_norm", lambda x, *given: norm(x.float(), *given))  # as CUDA's autocast
+    feats, lengths = recordings(0, [50, 70])
+    expected = leave_early(MODELS["deep"], feats, lengths, confidence)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = leave_early(MODELS["deep"], feats, lengths, confidence)
+    assert found.layers.equal(expected.layers)
+    torch.testing.assert_close(found.probs, expected.probs, atol=0.05, rtol=0)
 
 
 @given(seed=seeds)
