@@ -68,20 +68,23 @@ class Tree:
 
 
 def _below(root: Path) -> Iterator[Path]:
-    """Yield what is in a folder and below it, except folders; each folder once: links may form a loop."""
+    """Yield what is in a folder and below it, except folders; each folder once, by a link only if it lies elsewhere."""
 
     def refuse(error: OSError) -> None:
         raise InputError(f"cannot read the folder {error.filename}: {refusal(error)}") from error
 
-    seen = set[str]()
-    for folder, below, names in os.walk(root, onerror=refuse, followlinks=True):
-        place = os.path.realpath(folder)
-        if place in seen:
-            below.clear()
-            continue
-        seen.add(place)
-        below[:] = sorted(name for name in below if not name.startswith(".") and name != "__MACOSX")
-        yield from (Path(folder, name) for name in names)
+    seen, starts = set[str](), [str(root)]
+    for start in starts:  # and then the links found there
+        for folder, below, names in os.walk(start, onerror=refuse):
+            place = os.path.realpath(folder)
+            if place in seen:
+                below.clear()
+                continue
+            seen.add(place)
+            below[:] = sorted(name for name in below if not name.startswith(".") and name != "__MACOSX")
+            paths = {os.path.join(place, name): os.path.join(folder, name) for name in below}
+            starts += (path for inside, path in paths.items() if os.path.realpath(path) != inside)
+            yield from (Path(folder, name) for name in names)
 
 
 def _only(paths: Sequence[Path]) -> Path | None:

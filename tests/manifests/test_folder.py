@@ -34,6 +34,14 @@ def test_linked_folders_are_searched_once_even_in_a_loop(tmp_path: Path):
     assert {draft.entry.id for draft in from_folder(tmp_path / "corpus")} == {"one", "two"}
 
 
+def test_a_recording_is_where_it_lies_not_where_a_link_to_its_folder_does(tmp_path: Path):
+    sound(tmp_path / "wav" / "one.wav")
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    for link in ("latest", "a/b/wav"):
+        (tmp_path / link).symlink_to(tmp_path / "wav", target_is_directory=True)
+    assert [draft.entry.audio for draft in from_folder(tmp_path)] == [tmp_path / "wav" / "one.wav"]
+
+
 def test_a_subfolder_that_cannot_be_read_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     sound(tmp_path / "one.wav")
     sound(tmp_path / "private" / "two.wav")
