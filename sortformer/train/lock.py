@@ -29,13 +29,19 @@ def locked(folder: Path) -> Iterator[None]:
     except Timeout:
         raise InputError(f"another run is writing to {folder}: wait until it ends, or give another folder") from None
     except OSError as error:  # e.g. NFS without a lock service
+        _leave(folder, made)
         raise InputError(f"cannot lock {folder}: {refusal(error)}") from error
     with lock:
         try:
             yield
         finally:
-            with suppress(OSError):  # where an open file cannot be deleted, it stays
-                if [each.name for each in folder.iterdir()] == [_LOCK]:
-                    (folder / _LOCK).unlink()
-                    if made:
-                        folder.rmdir()
+            _leave(folder, made)
+
+
+def _leave(folder: Path, made: bool) -> None:
+    """Remove the lock of a folder to which nothing else was written, and the folder if it was ``made`` for that."""
+    with suppress(OSError):  # where an open file cannot be deleted, it stays
+        if [each.name for each in folder.iterdir()] == [_LOCK]:
+            (folder / _LOCK).unlink()
+            if made:
+                folder.rmdir()

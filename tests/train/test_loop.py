@@ -222,9 +222,11 @@ def test_a_file_system_without_locks_is_refused_by_name(run_config, tmp_path, mo
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", flock)
+    out = tmp_path / "run"
     with pytest.raises(InputError) as caught:
-        train(run_config, tmp_path)
-    assert str(caught.value) == f"cannot lock {tmp_path}: No locks available (choose a path on another file system)"
+        train(run_config, out)
+    assert not out.exists()
+    assert str(caught.value) == f"cannot lock {out}: No locks available (choose a path on another file system)"
 
 
 @pytest.mark.parametrize("there", [False, True])
