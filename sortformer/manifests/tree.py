@@ -13,10 +13,12 @@ from sortformer.formats.folders import is_visible_file
 
 __all__ = ["Tree", "check_complete", "duration_of"]
 
+_NOT_OURS = {"__MACOSX", "lost+found", "System Volume Information"}  # made by archivers and file systems
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The files under a folder with certain suffixes, by name; hidden ones and ``__MACOSX`` are ignored.
+    """The files under a folder with certain suffixes, by name; without hidden ones and those of file systems.
 
     Broken links are included, but not found by name.
     """
@@ -81,7 +83,7 @@ def _below(root: Path) -> Iterator[Path]:
                 below.clear()
                 continue
             seen.add(place)
-            below[:] = sorted(name for name in below if not name.startswith(".") and name != "__MACOSX")
+            below[:] = sorted(name for name in below if not name.startswith(".") and name not in _NOT_OURS)
             paths = {os.path.join(place, name): os.path.join(folder, name) for name in below}
             starts += (path for inside, path in paths.items() if os.path.realpath(path) != inside)
             yield from (Path(folder, name) for name in names)

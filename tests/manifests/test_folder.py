@@ -48,13 +48,15 @@ def test_a_subfolder_that_cannot_be_read_is_not_left_out(tmp_path: Path, monkeyp
     scandir = os.scandir
 
     def refusing(path: str | Path) -> object:  # permissions do not stop root
-        if Path(path).name == "private":
+        if Path(path).name in ("private", "lost+found"):
             raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
     with pytest.raises(InputError, match=r"cannot read the folder .*private: Permission denied \(ask its owner"):
         from_folder(tmp_path)
+    (tmp_path / "private").rename(tmp_path / "lost+found")  # of the root of a disk, and closed to users
+    assert [draft.entry.id for draft in from_folder(tmp_path)] == ["one"]
 
 
 def test_rttm_of_the_recordings_name_may_call_it_otherwise(tmp_path: Path):
