@@ -76,7 +76,7 @@ def _below(root: Path) -> Iterator[Path]:
         raise InputError(f"cannot read the folder {error.filename}: {refusal(error)}") from error
 
     seen, starts = set[str](), [str(root)]
-    for start in starts:  # and then the links found there
+    for start in starts:  # grows by the links that are found
         for folder, below, names in os.walk(start, onerror=refuse):
             place = os.path.realpath(folder)
             if place in seen:
@@ -84,8 +84,10 @@ def _below(root: Path) -> Iterator[Path]:
                 continue
             seen.add(place)
             below[:] = sorted(name for name in below if not name.startswith(".") and name not in _NOT_OURS)
-            paths = {os.path.join(place, name): os.path.join(folder, name) for name in below}
-            starts += (path for inside, path in paths.items() if os.path.realpath(path) != inside)
+            for name in below:
+                path = os.path.join(folder, name)
+                if os.path.realpath(path) != os.path.join(place, name):  # a link, or a junction of Windows
+                    starts.append(path)
             yield from (Path(folder, name) for name in names)
 
 
