@@ -1,8 +1,9 @@
 """Attention by a kernel phi(q) . phi(k) in place of the exponential: its state is running sums over the past.
 
 Features of keys come with a logarithmic scale: phi(k_j) = exp(s_j) features_j. Sums are kept relative to the largest
-scale so far, so they do not depend on later frames. Sums and scales are float32 at least: in half precision, sums of
-some minutes no longer change when a frame is added, and those of an hour overflow.
+scale so far, so they do not depend on later frames. Features, scales and sums are float32 at least: in half precision,
+exponentials of moderately large queries and keys vanish, sums of some minutes no longer change when a frame is added,
+and those of an hour overflow.
 """
 
 from abc import abstractmethod
@@ -41,7 +42,7 @@ class KernelAttention(RecurrentCore):
 
     @abstractmethod
     def query_features(self, query: Tensor) -> Tensor:
-        """Return (B, H, T, m), up to a positive factor for each query."""
+        """Return (B, H, T, m), up to a positive factor for each query; queries, as keys, are at least float32."""
 
     @abstractmethod
     def key_features(self, key: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,34 +86,33 @@ class KernelAttention(RecurrentCore):
     def _absorb(self, state: KernelState, key: Tensor, value: Tensor, valid: Tensor) -> KernelState:
         features, scales = self._valid_features(key, valid)
         scale = torch.maximum(state.scale, scales.amax(dim=-1, keepdim=True)).detach()  # cancels in the quotient
-        features = features * (scales - scale).exp()[..., None].to(features.dtype)
+        features = features * (scales - scale).exp()[..., None]
         kept = (state.scale - scale).exp()
         return KernelState(
-            state.mixed * kept[..., None] + features.transpose(-1, -2) @ value,
+            state.mixed * kept[..., None] + features.transpose(-1, -2) @ wide(value),
             state.total * kept + features.sum(dim=2),
             scale,
         )
 
     def _read(self, query: Tensor, state: KernelState) -> Tensor:
-        features = wide(self.query_features(query))
+        features = self.query_features(wide(query))
         return _quotient(features @ state.mixed, features @ state.total[..., None]).to(query.dtype)
 
     def _read_within(self, query: Tensor, key: Tensor, value: Tensor, valid: Tensor, state: KernelState) -> Tensor:
         """Attend to the past in ``state`` and, within the block, to keys up to each query."""
-        asked = self.query_features(query)
+        asked = self.query_features(wide(query))
         features, scales = self._valid_features(key, valid)
         scale = torch.maximum(scales.cummax(dim=-1).values, state.scale).detach()  # (B, H, T): no look-ahead
         weights = (asked @ features.transpose(-1, -2)).tril()
-        weights = weights * (scales[:, :, None] - scale[..., None]).clamp(max=0.0).exp().to(weights.dtype)
+        weights = weights * (scales[:, :, None] - scale[..., None]).clamp(max=0.0).exp()
         kept = (state.scale - scale).exp()[..., None]
-        asked = wide(asked)
-        mixed = weights @ value + kept * (asked @ state.mixed)
+        mixed = weights @ wide(value) + kept * (asked @ state.mixed)
         total = weights.sum(dim=-1, keepdim=True) + kept * (asked @ state.total[..., None])
         return _quotient(mixed, total).to(query.dtype)
 
     def _valid_features(self, key: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
-        features, scales = self.key_features(key)
-        return features * valid[:, None, :, None], wide(scales).masked_fill(~valid[:, None], _NO_SCALE)
+        features, scales = self.key_features(wide(key))
+        return features * valid[:, None, :, None], scales.masked_fill(~valid[:, None], _NO_SCALE)
 
 
 def _quotient(mixed: Tensor, total: Tensor) -> Tensor:

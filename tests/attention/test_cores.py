@@ -367,6 +367,16 @@ def test_sums_of_an_hour_in_half_precision_still_hear_every_frame(kind, c, dtype
     assert (found - exact).norm() < 0.01 * exact.norm()
 
 
+@halves
+@pytest.mark.parametrize("c", [False, True])
+@pytest.mark.parametrize("kind", [cores.FavorCore, cores.RandomFeatureCore, cores.LinearCore])
+def test_features_of_large_queries_and_keys_do_not_vanish_in_half_precision(kind, c, dtype):
+    core, given = build(kind(causal=c)).to(dtype), (5 * draw(24, 3, 1, HEADS, FRAMES, DIM) - 5).to(dtype)
+    with torch.no_grad():
+        found, exact = core(*all_seen(*given.unbind())), core.float()(*all_seen(*given.float().unbind()))
+    torch.testing.assert_close(found.float(), exact, atol=0.0, rtol=torch.finfo(dtype).eps)
+
+
 def test_linformer_learns_from_the_means_of_the_parts_of_a_chunk():
     """If all chunks are full, all three projections start equal."""
     query, key, value = draw(13, 3, 1, HEADS, 12, DIM).unbind()
