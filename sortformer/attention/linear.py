@@ -1,6 +1,6 @@
 """Linear attention: the kernel (elu(q) + 1) . (elu(k) + 1)."""
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from sortformer.attention.kernel import KernelAttention
 
@@ -16,8 +16,12 @@ class LinearAttention(KernelAttention):
 
     def query_features(self, query: Tensor) -> Tensor:
         """Return (B, H, T, d)."""
-        return nn.functional.elu(query) + 1
+        return _elu_plus_one(query)
 
     def key_features(self, key: Tensor) -> tuple[Tensor, Tensor]:
         """Return features (B, H, T, d), with scale 0."""
-        return nn.functional.elu(key) + 1, key.new_zeros(key.shape[:-1])
+        return _elu_plus_one(key), key.new_zeros(key.shape[:-1])
+
+
+def _elu_plus_one(x: Tensor) -> Tensor:
+    return x.clamp(max=0.0).exp() + x.relu()  # not elu(x) + 1, whose exponential drowns in the 1
