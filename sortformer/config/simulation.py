@@ -84,11 +84,13 @@ class TurnTakingConfig:
         turn_spread: standard deviation of the logarithm of turn lengths.
         pause_median_s: range of the median pause between turns (drawn log-uniformly).
         pause_spread: standard deviation of the logarithm of pauses.
-        overlap_probability: range of the fraction of turns that start before the current one has ended.
+        overlap_probability: range of the fraction of turns that start before the current one has ended; those of
+            the same speaker extend it instead of overlapping it.
         overlap_median_s: median length of such an overlap.
-        backchannel_probability: range of the probability of a back-channel, a short remark of a listener during a turn.
+        backchannel_probability: range of the probability of a back-channel, a short remark of a listener during a turn
+            of more than 1.2 s.
         backchannel_s: range of the length of a back-channel.
-        same_speaker_probability: probability that the same speaker continues after a pause.
+        same_speaker_probability: probability that the next turn is of the same speaker, after a pause or not.
         long_silence_probability: probability that a pause becomes a long silence.
         long_silence_s: range of the length of a long silence.
         dominance: range of the Dirichlet concentration (small: one speaker dominates).
