@@ -265,7 +265,7 @@ CORES = _by_name(
     CoreFacts(
         "sinkhorn",
         "own block, and one assigned by soft sorting",
-        "L s + (L/s)²",
+        "L s + L²/s",
         "Tay et al., arXiv 2002.11296",
         needs_all="any past block may be assigned to a new one",
         memory=False,
@@ -289,7 +289,7 @@ POSITIONS = _by_name(
     PositionFacts("learned", "a table of fixed length", "L d", "Gehring et al., 1705.03122", "embed"),
     PositionFacts("coordinates", "sines of frame and depth", "L d", "Dehghani et al., 1807.03819", "embed"),
     PositionFacts("rope", "rotation by the frame's index", "L d", "Su et al., arXiv 2104.09864", "rotate"),
-    PositionFacts("shaw", "a learned key for each distance", "L² d", "Shaw et al., arXiv 1803.02155", "add"),
+    PositionFacts("shaw", "a learned key for each distance", "L²", "Shaw et al., arXiv 1803.02155", "add"),
     PositionFacts("xl", "separate scores for content and distance", "L² d", "Dai et al., arXiv 1901.02860", "add"),
     PositionFacts("alibi", "a penalty that grows with distance", "L²", "Press et al., 2108.12409", "add"),
     PositionFacts("distance_aware", "a learned factor by distance", "L²", "Wu et al., arXiv 2010.06925", "multiply"),
