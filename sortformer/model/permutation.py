@@ -29,7 +29,7 @@ class PermutationEncoding(nn.Module):
 
     hard (A)      Enc_t = sum_k P_tk [t >= arrival_k] G[rank_k]: known frame by frame, hence exact in streaming.
     soft (B)      Enc_t = sum_k P_tk Pr(k arrives) G(soft rank of the expected arrival), with gradient to arrival times.
-    softsort (C)  Enc_t = sum_s (P Pi^T)_ts G[s], with Pi the SoftSort matrix of the expected arrivals,
+    softsort (C)  Enc_t = sum_sk Pi_sk P_tk Pr(k arrives) G[s], with Pi the SoftSort matrix of the expected arrivals,
     sinkhorn (C)  or that made doubly stochastic.
     label         Enc_t = sum_k P_tk G[k]: the control without sorting.
     """
