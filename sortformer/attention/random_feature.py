@@ -11,8 +11,9 @@ __all__ = ["RandomFeatureAttention"]
 class RandomFeatureAttention(DrawnAttention):
     """Features [sin(w . x), cos(w . x)] of unit vectors x: Peng et al., arXiv 2103.02143, section 3.1, without a gate.
 
-    The exponentials of the norms are constant and cancel. Features can be negative, and so can a weight or even a sum
-    of weights: unlike FAVOR+, the quotient may diverge.
+    Directions w are orthogonal, as in FAVOR+; the paper's are independent. The exponentials of the norms are constant
+    and cancel. Features can be negative, and so can a weight or even a sum of weights: unlike FAVOR+, the quotient may
+    diverge.
     """
 
     def __init__(self, head_dim: int, features: int, causal: bool, redraw_every: int = 0) -> None:
