@@ -25,7 +25,8 @@ class RotaryPosition(Position):
         return _rotate(query, *turned), _rotate(key, *(turned if same else self._turns(places, places.key, key.dtype)))
 
     def _turns(self, places: Places, at: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        if places.first is None:  # float32 cannot resolve neighbouring angles hours into a stream
+        # Float32 cannot resolve neighbouring angles hours into a stream. Whole recordings have it, as in NVIDIA's code.
+        if places.first is None:
             at = at.to(finest(at.device))
         # Not a buffer: a model in half precision would round it, and so the angles.
         channels = torch.arange(0, self.head_dim, 2, dtype=torch.float32, device=at.device)
