@@ -54,9 +54,9 @@ class CompressiveMemory:
     def __post_init__(self) -> None:
         _at_least(self.kind, 0, frames=self.frames, compressed_frames=self.compressed_frames)
         _at_least(self.kind, 1, ratio=self.ratio, chunk_frames=self.chunk_frames)
-        if self.loss == "autoencoding" and self.compression == "most_used":
+        if self.loss == "autoencoding" and self.compression in ("max", "mean", "most_used"):
             raise ConfigError(
-                "compression 'most_used' keeps frames unchanged: loss 'autoencoding' has nothing to train"
+                f"compression {self.compression!r} has no parameters: loss 'autoencoding' has nothing to train"
             )
 
 

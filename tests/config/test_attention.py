@@ -64,6 +64,7 @@ def test_a_name_alone_stands_for_a_mechanism_with_its_defaults():
         ({"core": {"kind": "sinkhorn", "cut_blocks": 2, "causal": True}}, "cut_blocks .* it cannot be causal"),
         ({"core": {"kind": "combiner_axial", "plan": "rowmajor", "pool": "max"}}, "leave pool at 'mean', got 'max'"),
         ({"memory": {"kind": "compressive", "ratio": 0}}, "ratio of the memory 'compressive' must be >= 1"),
+        ({"memory": {"kind": "compressive", "compression": "mean", "loss": "autoencoding"}}, "nothing to train"),
         ({"memory": {"kind": "compressive", "compression": "most_used", "loss": "autoencoding"}}, "nothing to train"),
     ],
 )
