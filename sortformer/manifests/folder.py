@@ -40,7 +40,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
             references of a recording differ, or there are none in ``references``, or none about the recordings.
 
     Warns:
-        UserWarning: when the folder ``references`` has references of several kinds, or a file is about no recording.
+        UserWarning: when the folder ``references`` has references of several kinds, or a reference or UEM file is about
+            no recording.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
@@ -67,11 +68,13 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
             kinds = "RTTM, TextGrid, STM, SegLST or Audacity labels (.labels.txt)"
             raise InputError(f"{references} and its subfolders have no {kinds}")
         raise InputError(f"{references} matches none of the recordings in {folder} by name")
-    used = {turns[draft.entry.id][0] for draft in drafts if draft.entry.id in turns}
-    if unused := sorted({path for path, _ in turns.values()} - used):
-        warnings.warn(
-            f"these references belong to no recording in {folder}: {listed([*map(str, unused)])}", stacklevel=2
-        )
+    ids = {draft.entry.id for draft in drafts}
+    for kind, side in (("references", turns), ("UEM files", regions)):
+        used = {path for name, (path, _) in side.items() if name in ids}
+        if unused := sorted({path for path, _ in side.values()} - used):
+            warnings.warn(
+                f"these {kind} belong to no recording in {folder}: {listed([*map(str, unused)])}", stacklevel=2
+            )
     return drafts
 
 

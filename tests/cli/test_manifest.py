@@ -30,6 +30,13 @@ def test_recordings_without_a_reference_are_named(cli: Cli, calls: Path, tmp_pat
     assert outcome.err == "note: 1 recording without a reference, the first is 'two'\n"
 
 
+def test_recordings_without_a_uem_are_named_where_others_have_one(cli: Cli, calls: Path, tmp_path: Path):
+    (tmp_path / "calls" / "core.uem").write_text("one 1 0 1\n")
+    outcome = cli("manifest", "folder", tmp_path / "calls", "-o", calls, "--overwrite")
+    assert (outcome.code, outcome.out) == (0, f"{calls}: 2 recordings\n")
+    assert outcome.err == "note: 1 recording without a UEM, to be scored whole, the first is 'two'\n"
+
+
 def test_ami_makes_a_manifest_a_split_and_says_what_the_corpus_lacks(cli: Cli, tmp_path: Path):
     root = trees.ami(tmp_path)
     arguments = ("manifest", "ami", root / "amicorpus", "--setup", root / "AMI-diarization-setup", "-o", tmp_path / "m")

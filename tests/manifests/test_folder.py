@@ -159,6 +159,15 @@ def test_a_reference_of_a_recording_that_is_gone_is_named(tmp_path: Path):
         assert [draft.entry.id for draft in from_folder(tmp_path)] == ["here"]
 
 
+def test_a_uem_of_other_names_is_not_passed_over(tmp_path: Path):
+    for name in ("one", "two"):
+        sound(tmp_path / f"{name}.wav")
+        truth(tmp_path / f"{name}.rttm", (0, 1, "a"))
+    (tmp_path / "all.uem").write_text("one.wav 1 0 1\ntwo.wav 1 0 1\n")  # else all would be scored whole
+    with pytest.warns(UserWarning, match=r"^these UEM files belong to no recording in .*: '.*all\.uem'$"):
+        assert [draft.entry.uem for draft in from_folder(tmp_path)] == [None, None]
+
+
 def test_a_name_with_a_microphone_goes_with_the_meeting(tmp_path: Path):
     sound(tmp_path / "ES2002a.Mix-Headset.wav")
     truth(tmp_path / "ES2002a.rttm", (0, 1, "a"))
