@@ -67,7 +67,10 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         if not turns:
             kinds = "RTTM, TextGrid, STM, SegLST or Audacity labels (.labels.txt)"
             raise InputError(f"{references} and its subfolders have no {kinds}")
-        raise InputError(f"{references} matches none of the recordings in {folder} by name")
+        raise InputError(
+            f"{references} matches none of the recordings in {folder} by name: it is for {listed(sorted(turns))}, they "
+            f"are {listed(sorted(names))}; give them the same names, for example by links"
+        )
     ids = {draft.entry.id for draft in drafts}
     for kind, side in (("references", turns), ("UEM files", regions)):
         used = {path for name, (path, _) in side.items() if name in ids}
