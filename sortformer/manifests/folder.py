@@ -18,7 +18,7 @@ __all__ = ["from_folder"]
 
 Value = TypeVar("Value")
 
-# In the folder of a corpus, other JSON may be transcripts or manifests.
+# In the folder of a corpus, other JSON may be transcripts or manifests: it is read only if there is nothing else.
 _KINDS = tuple(suffix for suffix in TURN_SUFFIXES if suffix not in (".json", ".jsonl"))
 
 
@@ -32,7 +32,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
 
     Args:
         references: the folder (or the file) with the references, if they are elsewhere or not RTTM: in a folder the
-            first kind that occurs of RTTM, TextGrid, STM, SegLST and Audacity's labels; a file in any format of
+            first kind that occurs of RTTM, TextGrid, STM, SegLST, Audacity's labels and JSON; a file in any format of
             :func:`~sortformer.formats.gather.turns_in`.
 
     Raises:
@@ -65,7 +65,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         raise InputError(f"{folder} and its subfolders have no recordings")
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
         if not turns:
-            kinds = "RTTM, TextGrid, STM, SegLST or Audacity labels (.labels.txt)"
+            kinds = "RTTM, TextGrid, STM, SegLST, Audacity labels (.labels.txt) or JSON of turns"
             raise InputError(f"{references} and its subfolders have no {kinds}")
         raise InputError(
             f"{references} matches none of the recordings in {folder} by name: it is for {listed(sorted(turns))}, they "
@@ -113,7 +113,7 @@ def _kind(place: Path) -> str:
             "folder without these, or convert them with `sortformer export`",
             stacklevel=3,
         )
-    return there[0] if there else ".rttm"
+    return there[0] if there else ".json"
 
 
 def _turns(source: Path, name: str) -> tuple[Turn, ...]:

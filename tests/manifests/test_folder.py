@@ -8,7 +8,7 @@ import pytest
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
-from sortformer.formats import audacity, rttm, seglst, stm, textgrid
+from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid
 from sortformer.manifests import write
 from sortformer.manifests.folder import from_folder
 from sortformer.manifests.tree import Tree
@@ -89,7 +89,7 @@ def test_a_folder_without_references_is_refused_as_such(tmp_path: Path):
     sound(tmp_path / "wav" / "one.wav")
     (tmp_path / "refs").mkdir()
     (tmp_path / "refs" / "one.txt").write_text("")
-    with pytest.raises(InputError, match=r"refs and its subfolders have no RTTM, TextGrid, STM, SegLST or"):
+    with pytest.raises(InputError, match=r"refs and its subfolders have no RTTM, .*, Audacity labels .* or JSON"):
         from_folder(tmp_path / "wav", tmp_path / "refs")
 
 
@@ -117,7 +117,10 @@ def test_references_of_annotators_become_rttm(tmp_path: Path):
         from_folder(tmp_path, tmp_path / "other")
 
 
-@pytest.mark.parametrize(("write", "suffix"), [(seglst.write, "seglst.json"), (audacity.write, "labels.txt")])
+@pytest.mark.parametrize(
+    ("write", "suffix"),
+    [(seglst.write, "seglst.json"), (seglst.write, "json"), (json.write, "json"), (audacity.write, "labels.txt")],
+)
 def test_a_folder_of_references_may_have_other_formats(tmp_path: Path, write, suffix: str):
     for name in ("my one", "two"):
         sound(tmp_path / f"{name}.wav")
