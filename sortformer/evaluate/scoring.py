@@ -78,10 +78,10 @@ def score(
             warnings.warn(f"{path} has no turns: it counts as silence in {silent}", stacklevel=2)
     names = truth.turns or sides[0] or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())
-    references, *sides = _listed_in(truth.uem, references, *(side or dict.fromkeys(names, ()) for side in sides))
+    references, sides = _listed_in(truth.uem, references), [side or dict.fromkeys(names, ()) for side in sides]
     for path, side in zip(paths, sides, strict=True):
         silence = "" if path.is_dir() else " in a folder, as `diarize -o` writes it,"
-        _check_same(references, side, str(reference), str(path), silence)
+        _check_same(references, side, truth.uem, str(reference), str(path), silence)
     if errors is not None:
         check_free(Path(errors), references, overwrite=overwrite)
     report, *others = (score_recordings(references, side, uem=truth.uem, protocol=chosen) for side in sides)
@@ -121,8 +121,8 @@ def score_recordings(
         UserWarning: when a reference is not in the UEM.
     """
     protocol = protocol_named(protocol)
-    references, hypotheses = _listed_in(uem, references, hypotheses)
-    _check_same(references, hypotheses, "the references", "the hypotheses")
+    references = _listed_in(uem, references)
+    _check_same(references, hypotheses, uem, "the references", "the hypotheses")
     rows = []
     for uri in sorted(references):
         reference, hypothesis = references[uri], hypotheses[uri]
@@ -151,34 +151,39 @@ def _check_sent(path: Path, turns: Collection[str]) -> None:
         )
 
 
-def _listed_in(
-    uem: Collection[str] | None, references: Mapping[str, Turns], *hypotheses: Mapping[str, Turns]
-) -> list[Mapping[str, Turns]]:
-    """Return the recordings of each side that are in a UEM, if there is one; warn of other references."""
+def _listed_in(uem: Collection[str] | None, references: Mapping[str, Turns]) -> Mapping[str, Turns]:
+    """Return the references that are in a UEM, if there is one; warn of others."""
     if uem is None:
-        return [references, *hypotheses]
+        return references
     others = sorted(set(references) - set(uem))
     if len(others) == len(references):
         raise InputError(f"the UEM has no regions of {listed(others)}; add them, or score without it")
     if others:
         warnings.warn(f"not scored, as the UEM has no regions of them: {listed(others)}", stacklevel=3)
-    return [{uri: turns for uri, turns in side.items() if uri in uem} for side in (references, *hypotheses)]
+    return {uri: turns for uri, turns in references.items() if uri in uem}
 
 
 def _check_same(
-    references: Collection[str], hypotheses: Collection[str], reference: str, hypothesis: str, silence: str = ""
+    references: Collection[str],
+    hypotheses: Collection[str],
+    uem: Collection[str] | None,
+    reference: str,
+    hypothesis: str,
+    silence: str = "",
 ) -> None:
-    missing, extra = sorted(set(references) - set(hypotheses)), sorted(set(hypotheses) - set(references))
-    if extra and missing == sorted(references):
+    """Check that all references have a hypothesis, and all hypotheses that are in the UEM, if any, a reference."""
+    missing, others = sorted(set(references) - set(hypotheses)), sorted(set(hypotheses) - set(references))
+    if others and missing == sorted(references):
         raise InputError(
-            f"{reference} is for {listed(missing)}, and {hypothesis} for {listed(extra)}: "
+            f"{reference} is for {listed(missing)}, and {hypothesis} for {listed(others)}: "
             "a recording must have the same id on both sides"
         )
     if missing:
+        misnamed = f" (no reference is for {listed(others)})" if others else ""
         raise InputError(
-            f"missing in {hypothesis}: {listed(missing)} of {reference}; an empty file{silence} means silence"
+            f"missing in {hypothesis}{misnamed}: {listed(missing)} of {reference}; an empty file{silence} means silence"
         )
-    if extra:
+    if extra := [uri for uri in others if uem is None or uri in uem]:
         raise InputError(
             f"missing in {reference}: {listed(extra)} of {hypothesis}; add references (the first argument), or give a "
             "UEM of what to score"

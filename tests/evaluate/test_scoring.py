@@ -180,7 +180,9 @@ def test_a_recording_on_one_side_only_is_refused(folders):
 
 
 def test_names_that_some_recordings_have_on_both_sides_are_no_other_way_of_naming():
-    with pytest.raises(InputError, match="missing in the hypotheses: 'one' of the references"):
+    with pytest.raises(
+        InputError, match=r"missing in the hypotheses \(no reference is for 'three'\): 'one' of the ref"
+    ):
         score_recordings({"one": ONE, "two": TWO}, {"two": TWO, "three": ONE})
 
 
@@ -248,6 +250,18 @@ def test_a_uem_of_other_recordings_is_refused(folders, tmp_path):
     uem.write(tmp_path / "other.uem", {"three": [(0, 4)]})
     with pytest.raises(InputError, match="the UEM has no regions of 'one', 'two'; add them, or score without it"):
         score(*folders, uem=tmp_path / "other.uem")
+
+
+def test_a_hypothesis_of_other_names_is_named_with_a_uem_too(folders, tmp_path):
+    uem.write(tmp_path / "all.uem", {"one": [(0, 4)], "two": [(0, 10)]})
+    for uri in ("one", "two"):
+        path = folders[1] / f"{uri}.rttm"  # named for the reference, but called as the recording of a channel was
+        path.write_text(path.read_text().replace(f" {uri} ", f" {uri}.CH1 "))
+    with pytest.raises(InputError, match=r"ref is for 'one', 'two', and .*hyp for 'one.CH1', 'two.CH1': .* same id"):
+        score(*folders, uem=tmp_path / "all.uem")
+    rttm.write(folders[1] / "again.rttm", Diarization(ONE_FOUND.turns, 10, "one"))
+    with pytest.raises(InputError, match=r"missing in .*hyp \(no reference is for 'one.CH1', 'two.CH1'\): 'two' of"):
+        score(*folders, uem=tmp_path / "all.uem")
 
 
 def test_a_uem_after_the_last_turn_is_wondered_at(folders, tmp_path):
