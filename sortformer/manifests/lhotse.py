@@ -25,7 +25,8 @@ def from_lhotse(recordings: str | Path, supervisions: str | Path | None = None) 
     Relative paths are relative to the working directory, as in lhotse.
 
     Raises:
-        InputError: when a file is missing or broken, audio is not one local file, or a supervision names no speaker.
+        InputError: when a file is missing or broken, audio is not one local file, or a supervision names no speaker
+            or ends before it starts.
     """
     spoken: dict[str, list[Turn]] | None = None
     if supervisions is not None:
@@ -87,8 +88,10 @@ def _entry(recording: dict[str, Any], name: str, offset: float, duration: float)
 
 def _turn(row: dict[str, Any], shift: float) -> list[Turn]:
     """Return the turn of a supervision, empty if it has no length; in a cut it may start before the cut."""
-    start = shift + _number(row, "start")
-    end = round(start + _number(row, "duration"), 6)
+    start, duration = shift + _number(row, "start"), _number(row, "duration")
+    if duration < 0:
+        raise InputError(f"the supervision {row.get('id')!r} has a duration below 0, {duration:g} s: correct it")
+    end = round(start + duration, 6)
     start = max(0.0, round(start, 6))
     speaker = without_white_space(_text(row, "speaker"))
     return [Turn(start, end, speaker)] if start < end else []

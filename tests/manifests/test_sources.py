@@ -201,6 +201,7 @@ def test_a_mixture_of_lhotse_is_to_be_saved_first(tmp_path: Path):
         ({}, {"start": math.nan}, r"supervisions\.jsonl, line 1: 'start' must be a number, got nan"),
         ({}, {"duration": math.nan}, "'duration' must be a number, got nan"),
         ({}, {"duration": 10**400}, "'duration' must be a number"),
+        ({}, {"duration": -0.5}, r"supervisions\.jsonl, line 1: the supervision .* has a duration below 0, -0.5 s"),
         ({"sources": [{"type": "file", "source": "a\0"}]}, {}, "'source' must be a path"),
         ({"sources": [{"type": "file"}]}, {}, "'source' must be a path"),
         ({"sources": ["one.wav"]}, {}, "'sources' must be a list of mappings"),
