@@ -140,6 +140,6 @@ def _gather(path: Path, suffixes: tuple[str, ...], read: Callable[[Path], Mappin
     for file in files_in(path, *suffixes):
         for uri, value in read(file).items():
             if uri in where:
-                raise InputError(f"{where[uri]} and {file} both contain the recording {uri!r}")
+                raise InputError(f"{where[uri]} and {file} both contain the recording {uri!r}: give one of them")
             found[uri], where[uri] = value, file
     return found

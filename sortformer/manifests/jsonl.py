@@ -136,7 +136,10 @@ def write(path: str | os.PathLike[str], drafts: Iterable[Draft | Entry], *, over
         raise InputError(f"there are no recordings to write to {path}")
     for one, two in itertools.pairwise(found):
         if one.entry.id == two.entry.id:
-            raise InputError(f"{one.entry.audio} and {two.entry.audio} are both called {one.entry.id!r}; rename one")
+            raise InputError(
+                f"{one.entry.audio} and {two.entry.audio} are both called {one.entry.id!r}; rename one or, of several "
+                "channels, give the folder of one"
+            )
     for each in found:
         _check(each, path.parent / "rttm", overwrite)
     entries = [_with_rttm(each, path.parent / "rttm", overwrite) for each in found]

@@ -196,7 +196,7 @@ def test_pages_of_errors_show_what_is_said_after_the_scored_parts_too(folders, t
 
 def test_a_recording_in_two_files_is_refused(folders):
     (folders[0] / "again.rttm").write_text((folders[0] / "one.rttm").read_text())
-    with pytest.raises(InputError, match=r"again.rttm and .*one.rttm both contain the recording 'one'"):
+    with pytest.raises(InputError, match=r"again.rttm and .*one.rttm both contain the recording 'one': give"):
         score(*folders)
 
 

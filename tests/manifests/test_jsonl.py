@@ -157,7 +157,7 @@ def test_two_of_one_name_and_no_recordings_are_refused(tmp_path: Path):
         read(tmp_path / "m.jsonl")
     with pytest.raises(InputError, match=f"^{tmp_path} is a folder, not a manifest"):
         read(tmp_path)
-    with pytest.raises(InputError, match="both called 'a'"):
+    with pytest.raises(InputError, match="both called 'a'; rename one or, of several channels"):
         write(tmp_path / "new.jsonl", [Entry("a", Path("a.wav")), Entry("a", Path("b.wav"))])
     with pytest.raises(InputError, match="no recordings to write"):
         write(tmp_path / "new.jsonl", [])
