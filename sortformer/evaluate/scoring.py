@@ -56,8 +56,8 @@ def score(
 
     Warns:
         UserWarning: when a single hypothesis file without a turn is taken for silence and the reference has turns; when
-            a reference is not in the UEM; or when a UEM begins after the last turn of both sides and so may be that of
-            another recording.
+            a reference is not in the UEM; or when a UEM has no part of a recording, or begins after the last turn of
+            both sides and so may be that of another.
     """
     optional = ("" if given is None else given for given in (uem, baseline, errors))
     for given in (reference, hypothesis, *optional):
@@ -87,7 +87,12 @@ def score(
     report, *others = (score_recordings(references, side, uem=truth.uem, protocol=chosen) for side in sides)
     report, hypotheses = replace(report, baseline=others[0] if others else None), sides[0]
     for row in report.rows:
-        if row.uri in truth.windows or row.region.basis != "uem" or not row.region.parts:
+        if row.uri in truth.windows or row.region.basis != "uem":
+            continue
+        if not row.region.parts:
+            warnings.warn(
+                f"nothing of {row.uri!r} is scored: its UEM has no part of it (the times are seconds)", stacklevel=2
+            )
             continue
         last = max((turn.end for side in (references, hypotheses) for turn in side[row.uri]), default=math.inf)
         if row.region.parts[0][0] >= last:

@@ -264,6 +264,13 @@ def test_a_hypothesis_of_other_names_is_named_with_a_uem_too(folders, tmp_path):
         score(*folders, uem=tmp_path / "all.uem")
 
 
+def test_a_uem_without_length_is_no_score_of_zero(folders, tmp_path):
+    (tmp_path / "empty.uem").write_text("one 1 0 0\ntwo 1 0 10\n")
+    with pytest.warns(UserWarning, match="nothing of 'one' is scored: its UEM has no part of it") as warned:
+        score(*folders, uem=tmp_path / "empty.uem")
+    assert len(warned) == 1
+
+
 def test_a_uem_after_the_last_turn_is_wondered_at(folders, tmp_path):
     uem.write(tmp_path / "late.uem", {"one": [(9, 20)], "two": [(0, 10)]})
     with pytest.warns(UserWarning, match=r"the UEM of 'one' begins at 9.00 s, after the last turn .* \(9.00 s\)"):
