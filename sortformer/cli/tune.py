@@ -62,9 +62,12 @@ def tune(
     truth, regions = _truth(inputs, reference, uem)
     if absent := [recording.id for recording in found if recording.id not in truth]:
         about = f", only for {listed(sorted(truth))}" if truth else ""
-        raise InputError(f"{reference or 'the manifest'} has no reference for {listed(absent)}{about}")
+        raise InputError(
+            f"{reference or 'the manifest'} has no reference for {listed(absent)}{about}: use the same names, or leave "
+            "these recordings out"
+        )
     if uem is not None and (absent := [recording.id for recording in found if recording.id not in regions]):
-        raise InputError(f"{uem} has no regions for {listed(absent)}")
+        raise InputError(f"{uem} has no regions for {listed(absent)}: add them, or leave the recordings out")
 
     from sortformer import checkpoint
     from sortformer.inference import OFFLINE, preset_of

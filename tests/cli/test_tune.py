@@ -82,7 +82,9 @@ def test_a_model_that_is_there_is_not_replaced_unasked(cli: Cli, model: Path, wa
 def test_a_recording_without_truth_is_refused_before_any_work(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     outcome = cli("tune", wav, "--reference", truth(tmp_path, "other"), "--model", model, "-o", tmp_path / "tuned")
     assert outcome.code == 1
-    assert outcome.errors[0].endswith("other.rttm has no reference for 'meeting', only for 'other'")
+    assert outcome.errors[0].endswith(
+        "other.rttm has no reference for 'meeting', only for 'other': use the same names, or leave these recordings out"
+    )
     assert not (tmp_path / "tuned").exists()
 
 
@@ -92,7 +94,7 @@ def test_a_recording_that_the_uem_lacks_is_refused_before_any_work(cli: Cli, mod
     known = ("--reference", truth(tmp_path, wav.stem), "--uem", uem)
     outcome = cli("tune", wav, *known, "--model", model, "-o", tmp_path / "tuned")
     assert outcome.code == 1
-    assert outcome.errors == [f"{uem} has no regions for '{wav.stem}'"]
+    assert outcome.errors == [f"{uem} has no regions for '{wav.stem}': add them, or leave the recordings out"]
     assert not (tmp_path / "tuned").exists()
 
 
