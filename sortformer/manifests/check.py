@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,9 +56,9 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     that is not the manifest's; a duplicate id or window; silent or damaged audio, or the same in two files; a
     recording, file or speaker in two splits; no recording at all. Names that only number speakers (``spk01``, ``A``)
     are assumed to mean different people in each recording. A doubt is an RTTM or UEM about one recording with another
-    name, or with the turns of another: it may be the wrong file; and a speaker in two turns at once: one may be
-    somebody else's. A manifest without any reference is one problem, or a doubt if no manifest has any: these were
-    made to diarize.
+    name, or with the turns of another: it may be the wrong file; a speaker in two turns at once: one may be somebody
+    else's; and the only window of a file, from its start, that turns go on after: its duration may be wrong. A manifest
+    without any reference is one problem, or a doubt if no manifest has any: these were made to diarize.
 
     Args:
         listen: decode the recordings, which finds silence, damage and copies; else only their headers are read.
@@ -83,8 +84,9 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
         else:
             found += [(name, "it has no reference ('rttm_filepath')") for name in without]
         total = Statistics()
+        windows = Counter(os.path.realpath(entry.audio) for entry in entries)
         for entry in entries:
-            look = _look(entry, listen)
+            look = _look(entry, listen, windows[os.path.realpath(entry.audio)] == 1)
             total += Statistics.of(look.turns, look.length_s)
             found += [(entry.id, what) for what in look.problems]
             doubts += [Problem(path, entry.id, doubt) for doubt in look.doubts]
@@ -137,7 +139,8 @@ class _Look:
     doubts: tuple[str, ...]
 
 
-def _look(entry: Entry, listen: bool) -> _Look:
+def _look(entry: Entry, listen: bool, only: bool) -> _Look:
+    """Check one entry; ``only`` if there is no other of its file."""
     problems: list[str] = []
     whole_s = samples = None
     try:
@@ -166,6 +169,9 @@ def _look(entry: Entry, listen: bool) -> _Look:
         problems.append(str(error))
     doubts = [f"{file} is for {name!r}: does it belong to this recording?" for file, name in other_names(entry)]
     doubts += _twice_at_once(own)
+    end_s = entry.duration if only and not entry.offset else None
+    if end_s is not None and whole_s is not None and end_s + SLACK_S < min(whole_s, last_end(own)):
+        doubts.append(f"its file and its turns go on after its 'duration' of {end_s:.2f} s: is it meant to end there?")
     rest_s = None if whole_s is None else max(0.0, whole_s - entry.offset)
     length_s = rest_s if entry.duration is None else entry.duration
     return _Look(tuple(problems), length_s, turns, own, samples, tuple(doubts))

@@ -146,6 +146,15 @@ def test_of_a_window_only_what_is_in_it_counts(tmp_path: Path, entry: Entry):
     assert total.duration_s == 0.05
 
 
+def test_a_duration_that_cuts_off_turns_is_doubted_unless_the_file_has_other_windows(tmp_path: Path, entry: Entry):
+    short = replace(entry, duration=0.55)  # as of a Kaldi reco2dur that is wrong: the rest would not be scored
+    write(tmp_path / "m.jsonl", [short])
+    (doubt,) = check([tmp_path / "m.jsonl"]).doubts
+    assert doubt.what == "its file and its turns go on after its 'duration' of 0.55 s: is it meant to end there?"
+    write(tmp_path / "m.jsonl", [short, replace(entry, id="rest", offset=0.55, duration=0.45)], overwrite=True)
+    assert check([tmp_path / "m.jsonl"]).doubts == ()
+
+
 def test_silence_is_heard(tmp_path: Path, entry: Entry):
     quiet = [
         replace(entry, id=name, audio=tmp_path / f"{name}.wav", uem=None) for name in ("silent", "silence", "faint")
