@@ -52,7 +52,8 @@ def folder(
     _write({out: drafts}, overwrite)
     without = [draft.entry.id for draft in drafts if draft.entry.rttm is None and draft.turns is None]
     if without:
-        say(f"note: {counted(len(without), 'recording')} without a reference, the first is {without[0]!r}")
+        hint = "" if reference or len(without) < len(drafts) else "; --reference DIR also reads TextGrids, STM, ..."
+        say(f"note: {counted(len(without), 'recording')} without a reference, the first is {without[0]!r}{hint}")
     whole = [draft.entry.id for draft in drafts if draft.entry.uem is None]
     if 0 < len(whole) < len(drafts):
         say(f"note: {counted(len(whole), 'recording')} without a UEM, to be scored whole, the first is {whole[0]!r}")

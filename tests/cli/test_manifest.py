@@ -28,6 +28,9 @@ def test_recordings_without_a_reference_are_named(cli: Cli, calls: Path, tmp_pat
     outcome = cli("manifest", "folder", tmp_path / "calls", "-o", calls, "--overwrite")
     assert (outcome.code, outcome.out) == (0, f"{calls}: 2 recordings\n")
     assert outcome.err == "note: 1 recording without a reference, the first is 'two'\n"
+    (tmp_path / "calls" / "one.rttm").unlink()
+    outcome = cli("manifest", "folder", tmp_path / "calls", "-o", calls, "--overwrite")
+    assert outcome.err.endswith("the first is 'one'; --reference DIR also reads TextGrids, STM, ...\n")
 
 
 def test_recordings_without_a_uem_are_named_where_others_have_one(cli: Cli, calls: Path, tmp_path: Path):
