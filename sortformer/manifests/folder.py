@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -53,6 +54,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     turns = _by_id(elsewhere, ".rttm" if references is None else _kind(elsewhere), _in_rttm, names)
     regions = _by_id(elsewhere, ".uem", uem.read, names) if elsewhere.is_dir() else {}
     lengths = _each(recordings, duration_of)
+    turns_of = cache(turns_in)  # a file may be about thousands of recordings
     drafts = []
     for path in recordings:
         name = _known(without_white_space(path.stem), turns)
@@ -60,7 +62,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         own = source if source is not None and alone and is_rttm(source) else None
         there = regions[name][0] if name in regions else None
         entry = Entry(name, path, duration=lengths[path], rttm=own, uem=there)
-        drafts.append(Draft(entry, None if source is None or own else _turns(source, name)))
+        drafts.append(Draft(entry, None if source is None or own else _turns(turns_of(source), name)))
     if not drafts:
         raise InputError(f"{folder} and its subfolders have no recordings")
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
@@ -116,9 +118,8 @@ def _kind(place: Path) -> str:
     return there[0] if there else ".json"
 
 
-def _turns(source: Path, name: str) -> tuple[Turn, ...]:
-    """Return the turns of a recording; a file about a single one may call it otherwise."""
-    found = turns_in(source)
+def _turns(found: Mapping[str, tuple[Turn, ...]], name: str) -> tuple[Turn, ...]:
+    """Return the turns of a recording in a file; one about a single recording may call it otherwise."""
     return found[name] if name in found else next(iter(found.values()), ())
 
 

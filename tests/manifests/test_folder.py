@@ -9,6 +9,7 @@ import pytest
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid
+from sortformer.formats.gather import turns_in
 from sortformer.manifests import write
 from sortformer.manifests.folder import from_folder
 from sortformer.manifests.tree import Tree
@@ -177,7 +178,14 @@ def test_a_name_with_a_microphone_goes_with_the_meeting(tmp_path: Path):
     assert from_folder(tmp_path)[0].entry.id == "ES2002a"
 
 
-def test_one_file_about_all_is_taken_apart(tmp_path: Path):
+def test_one_file_about_all_is_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = list[Path]()
+
+    def counted(path: Path) -> dict[str, tuple[Turn, ...]]:
+        asked.append(path)
+        return turns_in(path)
+
+    monkeypatch.setattr("sortformer.manifests.folder.turns_in", counted)
     sound(tmp_path / "wav" / "one.wav")
     sound(tmp_path / "wav" / "two.wav")
     (tmp_path / "all.rttm").write_text(
@@ -188,6 +196,7 @@ def test_one_file_about_all_is_taken_apart(tmp_path: Path):
         "one": (Turn(0, 0.5, "a"),),
         "two": (Turn(0, 0.7, "b"),),
     }
+    assert len(asked) == 2  # to match the names and for the turns, not once a recording
 
 
 def test_competing_references_and_empty_folders_are_refused(tmp_path: Path):
