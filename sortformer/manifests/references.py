@@ -5,8 +5,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
@@ -47,7 +48,7 @@ def other_names(entry: Entry) -> Iterator[tuple[Path, str]]:
             continue
         names = set[str]()
         with suppress(InputError):
-            names.update(parse(path))
+            names.update(_content(path, parse))
         if len(names) == 1 and not names & set(names_of(entry)):
             yield path, names.pop()
 
@@ -57,9 +58,20 @@ def names_of(entry: Entry) -> tuple[str, str]:
     return entry.id, without_white_space(entry.audio.stem)
 
 
-def _read(path: Path, field: str, read: Callable[[Path], dict[str, Value]]) -> dict[str, Value]:
+def _read(path: Path, field: str, read: Callable[[Path], Mapping[str, Value]]) -> Mapping[str, Value]:
     if not os.path.lexists(path):  # a placeholder such as "-" looks like no path: say what it is
         raise InputError(f"the '{field}' {path} does not exist: if there is none, leave the field out")
+    return _content(path, read)
+
+
+def _content(path: Path, read: Callable[[Path], Mapping[str, Value]]) -> Mapping[str, Value]:
+    with suppress(OSError):  # which ``read`` explains
+        return _parsed(path, read, path.read_bytes())
+    return read(path)
+
+
+@lru_cache(maxsize=2)  # the entries of a manifest may share one RTTM and one UEM
+def _parsed(path: Path, read: Callable[[Path], Any], _key: bytes) -> Any:
     return read(path)
 
 

@@ -229,3 +229,20 @@ def test_a_link_to_itself_is_written_as_it_is(tmp_path: Path):
     (tmp_path / "loop.wav").symlink_to("loop.wav")
     write(tmp_path / "m.jsonl", [Entry("loop", tmp_path / "loop.wav")])
     assert read(tmp_path / "m.jsonl") == [Entry("loop", tmp_path / "loop.wav")]
+
+
+def test_a_file_about_many_entries_is_read_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    asked = list[Path]()
+
+    def counted(path: Path) -> dict[str, tuple[Turn, ...]]:
+        asked.append(path)
+        return parse(path)
+
+    parse = rttm.read
+    monkeypatch.setattr(rttm, "read", counted)
+    shared = truth(tmp_path / "all.rttm", (0, 1, "a"), uri="one")
+    entries = [Entry(name, Path(f"{name}.wav"), rttm=shared) for name in ("one", "one-again")]
+    assert [reference_of(entry) for entry in entries] == [(Turn(0, 1, "a"),)] * 2
+    assert len(asked) == 1
+    shared.write_text(shared.read_text().replace(" a ", " b "))
+    assert reference_of(entries[0]) == (Turn(0, 1, "b"),)
