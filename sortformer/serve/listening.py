@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from sortformer.errors import InputError, refusal
 
@@ -40,6 +41,15 @@ def bound(host: str, port: int) -> socket.socket:
     return listener
 
 
+class _WebSocket(WebSocketsSansIOProtocol):
+    """uvicorn's, which would wait without end for a client that reads nothing to read what was sent before."""
+
+    def keepalive_timeout(self) -> None:
+        super().keepalive_timeout()
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
+
 class Server(uvicorn.Server):
     """A server of an :func:`application`, run by ``run(sockets=[...])`` until SIGINT, SIGTERM or ``ended``.
 
@@ -53,7 +63,7 @@ class Server(uvicorn.Server):
                 log_level="warning",
                 access_log=False,
                 server_header=False,
-                ws="websockets-sansio",
+                ws=_WebSocket,
                 ws_max_size=_MESSAGE_BYTES,
                 ws_ping_interval=_PING_S,
                 ws_ping_timeout=_PONG_S,

@@ -1,6 +1,7 @@
 """A server that was ended can be started again at once, and a client that is gone does not keep its place."""
 
 import socket
+import struct
 import sys
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.errors import InputError
-from sortformer.serve import application, bound, listening
+from sortformer.serve import application, bound, listening, streams
 from tests.processes import eventually
 from tests.serve.running import running
 from tests.streaming.tiny import tiny_model
@@ -50,4 +51,19 @@ def test_who_answers_no_ping_is_told_so_by_a_code_and_leaves_the_place(monkeypat
         client.sendall(HANDSHAKE)
         said = b"".join(iter(lambda: client.recv(1_000), b""))
         assert (1011).to_bytes(2, "big") + b"keepalive ping timeout" in said
+        eventually(lambda: server.state()["streams"] == 0)
+
+
+def test_who_reads_nothing_leaves_the_place(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(listening, "_PING_S", 0.1)
+    monkeypatch.setattr(listening, "_PONG_S", 1.0)
+    monkeypatch.setattr(streams, "update_message", lambda *_: "a" * (1 << 24))  # more than a connection holds
+    app = application(Diarizer(tiny_model(), PostprocessConfig(), "tiny"), max_streams=1, max_upload_mb=1)
+    with running(app) as server, socket.socket() as client:
+        host, port = server.address.split(":")
+        client.connect((host, int(port)))
+        client.sendall(HANDSHAKE)
+        client.recv(1_000)
+        samples = bytes(100_000)
+        client.sendall(b"\x82\xff" + struct.pack(">Q", len(samples)) + bytes(4) + samples)  # a masked binary message
         eventually(lambda: server.state()["streams"] == 0)
