@@ -69,9 +69,17 @@ class Server(uvicorn.Server):
                 ws_ping_timeout=_PONG_S,
                 ws_per_message_deflate=False,  # audio samples hardly compress
                 timeout_graceful_shutdown=1,
+                # At the limit of open files, asyncio logs so many errors at once, and as many again for each of them.
+                backlog=1,
             )
         )
         self._stop, self._ended = app.state.stop, ended
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept clients; while they wait for that, there may be as many as before."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen()
 
     async def on_tick(self, counter: int) -> bool:
         """Run uvicorn's periodic check (ten times a second); return whether to shut down."""

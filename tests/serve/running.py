@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -44,9 +45,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(app: FastAPI) -> Iterator[Running]:
-    """Serve an application until the end of the block."""
-    with bound("127.0.0.1", 0) as listener:
+def running(app: FastAPI, listener: socket.socket | None = None) -> Iterator[Running]:
+    """Serve an application until the end of the block, on any free port unless a bound socket is given."""
+    with listener or bound("127.0.0.1", 0) as listener:
         serving = Server(app)
         thread = threading.Thread(target=serving.run, kwargs={"sockets": [listener]})
         thread.start()

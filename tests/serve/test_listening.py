@@ -1,8 +1,11 @@
-"""A server that was ended can be started again at once, and a client that is gone does not keep its place."""
+"""A server that was ended can be started again at once, and clients who are gone or too many do no harm."""
 
+import contextlib
+import errno
 import socket
 import struct
 import sys
+from typing import Any
 
 import pytest
 
@@ -67,3 +70,30 @@ def test_who_reads_nothing_leaves_the_place(monkeypatch: pytest.MonkeyPatch):
         samples = bytes(100_000)
         client.sendall(b"\x82\xff" + struct.pack(">Q", len(samples)) + bytes(4) + samples)  # a masked binary message
         eventually(lambda: server.state()["streams"] == 0)
+
+
+class Exhausted(socket.socket):
+    """A listening socket of a process that may open no more files, until it is told otherwise."""
+
+    refused, full = 0, True
+
+    def accept(self) -> Any:
+        if self.full:
+            self.refused += 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return super().accept()
+
+
+def test_at_the_limit_of_open_files_clients_wait_and_errors_are_few():
+    app = application(Diarizer(tiny_model(), PostprocessConfig(), "tiny"), max_streams=1, max_upload_mb=1)
+    listener = Exhausted()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    with running(app, listener) as server, contextlib.ExitStack() as waiting:
+        eventually(lambda: server.serving.started)
+        for _ in range(20):
+            waiting.enter_context(socket.create_connection(listener.getsockname(), timeout=10))
+        eventually(lambda: listener.refused > 0)
+        listener.full = False
+        assert server.state()["status"] == "ok"
+    assert listener.refused < 20
