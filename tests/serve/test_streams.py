@@ -357,8 +357,10 @@ def test_who_sends_ahead_waits_and_what_waits_is_bounded(server: Running, monkey
 
 def test_a_server_that_is_stopped_gives_all_that_was_heard():
     with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as server, server.stream() as stream:
-        stream.send(message(WAVES[0]))
-        wanted = expected(WAVES[0], None)
+        session = DIARIZER.stream()
+        wave = WAVES[0][: session.missing_samples + session.config.chunk_frames * 1_280]  # ends with a chunk
+        stream.send(message(wave))
+        wanted = expected(wave, None)
         said = [json.loads(stream.recv(timeout=60)) for _ in wanted[:-1]]
         server.serving.should_exit = True
         said += map(json.loads, stream)
