@@ -2,6 +2,7 @@
 
 import warnings
 
+from sortformer.audio.decoder import AudioWarning
 from sortformer.serve.warned import warned
 
 
@@ -19,5 +20,6 @@ def test_what_is_said_to_developers_is_not_for_users():
     with warnings.catch_warnings(record=True, action="always") as elsewhere, warned() as kept:
         warnings.warn("a call of the past", DeprecationWarning, stacklevel=1)
         warnings.warn("mine", stacklevel=1)
-    assert kept == ["mine"]
+        warnings.warn("damaged", AudioWarning, stacklevel=1)
+    assert kept == ["mine", "damaged"]
     assert [str(each.message) for each in elsewhere] == ["a call of the past"]
