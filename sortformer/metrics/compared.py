@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from sortformer.annotation import Turns, merged, to_pyannote
 from sortformer.intervals import Regions, moments
@@ -15,7 +18,7 @@ from sortformer.metrics.region import Parts, scored_region
 if TYPE_CHECKING:
     from pyannote.core import Annotation, Timeline
 
-__all__ = ["KINDS", "Comparison", "Stretch", "compared", "in_pyannote"]
+__all__ = ["KINDS", "Comparison", "Stretch", "compared", "in_pyannote", "paired"]
 
 KINDS = ("miss", "false alarm", "confusion")
 """The kinds of errors."""
@@ -124,23 +127,45 @@ def compared(
     total_collar_s = 2 * protocol.collar_s  # pyannote centres a collar of this whole width on each border
     kept = metric.extrude(region, ours, collar=total_collar_s, skip_overlap=protocol.skip_overlap)
     ours, theirs = (each.crop(kept, mode="intersection") for each in (ours, theirs))
-    pairs = {str(said): str(there) for said, there in metric.optimal_mapping(ours, theirs).items()}
+    pairs = {str(said): str(there) for said, there in paired(theirs, ours).items()}
     scored = tuple((segment.start, segment.end) for segment in kept)
     return Comparison(pairs, scored, tuple(_stretches(ours, theirs, pairs)))
 
 
+def paired(one: Annotation, other: Annotation) -> dict[Hashable, Hashable]:
+    """Map labels of ``one`` to labels of ``other`` so as to maximise their common time.
+
+    pyannote's own mapper does the same, in time that grows with the square of the number of turns.
+    """
+    rows, columns = ({label: at for at, label in enumerate(each.labels())} for each in (one, other))
+    common_s = np.zeros((len(rows), len(columns)))
+    for start, end, there, said in _together(one, other):
+        for label in there:
+            for match in said:
+                common_s[rows[label], columns[match]] += end - start
+    labels, matches = tuple(rows), tuple(columns)
+    pairs = zip(*linear_sum_assignment(common_s, maximize=True), strict=True)
+    return {labels[row]: matches[column] for row, column in pairs if common_s[row, column] > 0}
+
+
 def _stretches(ours: Annotation, theirs: Annotation, pairs: Mapping[str, str]) -> Iterator[Stretch]:
+    for start, end, there, said in _together(ours, theirs):
+        heard = {pairs[each]: each for each in said if pairs.get(each) in there}
+        unheard, others = sorted(there - heard.keys()), sorted(said - set(heard.values()))
+        yield Stretch(start, end, len(there), tuple(unheard), tuple(others))
+
+
+def _together(one: Annotation, other: Annotation) -> Iterator[tuple[float, float, set[Any], set[Any]]]:
+    """Yield stretches (start, end) in which the active labels of both do not change, and these labels."""
     spoken = (
         (segment.start, segment.end, (side, label))
-        for side, each in enumerate((ours, theirs))
+        for side, each in enumerate((one, other))
         for label in each.labels()
         for segment in each.label_timeline(label)
     )
     for start, end, active in moments(spoken):
-        there, said = ({label for whose, label in active if whose == side} for side in (0, 1))
-        heard = {pairs[each]: each for each in said if pairs.get(each) in there}
-        unheard, others = sorted(there - heard.keys()), sorted(said - set(heard.values()))
-        yield Stretch(start, end, len(there), tuple(unheard), tuple(others))
+        first, second = ({label for whose, label in active if whose == side} for side in (0, 1))
+        yield start, end, first, second
 
 
 def _alike(one: Stretch, other: Stretch) -> bool:

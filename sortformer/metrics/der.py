@@ -1,14 +1,13 @@
 """Diarization error rate and Jaccard error rate of one recording, by pyannote.metrics.
 
-It maps the speakers, excludes collars and overlap, and counts Jaccard errors. It is imported when the first recording
-is scored, because that takes about two seconds. ``recipes/SCORING.md`` explains differences to NIST's md-eval, with an
-example.
+It excludes collars and overlap, and counts Jaccard errors. It is imported when the first recording is scored, because
+that takes about two seconds. ``recipes/SCORING.md`` explains differences to NIST's md-eval, with an example.
 """
 
 from __future__ import annotations
 
 from sortformer.annotation import Turns
-from sortformer.metrics.compared import compared, in_pyannote
+from sortformer.metrics.compared import compared, in_pyannote, paired
 from sortformer.metrics.counts import DerCounts, JerCounts
 from sortformer.metrics.protocol import FULL, Protocol
 from sortformer.metrics.region import Parts, scored_region
@@ -38,7 +37,9 @@ def jer(reference: Turns, hypothesis: Turns, uem: Parts | None = None) -> JerCou
     from pyannote.metrics.diarization import JaccardErrorRate
 
     ours, theirs, scored = in_pyannote(reference, hypothesis, uem)
-    counts = JaccardErrorRate().compute_components(ours, theirs, uem=scored)
+    metric = JaccardErrorRate()
+    metric.mapper_ = paired  # pyright: ignore[reportAttributeAccessIssue] (any function of two annotations)
+    counts = metric.compute_components(ours, theirs, uem=scored)
     speakers = round(counts["speaker count"])
     heard = 0 if speakers else len(theirs.crop(scored).labels())
     return JerCounts(counts["speaker error"], speakers, heard)
