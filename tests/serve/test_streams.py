@@ -1,80 +1,38 @@
 """A stream over a WebSocket gives the same result as a session, for any cut and beside any other clients."""
 
-import asyncio
 import contextlib
 import json
 import math
 import re
-import socket
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, repeat
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import ClientConnection
 
-from sortformer.annotation import Diarization
 from sortformer.audio.signal import resampled
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
-from sortformer.formats.json import turns
-from sortformer.serve import application, streams
-from sortformer.streaming import Session, SessionPool, Update
+from sortformer.serve import application
+from sortformer.streaming import SessionPool
 from tests.processes import eventually
 from tests.serve.running import END, START, Running, message, news, running, sent
+from tests.serve.streamed import DIARIZER, MOST, WAVES, enrolling, expected, refused, vanish
 from tests.streaming.tiny import noise, tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
-
-DIARIZER = Diarizer(tiny_model(gain=5.0), PostprocessConfig(), "tiny")
-MOST = 3
-WAVES = [np.frombuffer(message(noise(count, seed=count)), "<i2") / 32_768 for count in (75_003, 60_000)]
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Running]:
     with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as found:
         yield found
-
-
-def expected(wave: np.ndarray, preset: str | None, uri: str = "audio") -> list[dict[str, Any]]:
-    """Return the results of a session with 10 ms at a time."""
-    session = DIARIZER.stream(preset, uri=uri)
-    updates = [session.push(wave[start : start + 160]) for start in range(0, len(wave), 160)]
-    said = [_said("update", session, update) for update in updates if len(update.probs)]
-    last = _said("done", session, session.flush()) | {"speaking": []}
-    return [*said, last | {"result": json.loads(session.finish().to_json()) | {"warnings": []}}]
-
-
-def _said(kind: str, session: Session, update: Update) -> dict[str, Any]:
-    final, tentative = (
-        turns(Diarization(found, session.duration_s, session.uri)) for found in (update.turns, update.tentative)
-    )
-    time_s, speaking = round(update.time_s, 3), list(update.speaking)
-    return {"type": kind, "time_s": time_s, "final": final, "tentative": tentative, "speaking": speaking}
-
-
-def refused(stream: ClientConnection) -> tuple[str, int]:
-    """Return the message and the code with which a stream is closed."""
-    said = json.loads(stream.recv(timeout=60))
-    assert set(said) == {"type", "error"}
-    with pytest.raises(ConnectionClosed) as closed:
-        stream.recv(timeout=60)
-    assert closed.value.rcvd is not None
-    assert said["error"].startswith(closed.value.rcvd.reason)
-    return said["error"], closed.value.rcvd.code
-
-
-def vanish(stream: ClientConnection) -> None:
-    """Drop a connection without closing it."""
-    stream.socket.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.parametrize(("preset", "cut"), [("1s", 3_200), ("0.3s", 999), ("0.3s", 1 << 20), ("10s", 6_401)])
@@ -141,10 +99,6 @@ def test_a_stream_of_next_to_nothing_ends_in_good_order(server: Running, samples
         (said,) = sent(stream, bytes(2 * samples), 100)
     assert (said["type"], said["final"], said["result"]["turns"]) == ("done", [], [])
     assert said["result"]["duration"] == samples / 16_000
-
-
-def enrolling(name: Any) -> str:
-    return json.dumps({"type": "enroll", "name": name})
 
 
 @pytest.mark.parametrize("options", [{}, {"rate": 8_000}, {"encoding": "f32le"}])
@@ -353,54 +307,6 @@ def test_who_sends_ahead_waits_and_what_waits_is_bounded(server: Running, monkey
         go_on.set()
         sending.join()
     eventually(lambda: server.state()["streams"] == 0)
-
-
-def test_a_server_that_is_stopped_gives_all_that_was_heard():
-    with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as server, server.stream() as stream:
-        session = DIARIZER.stream()
-        wave = WAVES[0][: session.missing_samples + session.config.chunk_frames * 1_280]  # ends with a chunk
-        stream.send(message(wave))
-        wanted = expected(wave, None)
-        said = [json.loads(stream.recv(timeout=60)) for _ in wanted[:-1]]
-        server.serving.should_exit = True
-        said += map(json.loads, stream)
-    assert said == wanted
-    assert stream.close_code == 1001
-
-
-def test_a_server_that_is_stopped_does_not_wait_for_who_sends_faster_than_it_works(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(streams, "_PATIENCE_S", 0.2)
-    app = application(DIARIZER, max_streams=MOST, max_upload_mb=1)
-    coming = chain([{"type": "websocket.connect"}], repeat({"type": "websocket.receive", "bytes": message(WAVES[0])}))
-    said, tasks = list[dict[str, Any]](), list[asyncio.Task[None]]()
-
-    async def receive() -> dict[str, Any]:
-        return next(coming)
-
-    async def send(each: Any) -> None:
-        said.append(each)
-        if len(said) == 2:  # the stream was accepted, and has sent an update
-            tasks.append(asyncio.create_task(app.state.stop()))
-
-    async def talk() -> None:
-        async with asyncio.timeout(30):
-            scope = {"type": "websocket", "path": "/v1/stream", "query_string": b"", "headers": []}
-            await app(scope, receive, send)
-            await tasks[0]
-
-    asyncio.run(talk())
-    assert json.loads(said[-2]["text"])["type"] == "done"
-    assert said[-1]["code"] == 1001
-
-
-def test_a_server_that_is_stopped_enrolls_nobody_by_a_part_of_a_clip():
-    with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as server, server.stream() as stream:
-        stream.send(enrolling("Ada"))
-        stream.send(bytes(3_200))
-        eventually(lambda: server.state()["streams"] == 1)
-        server.serving.should_exit = True
-        (said,) = map(json.loads, stream)
-    assert (said["type"], said["result"]["duration"], stream.close_code) == ("done", 0, 1001)
 
 
 def test_what_is_not_foreseen_is_told_without_the_server_s_affairs(server: Running, monkeypatch: pytest.MonkeyPatch):

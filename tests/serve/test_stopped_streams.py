@@ -1,0 +1,63 @@
+"""A server that is stopped gives its streams the result of what they have heard."""
+
+import asyncio
+import json
+from itertools import chain, repeat
+from typing import Any
+
+import pytest
+
+from sortformer.serve import application, streams
+from tests.processes import eventually
+from tests.serve.running import message, running
+from tests.serve.streamed import DIARIZER, MOST, WAVES, enrolling, expected
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+
+
+def test_a_server_that_is_stopped_gives_all_that_was_heard():
+    with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as server, server.stream() as stream:
+        session = DIARIZER.stream()
+        wave = WAVES[0][: session.missing_samples + session.config.chunk_frames * 1_280]  # ends with a chunk
+        stream.send(message(wave))
+        wanted = expected(wave, None)
+        said = [json.loads(stream.recv(timeout=60)) for _ in wanted[:-1]]
+        server.serving.should_exit = True
+        said += map(json.loads, stream)
+    assert said == wanted
+    assert stream.close_code == 1001
+
+
+def test_a_server_that_is_stopped_does_not_wait_for_who_sends_faster_than_it_works(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streams, "_PATIENCE_S", 0.2)
+    app = application(DIARIZER, max_streams=MOST, max_upload_mb=1)
+    coming = chain([{"type": "websocket.connect"}], repeat({"type": "websocket.receive", "bytes": message(WAVES[0])}))
+    said, tasks = list[dict[str, Any]](), list[asyncio.Task[None]]()
+
+    async def receive() -> dict[str, Any]:
+        return next(coming)
+
+    async def send(each: Any) -> None:
+        said.append(each)
+        if len(said) == 2:  # the stream was accepted, and has sent an update
+            tasks.append(asyncio.create_task(app.state.stop()))
+
+    async def talk() -> None:
+        async with asyncio.timeout(30):
+            scope = {"type": "websocket", "path": "/v1/stream", "query_string": b"", "headers": []}
+            await app(scope, receive, send)
+            await tasks[0]
+
+    asyncio.run(talk())
+    assert json.loads(said[-2]["text"])["type"] == "done"
+    assert said[-1]["code"] == 1001
+
+
+def test_a_server_that_is_stopped_enrolls_nobody_by_a_part_of_a_clip():
+    with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as server, server.stream() as stream:
+        stream.send(enrolling("Ada"))
+        stream.send(bytes(3_200))
+        eventually(lambda: server.state()["streams"] == 1)
+        server.serving.should_exit = True
+        (said,) = map(json.loads, stream)
+    assert (said["type"], said["result"]["duration"], stream.close_code) == ("done", 0, 1001)
