@@ -1,38 +1,114 @@
-"""Open a page in a browser, to test its behaviour."""
+"""Open a page in browsers, to test its behaviour in each that is installed."""
 
 import json as standard
 import re
 import shutil
 import subprocess
-from html import unescape
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import pytest
+from websockets.sync.client import connect
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.formats import html
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PROGRAMS = {
+    "chromium": next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None),
+    "firefox": next(filter(None, map(shutil.which, ("firefox", "firefox-esr"))), None),
+}
+BROWSERS = [
+    pytest.param(name, marks=pytest.mark.skipif(program is None, reason=f"needs {name}"))
+    for name, program in PROGRAMS.items()
+]
 
 OFFLINE = "disable-gpu disable-quic no-first-run disable-background-networking disable-component-update disable-sync"
 
 
-def outcome(folder: Path, recording: Diarization, script: str, comparison: dict | None = None, *flags: str):
-    """Open the page of a recording, run a script in it, and return what its function ``test`` returns or promises."""
-    appended = f"""
-<pre id="outcome"></pre>
+@contextmanager
+def opened_in(browser: str, folder: Path, width: int = 800, high_contrast: bool = False) -> Iterator[Callable]:
+    """Return a function that opens the page of a recording and runs a script in it.
+
+    It returns what the script's function ``test`` returns or promises. The window is ``width`` pixels wide. The browser
+    is started once, because that takes seconds.
+    """
+    page = folder / "page.html"
+    with {"chromium": _chromium, "firefox": _firefox}[browser](folder, width, high_contrast) as run:
+
+        def outcome(recording: Diarization, script: str, comparison: dict | None = None) -> Any:
+            appended = f"""
 <script>
 {script}
-addEventListener("error", (event) => ($("outcome").textContent = JSON.stringify(String(event.message))));
-(async () => test())().catch(String).then((seen) => ($("outcome").textContent = JSON.stringify(seen)));
+const failed = new Promise((end) => addEventListener("error", (event) => end(String(event.message))));
+const outcome = Promise.race([failed, (async () => test())().catch(String)]).then(JSON.stringify);
 </script>
 """
-    page = folder / "page.html"
-    page.write_text(html.format(recording, comparison) + appended, encoding="utf-8")
-    options = [f"--{option}" for option in (*OFFLINE.split(), *flags)]
-    command = [BROWSER, "--headless", "--no-sandbox", *options, f"--user-data-dir={folder / 'user'}", "--dump-dom"]
-    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True)
-    found = re.search(r'<pre id="outcome">(.+?)</pre>', done.stdout, re.DOTALL)
-    assert found, done.stdout[-2000:]
-    return standard.loads(unescape(found[1]))
+            page.write_text(html.format(recording, comparison) + appended, encoding="utf-8")
+            return standard.loads(run(page.as_uri(), "outcome")["value"])
+
+        yield outcome
+
+
+@contextmanager
+def _chromium(folder: Path, width: int, high_contrast: bool) -> Iterator[Callable[[str, str], dict]]:
+    """Drive Chromium by its DevTools protocol (chromedevtools.github.io/devtools-protocol)."""
+    flags = [*OFFLINE.split(), f"window-size={width},800", *["force-high-contrast"] * high_contrast]
+    options = ["headless", "no-sandbox", "remote-debugging-port=0", *flags, f"user-data-dir={folder}"]
+    with _driven("chromium", [f"--{option}" for option in options]) as ask:
+        target = ask("Target.createTarget", params={"url": "about:blank"})
+        session = ask("Target.attachToTarget", params={**target, "flatten": True})["sessionId"]
+        ask("Page.enable", sessionId=session)
+
+        def run(address: str, script: str) -> dict:
+            ask("Page.navigate", "Page.loadEventFired", sessionId=session, params={"url": address})
+            asked = {"expression": script, "awaitPromise": True}
+            return ask("Runtime.evaluate", sessionId=session, params=asked)["result"]
+
+        yield run
+
+
+@contextmanager
+def _firefox(folder: Path, width: int, high_contrast: bool) -> Iterator[Callable[[str, str], dict]]:
+    """Drive Firefox by WebDriver BiDi (w3c.github.io/webdriver-bidi)."""
+    if high_contrast:
+        (folder / "user.js").write_text('user_pref("browser.display.document_color_use", 2);')
+    options = f"--headless --remote-debugging-port 0 --width {width} --height 800 --profile".split()
+    with _driven("firefox", [*options, str(folder)], "/session") as ask:
+        ask("session.new", params={"capabilities": {}})
+        target = ask("browsingContext.create", params={"type": "tab"})  # it has the focus, unlike the first one
+
+        def run(address: str, script: str) -> dict:
+            ask("browsingContext.navigate", params={**target, "url": address, "wait": "complete"})
+            asked = {"expression": script, "awaitPromise": True, "target": target}
+            return ask("script.evaluate", params=asked)["result"]
+
+        yield run
+
+
+@contextmanager
+def _driven(browser: str, options: list[str], path: str = "") -> Iterator[Callable[..., dict]]:
+    """Start a browser, and return a function that calls a method of its protocol and returns the result."""
+    command = [PROGRAMS[browser], *options]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            address = next(found[0] for line in process.stderr or () if (found := re.search(r"ws://\S+", line)))
+            with connect(address + path, max_size=None) as socket:
+
+                def ask(method: str, event: str | None = None, **message: Any) -> dict:
+                    socket.send(standard.dumps({"id": 1, "method": method, **message}))
+                    result = None
+                    while result is None or event:  # the event that ends what was asked for
+                        answer = standard.loads(socket.recv(timeout=120))
+                        assert "error" not in answer, answer
+                        result = answer.get("result", result)
+                        event = None if answer.get("method") == event else event
+                    return result
+
+                yield ask
+        finally:
+            process.terminate()
 
 
 ORIGIN = Origin("embedded", "0.1.0", {"onset": 0.5}, TimeAxis(0.0, 0.08, 125))

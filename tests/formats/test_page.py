@@ -8,9 +8,7 @@ import pytest
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.formats import json
-from tests.formats.opened_page import BROWSER, FOUR, HANDS, MEETING, ONE, THREE, TWO, outcome
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
+from tests.formats.opened_page import FOUR, HANDS, MEETING, ONE, THREE, TWO
 
 NAMES = ("Ada", "the chair", "\x9b\u2028 x\x1c\x1b", "😀", "\ue000", "__proto__", "</script>", "\ufeffy", "Zoe\u0301")
 
@@ -32,12 +30,11 @@ def drawn(generator: np.random.Generator) -> Diarization:
 TOUCHING = (Turn(0, 1, "a", 0.6245), Turn(1, 1.4, "a", 0.8735), Turn(1.4, 1.7, "a", 0.6665))
 
 
-def test_an_untouched_result_is_saved_as_python_writes_it(tmp_path):
+def test_an_untouched_result_is_saved_as_python_writes_it(outcome):
     generator = np.random.default_rng(7)
     recordings = [Diarization(TOUCHING, 2.0), *(drawn(generator) for _ in range(300))]
     documents = ",".join(json.format(each, ascii_only=True, exact=True).replace("<", "\\u003c") for each in recordings)
     saved = outcome(
-        tmp_path,
         recordings[0],
         f"const documents = [{documents}];"
         "const test = () => documents.map((each) => [asRttm(each, opened(each)), asJson(each, opened(each))]);",
@@ -151,14 +148,14 @@ CORRECTIONS = {
 
 
 @pytest.fixture(scope="module")
-def corrected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def corrected(outcome) -> dict[str, list[str]]:
     """Return the RTTM and the JSON after each correction, all in one page."""
     cases = ", ".join(f"{standard.dumps(name)}: () => {{ {script}; }}" for name, (script, _) in CORRECTIONS.items())
     script = f"""{HANDS}
       const save = (correct) => (again(), correct(), [asRttm(result, steps.state), asJson(result, steps.state)]);
       const test = () => Object.fromEntries(Object.entries({{ {cases} }}).map(([name, each]) => [name, save(each)]));
     """
-    return outcome(tmp_path_factory.mktemp("page"), MEETING, script)
+    return outcome(MEETING, script)
 
 
 @pytest.mark.parametrize("name", CORRECTIONS)
@@ -169,7 +166,7 @@ def test_what_is_corrected_is_saved_as_python_would_correct_it(corrected: dict[s
     assert json.parse(json_text) == expected
 
 
-def test_what_cannot_be_is_said_and_changes_nothing(tmp_path):
+def test_what_cannot_be_is_said_and_changes_nothing(outcome):
     refused = """
       const refusals = [
         () => { select(0); put($("end"), "0.25"); },
@@ -184,7 +181,7 @@ def test_what_cannot_be_is_said_and_changes_nothing(tmp_path):
       const state = steps.state;
       return refusals.map((refusal) => (refusal(), [steps.state === state, $("said").textContent]));
     """
-    answers = outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {refused} }}")
+    answers = outcome(MEETING, f"{HANDS} function test() {{ {refused} }}")
     begins = "A turn must begin before it ends, between 0 and 0:00:10.000; times are like 1:02:03.5 or 62.5."
     assert answers == [
         [True, begins],
@@ -198,7 +195,7 @@ def test_what_cannot_be_is_said_and_changes_nothing(tmp_path):
     ]
 
 
-def test_a_field_that_says_what_is_so_leaves_undo_to_the_page(tmp_path):
+def test_a_field_that_says_what_is_so_leaves_undo_to_the_page(outcome):
     """Otherwise the browser would undo letters of a merged name, and leaving the field would rename the speaker."""
     script = """
       const field = (row) => $("names").children[row].lastChild;
@@ -217,7 +214,7 @@ def test_a_field_that_says_what_is_so_leaves_undo_to_the_page(tmp_path):
       return [...seen, undoIn($("end")), undoIn($("speaker"))];
     """
     whole, merged = "speaker_0 speaker_1 speaker_2", "speaker_0 speaker_2"
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [
         [True, whole],
         [True, merged],
         [False, merged],
@@ -226,7 +223,7 @@ def test_a_field_that_says_what_is_so_leaves_undo_to_the_page(tmp_path):
     ]
 
 
-def test_what_was_done_to_turns_or_taken_back_is_said(tmp_path):
+def test_what_was_done_to_turns_or_taken_back_is_said(outcome):
     script = """
       const deeds = [
         () => { select(2); seek(5000); press("s"); },
@@ -238,7 +235,7 @@ def test_what_was_done_to_turns_or_taken_back_is_said(tmp_path):
       ];
       return deeds.map((deed) => (deed(), $("said").textContent));
     """
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [
         "Split at 0:00:05.000.",
         "Deleted at 0:00:05.000: speaker_2.",
         "Added at 0:00:03.250: speaker_0.",
@@ -248,7 +245,7 @@ def test_what_was_done_to_turns_or_taken_back_is_said(tmp_path):
     ]
 
 
-def test_nothing_that_is_not_saved_is_left_without_a_warning(tmp_path):
+def test_nothing_that_is_not_saved_is_left_without_a_warning(outcome):
     script = """
       const files = []; // a download that has begun may keep the browser from ending
       HTMLAnchorElement.prototype.click = function () { files.push(this.download); };
@@ -264,7 +261,7 @@ def test_nothing_that_is_not_saved_is_left_without_a_warning(tmp_path):
       redo();
       return [...seen, leaving(), ...files];
     """
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [
         False,
         True,
         "Two speakers have the same name except for white space, which RTTM cannot express: rename one.",
@@ -275,7 +272,7 @@ def test_nothing_that_is_not_saved_is_left_without_a_warning(tmp_path):
     ]
 
 
-def test_a_result_in_which_nobody_speaks_says_so(tmp_path):
+def test_a_result_in_which_nobody_speaks_says_so(outcome):
     script = """
       const seen = [!$("nobody").hidden, asRttm(result, steps.state)];
       seek(1500);
@@ -284,4 +281,4 @@ def test_a_result_in_which_nobody_speaks_says_so(tmp_path):
     """
     recording = Diarization((), 2.0, "silence")
     line = "SPEAKER silence 1 1.000 1.000 <NA> <NA> speaker_0 <NA> <NA>\n"
-    assert outcome(tmp_path, recording, f"{HANDS} function test() {{ {script} }}") == [True, "", False, line]
+    assert outcome(recording, f"{HANDS} function test() {{ {script} }}") == [True, "", False, line]

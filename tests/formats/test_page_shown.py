@@ -7,10 +7,7 @@ import pytest
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.formats import json
-from tests.formats.opened_page import BROWSER, HANDS, MEETING, outcome
-
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="needs chromium")
-
+from tests.formats.opened_page import BROWSERS, HANDS, MEETING, opened_in
 
 COMPARISON = {
     "score": "DER 30.0 %",
@@ -28,7 +25,7 @@ COMPARISON = {
 }
 
 
-def test_the_row_of_a_chosen_turn_is_brought_into_sight_below_the_ruler(tmp_path):
+def test_the_row_of_a_chosen_turn_is_brought_into_sight_below_the_ruler(outcome):
     many = Diarization(tuple(Turn(at, at + 1.0, f"speaker_{at}", 0.5 if at == 39 else 0.9) for at in range(40)), 40.0)
     script = """
       const box = $("tracks");
@@ -48,10 +45,10 @@ def test_the_row_of_a_chosen_turn_is_brought_into_sight_below_the_ruler(tmp_path
       return [...seen, inSight(3)];
     """
     expected = [False, True, True, True, None, True]
-    assert outcome(tmp_path, many, f"{HANDS} function test() {{ {script} }}") == expected
+    assert outcome(many, f"{HANDS} function test() {{ {script} }}") == expected
 
 
-def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(tmp_path):
+def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(outcome):
     script = """
       const brightness = (ms, kind) => {
         drawTimeline();
@@ -67,7 +64,7 @@ def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(tmp_path):
         brightness(9250, "confusion"), brightness(5500, "miss"),
       ];
     """
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
         ["miss", "false alarm", "confusion"],
         ["reference", "Ada", "<b>Bob"],
         "DER 30.0 %",
@@ -76,7 +73,7 @@ def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(tmp_path):
     ]
 
 
-def test_pale_colours_and_short_turns_stand_out_from_the_page(tmp_path):
+def test_pale_colours_and_short_turns_stand_out_from_the_page(outcome):
     """With a contrast of 3 to 1 (WCAG 1.4.11) in part of the bar: any colour, any confidence, long or a pixel wide."""
     spans = ((1.0, 40.0, 0.9), (41.0, 80.0, 0.3), (85.0, 85.01, 0.9), (90.0, 90.01, 0.3))
     turns = tuple(Turn(start, end, f"speaker_{row}", sure) for row in range(8) for start, end, sure in spans)
@@ -103,11 +100,11 @@ def test_pale_colours_and_short_turns_stand_out_from_the_page(tmp_path):
       const starts = [1000, 41_000, 85_000, 90_000];
       return steps.state.speakers.map((_, row) => starts.map((start) => best(row, start)));
     """
-    found = outcome(tmp_path, Diarization(turns, 100.0), f"{HANDS} function test() {{ {script} }}")
+    found = outcome(Diarization(turns, 100.0), f"{HANDS} function test() {{ {script} }}")
     assert np.min(found) >= 3, found
 
 
-def test_all_turns_are_printed_as_text_that_is_not_scrolled(tmp_path):
+def test_all_turns_are_printed_as_text_that_is_not_scrolled(outcome):
     many = Diarization(tuple(Turn(at, at + 0.5, "a") for at in range(500)), 500.0)
     script = """
       const sheet = [...document.styleSheets[0].cssRules].find((rule) => rule.media?.mediaText === "print");
@@ -121,37 +118,40 @@ def test_all_turns_are_printed_as_text_that_is_not_scrolled(tmp_path):
       dispatchEvent(new Event("afterprint"));
       return [...seen, lines() < 500];
     """
-    seen = outcome(tmp_path, many, f"{HANDS} function test() {{ {script} }}")
+    seen = outcome(many, f"{HANDS} function test() {{ {script} }}")
     assert seen == [500, True, 0, True]
 
 
-def test_the_score_is_printed_too(tmp_path):
+def test_the_score_is_printed_too(outcome):
     script = """const test = () => {
       [...document.styleSheets[0].cssRules].find((rule) => rule.media?.mediaText === "print").media.mediaText = "all";
       return $("turns").parentElement.nextElementSibling.innerText.trim().split(/\\n+/);
     }"""
-    assert outcome(tmp_path, MEETING, script, COMPARISON) == ["Errors", "DER 30.0 %"]
-    assert outcome(tmp_path, MEETING, script) == [""]
+    assert outcome(MEETING, script, COMPARISON) == ["Errors", "DER 30.0 %"]
+    assert outcome(MEETING, script) == [""]
 
 
-def test_high_contrast_leaves_speakers_their_colours_and_shows_what_is_selected(tmp_path):
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_high_contrast_leaves_speakers_their_colours_and_shows_what_is_selected(tmp_path, browser: str):
     script = """
       select(2);
       drawList();
       const [line] = document.querySelectorAll("[aria-selected=true]");
       return [getComputedStyle(line.firstChild).backgroundColor, getComputedStyle(line).outlineStyle];
     """
-    found = outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", None, "force-high-contrast")
-    assert found == ["rgb(34, 136, 51)", "solid"]
+    with opened_in(browser, tmp_path, high_contrast=True) as outcome:
+        assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == ["rgb(34, 136, 51)", "solid"]
 
 
-def test_a_narrow_screen_is_not_scrolled_sideways(tmp_path):
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_a_narrow_screen_is_not_scrolled_sideways(tmp_path, browser: str):
     """Chromium's windows are at least 500 pixels wide, so the body is made narrow."""
     script = 'const test = () => { document.body.style.width = "320px"; return document.body.scrollWidth; };'
-    assert outcome(tmp_path, MEETING, script, COMPARISON, "window-size=500,800") == 320
+    with opened_in(browser, tmp_path, width=500) as outcome:
+        assert outcome(MEETING, script, COMPARISON) == 320
 
 
-def test_names_are_a_column_of_single_lines_that_begin_with_their_first_letters(tmp_path):
+def test_names_are_a_column_of_single_lines_that_begin_with_their_first_letters(outcome):
     """Also names with a line break, and Hebrew ones, which begin at the right."""
     script = """
       const names = [...document.querySelectorAll("#lines .who")];
@@ -163,21 +163,21 @@ def test_names_are_a_column_of_single_lines_that_begin_with_their_first_letters(
     spans = ((0.0, 0.5, "\u05e9\u05dc\u05d5\u05dd"), (1.0, 13.0, "line\nbreak"), (20.0, 119.0, "Ada"))
     result = Diarization(tuple(Turn(*each) for each in spans), 300.0)
     drawn = f"{HANDS} function test() {{ drawList(); {script} }}"
-    assert outcome(tmp_path, result, drawn) == [1, True, ["plaintext", "plaintext"]]
+    assert outcome(result, drawn) == [1, True, ["plaintext", "plaintext"]]
 
 
-def test_an_unsure_turn_is_not_said_to_be_as_sure_as_the_threshold(tmp_path):
+def test_an_unsure_turn_is_not_said_to_be_as_sure_as_the_threshold(outcome):
     script = "const test = () => [0.6999, 0.57, 0.7, 0.996, null].map((confidence) => sureness({ confidence }));"
-    assert outcome(tmp_path, MEETING, script) == ["unsure 69 %", "unsure 57 %", "70 %", "100 %", ""]
+    assert outcome(MEETING, script) == ["unsure 69 %", "unsure 57 %", "70 %", "100 %", ""]
 
 
-def test_fields_say_whose_name_they_hold_and_what_becomes_of_it(tmp_path):
+def test_fields_say_whose_name_they_hold_and_what_becomes_of_it(outcome):
     script = """
       put($("names").children[1].lastChild, "Ada");
       const fields = [...$("names").querySelectorAll("input"), $("merged"), $("into")];
       return fields.map((field) => field.getAttribute("aria-label"));
     """
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [
         "name of speaker_0",
         "name of Ada",
         "name of speaker_2",
@@ -186,17 +186,17 @@ def test_fields_say_whose_name_they_hold_and_what_becomes_of_it(tmp_path):
     ]
 
 
-def test_the_list_is_gone_through_by_keys(tmp_path):
+def test_the_list_is_gone_through_by_keys(outcome):
     script = """
       return ["End", "ArrowUp", "Home", "ArrowDown", "ArrowDown"].map((key) => {
         $("list").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
         return steps.state.turns.indexOf(selected);
       });
     """
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [3, 2, 0, 1, 2]
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [3, 2, 0, 1, 2]
 
 
-def test_errors_are_gone_through_one_by_one(tmp_path):
+def test_errors_are_gone_through_one_by_one(outcome):
     """Also if they touch, and from the cursor's position."""
     script = """
       const seen = [];
@@ -210,7 +210,7 @@ def test_errors_are_gone_through_one_by_one(tmp_path):
       next();
       return [...seen, steps.state === steps.saved];
     """
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}", COMPARISON) == [
         [0, "miss: Ada", False],
         [1500, "false alarm: speaker_1", False],
         [2500, "miss: Ada", False],
@@ -221,28 +221,28 @@ def test_errors_are_gone_through_one_by_one(tmp_path):
     ]
 
 
-def test_a_short_error_is_zoomed_to_and_the_view_begins_with_what_is_scored(tmp_path):
+def test_a_short_error_is_zoomed_to_and_the_view_begins_with_what_is_scored(outcome):
     long = Diarization((Turn(1000.0, 1001.0, "a"),), 36_000.0)
     short = {"span": [1_000_000, 1_000_020], "kinds": ["miss"], "text": "miss: b"}
     scored = {"score": "", "reference": [], "scored": [[900_000, 1_100_000]], "errors": [short]}
     script = 'const before = [view.start, view.span]; press("e"); return [before, [view.start, view.span]];'
-    assert outcome(tmp_path, long, f"{HANDS} function test() {{ {script} }}", scored) == [
+    assert outcome(long, f"{HANDS} function test() {{ {script} }}", scored) == [
         [900_000, 200_000],
         [995_010, 10_000],
     ]
 
 
-def test_borders_are_no_errors_to_stop_at_where_there_are_longer_ones(tmp_path):
+def test_borders_are_no_errors_to_stop_at_where_there_are_longer_ones(outcome):
     errors = [
         {"span": [start, end], "kinds": ["miss"], "text": str(start)}
         for start, end in ((0, 99), (2000, 2100), (5000, 5020))
     ]
     scored = {"score": "", "reference": [], "scored": [[0, 10_000]], "errors": errors}
     script = 'return [1, 2].map(() => { press("e"); return error.span[0]; });'
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}", scored) == [2000, 2000]
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}", scored) == [2000, 2000]
 
 
-def test_a_recording_may_be_longer_than_what_was_said_in_it(tmp_path):
+def test_a_recording_may_be_longer_than_what_was_said_in_it(outcome):
     script = """
       const odd = (ms) => {
         Object.defineProperty(sound.player, "duration", { value: ms / 1000, configurable: true });
@@ -251,14 +251,14 @@ def test_a_recording_may_be_longer_than_what_was_said_in_it(tmp_path):
       };
       return [odd(7000), odd(12000), odd(NaN)];
     """
-    assert outcome(tmp_path, replace(MEETING, origin=None), f"{HANDS} function test() {{ {script} }}") == [
+    assert outcome(replace(MEETING, origin=None), f"{HANDS} function test() {{ {script} }}") == [
         [True, 10_000, 10],
         [False, 12_000, 12],
         [False, 12_000, 12],
     ]
 
 
-def test_an_excerpt_is_shown_from_its_start_and_may_be_of_a_longer_recording(tmp_path):
+def test_an_excerpt_is_shown_from_its_start_and_may_be_of_a_longer_recording(outcome):
     script = """
       const length = (s) => Object.defineProperty(sound.player, "duration", { value: s, configurable: true });
       const asked = (s) => (length(s), mismatch({ name: "a.wav" }));
@@ -270,7 +270,7 @@ def test_an_excerpt_is_shown_from_its_start_and_may_be_of_a_longer_recording(tmp
       return [...seen, drawn.map(String)];
     """
     excerpt = MEETING.shift(3600.0)
-    assert outcome(tmp_path, excerpt, f"{HANDS} function test() {{ {script} }}") == [
+    assert outcome(excerpt, f"{HANDS} function test() {{ {script} }}") == [
         *[3_600_000, 10_000, 3_600_000, ""],
         "a.wav lasts 2:00:00.000, but this result ends at 1:00:10.000: "
         "if this is not the result of an excerpt, choose the right recording.",
@@ -280,7 +280,7 @@ def test_an_excerpt_is_shown_from_its_start_and_may_be_of_a_longer_recording(tmp
     ]
 
 
-def test_playback_ends_with_the_result_of_an_excerpt(tmp_path):
+def test_playback_ends_with_the_result_of_an_excerpt(outcome):
     script = """
       const ends = [];
       const play = (s, until) => {
@@ -296,15 +296,15 @@ def test_playback_ends_with_the_result_of_an_excerpt(tmp_path):
       cancelAnimationFrame(sound.frame);
       return ends;
     """
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [10_000, 5000]
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [10_000, 5000]
 
 
-def test_from_the_end_playback_returns_to_where_the_excerpt_begins(tmp_path):
+def test_from_the_end_playback_returns_to_where_the_excerpt_begins(outcome):
     script = "sound.loaded = true; seek(limit); toggle(); return sound.cursor;"
-    assert outcome(tmp_path, MEETING.shift(3600.0), f"{HANDS} function test() {{ {script} }}") == 3_600_000
+    assert outcome(MEETING.shift(3600.0), f"{HANDS} function test() {{ {script} }}") == 3_600_000
 
 
-def test_the_waveform_is_that_of_the_file_chosen_last(tmp_path):
+def test_the_waveform_is_that_of_the_file_chosen_last(outcome):
     """Also if the one before was longer, and takes more time to be decoded."""
     script = """
       const decoding = [];
@@ -323,12 +323,12 @@ def test_the_waveform_is_that_of_the_file_chosen_last(tmp_path):
       await Promise.all(all);
       return [sound.peaks.length, $("said").textContent];
     """
-    assert outcome(tmp_path, MEETING, f"{HANDS} async function test() {{ {script} }}") == [5, ""]
+    assert outcome(MEETING, f"{HANDS} async function test() {{ {script} }}") == [5, ""]
 
 
-def test_without_a_reference_there_are_no_errors_to_go_through(tmp_path):
+def test_without_a_reference_there_are_no_errors_to_go_through(outcome):
     script = 'press("e"); return [$("errors").hidden, $("lanes").children.length, $("said").textContent, topOfRows()];'
-    assert outcome(tmp_path, MEETING, f"{HANDS} function test() {{ {script} }}") == [
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [
         True,
         0,
         "This page was made without a reference.",
@@ -336,12 +336,12 @@ def test_without_a_reference_there_are_no_errors_to_go_through(tmp_path):
     ]
 
 
-def test_warnings_are_shown_and_saved(tmp_path):
+def test_warnings_are_shown_and_saved(outcome):
     script = """function test() {
       return [$("warnings").innerText, asJson(result, steps.state)];
     }"""
     sentence = "talk.mp3 is damaged <b>: using 1.0 s"
-    shown, saved = outcome(tmp_path, MEETING.warned([sentence]), script)
+    shown, saved = outcome(MEETING.warned([sentence]), script)
     assert shown.strip() == f"Warning: {sentence}"
     assert json.parse(saved) == MEETING.warned([sentence])
-    assert outcome(tmp_path, MEETING, script)[0] == ""
+    assert outcome(MEETING, script)[0] == ""
