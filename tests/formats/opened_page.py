@@ -28,7 +28,7 @@ OFFLINE = "disable-gpu disable-quic no-first-run disable-background-networking d
 
 
 @contextmanager
-def opened_in(browser: str, folder: Path, width: int = 800, high_contrast: bool = False) -> Iterator[Callable]:
+def opened_in(browser: str, folder: Path, width: int = 1280, high_contrast: bool = False) -> Iterator[Callable]:
     """Return a function that opens the page of a recording and runs a script in it.
 
     It returns what the script's function ``test`` returns or promises. The window is ``width`` pixels wide. The browser

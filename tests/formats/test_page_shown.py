@@ -48,6 +48,24 @@ def test_the_row_of_a_chosen_turn_is_brought_into_sight_below_the_ruler(outcome)
     assert outcome(many, f"{HANDS} function test() {{ {script} }}") == expected
 
 
+def test_the_timeline_is_drawn_as_wide_as_it_is_shown(outcome):
+    """Also when scrollbars come or go with the number of speakers, or with what is below."""
+    script = """
+      const stretched = async () => {
+        for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+        return (canvas().clientWidth * window.devicePixelRatio) / canvas().width;
+      };
+      const seen = [await stretched()];
+      become(stateOf(steps.state.turns.slice(0, 3), steps.state.speakers));
+      seen.push(await stretched());
+      document.body.style.width = "700px"; // as by a scrollbar, when the help is opened
+      return [...seen, await stretched()];
+    """
+    many = Diarization(tuple(Turn(at, at + 1.0, f"speaker_{at}") for at in range(40)), 40.0)
+    for recording in (MEETING, many):
+        assert outcome(recording, f"{HANDS} async function test() {{ {script} }}") == [1, 1, 1]
+
+
 def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(outcome):
     script = """
       const brightness = (ms, kind) => {

@@ -119,6 +119,7 @@ function wire() {
   canvas().onpointercancel = () => (grip = null);
   canvas().addEventListener("wheel", onWheel, { passive: false });
   addEventListener("resize", redraw);
+  new ResizeObserver(redraw).observe(canvas()); // also when a scrollbar comes or goes
   addEventListener("beforeprint", () => onPrint(true));
   addEventListener("afterprint", () => onPrint(false));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);

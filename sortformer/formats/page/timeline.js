@@ -41,7 +41,9 @@ function revealRow(turn) {
 
 function drawTimeline() {
   const bottom = topOfRows() + ROW * Math.max(1, steps.state.speakers.length);
-  const [width, height] = [canvas().clientWidth, bottom + heightOfReference()];
+  const height = bottom + heightOfReference();
+  canvas().style.height = `${height}px`; // before its width is read: scrollbars come and go with the height
+  const width = canvas().clientWidth;
   const pen = clearedPen(width, height);
   const css = getComputedStyle(document.documentElement);
   const colours = Object.fromEntries(
@@ -61,10 +63,7 @@ function drawTimeline() {
 function clearedPen(width, height) {
   const scale = window.devicePixelRatio || 1;
   const [wide, high] = [Math.round(width * scale), Math.round(height * scale)];
-  if (canvas().width !== wide || canvas().height !== high) {
-    canvas().style.height = `${height}px`;
-    Object.assign(canvas(), { width: wide, height: high });
-  }
+  if (canvas().width !== wide || canvas().height !== high) Object.assign(canvas(), { width: wide, height: high });
   const pen = canvas().getContext("2d");
   pen.setTransform(scale, 0, 0, scale, 0, 0);
   pen.clearRect(0, 0, width, height);
