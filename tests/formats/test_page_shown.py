@@ -214,6 +214,22 @@ def test_the_list_is_gone_through_by_keys(outcome):
     assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [3, 2, 0, 1, 2]
 
 
+def test_the_slider_is_moved_by_keys_in_parts_of_the_view_and_says_the_time(outcome):
+    script = """
+      look(4000, 2000);
+      const seen = [];
+      for (const key of ["ArrowRight", "PageUp", "ArrowDown", "ArrowLeft", "PageDown"]) {
+        press(key, { cancelable: true }, $("position"));
+        await new Promise(requestAnimationFrame);
+        seen.push(view.start);
+      }
+      await new Promise(requestAnimationFrame);
+      return [...seen, $("position").getAttribute("aria-valuetext")];
+    """
+    found = outcome(MEETING, f"{HANDS} async function test() {{ {script} }}")
+    assert found == [4200, 6200, 6000, 5800, 3800, "0:00:03.800"]
+
+
 def test_errors_are_gone_through_one_by_one(outcome):
     """Also if they touch, and from the cursor's position."""
     script = """

@@ -163,6 +163,16 @@ const KEYS_WITHIN = new Map([
   ["Enter", () => attempt(() => ofSelected(choose))],
 ]);
 
+/** Keys of the slider: Firefox would move it by a millisecond, or by a tenth of the recording. */
+const KEYS_OF_SLIDER = new Map([
+  ["ArrowLeft", () => look(view.start - view.span / 10)],
+  ["ArrowDown", () => look(view.start - view.span / 10)],
+  ["ArrowRight", () => look(view.start + view.span / 10)],
+  ["ArrowUp", () => look(view.start + view.span / 10)],
+  ["PageDown", () => look(view.start - view.span)],
+  ["PageUp", () => look(view.start + view.span)],
+]);
+
 let pointed = null; // what was last clicked or touched, unless a key was pressed since
 
 /** Leave a menu or field in which something was chosen by mouse: a letter then acts on the turns, not on the menu. */
@@ -182,7 +192,8 @@ function onKey(event) {
   const key = letter.length === 1 ? letter.toLowerCase() : letter;
   const undoing = (event.ctrlKey || event.metaKey) && /^[zy]$/.test(key) && !unfinished;
   if (event.altKey || (!undoing && within("input:not([type=range]), select"))) return;
-  let action = KEYS.get(key) ?? (within("#timeline, #list") ? KEYS_WITHIN.get(key) : undefined);
+  const here = within("#position") ? KEYS_OF_SLIDER : within("#timeline, #list") ? KEYS_WITHIN : null;
+  let action = KEYS.get(key) ?? here?.get(key);
   if (event.ctrlKey || event.metaKey) {
     action = { z: event.shiftKey ? redo : undo, y: redo }[key];
   } else if (key === " " && within("button, summary")) {

@@ -11,6 +11,7 @@ function redraw() {
     asked = false;
     $("position").max = Math.max(0, limit - view.span);
     $("position").value = view.start;
+    $("position").ariaValueText = clock(view.start);
     $("now").textContent = clock(sound.cursor);
     revealHeard();
     drawTimeline();
