@@ -31,8 +31,8 @@ OFFLINE = "disable-gpu disable-quic no-first-run disable-background-networking d
 def opened_in(browser: str, folder: Path, width: int = 1280, high_contrast: bool = False) -> Iterator[Callable]:
     """Return a function that opens the page of a recording and runs a script in it.
 
-    It returns what the script's function ``test`` returns or promises. The window is ``width`` pixels wide. The browser
-    is started once, because that takes seconds.
+    It returns what the script's function ``test`` returns or promises. The view is ``width`` pixels wide, with its
+    scrollbar. The browser is started once, because that takes seconds.
     """
     page = folder / "page.html"
     with {"chromium": _chromium, "firefox": _firefox}[browser](folder, width, high_contrast) as run:
@@ -54,12 +54,14 @@ const outcome = Promise.race([failed, (async () => test())().catch(String)]).the
 @contextmanager
 def _chromium(folder: Path, width: int, high_contrast: bool) -> Iterator[Callable[[str, str], dict]]:
     """Drive Chromium by its DevTools protocol (chromedevtools.github.io/devtools-protocol)."""
-    flags = [*OFFLINE.split(), f"window-size={width},800", *["force-high-contrast"] * high_contrast]
+    flags = [*OFFLINE.split(), *["force-high-contrast"] * high_contrast]
     options = ["headless", "no-sandbox", "remote-debugging-port=0", *flags, f"user-data-dir={folder}"]
     with _driven("chromium", [f"--{option}" for option in options]) as ask:
         target = ask("Target.createTarget", params={"url": "about:blank"})
         session = ask("Target.attachToTarget", params={**target, "flatten": True})["sessionId"]
         ask("Page.enable", sessionId=session)
+        screen = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+        ask("Emulation.setDeviceMetricsOverride", sessionId=session, params=screen)
 
         def run(address: str, script: str) -> dict:
             ask("Page.navigate", "Page.loadEventFired", sessionId=session, params={"url": address})
@@ -74,10 +76,11 @@ def _firefox(folder: Path, width: int, high_contrast: bool) -> Iterator[Callable
     """Drive Firefox by WebDriver BiDi (w3c.github.io/webdriver-bidi)."""
     if high_contrast:
         (folder / "user.js").write_text('user_pref("browser.display.document_color_use", 2);')
-    options = f"--headless --remote-debugging-port 0 --width {width} --height 800 --profile".split()
-    with _driven("firefox", [*options, str(folder)], "/session") as ask:
+    options = ["--headless", "--remote-debugging-port", "0", "--profile", str(folder)]
+    with _driven("firefox", options, "/session") as ask:
         ask("session.new", params={"capabilities": {}})
         target = ask("browsingContext.create", params={"type": "tab"})  # it has the focus, unlike the first one
+        ask("browsingContext.setViewport", params={**target, "viewport": {"width": width, "height": 800}})
 
         def run(address: str, script: str) -> dict:
             ask("browsingContext.navigate", params={**target, "url": address, "wait": "complete"})

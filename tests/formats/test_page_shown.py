@@ -163,10 +163,21 @@ def test_high_contrast_leaves_speakers_their_colours_and_shows_what_is_selected(
 
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_a_narrow_screen_is_not_scrolled_sideways(tmp_path, browser: str):
-    """Chromium's windows are at least 500 pixels wide, so the body is made narrow."""
-    script = 'const test = () => { document.body.style.width = "320px"; return document.body.scrollWidth; };'
-    with opened_in(browser, tmp_path, width=500) as outcome:
-        assert outcome(MEETING, script, COMPARISON) == 320
+    script = "const test = ([page] = [document.documentElement]) => page.scrollWidth - page.clientWidth;"
+    with opened_in(browser, tmp_path, width=320) as outcome:
+        assert outcome(MEETING, script, COMPARISON) == 0
+
+
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_names_can_be_read_in_the_list_of_a_narrow_screen(tmp_path, browser: str):
+    """Also beside the widest confidence, and 320 pixels wide, as at a zoom of 400 % (WCAG 1.4.10)."""
+    script = """
+      drawList();
+      return [...document.querySelectorAll("#lines .who")].every((each) => each.scrollWidth <= each.clientWidth);
+    """
+    names = Diarization((Turn(0.0, 100.0, "speaker_10", 0.88), Turn(1.0, 2.0, "speaker_11", 0.44)), 100.0)
+    with opened_in(browser, tmp_path, width=320) as outcome:
+        assert outcome(names, f"{HANDS} function test() {{ {script} }}")
 
 
 def test_names_are_a_column_of_single_lines_that_begin_with_their_first_letters(outcome):
