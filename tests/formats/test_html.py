@@ -96,6 +96,25 @@ def test_it_refers_to_nothing_outside():
     assert "default-src 'none'" in page  # nor could it
 
 
+def luminance(colour: str) -> float:
+    """The relative luminance of "#rrggbb" (WCAG 2.2)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_colours_have_the_contrast_that_wcag_asks_for(theme: str):
+    """4.5 to 1 for text (1.4.3); 3 to 1 for the borders of controls, the waveform and the cursor (1.4.11)."""
+    light, dark = re.findall(r":root {(.+?)}", html.format(Diarization((), 2)), re.DOTALL)[:2]
+    colours = dict(re.findall(r"--(\w+): (#\w+)", light if theme == "light" else light + dark))
+    everywhere = ("ground", "panel", "button")
+    for front, least in {"ink": 4.5, "quiet": 4.5, "faint": 3, "cursor": 3}.items():
+        for back in (*everywhere, *(("chosen", "heard") if least > 3 else ())):
+            darker, lighter = sorted(luminance(colours[each]) for each in (front, back))
+            assert (lighter + 0.05) / (darker + 0.05) >= least, (front, back)
+
+
 def test_it_is_written_whole_and_over_nothing(tmp_path):
     recording = Diarization((Turn(0, 1, "a"),), 2)
     html.write(tmp_path / "x.html", recording)
