@@ -225,6 +225,24 @@ def test_the_list_is_gone_through_by_keys(outcome):
     assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [3, 2, 0, 1, 2]
 
 
+def test_shortcuts_of_single_letters_can_be_turned_off_for_those_who_dictate(outcome):
+    script = """
+      select(2);
+      seek(5000);
+      $("single").click();
+      for (const key of ["s", "a", "i", "+"]) press(key);
+      const seen = [steps.state === steps.saved, view.span];
+      press("Delete");
+      press("z", { ctrlKey: true });
+      $("single").click();
+      select(2);
+      seek(5000);
+      press("s");
+      return [...seen, steps.past.length, steps.state.turns.length];
+    """
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [True, 10_000, 1, 5]
+
+
 def test_the_slider_is_moved_by_keys_in_parts_of_the_view_and_says_the_time(outcome):
     script = """
       look(4000, 2000);

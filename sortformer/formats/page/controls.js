@@ -198,6 +198,8 @@ function onKey(event) {
     action = { z: event.shiftKey ? redo : undo, y: redo }[key];
   } else if (key === " " && within("button, summary")) {
     return; // it presses the button
+  } else if (/^[^ ]$/.test(key) && !$("single").checked) {
+    return; // it may be a word that was dictated (WCAG 2.1.4)
   }
   if (!action) return;
   event.preventDefault();
