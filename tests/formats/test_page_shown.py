@@ -367,6 +367,18 @@ def test_from_the_end_playback_returns_to_where_the_excerpt_begins(outcome):
     assert outcome(MEETING.shift(3600.0), f"{HANDS} function test() {{ {script} }}") == 3_600_000
 
 
+def test_a_recording_that_firefox_kept_when_the_page_was_reloaded_is_opened(outcome):
+    script = """
+      const [kept, opened] = [new DataTransfer(), []];
+      kept.items.add(new File([], "a.wav"));
+      $("file").files = kept.files; // as is so before the page's script runs
+      window.listen = (file) => opened.push(file.name);
+      wire();
+      return opened;
+    """
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == ["a.wav"]
+
+
 def test_the_waveform_is_that_of_the_file_chosen_last(outcome):
     """Also if the one before was longer, and takes more time to be decoded."""
     script = """

@@ -109,6 +109,7 @@ function wire() {
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", (event) => (event.preventDefault(), takeFile(event.dataTransfer.files)));
   $("file").onchange = ({ target }) => takeFile(target.files);
+  takeFile($("file").files); // Firefox keeps the recording when the page is reloaded
   $("speaker").onchange = onSpeaker;
   $("start").onchange = ({ target }) => changeSelected({ start: parsedClock(target.value) });
   $("end").onchange = ({ target }) => changeSelected({ end: parsedClock(target.value) });
