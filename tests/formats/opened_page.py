@@ -96,7 +96,8 @@ def _driven(browser: str, options: list[str], path: str = "") -> Iterator[Callab
     command = [PROGRAMS[browser], *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
-            address = next(found[0] for line in process.stderr or () if (found := re.search(r"ws://\S+", line)))
+            address = next((found[0] for line in process.stderr or () if (found := re.search(r"ws://\S+", line))), None)
+            assert address, f"{browser} did not start"
             with connect(address + path, max_size=None) as socket:
 
                 def ask(method: str, event: str | None = None, **message: Any) -> dict:
