@@ -18,7 +18,8 @@ function listen(file) {
   Object.assign(sound, { peaks: null, loaded: false });
   sound.player.src = URL.createObjectURL(file);
   sound.player.onerror = () => {
-    say(`This browser cannot play ${file.name}: convert it to WAV or MP3, and choose that file.`);
+    // Firefox fails so on a machine without a sound device, too.
+    say(`This browser cannot play ${file.name}: if it plays other sounds, convert this one to WAV or MP3.`);
     refresh();
   };
   sound.player.onloadedmetadata = () => {
