@@ -259,6 +259,21 @@ def test_the_slider_is_moved_by_keys_in_parts_of_the_view_and_says_the_time(outc
     assert found == [4200, 6200, 6000, 5800, 3800, "0:00:03.800"]
 
 
+def test_the_focus_goes_from_a_deleted_turn_to_the_list(outcome):
+    """Not to the top of the page, as from any button that is disabled."""
+    script = """
+      select(1);
+      $("remove").focus();
+      $("remove").click();
+      const seen = [document.activeElement.id];
+      pressThere("ArrowUp");
+      $("split").focus();
+      undo();
+      return [...seen, selected.start, document.activeElement.id];
+    """
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == ["list", 500, "split"]
+
+
 def test_errors_are_gone_through_one_by_one(outcome):
     """Also if they touch, and from the cursor's position."""
     script = """

@@ -75,6 +75,7 @@ function nameField() {
 }
 
 function refreshSelected(speakers) {
+  if (!selected && $("selected").contains(document.activeElement)) $("list").focus(); // what is disabled would lose it
   $("selected").disabled = !selected;
   const names = speakers.map((row) => row.name);
   offer($("speaker"), [...names, "(new speaker)"], selected ? names.indexOf(selected.speaker) : -1);
