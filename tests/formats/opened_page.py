@@ -120,6 +120,21 @@ ONE, TWO = Turn(0.5, 2.0, "speaker_0", 0.9876), Turn(1.5, 3.0, "speaker_1", 0.61
 THREE, FOUR = Turn(4.0, 6.0, "speaker_2", 0.8), Turn(6.5, 8.0, "speaker_1", 0.9)
 MEETING = Diarization((ONE, TWO, THREE, FOUR), 10.0, "meeting", ORIGIN)
 
+COMPARISON = {
+    "score": "DER 30.0 %",
+    "reference": [
+        {"speaker": "Ada", "pair": "speaker_1", "turns": [[500, 2000], [6500, 8000]]},
+        {"speaker": "<b>Bob", "pair": None, "turns": [[9000, 9500]]},
+    ],
+    "scored": [[0, 5000], [6000, 10000]],
+    "errors": [
+        {"span": [0, 500], "kinds": ["miss"], "text": "miss: Ada"},
+        {"span": [2000, 3000], "kinds": ["false alarm"], "text": "false alarm: speaker_1"},
+        {"span": [3000, 3150], "kinds": ["miss"], "text": "miss: Ada"},
+        {"span": [9000, 9500], "kinds": ["miss", "confusion"], "text": "miss and confusion: <b>Bob"},
+    ],
+}
+
 HANDS = """
 const select = (at) => choose(steps.state.turns[at]);
 const put = (field, value) => { field.value = value; field.dispatchEvent(new Event("change", { bubbles: true })); };
