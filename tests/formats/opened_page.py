@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.formats import html
+from tests.processes import eventually
 
 PROGRAMS = {
     "chromium": next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None),
@@ -56,7 +57,7 @@ def _chromium(folder: Path, width: int, high_contrast: bool) -> Iterator[Callabl
     """Drive Chromium by its DevTools protocol (chromedevtools.github.io/devtools-protocol)."""
     flags = [*OFFLINE.split(), *["force-high-contrast"] * high_contrast]
     options = ["headless", "no-sandbox", "remote-debugging-port=0", *flags, f"user-data-dir={folder}"]
-    with _driven("chromium", [f"--{option}" for option in options]) as ask:
+    with _driven("chromium", folder, [f"--{option}" for option in options]) as ask:
         target = ask("Target.createTarget", params={"url": "about:blank"})
         session = ask("Target.attachToTarget", params={**target, "flatten": True})["sessionId"]
         ask("Page.enable", sessionId=session)
@@ -77,7 +78,7 @@ def _firefox(folder: Path, width: int, high_contrast: bool) -> Iterator[Callable
     if high_contrast:
         (folder / "user.js").write_text('user_pref("browser.display.document_color_use", 2);')
     options = ["--headless", "--remote-debugging-port", "0", "--profile", str(folder)]
-    with _driven("firefox", options, "/session") as ask:
+    with _driven("firefox", folder, options, "/session") as ask:
         ask("session.new", params={"capabilities": {}})
         target = ask("browsingContext.create", params={"type": "tab"})  # it has the focus, unlike the first one
         ask("browsingContext.setViewport", params={**target, "viewport": {"width": width, "height": 800}})
@@ -91,14 +92,15 @@ def _firefox(folder: Path, width: int, high_contrast: bool) -> Iterator[Callable
 
 
 @contextmanager
-def _driven(browser: str, options: list[str], path: str = "") -> Iterator[Callable[..., dict]]:
+def _driven(browser: str, folder: Path, options: list[str], path: str = "") -> Iterator[Callable[..., dict]]:
     """Start a browser, and return a function that calls a method of its protocol and returns the result."""
-    command = [PROGRAMS[browser], *options]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    command, log = [PROGRAMS[browser], *options], folder / "log.txt"  # not a pipe, which would have to be read
+    with log.open("wb") as said, subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said) as process:
         try:
-            address = next((found[0] for line in process.stderr or () if (found := re.search(r"ws://\S+", line))), None)
+            eventually(lambda: process.poll() is not None or _address(log))
+            address = _address(log)
             assert address, f"{browser} did not start"
-            with connect(address + path, max_size=None) as socket:
+            with connect(address[0] + path, max_size=None) as socket:
 
                 def ask(method: str, event: str | None = None, **message: Any) -> dict:
                     socket.send(standard.dumps({"id": 1, "method": method, **message}))
@@ -113,6 +115,10 @@ def _driven(browser: str, options: list[str], path: str = "") -> Iterator[Callab
                 yield ask
         finally:
             process.terminate()
+
+
+def _address(log: Path) -> re.Match[str] | None:
+    return re.search(r"ws://\S+(?=\n)", log.read_text(encoding="utf-8"))
 
 
 ORIGIN = Origin("embedded", "0.1.0", {"onset": 0.5}, TimeAxis(0.0, 0.08, 125))
